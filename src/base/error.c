@@ -1,0 +1,89 @@
+/* Errors as values, and the one table of their codes (errors.def). */
+#include "base/base.h"
+
+#include <stdio.h>
+
+static const struct {
+        int code;
+        const char *name;
+        int http;
+        int exit;
+} codes[] = {
+#define ERROR(name, number, text, http, exit, meaning) { CSN_E_##name, text, http, exit },
+#include <caisson/errors.def>
+#undef ERROR
+};
+
+const char *csn_code_name(int code)
+{
+        for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+                if (codes[i].code == code)
+                        return codes[i].name;
+        return "unknown";
+}
+
+int csn_code_exit(int code)
+{
+        for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+                if (codes[i].code == code)
+                        return codes[i].exit;
+        return 125;
+}
+
+int csn_code_http(int code)
+{
+        for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+                if (codes[i].code == code)
+                        return codes[i].http;
+        return 500;
+}
+
+static void fill(struct csn_error *err, int code, int sys, const char *fmt, va_list args)
+{
+        memset(err, 0, sizeof *err);
+        err->code = code;
+        err->sys = sys;
+        vsnprintf(err->text, sizeof err->text, fmt, args);
+        if (sys != 0) {
+                size_t len = strlen(err->text);
+                snprintf(err->text + len, sizeof err->text - len, ": %s", strerrordesc_np(sys));
+        }
+}
+
+int err_set(struct csn_error *err, int code, int sys, const char *fmt, ...)
+{
+        if (err) {
+                va_list args;
+                va_start(args, fmt);
+                fill(err, code, sys, fmt, args);
+                va_end(args);
+        }
+        return -code;
+}
+
+int err_field(struct csn_error *err, const char *field, const char *fmt, ...)
+{
+        if (err) {
+                va_list args;
+                va_start(args, fmt);
+                fill(err, CSN_E_INPUT, 0, fmt, args);
+                va_end(args);
+                snprintf(err->field, sizeof err->field, "%s", field);
+        }
+        return -CSN_E_INPUT;
+}
+
+int err_wrap(struct csn_error *err, const char *fmt, ...)
+{
+        if (!err)
+                return -CSN_E_SYSTEM;
+        char text[sizeof err->text];
+        va_list args;
+        va_start(args, fmt);
+        int len = vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        if (len >= 0 && (size_t)len < sizeof text)
+                snprintf(text + len, sizeof text - (size_t)len, ": %s", err->text);
+        memcpy(err->text, text, sizeof text);
+        return -err->code;
+}

@@ -1,0 +1,57 @@
+/* A log of JSON lines: one object a line, whatever bytes come in, so that nobody can forge a line. */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static enum log_level max_level = LOG_WARN;
+
+void log_set_level(enum log_level level)
+{
+        max_level = level;
+}
+
+static size_t escape(char *out, size_t size, const char *text)
+{
+        size_t len = 0;
+        for (size_t left = strlen(text); left && len + 8 < size;) {
+                size_t n = utf8_step(text, left);
+                unsigned char c = (unsigned char)text[0];
+                if (n == 0 || c < 0x20 || c == 0x7f || c == '"' || c == '\\') {
+                        len += (size_t)snprintf(out + len, size - len, "\\u%04x", n ? c : 0xfffdU);
+                        n = 1;
+                } else {
+                        memcpy(out + len, text, n);
+                        len += n;
+                }
+                text += n;
+                left -= n;
+        }
+        out[len] = 0;
+        return len;
+}
+
+void log_text(enum log_level level, const char *fmt, ...)
+{
+        static const char *const names[] = { "error", "warn", "info", "debug" };
+        if (level > max_level)
+                return;
+
+        char text[1024], safe[2048], line[2300];
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        escape(safe, sizeof safe, text);
+
+        struct timespec now;
+        struct tm utc;
+        char stamp[32];
+        clock_gettime(CLOCK_REALTIME, &now);
+        gmtime_r(&now.tv_sec, &utc);
+        strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
+        int len = snprintf(line, sizeof line, "{\"time\":\"%s.%03ldZ\",\"level\":\"%s\",\"text\":\"%s\"}\n", stamp,
+                           now.tv_nsec / 1000000, names[level], safe);
+        if (len > 0 && io_write_all(STDERR_FILENO, line, (size_t)len) < 0)
+                return;   /* nobody listens; a log that cannot be written is no reason to end */
+}

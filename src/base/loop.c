@@ -1,0 +1,125 @@
+/*
+ * The event loop: epoll(7) for descriptors, a sorted list for timers.
+ *
+ * Timers are few (a handful a run), so a list is enough; epoll_pwait2 (Linux 5.11) would give
+ * microseconds, but epoll_wait's milliseconds rounded up are exact enough for limits in milliseconds.
+ */
+#include "base/base.h"
+
+#include <sys/epoll.h>
+
+#define EVENTS_AT_ONCE 64
+
+struct loop {
+        int epoll_fd;
+        struct timer *timers;   /* soonest first */
+        /* What is being served now; a callback that stops a watch clears its entries here. */
+        struct epoll_event *serving;
+        int serving_n;
+};
+
+int loop_new(struct loop **ret, struct csn_error *err)
+{
+        auto_fd fd = epoll_create1(EPOLL_CLOEXEC);
+        if (fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "epoll_create1");
+        struct loop *loop = mem_alloc(sizeof *loop);
+        loop->epoll_fd = take_fd(&fd);
+        *ret = loop;
+        return 0;
+}
+
+void loop_free(struct loop *loop)
+{
+        if (!loop)
+                return;
+        fd_close(&loop->epoll_fd);
+        free(loop);
+}
+
+int loop_fd(struct loop *loop)
+{
+        return loop->epoll_fd;
+}
+
+int loop_watch(struct loop *loop, struct watch *watch, int fd, uint32_t epoll_events, struct csn_error *err)
+{
+        struct epoll_event event = { .events = epoll_events, .data.ptr = watch };
+        int op = watch->active ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+        if (epoll_ctl(loop->epoll_fd, op, fd, &event) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "watch descriptor %d", fd);
+        watch->fd = fd;
+        watch->active = true;
+        return 0;
+}
+
+void loop_unwatch(struct loop *loop, struct watch *watch)
+{
+        if (!watch->active)
+                return;
+        epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+        watch->active = false;
+        for (int i = 0; i < loop->serving_n; i++)
+                if (loop->serving[i].data.ptr == watch)
+                        loop->serving[i].data.ptr = NULL;
+}
+
+void loop_untimer(struct loop *loop, struct timer *timer)
+{
+        if (!timer->active)
+                return;
+        for (struct timer **at = &loop->timers; *at; at = &(*at)->next)
+                if (*at == timer) {
+                        *at = timer->next;
+                        break;
+                }
+        timer->active = false;
+        timer->next = NULL;
+}
+
+void loop_timer(struct loop *loop, struct timer *timer, uint64_t after_us)
+{
+        loop_untimer(loop, timer);
+        timer->at_us = clock_us() + after_us;
+        struct timer **at = &loop->timers;
+        while (*at && (*at)->at_us <= timer->at_us)
+                at = &(*at)->next;
+        timer->next = *at;
+        timer->active = true;
+        *at = timer;
+}
+
+static void serve_timers(struct loop *loop)
+{
+        uint64_t now = clock_us();
+        while (loop->timers && loop->timers->at_us <= now) {
+                struct timer *timer = loop->timers;
+                loop_untimer(loop, timer);
+                timer->fired(timer);
+        }
+}
+
+int loop_step(struct loop *loop, int max_ms, struct csn_error *err)
+{
+        if (loop->timers) {
+                uint64_t now = clock_us();
+                uint64_t left_us = loop->timers->at_us > now ? loop->timers->at_us - now : 0;
+                uint64_t left_ms = min_u64((left_us + 999) / 1000, 3600000);
+                if (max_ms < 0 || left_ms < (uint64_t)max_ms)
+                        max_ms = (int)left_ms;
+        }
+        struct epoll_event events[EVENTS_AT_ONCE];
+        int n = epoll_wait(loop->epoll_fd, events, EVENTS_AT_ONCE, max_ms);
+        if (n < 0 && errno != EINTR)
+                return err_set(err, CSN_E_SYSTEM, errno, "epoll_wait");
+        loop->serving = events;
+        loop->serving_n = n < 0 ? 0 : n;
+        for (int i = 0; i < loop->serving_n; i++) {
+                struct watch *watch = events[i].data.ptr;
+                if (watch)
+                        watch->ready(watch, events[i].events);
+        }
+        loop->serving_n = 0;
+        serve_timers(loop);
+        return 0;
+}

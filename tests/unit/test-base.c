@@ -1,0 +1,232 @@
+/* base: what everything stands on. */
+#include "base/base.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+#include "tap.h"
+
+static void an_error_carries_code_errno_and_text(void)
+{
+        struct csn_error err;
+        CHECK(err_set(&err, CSN_E_SYSTEM, ENOENT, "open %s", "x") == -CSN_E_SYSTEM);
+        CHECK(strcmp(err.text, "open x: No such file or directory") == 0);
+        CHECK(err.sys == ENOENT);
+        CHECK(err_wrap(&err, "limit job %d", 7) == -CSN_E_SYSTEM);
+        CHECK(strcmp(err.text, "limit job 7: open x: No such file or directory") == 0);
+}
+
+static void a_long_error_is_cut_and_stays_a_text(void)
+{
+        struct csn_error err;
+        char *text = mem_alloc(2000);
+        memset(text, 'a', 1999);
+        err_set(&err, CSN_E_INPUT, EINVAL, "%s", text);
+        CHECK(strlen(err.text) == sizeof err.text - 1);
+        err_wrap(&err, "%s", text);
+        CHECK(strlen(err.text) == sizeof err.text - 1);
+        free(text);
+}
+
+static void every_code_has_a_name_of_its_own(void)
+{
+        static const int codes[] = {
+#define ERROR(name, number, text, http, exit, meaning) CSN_E_##name,
+#include <caisson/errors.def>
+#undef ERROR
+        };
+        for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+                CHECK(strcmp(csn_code_name(codes[i]), "unknown") != 0);
+                CHECK(csn_code_http(codes[i]) >= 400 && csn_code_exit(codes[i]) > 0);
+                for (size_t k = 0; k < i; k++)
+                        CHECK(codes[i] != codes[k] && strcmp(csn_code_name(codes[i]), csn_code_name(codes[k])) != 0);
+        }
+        CHECK(strcmp(csn_code_name(9999), "unknown") == 0);
+}
+
+static void a_buffer_stops_at_its_ceiling(void)
+{
+        struct buf buf;
+        buf_init(&buf, 10);
+        CHECK(buf_add(&buf, "12345", 5));
+        CHECK(buf_printf(&buf, "%d", 67890));
+        CHECK(!buf_add(&buf, "x", 1) && buf.len == 10);
+        CHECK(!buf_add(&buf, "x", SIZE_MAX));
+        CHECK(!buf_printf(&buf, "%s", "x"));
+        CHECK(strcmp(buf.bytes, "1234567890") == 0);
+        buf_done(&buf);
+        buf_done(&buf);
+}
+
+/* Every total length around the borders, fed in pieces of every small size. */
+static void a_capture_keeps_head_and_tail(void)
+{
+        for (size_t max = 0; max <= 9; max++)
+                for (size_t total = 0; total <= 40; total++)
+                        for (size_t piece = 1; piece <= 11; piece++) {
+                                struct capture cap;
+                                struct arena arena = { 0 };
+                                char all[64];
+                                size_t len, cut;
+                                for (size_t i = 0; i < total; i++)
+                                        all[i] = (char)('A' + i);
+                                capture_init(&cap, max);
+                                for (size_t at = 0; at < total; at += piece)
+                                        capture_add(&cap, all + at, total - at < piece ? total - at : piece);
+                                const char *text = capture_text(&cap, &arena, &len, &cut);
+                                bool good = cap.total == total && len == (total < max ? total : max);
+                                good = good && memcmp(text, all, cut) == 0;
+                                good = good && memcmp(text + cut, all + total - (len - cut), len - cut) == 0;
+                                if (!good)
+                                        CHECK(good);
+                                capture_done(&cap);
+                                arena_done(&arena);
+                        }
+        CHECK(true);
+}
+
+static void sizes_are_read_as_people_write_them(void)
+{
+        static const struct { const char *text; uint64_t value; } good[] = {
+                { "0", 0 }, { "1000", 1000 }, { "512MiB", 512 * MIB }, { "512Mi", 512 * MIB }, { "1.5GiB", 1536 * MIB },
+                { "64k", 64000 }, { "64K", 64000 }, { "64KiB", 65536 }, { "100M", 100000000 }, { "100MB", 100000000 },
+                { "2G", 2000000000 }, { "7B", 7 }, { "0.5KiB", 512 }, { "1 MiB", MIB },
+        };
+        static const char *const bad[] = { "", "x", "-1", "1MiBx", "MiB", ".", "1..5", "99999999999999999999", "1e3",
+                                           "18446744073709551615GiB", " 1", "1  k" };
+        uint64_t value;
+        for (size_t i = 0; i < ARRAY_LEN(good); i++)
+                CHECK(size_parse(good[i].text, &value) && value == good[i].value);
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+                CHECK(!size_parse(bad[i], &value));
+}
+
+static void durations_and_cores_are_read_exactly(void)
+{
+        uint64_t value;
+        CHECK(duration_parse("30", &value) && value == 30000);
+        CHECK(duration_parse("30s", &value) && value == 30000);
+        CHECK(duration_parse("0.1s", &value) && value == 100);
+        CHECK(duration_parse("250ms", &value) && value == 250);
+        CHECK(duration_parse("2min", &value) && value == 120000);
+        CHECK(duration_parse("1.5h", &value) && value == 5400000);
+        CHECK(!duration_parse("5 parsecs", &value));
+        CHECK(cores_parse("1", &value) && value == 1000);
+        CHECK(cores_parse("0.5", &value) && value == 500);
+        CHECK(cores_parse("500m", &value) && value == 500);
+        CHECK(!cores_parse("half", &value));
+}
+
+static void printed_numbers_are_read_back(void)
+{
+        static const uint64_t values[] = { 0, 1, 999, 1000, 1024, 1500, 65536, 500, 30000, 1536 * MIB, 5 * GIB, 1000000, 123456789 };
+        for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+                char text[40];
+                uint64_t value;
+                size_print(values[i], text, sizeof text);
+                CHECK(size_parse(text, &value) && value == values[i]);
+                duration_print(values[i], text, sizeof text);
+                CHECK(duration_parse(text, &value) && value == values[i]);
+                cores_print(values[i], text, sizeof text);
+                CHECK(cores_parse(text, &value) && value == values[i]);
+        }
+}
+
+static void utf8_is_rfc_3629(void)
+{
+        CHECK(utf8_valid("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 10));
+        static const char *const bad[] = { "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "\xc3", "\xe2\x82",
+                                           "\xf0\x8f\xbf\xbf", "\x80" };
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+                CHECK(!utf8_valid(bad[i], strlen(bad[i])));
+}
+
+static void a_file_longer_than_allowed_is_not_read(void)
+{
+        char path[] = "/tmp/caisson-test-XXXXXX", buf[16];
+        auto_fd fd = mkstemp(path);
+        CHECK(fd >= 0 && io_write_all(fd, "0123456789", 10) == 0);
+        CHECK(io_read_file(AT_FDCWD, path, buf, 10) == 10 && strcmp(buf, "0123456789") == 0);
+        CHECK(io_read_file(AT_FDCWD, path, buf, 9) == -1 && errno == EFBIG);
+        unlink(path);
+}
+
+static void a_sealed_memfd_cannot_be_changed(void)
+{
+        auto_fd fd = io_memfd("test", "abc", 3);
+        char byte;
+        CHECK(fd >= 0 && read(fd, &byte, 1) == 1 && byte == 'a');
+        CHECK(write(fd, "x", 1) < 0 && ftruncate(fd, 0) < 0);
+}
+
+static int fired;
+
+static void count(struct timer *timer)
+{
+        fired = fired * 10 + *(int *)timer->owner;
+}
+
+static void timers_fire_in_order_and_can_be_moved(void)
+{
+        struct loop *loop;
+        struct csn_error err;
+        int ids[] = { 1, 2, 3 };
+        struct timer timers[3] = { { .fired = count, .owner = &ids[0] }, { .fired = count, .owner = &ids[1] },
+                                   { .fired = count, .owner = &ids[2] } };
+        CHECK(loop_new(&loop, &err) == 0);
+        fired = 0;
+        loop_timer(loop, &timers[0], 20000);
+        loop_timer(loop, &timers[1], 1000);
+        loop_timer(loop, &timers[2], 2000);
+        loop_timer(loop, &timers[1], 10000);
+        for (int i = 0; i < 100 && fired < 321; i++)
+                CHECK(loop_step(loop, 50, &err) == 0);
+        CHECK(fired == 321);
+        loop_free(loop);
+}
+
+static struct watch watches[2];
+static struct loop *shared_loop;
+
+static void stop_both(struct watch *watch, uint32_t events)
+{
+        (void)watch, (void)events;
+        fired++;
+        loop_unwatch(shared_loop, &watches[0]);
+        loop_unwatch(shared_loop, &watches[1]);
+}
+
+static void a_watch_that_was_stopped_is_not_served(void)
+{
+        struct csn_error err;
+        int a[2], b[2];
+        CHECK(pipe(a) == 0 && pipe(b) == 0 && loop_new(&shared_loop, &err) == 0);
+        watches[0] = watches[1] = (struct watch){ .ready = stop_both };
+        CHECK(loop_watch(shared_loop, &watches[0], a[0], EPOLLIN, &err) == 0);
+        CHECK(loop_watch(shared_loop, &watches[1], b[0], EPOLLIN, &err) == 0);
+        CHECK(write(a[1], "x", 1) == 1 && write(b[1], "x", 1) == 1);
+        fired = 0;
+        CHECK(loop_step(shared_loop, 100, &err) == 0);
+        CHECK(fired == 1);
+        loop_free(shared_loop);
+        close(a[0]), close(a[1]), close(b[0]), close(b[1]);
+}
+
+int main(void)
+{
+        RUN(an_error_carries_code_errno_and_text);
+        RUN(a_long_error_is_cut_and_stays_a_text);
+        RUN(every_code_has_a_name_of_its_own);
+        RUN(a_buffer_stops_at_its_ceiling);
+        RUN(a_capture_keeps_head_and_tail);
+        RUN(sizes_are_read_as_people_write_them);
+        RUN(durations_and_cores_are_read_exactly);
+        RUN(printed_numbers_are_read_back);
+        RUN(utf8_is_rfc_3629);
+        RUN(a_file_longer_than_allowed_is_not_read);
+        RUN(a_sealed_memfd_cannot_be_changed);
+        RUN(timers_fire_in_order_and_can_be_moved);
+        RUN(a_watch_that_was_stopped_is_not_served);
+        return tap_done();
+}
