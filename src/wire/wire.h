@@ -1,0 +1,250 @@
+/*
+ * wire: the binary protocols, as parsers and encoders that do no I/O.
+ *
+ *   engine <-> supervisor   SOCK_SEQPACKET, one message a packet, descriptors beside it (SCM_RIGHTS)
+ *   sandbox -> engine       the private channel of a run: descriptor 3 inside, frames of at most 64 KiB
+ *
+ * All integers are little-endian.  A message is a header {u32 magic, u16 version, u16 op, u32 job, u32
+ * length of the body} and a body whose layout belongs to its op.  Whoever receives something that this
+ * page does not allow ends the connection; nothing is repaired.
+ *
+ *   engine -> supervisor
+ *     HELLO                                    first message, asks what this host can enforce
+ *     START   wire_start      4 descriptors    open a sandbox: stdin, stdout, stderr, channel; and a fifth,
+ *                                              the files socket, when files_n is not 0
+ *     KILL                                     end the run now; EXITED follows
+ *   supervisor -> engine
+ *     HELLO   wire_abilities
+ *     RUNNING wire_boundary   1 descriptor     the program starts now; the home directory, for collecting files
+ *     EXITED  wire_exit                        everything inside is dead; the counters are final
+ *     REFUSED csn_error                        the sandbox could not be made; nothing ran
+ *
+ *   engine -> process 1 of a sandbox, over the files socket (SOCK_SEQPACKET; no header)
+ *     wire_file               1 descriptor     one input file, files_n of them; the supervisor sees none
+ */
+#ifndef WIRE_WIRE_H
+#define WIRE_WIRE_H
+
+#include "base/base.h"
+
+#define WIRE_MAGIC 0x43534e57U   /* "WNSC" on the wire */
+#define WIRE_VERSION 1
+#define WIRE_HEADER 16
+#define WIRE_MAX (160 * 1024)    /* a whole message; below the default socket buffer, so that one send is enough */
+#define WIRE_STDIO 4             /* stdin, stdout, stderr, channel */
+#define WIRE_FILES WIRE_STDIO     /* place of the files socket among the descriptors of START */
+#define WIRE_FDS_MAX 5
+
+enum wire_op {
+        WIRE_HELLO = 1,
+        WIRE_START,
+        WIRE_KILL,
+        WIRE_RUNNING,
+        WIRE_EXITED,
+        WIRE_REFUSED,
+};
+
+struct wire_header {
+        uint16_t op;
+        uint32_t job;
+        uint32_t len;
+};
+
+/* Ceilings of the texts in a message. */
+#define WIRE_ARGS_MAX 1024       /* arguments, and environment entries */
+#define WIRE_TEXT_MAX (128 * 1024)
+#define WIRE_LABEL_MAX 64
+#define WIRE_NAME_MAX 1024       /* a file's name below the home directory */
+#define WIRE_FILES_MAX 10000
+
+/* What a sandbox is to be.  Numbers are u64 on the wire, in this order. */
+#define WIRE_START_NUMBERS(N)                                                                                  \
+        N(wall_ms)          /* from the program's first instruction until everything is killed */              \
+        N(cpu_ms)           /* CPU time of all processes together; 0: as wall_ms allows */                      \
+        N(cpu_milli)        /* share of the machine, in thousandths of a core */                                \
+        N(memory_bytes)     /* of the whole tree, tmpfs included, no swap */                                    \
+        N(pids)             /* processes and threads */                                                         \
+        N(disk_bytes)       /* of the home directory */                                                         \
+        N(disk_files)       /* inodes of the home directory */                                                  \
+        N(tmp_bytes)        /* of /tmp and of /dev/shm, each */                                                 \
+        N(open_files)       /* RLIMIT_NOFILE */                                                                 \
+        N(background_ms)    /* how long processes that the program left behind may go on */                     \
+        N(flags)            /* enum wire_start_flag */                                                          \
+        N(files_n)          /* input files that come over the files socket */
+
+enum wire_start_flag {
+        WIRE_LANDLOCK_REQUIRED = 1 << 0,   /* no Landlock: refuse */
+        WIRE_LANDLOCK_OFF = 1 << 1,        /* do not use it (for tests and for comparison) */
+        WIRE_CGROUP_REQUIRED = 1 << 2,     /* no memory, CPU or pids controller: refuse, do not fall back to rlimits */
+        WIRE_PROC_STRICT = 1 << 3,         /* /proc with subset=pid,hidepid=invisible */
+        WIRE_START_FLAGS = (1 << 4) - 1,
+};
+
+struct wire_start {
+#define N(name) uint64_t name;
+        WIRE_START_NUMBERS(N)
+#undef N
+        char *label;     /* for the cgroup's name: [A-Za-z0-9_-] only */
+        char **argv;     /* NULL-terminated; argv[0] is an absolute path inside */
+        size_t argv_n;
+        char **env;      /* NULL-terminated "NAME=value" */
+        size_t env_n;
+};
+
+/* An input file, created before the program starts.  Its content is read from the descriptor. */
+struct wire_file {
+        uint64_t mode;   /* permission bits, at most 0777 */
+        char *name;      /* relative, checked by wire_name_check */
+};
+
+/* What this host can enforce, told in the answer to HELLO. */
+#define WIRE_ABILITIES_NUMBERS(N)                                                                              \
+        N(rootless)         /* 1: no privileges; one uid, delegated cgroups or rlimits */                       \
+        N(landlock_abi)     /* 0: none */                                                                       \
+        N(cgroup)           /* enum wire_cgroup */                                                              \
+        N(controllers)      /* enum wire_controller bits */
+
+/* How the controllers are reached. */
+enum wire_cgroup { WIRE_CGROUP_NONE, WIRE_CGROUP_V1, WIRE_CGROUP_V2 };
+
+enum wire_controller {
+        WIRE_CTL_MEMORY = 1 << 0,
+        WIRE_CTL_CPU = 1 << 1,
+        WIRE_CTL_PIDS = 1 << 2,
+        WIRE_CTL_ALL = (1 << 3) - 1,
+};
+
+struct wire_abilities {
+#define N(name) uint64_t name;
+        WIRE_ABILITIES_NUMBERS(N)
+#undef N
+};
+
+/* The boundary that is in force for one run: facts, collected after each layer was applied. */
+#define WIRE_BOUNDARY_NUMBERS(N)                                                                               \
+        N(namespaces)       /* CLONE_NEW* bits */                                                               \
+        N(seccomp)          /* 1: the filter is loaded */                                                       \
+        N(landlock_abi)     /* 0: not in force */                                                               \
+        N(cgroup)           /* enum wire_cgroup */                                                              \
+        N(controllers)      /* enum wire_controller bits in force for this run */                               \
+        N(no_new_privs)                                                                                        \
+        N(capabilities)     /* how many capabilities are left in any set: 0 */                                  \
+        N(host_uid)         /* the uid that the host sees */                                                    \
+        N(own_uid)          /* 1: no other live sandbox has this uid */                                         \
+        N(rootless)                                                                                            \
+        N(proc_strict)
+
+struct wire_boundary {
+#define N(name) uint64_t name;
+        WIRE_BOUNDARY_NUMBERS(N)
+#undef N
+};
+
+/* How a run ended.  All of it comes from the kernel. */
+#define WIRE_EXIT_NUMBERS(N)                                                                                   \
+        N(status)           /* of the program: wait(2) status word */                                           \
+        N(has_status)       /* 0: the program was killed with the sandbox before it ended by itself */          \
+        N(reasons)          /* enum wire_reason bits */                                                         \
+        N(wall_us)          /* from the program's first instruction to its end */                               \
+        N(cpu_us)                                                                                              \
+        N(memory_peak)      /* bytes; 0: unknown */                                                             \
+        N(pids_peak)        /* 0: unknown */                                                                    \
+        N(oom_kills)        /* processes that the memory limit killed */                                        \
+        N(pids_hits)        /* forks that the process limit refused */                                          \
+        N(throttled_us)     /* time in which the CPU share made it wait */                                      \
+        N(prepare_us)       /* from START to the program's first instruction */
+
+enum wire_reason {
+        WIRE_WALL = 1 << 0,        /* wall_ms passed */
+        WIRE_CPU = 1 << 1,         /* cpu_ms used up */
+        WIRE_MEMORY = 1 << 2,      /* killed for memory, by the kernel or by the poll that stands in for it */
+        WIRE_KILLED = 1 << 3,      /* KILL came */
+        WIRE_LEFTOVERS = 1 << 4,   /* processes outlived the program and were killed */
+};
+
+struct wire_exit {
+#define N(name) uint64_t name;
+        WIRE_EXIT_NUMBERS(N)
+#undef N
+};
+
+/*
+ * Encoders append a whole message to buf (created with WIRE_MAX); false: it does not fit.
+ * Decoders get a body and fill *ret, texts pointing into the arena; 0, or -CSN_E_PROTOCOL.
+ */
+bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job);
+bool wire_put_start(struct buf *buf, uint32_t job, const struct wire_start *start);
+bool wire_put_file(struct buf *buf, const struct wire_file *file);   /* without a header */
+bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities);
+bool wire_put_boundary(struct buf *buf, uint32_t job, const struct wire_boundary *boundary);
+bool wire_put_exit(struct buf *buf, uint32_t job, const struct wire_exit *how);
+bool wire_put_refused(struct buf *buf, uint32_t job, const struct csn_error *error);
+
+int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, struct csn_error *err);
+int wire_get_start(const uint8_t *body, size_t len, struct arena *arena, struct wire_start *ret, struct csn_error *err);
+int wire_get_file(const uint8_t *body, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err);
+int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err);
+int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret, struct csn_error *err);
+int wire_get_exit(const uint8_t *body, size_t len, struct wire_exit *ret, struct csn_error *err);
+int wire_get_refused(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err);
+
+/*
+ * A name below a directory that may be created for a request: relative, UTF-8, 1 to 255 bytes a part, at
+ * most 32 parts and 1024 bytes, no ".", "..", empty part, control character or bidirectional override.
+ * 0, or -CSN_E_INPUT with a text that names the rule.
+ */
+int wire_name_check(const char *name, size_t len, struct csn_error *err);
+
+/* ---- sockets with descriptors (socket.c) ---- */
+
+/* Send one message with descriptors.  0; -1 with errno (EAGAIN: the peer does not read). */
+int wire_send(int sock, const void *bytes, size_t len, const int *fds, size_t fds_n);
+
+/*
+ * Receive one message of at most WIRE_MAX bytes.  Returns its length, 0 at the end of the connection, -1
+ * with errno (EAGAIN, or EPROTO when bytes or descriptors were cut: an attack).  *ret_fds_n descriptors
+ * are the caller's, close-on-exec; entries beyond are -1.
+ */
+ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
+
+/* ---- the private channel of a run (channel.c) ---- */
+
+/*
+ * What the runner inside tells: frames {4 bytes "CSN1", u8 type, u8 flags, u16 zero, u32 length} and a
+ * payload.  The program owns the process that speaks, so everything here is a claim of the program's own
+ * and is believed only about itself: its value, its exception, where its syntax is wrong.
+ */
+#define CHANNEL_HEADER 12
+#define CHANNEL_FRAME_MAX 65536
+
+enum channel_type {
+        CHANNEL_HELLO = 1,     /* JSON: which runner */
+        CHANNEL_SYNTAX,        /* JSON: the text does not parse; the run ends */
+        CHANNEL_STARTED,       /* the program's own code begins */
+        CHANNEL_ERROR,         /* JSON: the exception that ended the program */
+        CHANNEL_VALUE,         /* JSON: its value */
+        CHANNEL_DONE,
+        CHANNEL_TYPES,
+};
+
+#define CHANNEL_MORE 1         /* flag: the payload goes on in the next frame of the same type */
+
+enum channel_state { CHANNEL_NEW, CHANNEL_READY, CHANNEL_RUNNING, CHANNEL_ENDED, CHANNEL_BROKEN };
+
+struct channel {
+        enum channel_state state;
+        enum channel_type pending;       /* type whose pieces are being joined, or 0 */
+        struct buf part[CHANNEL_TYPES];  /* payloads by type */
+        unsigned frames;
+};
+
+void channel_init(struct channel *channel, size_t value_max);
+void channel_done(struct channel *channel);
+
+/*
+ * Take one frame.  0, or -CSN_E_PROTOCOL: the state is CHANNEL_BROKEN from then on and nothing that came
+ * is believed any more.
+ */
+int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, struct csn_error *err);
+
+#endif

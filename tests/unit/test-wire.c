@@ -1,0 +1,272 @@
+/* wire: what goes in comes out, and what is malformed is refused at every byte. */
+#include "wire/wire.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "tap.h"
+
+static struct wire_start sample(void)
+{
+        static char *argv[] = { "/usr/bin/python3", "", "x y", NULL };
+        static char *env[] = { "A=1", "EMPTY=", NULL };
+        struct wire_start start = { .label = "run-1_A", .argv = argv, .argv_n = 3, .env = env, .env_n = 2 };
+        uint64_t n = 1000;
+#define N(name) start.name = n++;
+        WIRE_START_NUMBERS(N)
+#undef N
+        start.flags = WIRE_PROC_STRICT;
+        return start;
+}
+
+static void a_start_message_survives_the_journey(void)
+{
+        struct wire_start in = sample(), out;
+        struct wire_header header;
+        struct buf buf;
+        struct arena arena = { 0 };
+        struct csn_error err;
+        buf_init(&buf, WIRE_MAX);
+        CHECK(wire_put_start(&buf, 77, &in));
+        CHECK(wire_get_header((uint8_t *)buf.bytes, buf.len, &header, &err) == 0);
+        CHECK(header.op == WIRE_START && header.job == 77);
+        CHECK(wire_get_start((uint8_t *)buf.bytes + WIRE_HEADER, header.len, &arena, &out, &err) == 0);
+        bool same = true;
+#define N(name) same = same && in.name == out.name;
+        WIRE_START_NUMBERS(N)
+#undef N
+        CHECK(same && strcmp(out.label, in.label) == 0 && out.argv_n == 3 && out.env_n == 2);
+        CHECK(strcmp(out.argv[2], "x y") == 0 && out.argv[3] == NULL && strcmp(out.env[1], "EMPTY=") == 0);
+        arena_done(&arena);
+        buf_done(&buf);
+}
+
+static void a_message_cut_anywhere_is_refused(void)
+{
+        struct wire_start in = sample(), out;
+        struct buf buf;
+        struct csn_error err;
+        unsigned accepted = 0;
+        buf_init(&buf, WIRE_MAX);
+        wire_put_start(&buf, 1, &in);
+        for (size_t len = 0; len < buf.len - WIRE_HEADER; len++) {
+                struct arena arena = { 0 };
+                accepted += wire_get_start((uint8_t *)buf.bytes + WIRE_HEADER, len, &arena, &out, &err) == 0;
+                arena_done(&arena);
+        }
+        CHECK(accepted == 0);
+        struct wire_header header;
+        for (size_t len = 0; len < buf.len; len++)
+                accepted += wire_get_header((uint8_t *)buf.bytes, len, &header, &err) == 0;
+        CHECK(accepted == 0);
+        buf_done(&buf);
+}
+
+static void labels_and_programs_are_checked(void)
+{
+        static char *relative[] = { "python3", NULL };
+        static const char *const bad[] = { "", "a/b", "..", "a b", "x\n" };
+        struct csn_error err;
+        struct wire_start out;
+        for (size_t i = 0; i <= ARRAY_LEN(bad); i++) {
+                struct wire_start in = sample();
+                struct buf buf;
+                struct arena arena = { 0 };
+                if (i < ARRAY_LEN(bad))
+                        in.label = (char *)(uintptr_t)bad[i];
+                else
+                        in.argv = relative, in.argv_n = 1;
+                buf_init(&buf, WIRE_MAX);
+                wire_put_start(&buf, 1, &in);
+                CHECK(wire_get_start((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &arena, &out, &err) ==
+                      -CSN_E_PROTOCOL);
+                arena_done(&arena);
+                buf_done(&buf);
+        }
+}
+
+static void exits_boundaries_and_refusals_survive(void)
+{
+        struct wire_exit exit_in = { .status = 256, .has_status = 1, .cpu_us = 5, .oom_kills = 2 }, exit_out;
+        struct wire_boundary boundary_in = { .namespaces = 7, .host_uid = 1879048192, .seccomp = 1 }, boundary_out;
+        struct csn_error error_in, error_out, err;
+        struct buf buf;
+        err_field(&error_in, "files", "two files have the name x");
+        buf_init(&buf, WIRE_MAX);
+        CHECK(wire_put_exit(&buf, 3, &exit_in));
+        CHECK(wire_get_exit((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &exit_out, &err) == 0);
+        CHECK(memcmp(&exit_in, &exit_out, sizeof exit_in) == 0);
+        buf_done(&buf);
+        CHECK(wire_put_boundary(&buf, 3, &boundary_in));
+        CHECK(wire_get_boundary((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &boundary_out, &err) == 0);
+        CHECK(memcmp(&boundary_in, &boundary_out, sizeof boundary_in) == 0);
+        buf_done(&buf);
+        CHECK(wire_put_refused(&buf, 3, &error_in));
+        CHECK(wire_get_refused((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &error_out, &err) == 0);
+        CHECK(error_out.code == CSN_E_INPUT && strcmp(error_out.field, "files") == 0);
+        CHECK(strcmp(error_out.text, error_in.text) == 0);
+        buf_done(&buf);
+}
+
+static void a_message_too_long_does_not_fit(void)
+{
+        char *big = mem_alloc(WIRE_MAX + 10);
+        memset(big, 'a', WIRE_MAX + 9);
+        char *argv[] = { big, NULL };
+        struct wire_start in = sample();
+        struct buf buf;
+        in.argv = argv, in.argv_n = 1;
+        buf_init(&buf, WIRE_MAX);
+        CHECK(!wire_put_start(&buf, 1, &in));
+        buf_done(&buf);
+        free(big);
+}
+
+static void names_that_people_use_are_allowed(void)
+{
+        static const char *const good[] = { "data.csv", "[Video] Template (1) \xc3\xa9.pptx", "a/b/c.txt", "\xc3\xbc (1).txt", ".env",
+                                            "...", "a..b", "-rf", "with 'quotes' \"and\" $(x)", "\xf0\x9f\x98\x80" };
+        struct csn_error err;
+        for (size_t i = 0; i < ARRAY_LEN(good); i++)
+                CHECK(wire_name_check(good[i], strlen(good[i]), &err) == 0);
+}
+
+static void names_that_leave_or_deceive_are_refused(void)
+{
+        static const char *const bad[] = { "", "/etc/passwd", "../x", "a/../b", "a/..", "..", ".", "a//b", "a/", "a/./b", "x\ny",
+                                           "x\x1b[31m", "\xff", "\xe2\x80\xaegpj.exe", "\xc2\x85", "a\x7f" };
+        struct csn_error err;
+        char deep[200], part[300];
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+                CHECK(wire_name_check(bad[i], strlen(bad[i]), &err) == -CSN_E_INPUT);
+        CHECK(wire_name_check("a\0b", 3, &err) == -CSN_E_INPUT);
+        for (size_t i = 0; i < 33; i++)
+                memcpy(deep + 2 * i, "a/", 2);
+        CHECK(wire_name_check(deep, 65, &err) == -CSN_E_INPUT && wire_name_check(deep, 63, &err) == 0);
+        memset(part, 'p', sizeof part);
+        CHECK(wire_name_check(part, 255, &err) == 0 && wire_name_check(part, 256, &err) == -CSN_E_INPUT);
+}
+
+static void descriptors_travel_and_surplus_is_an_attack(void)
+{
+        int pair[2], fds[WIRE_FDS_MAX], send[WIRE_FDS_MAX];
+        size_t n;
+        static uint8_t bytes[WIRE_MAX];
+        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+        for (size_t i = 0; i < WIRE_FDS_MAX; i++)
+                send[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        CHECK(wire_send(pair[0], "x", 1, send, 2) == 0);
+        CHECK(wire_receive(pair[1], bytes, fds, &n) == 1 && n == 2 && fds[2] == -1);
+        CHECK(fcntl(fds[0], F_GETFD) == FD_CLOEXEC);
+        close(fds[0]), close(fds[1]);
+        char *big = mem_alloc(WIRE_MAX + 1);
+        CHECK(wire_send(pair[0], big, WIRE_MAX + 1, send, 1) == 0);
+        CHECK(wire_receive(pair[1], bytes, fds, &n) == -1 && errno == EPROTO && n == 0);
+        free(big);
+        close(pair[0]);
+        CHECK(wire_receive(pair[1], bytes, fds, &n) == 0);
+        close(pair[1]);
+        for (size_t i = 0; i < WIRE_FDS_MAX; i++)
+                close(send[i]);
+}
+
+/* ---- the private channel ---- */
+
+static int feed(struct channel *channel, int type, int flags, const char *payload, size_t len)
+{
+        static uint8_t frame[CHANNEL_FRAME_MAX + 100];
+        struct csn_error err;
+        memcpy(frame, "CSN1", 4);
+        frame[4] = (uint8_t)type, frame[5] = (uint8_t)flags, frame[6] = frame[7] = 0;
+        for (int i = 0; i < 4; i++)
+                frame[8 + i] = (uint8_t)(len >> (8 * i));
+        memcpy(frame + CHANNEL_HEADER, payload, len);
+        return channel_take(channel, frame, CHANNEL_HEADER + len, &err);
+}
+
+static void a_runner_that_keeps_to_the_order_is_believed(void)
+{
+        struct channel channel;
+        channel_init(&channel, 1000);
+        CHECK(feed(&channel, CHANNEL_HELLO, 0, "{}", 2) == 0 && channel.state == CHANNEL_READY);
+        CHECK(feed(&channel, CHANNEL_STARTED, 0, "", 0) == 0 && channel.state == CHANNEL_RUNNING);
+        CHECK(feed(&channel, CHANNEL_VALUE, CHANNEL_MORE, "{\"a\"", 4) == 0);
+        CHECK(feed(&channel, CHANNEL_VALUE, 0, ":1}", 3) == 0);
+        CHECK(strcmp(channel.part[CHANNEL_VALUE].bytes, "{\"a\":1}") == 0);
+        CHECK(feed(&channel, CHANNEL_DONE, 0, "", 0) == 0 && channel.state == CHANNEL_ENDED);
+        channel_done(&channel);
+}
+
+static void frames_out_of_order_break_the_channel(void)
+{
+        static const int orders[][4] = { { CHANNEL_STARTED }, { CHANNEL_VALUE }, { CHANNEL_HELLO, CHANNEL_HELLO },
+                { CHANNEL_HELLO, CHANNEL_DONE }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_SYNTAX },
+                { CHANNEL_HELLO, CHANNEL_SYNTAX, CHANNEL_STARTED }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_DONE, CHANNEL_VALUE },
+                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_VALUE, CHANNEL_VALUE }, { 0 }, { 7 }, { 255 } };
+        for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
+                struct channel channel;
+                int rc = 0;
+                channel_init(&channel, 1000);
+                for (size_t k = 0; k < 4 && rc == 0; k++)
+                        if (k == 0 || orders[i][k])
+                                rc = feed(&channel, orders[i][k], 0, "x", orders[i][k] == CHANNEL_STARTED ? 0 : 1);
+                CHECK(rc == -CSN_E_PROTOCOL && channel.state == CHANNEL_BROKEN);
+                CHECK(feed(&channel, CHANNEL_HELLO, 0, "{}", 2) == -CSN_E_PROTOCOL);
+                channel_done(&channel);
+        }
+}
+
+static void bad_headers_and_sizes_break_the_channel(void)
+{
+        struct csn_error err;
+        static char big[CHANNEL_FRAME_MAX];
+        struct channel channel;
+        channel_init(&channel, 1000);
+        CHECK(channel_take(&channel, (const uint8_t *)"junk", 4, &err) == -CSN_E_PROTOCOL);
+        channel_done(&channel);
+        channel_init(&channel, 1000);
+        CHECK(feed(&channel, CHANNEL_HELLO, 2, "{}", 2) == -CSN_E_PROTOCOL);
+        channel_done(&channel);
+        channel_init(&channel, 1000);
+        CHECK(feed(&channel, CHANNEL_HELLO, 0, big, sizeof big - CHANNEL_HEADER) == -CSN_E_PROTOCOL);
+        channel_done(&channel);
+        channel_init(&channel, 1000);
+        feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
+        feed(&channel, CHANNEL_STARTED, 0, "", 0);
+        int rc = 0;
+        for (int i = 0; i < 100 && rc == 0; i++)
+                rc = feed(&channel, CHANNEL_VALUE, CHANNEL_MORE, big, 1000);
+        CHECK(rc == -CSN_E_PROTOCOL && channel.part[CHANNEL_VALUE].len <= 2 * 1000 + 4096);
+        channel_done(&channel);
+}
+
+static void endless_empty_frames_break_the_channel(void)
+{
+        struct channel channel;
+        int rc = 0;
+        channel_init(&channel, 1000);
+        feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
+        feed(&channel, CHANNEL_STARTED, 0, "", 0);
+        for (int i = 0; i < 100000 && rc == 0; i++)
+                rc = feed(&channel, CHANNEL_VALUE, CHANNEL_MORE, "", 0);
+        CHECK(rc == -CSN_E_PROTOCOL);
+        channel_done(&channel);
+}
+
+int main(void)
+{
+        RUN(a_start_message_survives_the_journey);
+        RUN(a_message_cut_anywhere_is_refused);
+        RUN(labels_and_programs_are_checked);
+        RUN(exits_boundaries_and_refusals_survive);
+        RUN(a_message_too_long_does_not_fit);
+        RUN(names_that_people_use_are_allowed);
+        RUN(names_that_leave_or_deceive_are_refused);
+        RUN(descriptors_travel_and_surplus_is_an_attack);
+        RUN(a_runner_that_keeps_to_the_order_is_believed);
+        RUN(frames_out_of_order_break_the_channel);
+        RUN(bad_headers_and_sizes_break_the_channel);
+        RUN(endless_empty_frames_break_the_channel);
+        return tap_done();
+}
