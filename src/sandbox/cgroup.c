@@ -1,0 +1,567 @@
+/*
+ * Memory, CPU and pids of a whole sandbox: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), cgroup v1
+ * (admin-guide/cgroup-v1), and hosts that have both.  Each supervisor works in one folder of its own, one
+ * leaf a sandbox, and holds a flock(2) on the folder: a folder without a lock belonged to a supervisor
+ * that is dead, and the next one sweeps it.
+ */
+#include "sandbox/sandbox.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define FOLDER_PREFIX "caisson-"
+
+enum { MEMORY, CPU, PIDS, CPUACCT, HIERARCHIES };
+
+static const char *const names[HIERARCHIES] = { "memory", "cpu", "pids", "cpuacct" };
+static const unsigned bits[HIERARCHIES] = { WIRE_CTL_MEMORY, WIRE_CTL_CPU, WIRE_CTL_PIDS, 0 };
+
+struct cgroup_base {
+        enum wire_cgroup mode;
+        unsigned controllers;
+        int dir[HIERARCHIES];      /* our folder by controller; on v2 only the first */
+        char *paths;
+};
+
+/* ---- finding the hierarchies ---- */
+
+struct place {
+        char path[PATH_MAX];       /* of the cgroup that we are in, or "" */
+        size_t mount_len;          /* the part of it that is the mount point */
+};
+
+struct places {
+        struct place v1[HIERARCHIES];
+        struct place v2;
+};
+
+/* True if a comma list (mount options, /proc/self/cgroup) has this word. */
+static bool has_word(const char *list, const char *word)
+{
+        size_t len = strlen(word);
+        for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+                if (strncmp(at, word, len) == 0 && (at[len] == 0 || at[len] == ','))
+                        return true;
+        return false;
+}
+
+/*
+ * One line of /proc/self/cgroup, "5:memory:/path": our own path below the mount.  The mount may show only
+ * a part of the hierarchy (a container without a cgroup namespace); then its root is a prefix of the path.
+ */
+static void own_path(const char *cgroups, const char *controller, const char *mount_point, const char *mount_root,
+                     struct place *ret)
+{
+        for (const char *line = cgroups; *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : "") {
+                char list[128], path[PATH_MAX];
+                list[0] = path[0] = 0;
+                if (sscanf(line, "%*d::%4095[^\n]", path) != 1 && sscanf(line, "%*d:%127[^:]:%4095[^\n]", list, path) != 2)
+                        continue;
+                if (controller ? !has_word(list, controller) : list[0] != 0)
+                        continue;
+                const char *below = path;
+                size_t root = strlen(mount_root);
+                if (strcmp(mount_root, "/") != 0)
+                        below = strncmp(path, mount_root, root) == 0 ? path + root : "/";
+                int len = snprintf(ret->path, sizeof ret->path, "%s%s", mount_point, strcmp(below, "/") == 0 ? "" : below);
+                if (len < 0 || (size_t)len >= sizeof ret->path)
+                        ret->path[0] = 0;
+                ret->mount_len = strlen(mount_point);
+                return;
+        }
+}
+
+/* mountinfo (proc(5)): 36 35 98:0 /root /mount/point opts - type source superopts */
+static void find_places(struct places *ret)
+{
+        static char mounts[256 * KIB], cgroups[16 * KIB];
+        memset(ret, 0, sizeof *ret);
+        if (io_read_file(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof mounts - 1) < 0 ||
+            io_read_file(AT_FDCWD, "/proc/self/cgroup", cgroups, sizeof cgroups - 1) < 0)
+                return;
+        char *save = NULL;
+        for (char *line = strtok_r(mounts, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+                char root[1024], point[1024], type[64], options[256];
+                const char *tail = strstr(line, " - ");
+                if (!tail || sscanf(line, "%*d %*d %*s %1023s %1023s", root, point) != 2 ||
+                    sscanf(tail, " - %63s %*s %255s", type, options) != 2)
+                        continue;
+                if (strcmp(type, "cgroup2") == 0)
+                        own_path(cgroups, NULL, point, root, &ret->v2);
+                for (int i = 0; strcmp(type, "cgroup") == 0 && i < HIERARCHIES; i++)
+                        if (has_word(options, names[i]))
+                                own_path(cgroups, names[i], point, root, &ret->v1[i]);
+        }
+}
+
+/* ---- folders ---- */
+
+static void pause_ms(long ms)
+{
+        struct timespec t = { .tv_nsec = ms * 1000000 };
+        nanosleep(&t, NULL);
+}
+
+/* SIGKILL for every process of one cgroup; cgroup.kill (Linux 5.14) also gets those that fork meanwhile. */
+static void kill_members(int dir_fd)
+{
+        char list[64 * KIB];
+        if (io_write_file(dir_fd, "cgroup.kill", "1") == 0)
+                return;
+        if (io_read_file(dir_fd, "cgroup.procs", list, sizeof list - 1) < 0)
+                return;
+        char *save = NULL;
+        for (char *line = strtok_r(list, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+                pid_t pid = (pid_t)strtol(line, NULL, 10);
+                if (pid > 1)
+                        kill(pid, SIGKILL);
+        }
+}
+
+/* Kill and remove the leaves of one folder, then the folder. */
+static void sweep_folder(const char *path)
+{
+        auto_fd fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return;
+        for (int tries = 0; tries < 200; tries++) {
+                int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+                if (!dir)
+                        return;
+                bool left = false;
+                for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+                        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                                continue;
+                        auto_fd leaf = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                        if (leaf >= 0)
+                                kill_members(leaf);
+                        if (unlinkat(fd, entry->d_name, AT_REMOVEDIR) < 0)
+                                left = true;
+                }
+                closedir(dir);
+                if (!left)
+                        break;
+                pause_ms(10);
+        }
+        rmdir(path);
+}
+
+void cgroup_sweep(const char *paths)
+{
+        char *copy = mem_copy(paths, strlen(paths)), *save = NULL;
+        for (char *path = strtok_r(copy, "\n", &save); path; path = strtok_r(NULL, "\n", &save))
+                sweep_folder(path);
+        free(copy);
+}
+
+/* Folders of supervisors that are dead: nobody holds their lock. */
+static void sweep_stale(const char *parent)
+{
+        DIR *dir = opendir(parent);
+        if (!dir)
+                return;
+        for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+                char path[PATH_MAX];
+                if (strncmp(entry->d_name, FOLDER_PREFIX, strlen(FOLDER_PREFIX)) != 0)
+                        continue;
+                int len = snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
+                if (len < 0 || (size_t)len >= sizeof path)
+                        continue;
+                auto_fd fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+                        sweep_folder(path);
+        }
+        closedir(dir);
+}
+
+/* Make and lock our folder below parent.  -1 with errno. */
+static int make_folder(const char *parent, const char *name, char path[static PATH_MAX])
+{
+        int len = snprintf(path, PATH_MAX, "%s/%s", parent, name);
+        if (len < 0 || len >= PATH_MAX) {
+                errno = ENAMETOOLONG;
+                return -1;
+        }
+        if (mkdir(path, 0755) < 0)
+                return -1;
+        auto_fd fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct stat here, there;
+        /* Between mkdir and flock another supervisor may have swept it: then there is another one, or none. */
+        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &here) < 0 || stat(path, &there) < 0 ||
+            here.st_ino != there.st_ino) {
+                errno = EAGAIN;
+                return -1;
+        }
+        return take_fd(&fd);
+}
+
+static void note_path(struct cgroup_base *base, const char *path)
+{
+        size_t old = base->paths ? strlen(base->paths) : 0;
+        base->paths = mem_resize(base->paths, old + strlen(path) + 2);
+        memcpy(base->paths + old, path, strlen(path));
+        memcpy(base->paths + old + strlen(path), "\n", 2);
+}
+
+static void folder_name(char name[static 64])
+{
+        uint32_t random = 0;
+        if (getrandom(&random, sizeof random, 0) < 0)
+                random = (uint32_t)clock_us();
+        snprintf(name, 64, FOLDER_PREFIX "%d-%08x", getpid(), random);
+}
+
+static int open_folder(struct cgroup_base *base, int slot, const char *parent)
+{
+        char path[PATH_MAX], name[64];
+        sweep_stale(parent);
+        for (int tries = 0; tries < 4; tries++) {
+                folder_name(name);
+                base->dir[slot] = make_folder(parent, name, path);
+                if (base->dir[slot] >= 0) {
+                        note_path(base, path);
+                        return 0;
+                }
+                if (errno != EAGAIN && errno != EEXIST && errno != ENOENT)
+                        return -1;
+        }
+        return -1;
+}
+
+/* ---- v2 ---- */
+
+/* Which of ours are in a list of words ("cpu memory pids"). */
+static unsigned controllers_in(int dir_fd, const char *file)
+{
+        char text[512];
+        unsigned found = 0;
+        if (io_read_file(dir_fd, file, text, sizeof text - 1) < 0)
+                return 0;
+        char *save = NULL;
+        for (char *word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save))
+                for (int i = 0; i < CPUACCT; i++)
+                        found |= strcmp(word, names[i]) == 0 ? bits[i] : 0;
+        return found;
+}
+
+/* Hand our controllers to the children of a cgroup; EBUSY where processes live in it (no internal processes). */
+static unsigned enable_controllers(int fd)
+{
+        unsigned there = controllers_in(fd, "cgroup.controllers");
+        for (int i = 0; i < CPUACCT; i++) {
+                char word[16];
+                snprintf(word, sizeof word, "+%s", names[i]);
+                if (there & bits[i] && io_write_file(fd, "cgroup.subtree_control", word) < 0)
+                        continue;   /* what is really on is read below */
+        }
+        return controllers_in(fd, "cgroup.subtree_control");
+}
+
+/* The cgroup to begin with: our own, or the one that was named, below the same mount. */
+static void start_path(char path[static PATH_MAX], const struct place *place, const char *parent)
+{
+        snprintf(path, PATH_MAX, "%s", place->path);
+        if (parent[0])
+                snprintf(path + place->mount_len, PATH_MAX - place->mount_len, "/%s", parent);
+}
+
+/* The nearest cgroup from our own upwards that can give controllers to a folder of ours. */
+static void open_v2(struct cgroup_base *base, const struct place *place, const char *parent)
+{
+        char path[PATH_MAX];
+        start_path(path, place, parent);
+        for (;;) {
+                auto_fd dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                unsigned on = dir >= 0 && access(path, W_OK) == 0 ? enable_controllers(dir) : 0;
+                if (on & WIRE_CTL_MEMORY && open_folder(base, MEMORY, path) == 0) {
+                        /* Our own folder hands them on to the leaves. */
+                        base->mode = WIRE_CGROUP_V2;
+                        base->controllers = on & enable_controllers(base->dir[MEMORY]);
+                        return;
+                }
+                char *slash = strrchr(path, '/');
+                if (parent[0] || !slash || (size_t)(slash - path) < place->mount_len)
+                        return;
+                *slash = 0;
+        }
+}
+
+/* ---- v1 ---- */
+
+static void open_v1(struct cgroup_base *base, const struct places *places, const char *parent)
+{
+        for (int i = 0; i < HIERARCHIES; i++) {
+                const struct place *place = &places->v1[i];
+                char path[PATH_MAX];
+                if (!place->path[0])
+                        continue;
+                start_path(path, place, parent);
+                /* cpu and cpuacct are usually one mount; the second name then finds the same folder. */
+                if (i == CPUACCT && strcmp(place->path, places->v1[CPU].path) == 0)
+                        continue;
+                if (access(path, W_OK) == 0 && open_folder(base, i, path) == 0)
+                        base->controllers |= bits[i];
+        }
+        base->mode = base->controllers ? WIRE_CGROUP_V1 : WIRE_CGROUP_NONE;
+}
+
+/* ---- base ---- */
+
+static bool parent_is_good(const char *parent)
+{
+        return parent[0] != '/' && !strstr(parent, "..");
+}
+
+int cgroup_open(const char *parent, struct cgroup_base **ret, struct csn_error *err)
+{
+        struct cgroup_base *base = mem_alloc(sizeof *base);
+        struct places *places = mem_alloc(sizeof *places);
+        for (int i = 0; i < HIERARCHIES; i++)
+                base->dir[i] = -1;
+        if (!parent_is_good(parent)) {
+                free(places);
+                free(base);
+                return err_set(err, CSN_E_CONFIG, 0, "sandbox.cgroup_parent is \"%s\"; give a path below the root of the "
+                                                     "hierarchy, without a leading / and without ..", parent);
+        }
+        find_places(places);
+        if (places->v2.path[0])
+                open_v2(base, &places->v2, parent);
+        if (base->mode == WIRE_CGROUP_NONE)
+                open_v1(base, places, parent);
+        free(places);
+        if (parent[0] && base->mode == WIRE_CGROUP_NONE) {
+                cgroup_close(base);
+                return err_set(err, CSN_E_CONFIG, 0, "sandbox.cgroup_parent is \"%s\", and no controller can be used there: make "
+                                                     "the cgroup, delegate it to this user and enable memory, cpu and pids", parent);
+        }
+        *ret = base;
+        return 0;
+}
+
+void cgroup_close(struct cgroup_base *base)
+{
+        if (!base)
+                return;
+        if (base->paths)
+                cgroup_sweep(base->paths);
+        for (int i = 0; i < HIERARCHIES; i++)
+                fd_close(&base->dir[i]);
+        free(base->paths);
+        free(base);
+}
+
+enum wire_cgroup cgroup_mode(const struct cgroup_base *base)
+{
+        return base->mode;
+}
+
+unsigned cgroup_controllers(const struct cgroup_base *base)
+{
+        return base->controllers;
+}
+
+const char *cgroup_paths(const struct cgroup_base *base)
+{
+        return base->paths ? base->paths : "";
+}
+
+/* ---- leaves ---- */
+
+void cgroup_leaf_init(struct cgroup_leaf *leaf)
+{
+        *leaf = (struct cgroup_leaf){ .oom_event = -1 };
+        for (int i = 0; i < HIERARCHIES; i++)
+                leaf->dir[i] = -1;
+}
+
+static int set(int dir_fd, const char *file, const char *text, struct csn_error *err)
+{
+        if (io_write_file(dir_fd, file, text) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "write %s to %s", text, file);
+        return 0;
+}
+
+static int set_number(int dir_fd, const char *file, uint64_t value, struct csn_error *err)
+{
+        char text[24];
+        snprintf(text, sizeof text, "%" PRIu64, value);
+        return set(dir_fd, file, text, err);
+}
+
+/* Files that exist only with swap accounting: without it there is nothing to bound. */
+static int set_if_there(int dir_fd, const char *file, uint64_t value, struct csn_error *err)
+{
+        if (faccessat(dir_fd, file, F_OK, 0) < 0)
+                return 0;
+        return set_number(dir_fd, file, value, err);
+}
+
+#define CPU_PERIOD_US ((uint64_t)100000)
+
+static int limit_v2(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err)
+{
+        int dir = leaf->dir[MEMORY];
+        unsigned on = leaf->base->controllers;
+        if (on & WIRE_CTL_MEMORY &&
+            (set_number(dir, "memory.max", limits->memory_bytes, err) < 0 ||
+             set_if_there(dir, "memory.swap.max", 0, err) < 0 || set_number(dir, "memory.oom.group", 1, err) < 0))
+                return -err->code;
+        if (on & WIRE_CTL_PIDS && set_number(dir, "pids.max", limits->pids, err) < 0)
+                return -err->code;
+        if (on & WIRE_CTL_CPU) {
+                char text[64];
+                snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64, limits->cpu_milli * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
+                if (set(dir, "cpu.max", text, err) < 0)
+                        return -err->code;
+        }
+        return 0;
+}
+
+/* v1 has no memory.oom.group; the event tells us, and the supervisor ends the whole tree then. */
+static int watch_oom(struct cgroup_leaf *leaf, struct csn_error *err)
+{
+        int dir = leaf->dir[MEMORY];
+        auto_fd control = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+        auto_fd event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        char text[40];
+        if (control < 0 || event < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open memory.oom_control");
+        snprintf(text, sizeof text, "%d %d", event, control);
+        if (set(dir, "cgroup.event_control", text, err) < 0)
+                return -err->code;
+        leaf->oom_event = take_fd(&event);
+        return 0;
+}
+
+static int limit_v1(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err)
+{
+        if (leaf->dir[MEMORY] >= 0 &&
+            (set_number(leaf->dir[MEMORY], "memory.limit_in_bytes", limits->memory_bytes, err) < 0 ||
+             set_if_there(leaf->dir[MEMORY], "memory.memsw.limit_in_bytes", limits->memory_bytes, err) < 0 ||
+             watch_oom(leaf, err) < 0))
+                return -err->code;
+        if (leaf->dir[PIDS] >= 0 && set_number(leaf->dir[PIDS], "pids.max", limits->pids, err) < 0)
+                return -err->code;
+        if (leaf->dir[CPU] >= 0 &&
+            (set_number(leaf->dir[CPU], "cpu.cfs_period_us", CPU_PERIOD_US, err) < 0 ||
+             set_number(leaf->dir[CPU], "cpu.cfs_quota_us", limits->cpu_milli * CPU_PERIOD_US / 1000, err) < 0))
+                return -err->code;
+        return 0;
+}
+
+int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits,
+                     struct cgroup_leaf *ret, struct csn_error *err)
+{
+        static unsigned counter;
+        cgroup_leaf_init(ret);
+        ret->base = base;
+        snprintf(ret->name, sizeof ret->name, "%s-%u", label, ++counter);
+        for (int i = 0; i < HIERARCHIES; i++) {
+                if (base->dir[i] < 0)
+                        continue;
+                if (mkdirat(base->dir[i], ret->name, 0755) < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "make the cgroup %s", ret->name);
+                ret->dir[i] = openat(base->dir[i], ret->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (ret->dir[i] < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "open the cgroup %s", ret->name);
+        }
+        int rc = base->mode == WIRE_CGROUP_V2   ? limit_v2(ret, limits, err)
+                 : base->mode == WIRE_CGROUP_V1 ? limit_v1(ret, limits, err)
+                                                : 0;
+        return rc < 0 ? err_wrap(err, "limit the cgroup %s", ret->name) : 0;
+}
+
+int cgroup_leaf_clone_fd(const struct cgroup_leaf *leaf)
+{
+        return leaf->base && leaf->base->mode == WIRE_CGROUP_V2 ? leaf->dir[MEMORY] : -1;
+}
+
+int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err)
+{
+        /* On v2 this is a second word for CLONE_INTO_CGROUP, and the only one on kernels without it. */
+        for (int i = 0; i < HIERARCHIES; i++)
+                if (leaf->dir[i] >= 0 && set_number(leaf->dir[i], "cgroup.procs", (uint64_t)pid, err) < 0)
+                        return err_wrap(err, "put process %d into its cgroup", pid);
+        return 0;
+}
+
+/* ---- counters ---- */
+
+static uint64_t read_number(int dir_fd, const char *file)
+{
+        char text[64];
+        if (dir_fd < 0 || io_read_file(dir_fd, file, text, sizeof text - 1) < 0)
+                return 0;
+        return strtoull(text, NULL, 10);
+}
+
+/* "key value" lines, as in memory.events. */
+static uint64_t read_key(int dir_fd, const char *file, const char *key)
+{
+        char text[8192];
+        size_t len = strlen(key);
+        if (dir_fd < 0 || io_read_file(dir_fd, file, text, sizeof text - 1) < 0)
+                return 0;
+        for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+                if (strncmp(line, key, len) == 0 && line[len] == ' ')
+                        return strtoull(line + len + 1, NULL, 10);
+        return 0;
+}
+
+void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret)
+{
+        *ret = (struct cgroup_usage){ 0 };
+        if (!leaf->base || leaf->base->mode == WIRE_CGROUP_NONE)
+                return;
+        const int *dir = leaf->dir;
+        if (leaf->base->mode == WIRE_CGROUP_V2) {
+                ret->cpu_us = read_key(dir[MEMORY], "cpu.stat", "usage_usec");
+                ret->throttled_us = read_key(dir[MEMORY], "cpu.stat", "throttled_usec");
+                ret->memory_peak = read_number(dir[MEMORY], "memory.peak");   /* Linux 5.19 */
+                ret->oom_kills = read_key(dir[MEMORY], "memory.events", "oom_kill");
+                ret->pids_hits = read_key(dir[MEMORY], "pids.events", "max");
+                ret->pids_peak = read_number(dir[MEMORY], "pids.peak");       /* Linux 6.6 */
+                return;
+        }
+        ret->cpu_us = read_number(dir[CPUACCT] >= 0 ? dir[CPUACCT] : dir[CPU], "cpuacct.usage") / 1000;
+        ret->throttled_us = read_key(dir[CPU], "cpu.stat", "throttled_time") / 1000;
+        ret->memory_peak = read_number(dir[MEMORY], "memory.max_usage_in_bytes");
+        ret->oom_kills = read_key(dir[MEMORY], "memory.oom_control", "oom_kill");
+        ret->pids_hits = read_key(dir[PIDS], "pids.events", "max");
+}
+
+void cgroup_leaf_kill(const struct cgroup_leaf *leaf)
+{
+        for (int i = 0; i < HIERARCHIES; i++)
+                if (leaf->dir[i] >= 0) {
+                        kill_members(leaf->dir[i]);
+                        return;   /* the same processes are in all of them */
+                }
+}
+
+bool cgroup_leaf_remove(struct cgroup_leaf *leaf)
+{
+        bool gone = true;
+        for (int i = 0; i < HIERARCHIES; i++) {
+                if (leaf->dir[i] < 0)
+                        continue;
+                if (unlinkat(leaf->base->dir[i], leaf->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+                        fd_close(&leaf->dir[i]);
+                else
+                        gone = false;
+        }
+        if (gone)
+                fd_close(&leaf->oom_event);
+        return gone;
+}

@@ -1,0 +1,113 @@
+/*
+ * Landlock (landlock(7), Linux 5.13): a second wall, which holds even where a mount is wrong.
+ *
+ * Debian 12's headers know ABI 2; the rights and fields of later ABIs are named here with the kernel that
+ * brought them.  The kernel is asked for its ABI and gets only what it knows.
+ */
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define ACCESS_FS_TRUNCATE (1ULL << 14)    /* ABI 3, Linux 6.2 */
+#define ACCESS_FS_IOCTL_DEV (1ULL << 15)   /* ABI 5, Linux 6.10 */
+#define SCOPE_ABSTRACT_UNIX (1ULL << 0)    /* ABI 6, Linux 6.12 */
+#define SCOPE_SIGNAL (1ULL << 1)
+
+struct ruleset {
+        uint64_t access_fs;
+        uint64_t access_net;   /* ABI 4 */
+        uint64_t scoped;       /* ABI 6 */
+};
+
+#define FILE_READ LANDLOCK_ACCESS_FS_READ_FILE
+#define FILE_WRITE (LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_FS_TRUNCATE)
+#define READ (FILE_READ | LANDLOCK_ACCESS_FS_READ_DIR)
+#define RUN LANDLOCK_ACCESS_FS_EXECUTE
+#define CHANGE                                                                                                  \
+        (FILE_WRITE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | \
+         LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |             \
+         LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER)
+
+/* Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway. */
+static const struct {
+        const char *path;
+        uint64_t rights;
+} rules[] = {
+        { "/", LANDLOCK_ACCESS_FS_READ_DIR },
+        { "/usr", READ | RUN },
+        { "/lib", READ | RUN },      /* the same as /usr where /usr is merged */
+        { "/lib64", READ | RUN },
+        { "/bin", READ | RUN },
+        { "/sbin", READ | RUN },
+        { "/opt/caisson", READ | RUN },
+        { "/etc", READ },
+        { "/proc", READ },
+        { "/dev/null", FILE_READ | FILE_WRITE },
+        { "/dev/zero", FILE_READ | FILE_WRITE },
+        { "/dev/full", FILE_READ | FILE_WRITE },
+        { "/dev/random", FILE_READ | FILE_WRITE },
+        { "/dev/urandom", FILE_READ | FILE_WRITE },
+        { "/dev/pts", READ | FILE_WRITE | ACCESS_FS_IOCTL_DEV },
+        { "/dev/shm", READ | CHANGE },
+        { "/tmp", READ | RUN | CHANGE },
+        { SANDBOX_HOME, READ | RUN | CHANGE },
+};
+
+unsigned probe_landlock_abi(void)
+{
+        long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+        return abi < 0 ? 0 : (unsigned)abi;
+}
+
+static uint64_t known_rights(unsigned abi)
+{
+        uint64_t rights = (1ULL << 13) - 1;   /* ABI 1: EXECUTE to MAKE_SYM */
+        if (abi >= 2)
+                rights |= LANDLOCK_ACCESS_FS_REFER;
+        if (abi >= 3)
+                rights |= ACCESS_FS_TRUNCATE;
+        if (abi >= 5)
+                rights |= ACCESS_FS_IOCTL_DEV;
+        return rights;
+}
+
+static int add_rule(int ruleset_fd, const char *path, uint64_t rights, struct csn_error *err)
+{
+        auto_fd fd = open(path, O_PATH | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+                return 0;
+        struct stat st;
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open %s for a Landlock rule", path);
+        if (!S_ISDIR(st.st_mode))
+                rights &= FILE_READ | FILE_WRITE | RUN | ACCESS_FS_IOCTL_DEV;
+        struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = fd };
+        if (syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "add the Landlock rule for %s", path);
+        return 0;
+}
+
+int landlock_child(struct plan *plan, struct csn_error *err)
+{
+        if (!plan->landlock)
+                return 0;
+        unsigned abi = plan->abilities.landlock_abi;
+        uint64_t known = known_rights(abi);
+        struct ruleset ruleset = { .access_fs = known };
+        if (abi >= 6)
+                ruleset.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
+        size_t size = abi >= 6 ? sizeof ruleset : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
+        auto_fd fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, size, 0);
+        if (fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "create the Landlock rules");
+        for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+                if (add_rule(fd, rules[i].path, rules[i].rights & known, err) < 0)
+                        return -err->code;
+        if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "landlock_restrict_self");
+        plan->boundary.landlock_abi = abi;
+        return 0;
+}

@@ -1,0 +1,436 @@
+/*
+ * The root file system: a small read-only tmpfs with the host's /usr in it, private /tmp, /dev/shm and home,
+ * a new /proc with masks, a handful of devices, no /sys.
+ *
+ * Everything goes by descriptor (open_tree(2), fsopen(2), move_mount(2), Linux 5.2), so that no path is
+ * looked up twice: what was checked is what is mounted.  Flags are set by mount_setattr(2) (Linux 5.12);
+ * before it, by a remount of the attached path.
+ */
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#define ATTR_FILES (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define ATTR_DATA (ATTR_FILES | MOUNT_ATTR_NOEXEC)
+#define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
+
+/* ---- the kernel's calls ---- */
+
+struct option {
+        const char *key, *value;   /* value NULL: a flag */
+};
+
+/* A new file system as a detached mount.  Options end with key NULL. */
+static int fs_new(const char *type, const struct option *options, unsigned attrs, struct csn_error *err)
+{
+        auto_fd fs = fsopen(type, FSOPEN_CLOEXEC);
+        if (fs < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "fsopen %s", type);
+        for (; options->key; options++) {
+                int rc = options->value ? fsconfig(fs, FSCONFIG_SET_STRING, options->key, options->value, 0)
+                                        : fsconfig(fs, FSCONFIG_SET_FLAG, options->key, NULL, 0);
+                if (rc < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "%s option %s=%s", type, options->key,
+                                       options->value ? options->value : "");
+        }
+        if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "create a %s", type);
+        int mount = fsmount(fs, FSMOUNT_CLOEXEC, attrs);
+        if (mount < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "mount a %s", type);
+        return mount;
+}
+
+static int attach(int mount_fd, int dir_fd, const char *target, struct csn_error *err)
+{
+        if (move_mount(mount_fd, "", dir_fd, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "attach the mount on /%s", target);
+        return 0;
+}
+
+/* Before Linux 5.12: one remount, for the mount itself and not for mounts below it (there are none then). */
+static int remount(int mount_fd, unsigned attrs)
+{
+        unsigned long flags = MS_REMOUNT | MS_BIND;
+        char path[40];
+        flags |= attrs & MOUNT_ATTR_RDONLY ? MS_RDONLY : 0;
+        flags |= attrs & MOUNT_ATTR_NOSUID ? MS_NOSUID : 0;
+        flags |= attrs & MOUNT_ATTR_NODEV ? MS_NODEV : 0;
+        flags |= attrs & MOUNT_ATTR_NOEXEC ? MS_NOEXEC : 0;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", mount_fd);
+        return mount(NULL, path, NULL, flags, NULL);
+}
+
+/* Add flags to an attached mount, and to the mounts below it. */
+static int add_attrs(int mount_fd, unsigned attrs, bool below, struct csn_error *err)
+{
+        struct mount_attr attr = { .attr_set = attrs };
+        int rc = mount_setattr(mount_fd, "", AT_EMPTY_PATH | (below ? AT_RECURSIVE : 0), &attr, sizeof attr);
+        if (rc < 0 && errno == ENOSYS)
+                rc = remount(mount_fd, attrs);
+        if (rc < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "set the flags of a mount");
+        return 0;
+}
+
+/* Without mount_setattr(2) the flags of mounts below could not be changed, so they are not taken along. */
+static int tree_open(int dir_fd, const char *path)
+{
+        static int can_recurse = -1;
+        if (can_recurse < 0) {
+                struct mount_attr attr = { 0 };
+                can_recurse = !(mount_setattr(-1, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 && errno == ENOSYS);
+        }
+        return open_tree(dir_fd, path, TREE_FLAGS | (can_recurse ? AT_RECURSIVE : 0));
+}
+
+/* ---- what comes from the host, opened before the root changes ---- */
+
+#define BINDS_MAX 16
+#define DEVICES_MAX 8
+
+/* /bin, /lib and their like: links into /usr on a merged system, folders of their own on an old one. */
+static const char *const top_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
+
+struct host_trees {
+        int binds[BINDS_MAX];
+        bool is_dir[BINDS_MAX];
+        int devices[DEVICES_MAX];
+        int tops[ARRAY_LEN(top_dirs)];
+        char links[ARRAY_LEN(top_dirs)][64];   /* the link's text, or "" */
+        int runners;
+};
+
+static void host_trees_done(struct host_trees *host)
+{
+        for (size_t i = 0; i < BINDS_MAX; i++)
+                fd_close(&host->binds[i]);
+        for (size_t i = 0; i < DEVICES_MAX; i++)
+                fd_close(&host->devices[i]);
+        for (size_t i = 0; i < ARRAY_LEN(top_dirs); i++)
+                fd_close(&host->tops[i]);
+        fd_close(&host->runners);
+}
+
+static int open_bind(const struct plan_bind *bind, int *ret_fd, bool *ret_is_dir, struct csn_error *err)
+{
+        auto_fd fd = tree_open(AT_FDCWD, bind->source);
+        struct stat st;
+        if (fd < 0 && errno == ENOENT && !bind->required)
+                return 0;
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open %s of the host", bind->source);
+        *ret_is_dir = S_ISDIR(st.st_mode);
+        *ret_fd = take_fd(&fd);
+        return 0;
+}
+
+/* The numbers of the devices in Linux' own table (Documentation/admin-guide/devices.txt); all have major 1. */
+static int open_device(const char *name, int *ret_fd, struct csn_error *err)
+{
+        static const struct {
+                const char *name;
+                unsigned minor;
+        } numbers[] = { { "null", 3 }, { "zero", 5 }, { "full", 7 }, { "random", 8 }, { "urandom", 9 } };
+        char path[32];
+        struct stat st;
+        snprintf(path, sizeof path, "/dev/%s", name);
+        auto_fd fd = open_tree(AT_FDCWD, path, TREE_FLAGS);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open %s of the host", path);
+        for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+                if (strcmp(numbers[i].name, name) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == 1 &&
+                    minor(st.st_rdev) == numbers[i].minor) {
+                        *ret_fd = take_fd(&fd);
+                        return 0;
+                }
+        return err_set(err, CSN_E_SYSTEM, 0, "%s of the host is not the device of that name", path);
+}
+
+static int open_top(size_t i, struct host_trees *host, struct csn_error *err)
+{
+        char path[16];
+        snprintf(path, sizeof path, "/%s", top_dirs[i]);
+        ssize_t len = readlink(path, host->links[i], sizeof host->links[i] - 1);
+        if (len >= 0) {
+                host->links[i][len] = 0;
+                return 0;
+        }
+        if (errno == ENOENT)
+                return 0;
+        host->tops[i] = tree_open(AT_FDCWD, path);
+        if (host->tops[i] < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open %s of the host", path);
+        return 0;
+}
+
+static int host_trees_open(const struct plan *plan, struct host_trees *host, struct csn_error *err)
+{
+        _Static_assert(BINDS_MAX >= 10 && DEVICES_MAX >= 5, "room for the tables of plan.c");
+        for (size_t i = 0; i < plan_binds_n; i++)
+                if (open_bind(&plan_binds[i], &host->binds[i], &host->is_dir[i], err) < 0)
+                        return -err->code;
+        for (size_t i = 0; plan_devices[i]; i++)
+                if (open_device(plan_devices[i], &host->devices[i], err) < 0)
+                        return -err->code;
+        for (size_t i = 0; i < ARRAY_LEN(top_dirs); i++)
+                if (open_top(i, host, err) < 0)
+                        return -err->code;
+        host->runners = tree_open(AT_FDCWD, plan->runner_dir);
+        if (host->runners < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the folder of the language runners, %s", plan->runner_dir);
+        return 0;
+}
+
+/* ---- the new root ---- */
+
+/* Folders of the root, parents first.  Mount points of files are made where they are used. */
+static const char *const folders[] = {
+        "usr", "etc", "etc/ssl", "proc", "dev", "dev/pts", "dev/shm", "tmp", "home", "home/user", "opt", "opt/caisson",
+        "run", "var", "var/lib", "var/cache",
+};
+
+static const struct {
+        const char *path, *target;
+} links[] = {
+        { "dev/fd", "/proc/self/fd" },       { "dev/stdin", "/proc/self/fd/0" },  { "dev/stdout", "/proc/self/fd/1" },
+        { "dev/stderr", "/proc/self/fd/2" }, { "dev/ptmx", "pts/ptmx" },          { "var/tmp", "../tmp" },
+        { "var/run", "../run" },             { "etc/os-release", "../usr/lib/os-release" },
+        { "etc/mtab", "../proc/self/mounts" },
+};
+
+static const struct {
+        const char *path, *text;
+} files[] = {
+        { "etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n"
+                        "user:x:1000:1000:user:/home/user:/bin/bash\n"
+                        "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
+        { "etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n" },
+        { "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n" },
+        { "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n" },
+        { "etc/hostname", SANDBOX_HOST_NAME "\n" },
+        { "etc/resolv.conf", "" },
+};
+
+static int touch(int root_fd, const char *path, const char *text, struct csn_error *err)
+{
+        auto_fd fd = openat(root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (fd < 0 || io_write_all(fd, text, strlen(text)) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make /%s", path);
+        return 0;
+}
+
+static int fill_root(int root_fd, struct csn_error *err)
+{
+        for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+                if (mkdirat(root_fd, folders[i], 0755) < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "make /%s", folders[i]);
+        for (size_t i = 0; i < ARRAY_LEN(links); i++)
+                if (symlinkat(links[i].target, root_fd, links[i].path) < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "make /%s", links[i].path);
+        for (size_t i = 0; i < ARRAY_LEN(files); i++)
+                if (touch(root_fd, files[i].path, files[i].text, err) < 0)
+                        return -err->code;
+        return 0;
+}
+
+/* Attach a tree of the host read-only below the root; makes its mount point. */
+static int attach_host(int root_fd, int tree_fd, const char *target, bool is_dir, unsigned attrs, struct csn_error *err)
+{
+        if (!is_dir && touch(root_fd, target, "", err) < 0)
+                return -err->code;
+        if (is_dir && mkdirat(root_fd, target, 0755) < 0 && errno != EEXIST)
+                return err_set(err, CSN_E_SYSTEM, errno, "make /%s", target);
+        if (attach(tree_fd, root_fd, target, err) < 0)
+                return -err->code;
+        return add_attrs(tree_fd, attrs, is_dir, err);
+}
+
+static int attach_host_trees(int root_fd, const struct host_trees *host, struct csn_error *err)
+{
+        for (size_t i = 0; i < plan_binds_n; i++) {
+                bool program = plan_binds[i].required;   /* /usr alone may be executed */
+                unsigned attrs = MOUNT_ATTR_RDONLY | (program ? ATTR_FILES : ATTR_DATA);
+                if (host->binds[i] >= 0 &&
+                    attach_host(root_fd, host->binds[i], plan_binds[i].target, host->is_dir[i], attrs, err) < 0)
+                        return -err->code;
+        }
+        for (size_t i = 0; i < ARRAY_LEN(top_dirs); i++) {
+                if (host->links[i][0] && symlinkat(host->links[i], root_fd, top_dirs[i]) < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "make /%s", top_dirs[i]);
+                if (host->tops[i] >= 0 && attach_host(root_fd, host->tops[i], top_dirs[i], true,
+                                                      MOUNT_ATTR_RDONLY | ATTR_FILES, err) < 0)
+                        return -err->code;
+        }
+        for (size_t i = 0; plan_devices[i]; i++) {
+                char target[32];
+                snprintf(target, sizeof target, "dev/%s", plan_devices[i]);
+                if (attach_host(root_fd, host->devices[i], target, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err) < 0)
+                        return -err->code;
+        }
+        return attach_host(root_fd, host->runners, "opt/caisson", true, MOUNT_ATTR_RDONLY | ATTR_FILES, err);
+}
+
+#define OPTIONS_MAX 8
+
+static int attach_fs(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs,
+                     struct csn_error *err)
+{
+        auto_fd fd = fs_new(type, options, attrs, err);
+        if (fd < 0)
+                return fd;
+        return attach(fd, root_fd, target, err);
+}
+
+static int attach_tmpfs(int root_fd, const char *target, uint64_t bytes, uint64_t inodes, const char *mode, unsigned attrs,
+                        struct csn_error *err)
+{
+        char size[24], nr_inodes[24], id[12];
+        snprintf(size, sizeof size, "%llu", (unsigned long long)bytes);
+        snprintf(nr_inodes, sizeof nr_inodes, "%llu", (unsigned long long)inodes);
+        snprintf(id, sizeof id, "%d", SANDBOX_UID);
+        const struct option options[OPTIONS_MAX] = { { "size", size }, { "nr_inodes", nr_inodes }, { "mode", mode },
+                                                     { "uid", id }, { "gid", id } };
+        return attach_fs(root_fd, "tmpfs", target, options, attrs, err);
+}
+
+static int attach_private(int root_fd, const struct wire_start *start, struct csn_error *err)
+{
+        static const struct option pts[] = { { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
+                                             { "max", "16" }, { NULL, NULL } };
+        /* The home's root is an inode of its own, which the program did not ask for. */
+        if (attach_tmpfs(root_fd, "home/user", start->disk_bytes, start->disk_files + 1, "0700", ATTR_FILES, err) < 0 ||
+            attach_tmpfs(root_fd, "tmp", start->tmp_bytes, 16384, "1777", ATTR_FILES, err) < 0 ||
+            attach_tmpfs(root_fd, "dev/shm", start->tmp_bytes, 4096, "1777", ATTR_DATA, err) < 0)
+                return -err->code;
+        return attach_fs(root_fd, "devpts", "dev/pts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+}
+
+/* ---- /proc ---- */
+
+/* Cover one entry of /proc with a copy of `cover`.  What this kernel does not have is no leak. */
+static int mask(int proc_fd, int cover_fd, const char *cover, const char *entry, struct csn_error *err)
+{
+        auto_fd target = openat(proc_fd, entry, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (target < 0 && (errno == ENOENT || errno == EACCES))
+                return 0;
+        if (target < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open /proc/%s", entry);
+        auto_fd copy = open_tree(cover_fd, cover, TREE_FLAGS | AT_EMPTY_PATH);
+        if (copy < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "copy the mask for /proc/%s", entry);
+        if (move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "mask /proc/%s", entry);
+        return 0;
+}
+
+static int mask_proc(int root_fd, int proc_fd, struct csn_error *err)
+{
+        /* The mask of files is the device that open_device() looked at, the one of folders an empty tmpfs. */
+        auto_fd null = openat(root_fd, "dev/null", O_PATH | O_CLOEXEC);
+        if (null < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open /dev/null");
+        for (size_t i = 0; plan_masked_files[i]; i++)
+                if (mask(proc_fd, null, "", plan_masked_files[i], err) < 0)
+                        return -err->code;
+
+        /* Only an attached mount can be copied; /run stays empty and read-only anyway. */
+        if (attach_tmpfs(root_fd, "run", 4096, 1, "0555", MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0)
+                return -err->code;
+        for (size_t i = 0; plan_masked_folders[i]; i++)
+                if (mask(proc_fd, root_fd, "run", plan_masked_folders[i], err) < 0)
+                        return -err->code;
+
+        auto_fd sys = open_tree(proc_fd, "sys", TREE_FLAGS);
+        if (sys < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "copy /proc/sys");
+        if (attach(sys, proc_fd, "sys", err) < 0)
+                return -err->code;
+        return add_attrs(sys, MOUNT_ATTR_RDONLY | ATTR_DATA, false, err);
+}
+
+static int attach_proc(int root_fd, struct plan *plan, struct csn_error *err)
+{
+        static const struct option plain[] = { { NULL, NULL } };
+        static const struct option strict[] = { { "subset", "pid" }, { "hidepid", "invisible" }, { NULL, NULL } };
+        bool is_strict = plan->start.flags & WIRE_PROC_STRICT;
+
+        auto_fd proc = fs_new("proc", is_strict ? strict : plain, ATTR_DATA, err);
+        if (proc < 0)
+                return proc;
+        if (attach(proc, root_fd, "proc", err) < 0)
+                return -err->code;
+        plan->boundary.proc_strict = is_strict;
+
+        /* subset=pid has no sys/; the sysctls are then reached through a /proc that is never attached. */
+        auto_fd whole = is_strict ? fs_new("proc", plain, ATTR_DATA, err) : -1;
+        if (is_strict && whole < 0)
+                return whole;
+        plan->sysctl_dir = openat(is_strict ? whole : proc, "sys/user", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+        if (plan->sysctl_dir < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open /proc/sys/user");
+        return is_strict ? 0 : mask_proc(root_fd, proc, err);
+}
+
+/* ---- in order ---- */
+
+/* From here on files are made with the sandbox's own id: the host's is not mapped and could not own any. */
+static int take_ids(struct csn_error *err)
+{
+        if (setresgid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0 || setresuid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "take uid and gid %d", SANDBOX_UID);
+        return 0;
+}
+
+static int enter_root(int root_fd, struct csn_error *err)
+{
+        /* pivot_root(2), "pivot_root(".", ".")": the old root ends on top of the new one and goes from there. */
+        if (fchdir(root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "pivot_root");
+        if (umount2(".", MNT_DETACH) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "unmount the old root");
+        if (chdir("/") < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "chdir /");
+        return 0;
+}
+
+static int build_root(struct plan *plan, const struct host_trees *host, struct csn_error *err)
+{
+        char id[12];
+        snprintf(id, sizeof id, "%d", SANDBOX_UID);
+        const struct option options[] = { { "size", "1m" }, { "nr_inodes", "256" }, { "mode", "0755" },
+                                          { "uid", id }, { "gid", id }, { NULL, NULL } };
+        if (take_ids(err) < 0)
+                return -err->code;
+        auto_fd root = fs_new("tmpfs", options, ATTR_DATA, err);
+        if (root < 0)
+                return root;
+        /* It has to be attached somewhere until pivot_root(2) takes it; /usr is there and already opened. */
+        if (move_mount(root, "", AT_FDCWD, "/usr", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "attach the new root");
+        if (fill_root(root, err) < 0 || attach_host_trees(root, host, err) < 0 ||
+            attach_private(root, &plan->start, err) < 0 || attach_proc(root, plan, err) < 0)
+                return -err->code;
+        if (add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
+                return -err->code;
+        return enter_root(root, err);
+}
+
+int mount_child(struct plan *plan, struct csn_error *err)
+{
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make the mounts private");
+        struct host_trees host;
+        memset(&host, 0xff, sizeof host);   /* every descriptor -1 */
+        memset(host.links, 0, sizeof host.links);
+        int rc = host_trees_open(plan, &host, err);
+        if (rc == 0)
+                rc = build_root(plan, &host, err);
+        host_trees_done(&host);
+        return rc;
+}

@@ -1,0 +1,227 @@
+/*
+ * What this host can enforce: for `caisson doctor`, and for the sentence that a user gets when a sandbox
+ * cannot be made.  Facts are tried where trying is harmless; nothing is concluded from version numbers.
+ */
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+/* ---- why user namespaces fail ---- */
+
+static bool sysctl_is(const char *path, const char *value)
+{
+        char text[32];
+        if (io_read_file(AT_FDCWD, path, text, sizeof text - 1) < 0)
+                return false;
+        text[strcspn(text, "\n")] = 0;
+        return strcmp(text, value) == 0;
+}
+
+void probe_explain_clone(int sys, char *text, size_t size)
+{
+        static const struct {
+                const char *path, *value, *remedy;
+        } causes[] = {
+                { "/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000" },
+                { "/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1" },
+                { "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+                  "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for caisson-supervisor" },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(causes); i++)
+                if (sysctl_is(causes[i].path, causes[i].value)) {
+                        snprintf(text, size, "no user namespaces here: %s is %s; run: %s", causes[i].path, causes[i].value,
+                                 causes[i].remedy);
+                        return;
+                }
+        snprintf(text, size, "namespaces cannot be made (%s): %s", strerrordesc_np(sys),
+                 sys == ENOSPC  ? "a limit in /proc/sys/user/max_*_namespaces is reached; raise it"
+                 : sys == EPERM ? "this container or service forbids it; allow the clone and unshare system calls with "
+                                  "CLONE_NEWUSER (its seccomp profile), or run outside of it"
+                 : sys == ENOSYS ? "clone3 is missing; Linux 5.3 or later is needed, and a seccomp profile that allows it"
+                                 : "see caisson doctor");
+}
+
+/* ---- doctor ---- */
+
+struct report {
+        struct check *checks;
+        size_t n;
+};
+
+static struct check *add(struct report *report, const char *name, enum check_state state)
+{
+        if (report->n == CHECKS_MAX)
+                return &report->checks[CHECKS_MAX - 1];
+        struct check *check = &report->checks[report->n++];
+        *check = (struct check){ .name = name, .state = state };
+        return check;
+}
+
+/* Make the namespace in a child that ends at once; 0 or the errno. */
+static int try_namespace(unsigned long flags)
+{
+        pid_t pid = fork();
+        if (pid == 0)
+                _exit(unshare((int)flags) < 0 ? errno : 0);
+        int status;
+        if (pid < 0 || waitpid(pid, &status, 0) != pid)
+                return errno;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
+static void check_namespaces(struct report *report)
+{
+        static const struct {
+                const char *name;
+                unsigned long flag;
+        } kinds[] = { { "mount", CLONE_NEWNS }, { "pid", CLONE_NEWPID }, { "network", CLONE_NEWNET },
+                      { "ipc", CLONE_NEWIPC },  { "uts", CLONE_NEWUTS }, { "cgroup", CLONE_NEWCGROUP } };
+        int sys = try_namespace(CLONE_NEWUSER);
+        struct check *user = add(report, "user namespaces", sys ? CHECK_MISSING : CHECK_OK);
+        snprintf(user->fact, sizeof user->fact, "%s", sys ? strerrordesc_np(sys) : "can be made");
+        if (sys) {
+                probe_explain_clone(sys, user->remedy, sizeof user->remedy);
+                return;
+        }
+        struct check *others = add(report, "other namespaces", CHECK_OK);
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+                sys = try_namespace(CLONE_NEWUSER | kinds[i].flag);
+                size_t len = strlen(others->fact);
+                if (sys) {
+                        others->state = CHECK_MISSING;
+                        snprintf(others->remedy, sizeof others->remedy, "%s namespace: %s; a kernel with all namespaces is needed, and "
+                                 "room in /proc/sys/user/max_*_namespaces", kinds[i].name, strerrordesc_np(sys));
+                } else {
+                        snprintf(others->fact + len, sizeof others->fact - len, "%s%s", len ? ", " : "", kinds[i].name);
+                }
+        }
+}
+
+static void check_kernel(struct report *report)
+{
+        struct utsname name;
+        uname(&name);
+        int fd = fsopen("tmpfs", FSOPEN_CLOEXEC);
+        bool has = fd >= 0 || errno != ENOSYS;
+        fd_close(&fd);
+        struct check *kernel = add(report, "kernel", has ? CHECK_OK : CHECK_MISSING);
+        snprintf(kernel->fact, sizeof kernel->fact, "Linux %.60s on %.30s", name.release, name.machine);
+        if (!has)
+                snprintf(kernel->remedy, sizeof kernel->remedy, "the file system calls of Linux 5.2 are missing; a newer kernel is needed");
+}
+
+static void check_proc(struct report *report)
+{
+        /* A new /proc may be mounted only where the old one is fully visible (mount_namespaces(7)). */
+        pid_t pid = fork();
+        if (pid == 0) {
+                if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0)
+                        _exit(errno);
+                pid_t inner = fork();
+                if (inner == 0) {
+                        int fs = fsopen("proc", FSOPEN_CLOEXEC);
+                        if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 || fsmount(fs, 0, 0) < 0)
+                                _exit(errno);
+                        _exit(0);
+                }
+                int status = 0;
+                waitpid(inner, &status, 0);
+                _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EINTR);
+        }
+        int status = 0;
+        waitpid(pid, &status, 0);
+        int sys = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+        struct check *proc = add(report, "private /proc", sys ? CHECK_MISSING : CHECK_OK);
+        snprintf(proc->fact, sizeof proc->fact, "%s", sys ? strerrordesc_np(sys) : "can be mounted");
+        if (sys)
+                snprintf(proc->remedy, sizeof proc->remedy, "/proc here has parts covered, as containers do: run the container with "
+                         "--security-opt systempaths=unconfined, or outside of one");
+}
+
+static void check_seccomp(struct report *report)
+{
+        bool has = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
+        size_t len = 0;
+        seccomp_program(&len);
+        struct check *check = add(report, "seccomp", has ? CHECK_OK : CHECK_MISSING);
+        snprintf(check->fact, sizeof check->fact, has ? "filters can be loaded; ours has %zu instructions" : "no filters", len);
+        if (!has)
+                snprintf(check->remedy, sizeof check->remedy, "a kernel with CONFIG_SECCOMP_FILTER is needed");
+}
+
+static void check_landlock(struct report *report)
+{
+        unsigned abi = probe_landlock_abi();
+        struct check *check = add(report, "Landlock", abi == 0 ? CHECK_WEAKER : CHECK_OK);
+        snprintf(check->fact, sizeof check->fact, abi ? "ABI %u%s" : "not there", abi,
+                 abi >= 6 ? "" : abi >= 3 ? ", without scopes" : ", without truncate and scopes");
+        if (!abi)
+                snprintf(check->remedy, sizeof check->remedy, "the second wall is missing, the others hold: boot with lsm=landlock,... on "
+                         "Linux 5.13 or later");
+}
+
+static void check_cgroups(struct report *report, bool rootless)
+{
+        struct cgroup_base *base;
+        struct csn_error err;
+        if (cgroup_open("", &base, &err) < 0) {
+                struct check *check = add(report, "cgroups", CHECK_MISSING);
+                snprintf(check->fact, sizeof check->fact, "%.150s", err.text);
+                return;
+        }
+        unsigned on = cgroup_controllers(base);
+        struct check *check = add(report, "cgroups", on == WIRE_CTL_ALL ? CHECK_OK : CHECK_WEAKER);
+        snprintf(check->fact, sizeof check->fact, "%s:%s%s%s",
+                 cgroup_mode(base) == WIRE_CGROUP_V2   ? "v2"
+                 : cgroup_mode(base) == WIRE_CGROUP_V1 ? "v1"
+                                                       : "none usable",
+                 on & WIRE_CTL_MEMORY ? " memory" : "", on & WIRE_CTL_CPU ? " cpu" : "", on & WIRE_CTL_PIDS ? " pids" : "");
+        if (on != WIRE_CTL_ALL)
+                snprintf(check->remedy, sizeof check->remedy, "%s", rootless
+                         ? "limits fall back to rlimits and a poll: start it by systemd-run --user --scope -p Delegate=yes, or as root"
+                         : "limits fall back to rlimits and a poll: mount the controllers, and let this process write to its cgroup");
+        cgroup_close(base);
+}
+
+static void check_user(struct report *report, bool rootless)
+{
+        struct check *check = add(report, "host uid for each sandbox", rootless ? CHECK_WEAKER : CHECK_OK);
+        snprintf(check->fact, sizeof check->fact, "%s", rootless ? "one uid for all: ours" : "distinct, from the configured range");
+        if (rootless)
+                snprintf(check->remedy, sizeof check->remedy, "sandboxes share the kernel's quotas of one user: run as root for a uid each");
+}
+
+static void check_program(struct report *report, const char *path, const char *language, const char *package)
+{
+        bool there = access(path, X_OK) == 0;
+        struct check *check = add(report, language, there ? CHECK_OK : CHECK_WEAKER);
+        snprintf(check->fact, sizeof check->fact, "%s%s", path, there ? "" : " is missing");
+        if (!there)
+                snprintf(check->remedy, sizeof check->remedy, "apt-get install %s", package);
+}
+
+size_t probe_doctor(struct check checks[CHECKS_MAX])
+{
+        struct report report = { .checks = checks };
+        bool rootless = geteuid() != 0;
+        check_kernel(&report);
+        check_namespaces(&report);
+        check_proc(&report);
+        check_seccomp(&report);
+        check_landlock(&report);
+        check_cgroups(&report, rootless);
+        check_user(&report, rootless);
+        check_program(&report, "/usr/bin/python3", "python", "python3");
+        check_program(&report, "/usr/bin/node", "javascript", "nodejs");
+        check_program(&report, "/bin/bash", "bash", "bash");
+        return report.n;
+}

@@ -1,0 +1,423 @@
+/*
+ * Which system calls exist inside (seccomp(2)): an allow-list for the native ABI, everything else ENOSYS so
+ * that libraries fall back, EPERM where programs take it as a question of permission.
+ *
+ * The program is made here and not by a library: the kernel uses only the low 32 bits of `int` arguments,
+ * and a filter that compares 64 bits can be passed by setting a high one; every comparison below loads the
+ * low word and nothing else.  Numbers are decided by a balanced tree over intervals of equal verdict, so
+ * that calls without an argument rule end in the kernel's bitmap of constant verdicts (Linux 5.11).
+ *
+ * A name unknown to the kernel headers fails the build; tests/unit/test-seccomp.c reads the headers and
+ * fails for a call that this table does not mention.
+ */
+#include "sandbox/sandbox.h"
+
+#include <asm/ioctls.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "the system call table is written for x86_64 and aarch64"
+#endif
+
+/* Newer than Debian 12's headers, needed by a current libc; one number for all architectures. */
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452   /* Linux 6.6 */
+#endif
+
+enum arg_rule {
+        ARG_CLONE, ARG_SOCKET, ARG_IOCTL, ARG_PRCTL, ARG_PERSONALITY, ARG_MKNOD, ARG_MKNODAT,
+        ARG_SECCOMP, ARGS,
+};
+
+struct row {
+        long nr;
+        enum seccomp_verdict verdict;
+        int value;   /* errno, or enum arg_rule */
+};
+
+#define A(name) { SYS_##name, SECCOMP_ALLOW, 0 },
+#define C(name, check) { SYS_##name, SECCOMP_CHECK, check },
+#define P(name) { SYS_##name, SECCOMP_ERRNO, EPERM },
+#define N(name) { SYS_##name, SECCOMP_ERRNO, ENOSYS },
+
+static const struct row rows[] = {
+        /* files */
+        A(read) A(write) A(close) A(openat) A(openat2) A(fstat) A(statx) A(lseek) A(pread64) A(pwrite64) A(readv)
+        A(writev) A(preadv) A(pwritev) A(preadv2) A(pwritev2) A(faccessat) A(faccessat2) A(fcntl) A(flock) A(fsync)
+        A(fdatasync) A(sync) A(syncfs) A(sync_file_range) A(truncate) A(ftruncate) A(fallocate) A(fadvise64)
+        A(readahead) A(getdents64) A(getcwd) A(chdir) A(fchdir) A(renameat) A(renameat2) A(mkdirat) A(linkat)
+        A(unlinkat) A(symlinkat) A(readlinkat) A(fchmod) A(fchmodat) A(fchmodat2) A(fchown) A(fchownat) A(umask)
+        A(utimensat) A(statfs) A(fstatfs) C(mknodat, ARG_MKNODAT) A(copy_file_range) A(sendfile) A(splice) A(tee)
+        A(vmsplice) A(setxattr) A(lsetxattr) A(fsetxattr) A(getxattr) A(lgetxattr) A(fgetxattr) A(listxattr)
+        A(llistxattr) A(flistxattr) A(removexattr) A(lremovexattr) A(fremovexattr) A(inotify_init1)
+        A(inotify_add_watch) A(inotify_rm_watch) A(memfd_create) A(dup) A(dup3) A(close_range)
+#if defined(__x86_64__)
+        A(open) A(creat) A(stat) A(lstat) A(newfstatat) A(access) A(getdents) A(rename) A(mkdir) A(rmdir) A(link)
+        A(unlink) A(symlink) A(readlink) A(chmod) A(chown) A(lchown) A(utime) A(utimes) A(futimesat)
+        C(mknod, ARG_MKNOD) A(inotify_init) A(dup2)
+#else
+        A(newfstatat)
+#endif
+        /* memory */
+        A(mmap) A(mprotect) A(munmap) A(brk) A(mremap) A(msync) A(mincore) A(madvise) A(mlock) A(mlock2) A(munlock)
+        A(mlockall) A(munlockall) A(pkey_alloc) A(pkey_mprotect) A(pkey_free) A(membarrier)
+        /* processes */
+        C(clone, ARG_CLONE) N(clone3) A(execve) A(execveat) A(exit) A(exit_group) A(wait4) A(waitid) A(kill)
+        A(tkill) A(tgkill) A(getpid) A(getppid) A(gettid) A(getpgid) A(setpgid) A(getsid) A(setsid) A(getuid)
+        A(geteuid) A(getgid) A(getegid) A(getresuid) A(getresgid) A(getgroups) A(setuid) A(setgid) A(setreuid)
+        A(setregid) A(setresuid) A(setresgid) A(setfsuid) A(setfsgid) A(setgroups) A(capget) A(capset)
+        C(prctl, ARG_PRCTL) A(set_tid_address) A(set_robust_list) A(get_robust_list) A(rseq) A(futex)
+        A(futex_waitv) A(sched_yield) A(sched_getaffinity) A(sched_setaffinity) A(sched_getparam)
+        A(sched_setparam) A(sched_getscheduler) A(sched_setscheduler) A(sched_getattr) A(sched_setattr)
+        A(sched_get_priority_min) A(sched_get_priority_max) A(sched_rr_get_interval) A(getpriority) A(setpriority)
+        A(ioprio_get) A(getrlimit) A(setrlimit) A(prlimit64) A(getrusage) A(times) A(sysinfo) A(uname) A(getcpu)
+        A(pidfd_open) A(pidfd_send_signal) A(landlock_create_ruleset) A(landlock_add_rule) A(landlock_restrict_self)
+        C(seccomp, ARG_SECCOMP) C(personality, ARG_PERSONALITY) A(getrandom) A(restart_syscall)
+#if defined(__x86_64__)
+        A(fork) A(vfork) A(pause) A(getpgrp) A(arch_prctl)
+#endif
+        /* signals and time */
+        A(rt_sigaction) A(rt_sigprocmask) A(rt_sigpending) A(rt_sigtimedwait) A(rt_sigqueueinfo) A(rt_sigsuspend)
+        A(rt_sigreturn) A(rt_tgsigqueueinfo) A(sigaltstack) A(getitimer) A(setitimer) A(timer_create)
+        A(timer_settime) A(timer_gettime) A(timer_getoverrun) A(timer_delete) A(timerfd_create) A(timerfd_settime)
+        A(timerfd_gettime) A(nanosleep) A(clock_nanosleep) A(clock_gettime) A(clock_getres) A(gettimeofday)
+        A(signalfd4)
+#if defined(__x86_64__)
+        A(alarm) A(time) A(signalfd)
+#endif
+        /* events */
+        A(ppoll) A(pselect6) A(epoll_create1) A(epoll_ctl) A(epoll_pwait) A(epoll_pwait2) A(eventfd2) A(pipe2)
+        A(io_setup) A(io_submit) A(io_getevents) A(io_pgetevents) A(io_cancel) A(io_destroy)
+#if defined(__x86_64__)
+        A(poll) A(select) A(epoll_create) A(epoll_wait) A(eventfd) A(pipe)
+#endif
+        /* sockets */
+        C(socket, ARG_SOCKET) C(socketpair, ARG_SOCKET) A(bind) A(connect) A(listen) A(accept) A(accept4)
+        A(sendto) A(recvfrom) A(sendmsg) A(recvmsg) A(sendmmsg) A(recvmmsg) A(getsockname) A(getpeername)
+        A(getsockopt) A(setsockopt) A(shutdown)
+        /* System V and POSIX objects, private by the ipc namespace */
+        A(shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semctl) A(semtimedop) A(msgget) A(msgsnd)
+        A(msgrcv) A(msgctl) A(mq_open) A(mq_unlink) A(mq_timedsend) A(mq_timedreceive) A(mq_notify)
+        A(mq_getsetattr)
+        /* devices */
+        C(ioctl, ARG_IOCTL)
+        /* refused: a question of permission */
+        P(unshare) P(setns) P(pivot_root) P(chroot) P(mount) P(umount2) P(ptrace) P(reboot) P(swapon) P(swapoff)
+        P(acct) P(quotactl) P(quotactl_fd) P(syslog) P(init_module) P(finit_module) P(delete_module) P(kexec_load)
+        P(kexec_file_load) P(vhangup) P(clock_settime) P(settimeofday) P(adjtimex) P(clock_adjtime) P(sethostname)
+        P(setdomainname) P(ioprio_set) P(process_vm_readv) P(process_vm_writev) P(kcmp) P(bpf) P(perf_event_open)
+        P(open_by_handle_at) P(name_to_handle_at) P(add_key) P(request_key) P(keyctl) P(fanotify_init)
+        P(fanotify_mark) P(pidfd_getfd) P(nfsservctl)
+#if defined(__x86_64__)
+        P(iopl) P(ioperm)
+#endif
+        /* refused: as if the kernel did not have it */
+        N(fsopen) N(fsmount) N(fsconfig) N(fspick) N(open_tree) N(move_mount) N(mount_setattr) N(io_uring_setup)
+        N(io_uring_enter) N(io_uring_register) N(userfaultfd) N(memfd_secret) N(process_madvise)
+        N(process_mrelease) N(lookup_dcookie) N(move_pages) N(migrate_pages) N(mbind) N(set_mempolicy)
+        N(get_mempolicy) N(set_mempolicy_home_node) N(remap_file_pages)
+#if defined(__x86_64__)
+        N(modify_ldt) N(ustat) N(sysfs) N(uselib) N(_sysctl) N(create_module) N(get_kernel_syms) N(query_module)
+        N(getpmsg) N(putpmsg) N(afs_syscall) N(tuxcall) N(security) N(set_thread_area) N(get_thread_area)
+        N(epoll_ctl_old) N(epoll_wait_old) N(vserver)
+#endif
+};
+
+#define INSNS_MAX 2048
+#define NR_END 512   /* one past the highest number that a verdict is kept for; above it all is ENOSYS */
+
+struct program {
+        struct sock_filter insns[INSNS_MAX];
+        size_t len;
+};
+
+static void emit(struct program *p, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf)
+{
+        /* The table is fixed, so a program that does not fit shows in the first test and not at a user's. */
+        if (p->len < INSNS_MAX)
+                p->insns[p->len++] = (struct sock_filter){ .code = code, .jt = jt, .jf = jf, .k = k };
+}
+
+static void emit_return(struct program *p, uint32_t action)
+{
+        emit(p, BPF_RET | BPF_K, action, 0, 0);
+}
+
+static void emit_errno(struct program *p, int number)
+{
+        emit_return(p, SECCOMP_RET_ERRNO | (uint32_t)number);
+}
+
+/* The low word of an argument: both architectures are little-endian. */
+static void emit_argument(struct program *p, unsigned i)
+{
+        emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + i * sizeof(uint64_t)), 0, 0);
+}
+
+static void emit_mask(struct program *p, uint32_t mask)
+{
+        emit(p, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+}
+
+static void emit_allow_if(struct program *p, uint32_t value)
+{
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+        emit_return(p, SECCOMP_RET_ALLOW);
+}
+
+static void emit_allow_list(struct program *p, unsigned argument, const uint32_t *values, size_t n, int otherwise)
+{
+        emit_argument(p, argument);
+        for (size_t i = 0; i < n; i++)
+                emit_allow_if(p, values[i]);
+        emit_errno(p, otherwise);
+}
+
+/* ---- rules on arguments ---- */
+
+/* All CLONE_NEW* that clone(2) knows; CLONE_NEWTIME is not one of them. */
+#define CLONE_NAMESPACES 0x7e020000U
+
+static void check_clone(struct program *p)
+{
+        emit_argument(p, 0);
+        emit_mask(p, CLONE_NAMESPACES);
+        emit_allow_if(p, 0);
+        emit_errno(p, EPERM);
+}
+
+/* Families with the types and protocols they may have; anything else does not exist here. */
+static const struct {
+        uint32_t family;
+        uint32_t types[3];       /* 0 ends */
+        uint32_t protocols[3];
+        unsigned protocols_n;
+} families[] = {
+        { AF_UNIX, { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET }, { 0 }, 1 },
+        { AF_INET, { SOCK_STREAM, SOCK_DGRAM }, { 0, IPPROTO_TCP, IPPROTO_UDP }, 3 },
+        { AF_INET6, { SOCK_STREAM, SOCK_DGRAM }, { 0, IPPROTO_TCP, IPPROTO_UDP }, 3 },
+        { AF_NETLINK, { SOCK_RAW, SOCK_DGRAM }, { NETLINK_ROUTE }, 1 },
+};
+
+#define SOCK_TYPE_MASK 0xfU   /* the rest are flags; kernel: include/linux/net.h */
+
+static void check_socket(struct program *p)
+{
+        for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+                unsigned types = 0;
+                while (types < ARRAY_LEN(families[i].types) && families[i].types[types])
+                        types++;
+                /* load type, mask, one compare each, refuse; load protocol, two each, refuse */
+                uint8_t block = (uint8_t)(2 + types + 1 + 1 + 2 * families[i].protocols_n + 1);
+                emit_argument(p, 0);
+                emit(p, BPF_JMP | BPF_JEQ | BPF_K, families[i].family, 0, block);
+                emit_argument(p, 1);
+                emit_mask(p, SOCK_TYPE_MASK);
+                for (unsigned t = 0; t < types; t++)
+                        emit(p, BPF_JMP | BPF_JEQ | BPF_K, families[i].types[t], (uint8_t)(types - t), 0);
+                emit_errno(p, EAFNOSUPPORT);
+                emit_argument(p, 2);
+                for (unsigned n = 0; n < families[i].protocols_n; n++)
+                        emit_allow_if(p, families[i].protocols[n]);
+                emit_errno(p, EAFNOSUPPORT);
+        }
+        emit_errno(p, EAFNOSUPPORT);
+}
+
+static void check_ioctl(struct program *p)
+{
+        static const uint32_t allowed[] = {
+                TCGETS, TCSETS, TCSETSW, TCSETSF, TIOCGWINSZ, TIOCSWINSZ, TIOCGPGRP, TIOCSPGRP, TIOCGSID, TIOCSCTTY,
+                TIOCNOTTY, TIOCGPTN, TIOCSPTLCK, TIOCGPTPEER, TIOCOUTQ, FIONREAD, FIONBIO, FIOASYNC, FIOCLEX, FIONCLEX,
+                SIOCGIFCONF, SIOCGIFNAME, SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFMTU, SIOCGIFHWADDR, SIOCGIFINDEX,
+        };
+        emit_allow_list(p, 1, allowed, ARRAY_LEN(allowed), ENOTTY);
+}
+
+static void check_prctl(struct program *p)
+{
+        static const uint32_t allowed[] = {
+                PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_SET_NAME, PR_GET_NAME, PR_SET_DUMPABLE, PR_GET_DUMPABLE,
+                PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER,
+                PR_GET_CHILD_SUBREAPER, PR_GET_TID_ADDRESS, PR_SET_SECCOMP, PR_GET_SECCOMP, PR_CAPBSET_READ,
+                PR_GET_KEEPCAPS, PR_SET_VMA,
+        };
+        emit_argument(p, 0);
+        for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+                emit_allow_if(p, allowed[i]);
+        /* Of the ambient set only the question is allowed. */
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, PR_CAP_AMBIENT, 1, 0);
+        emit_errno(p, EINVAL);
+        emit_argument(p, 1);
+        emit_allow_if(p, PR_CAP_AMBIENT_IS_SET);
+        emit_errno(p, EINVAL);
+}
+
+static void check_personality(struct program *p)
+{
+        static const uint32_t allowed[] = { 0, PER_LINUX32, 0xffffffff };
+        emit_allow_list(p, 0, allowed, ARRAY_LEN(allowed), EPERM);
+}
+
+static void mknod_mode(struct program *p, unsigned argument)
+{
+        emit_argument(p, argument);
+        emit_mask(p, S_IFMT);
+        emit_allow_if(p, 0);
+        emit_allow_if(p, S_IFREG);
+        emit_allow_if(p, S_IFIFO);
+        emit_allow_if(p, S_IFSOCK);
+        emit_errno(p, EPERM);
+}
+
+static void check_mknod(struct program *p) { mknod_mode(p, 1); }
+static void check_mknodat(struct program *p) { mknod_mode(p, 2); }
+
+/* A listener would let a program answer the calls of its children in its own way. */
+static void check_seccomp(struct program *p)
+{
+        emit_argument(p, 1);
+        emit_mask(p, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        emit_allow_if(p, 0);
+        emit_errno(p, EPERM);
+}
+
+static void (*const checks[ARGS])(struct program *) = {
+        [ARG_CLONE] = check_clone, [ARG_SOCKET] = check_socket, [ARG_IOCTL] = check_ioctl,
+        [ARG_PRCTL] = check_prctl, [ARG_PERSONALITY] = check_personality, [ARG_MKNOD] = check_mknod,
+        [ARG_MKNODAT] = check_mknodat, [ARG_SECCOMP] = check_seccomp,
+};
+
+/* ---- the tree over numbers ---- */
+
+struct interval {
+        uint32_t from;
+        enum seccomp_verdict verdict;
+        int value;
+};
+
+struct builder {
+        struct program *program;
+        struct interval intervals[NR_END + 1];
+        size_t n;
+        size_t jumps[NR_END];      /* instructions that jump to a check's block */
+        enum arg_rule targets[NR_END];
+        size_t jumps_n;
+};
+
+static void collect_intervals(struct builder *b)
+{
+        struct interval by_number[NR_END + 1];
+        for (uint32_t nr = 0; nr <= NR_END; nr++)
+                by_number[nr] = (struct interval){ nr, SECCOMP_ERRNO, ENOSYS };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                by_number[rows[i].nr].verdict = rows[i].verdict;
+                by_number[rows[i].nr].value = rows[i].value;
+        }
+        for (uint32_t nr = 0; nr <= NR_END; nr++) {
+                const struct interval *last = b->n ? &b->intervals[b->n - 1] : NULL;
+                if (!last || last->verdict != by_number[nr].verdict || last->value != by_number[nr].value)
+                        b->intervals[b->n++] = by_number[nr];
+        }
+}
+
+static void emit_leaf(struct builder *b, const struct interval *interval)
+{
+        if (interval->verdict == SECCOMP_ALLOW) {
+                emit_return(b->program, SECCOMP_RET_ALLOW);
+        } else if (interval->verdict == SECCOMP_ERRNO) {
+                emit_errno(b->program, interval->value);
+        } else {
+                b->jumps[b->jumps_n] = b->program->len;
+                b->targets[b->jumps_n++] = (enum arg_rule)interval->value;
+                emit(b->program, BPF_JMP | BPF_JA, 0, 0, 0);
+        }
+}
+
+/* Conditional jumps reach 255 instructions, JA any; so each node is "if below: go on, else JA". */
+static void emit_tree(struct builder *b, size_t from, size_t to)
+{
+        if (to - from == 1) {
+                emit_leaf(b, &b->intervals[from]);
+                return;
+        }
+        size_t middle = from + (to - from) / 2;
+        emit(b->program, BPF_JMP | BPF_JGE | BPF_K, b->intervals[middle].from, 0, 1);
+        size_t jump = b->program->len;
+        emit(b->program, BPF_JMP | BPF_JA, 0, 0, 0);
+        emit_tree(b, from, middle);
+        b->program->insns[jump].k = (uint32_t)(b->program->len - jump - 1);
+        emit_tree(b, middle, to);
+}
+
+static void emit_checks(struct builder *b)
+{
+        size_t at[ARGS];
+        for (size_t i = 0; i < ARGS; i++) {
+                at[i] = b->program->len;
+                checks[i](b->program);
+        }
+        for (size_t i = 0; i < b->jumps_n; i++)
+                b->program->insns[b->jumps[i]].k = (uint32_t)(at[b->targets[i]] - b->jumps[i] - 1);
+}
+
+static void build(struct program *p)
+{
+        struct builder b = { .program = p };
+        emit(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
+        emit_return(p, SECCOMP_RET_KILL_PROCESS);   /* i386 by int 0x80, or a far jump into another mode */
+        emit(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
+        collect_intervals(&b);   /* the last interval is ENOSYS and has no upper end: x32 numbers fall there */
+        emit_tree(&b, 0, b.n);
+        emit_checks(&b);
+}
+
+const struct sock_filter *seccomp_program(size_t *ret_len)
+{
+        static struct program program;
+        if (!program.len)
+                build(&program);
+        *ret_len = program.len;
+        return program.insns;
+}
+
+bool seccomp_lookup(long nr, enum seccomp_verdict *ret_verdict, int *ret_errno)
+{
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                if (rows[i].nr == nr) {
+                        *ret_verdict = rows[i].verdict;
+                        *ret_errno = rows[i].verdict == SECCOMP_ERRNO ? rows[i].value : 0;
+                        return true;
+                }
+        return false;
+}
+
+int seccomp_child(struct plan *plan, struct csn_error *err)
+{
+        size_t len;
+        const struct sock_filter *insns = seccomp_program(&len);
+        struct sock_fprog fprog = { .len = (unsigned short)len, .filter = (struct sock_filter *)(uintptr_t)insns };
+        /* One thread only; TSYNC would change nothing here and hide it if that were ever untrue. */
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "load the system call filter");
+        plan->boundary.seccomp = 1;
+        return 0;
+}

@@ -1,0 +1,149 @@
+/* plan: every decision about a sandbox, without making one. */
+#include "sandbox/sandbox.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include "tap.h"
+
+static struct wire_start usual(void)
+{
+        static char *argv[] = { "/bin/true", NULL }, *env[] = { NULL };
+        return (struct wire_start){ .wall_ms = 30000, .cpu_milli = 1000, .memory_bytes = 512 * MIB, .pids = 64,
+                .disk_bytes = 100 * MIB, .disk_files = 4096, .tmp_bytes = 64 * MIB, .open_files = 1024,
+                .background_ms = 100, .label = "x", .argv = argv, .argv_n = 1, .env = env };
+}
+
+static const struct abilities full = { .landlock_abi = 7, .cgroup = WIRE_CGROUP_V2, .controllers = WIRE_CTL_ALL };
+static const struct abilities poor = { .rootless = true };
+
+static uint64_t rlimit_of(const struct plan *plan, int resource)
+{
+        struct plan_rlimit rows[PLAN_RLIMITS_MAX];
+        size_t n = plan_rlimits(plan, rows);
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].resource == resource)
+                        return rows[i].soft;
+        return 12345;
+}
+
+static void all_namespaces_are_always_made(void)
+{
+        const struct abilities *hosts[] = { &full, &poor };
+        for (size_t i = 0; i < 2; i++) {
+                struct plan plan;
+                struct csn_error err;
+                struct wire_start start = usual();
+                CHECK(plan_make(&start, hosts[i], "/r", &plan, &err) == 0);
+                CHECK(plan.clone_flags == (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+                                           CLONE_NEWUTS | CLONE_NEWCGROUP));
+        }
+}
+
+static void nothing_is_reported_in_force_before_it_is(void)
+{
+        struct plan plan;
+        struct csn_error err;
+        struct wire_start start = usual();
+        CHECK(plan_make(&start, &full, "/r", &plan, &err) == 0);
+        CHECK(!plan.boundary.seccomp && !plan.boundary.no_new_privs && !plan.boundary.landlock_abi && !plan.boundary.namespaces);
+        CHECK(plan.boundary.capabilities != 0);
+}
+
+static void what_is_required_and_missing_is_refused_with_a_remedy(void)
+{
+        struct plan plan;
+        struct csn_error err;
+        struct wire_start start = usual();
+        start.flags = WIRE_LANDLOCK_REQUIRED;
+        CHECK(plan_make(&start, &full, "/r", &plan, &err) == 0 && plan.landlock);
+        CHECK(plan_make(&start, &poor, "/r", &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "lsm=landlock"));
+        start.flags = WIRE_CGROUP_REQUIRED;
+        CHECK(plan_make(&start, &full, "/r", &plan, &err) == 0);
+        CHECK(plan_make(&start, &poor, "/r", &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "systemd-run --user"));
+        struct abilities part = full;
+        part.controllers = WIRE_CTL_MEMORY;
+        CHECK(plan_make(&start, &part, "/r", &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "pids"));
+        CHECK(strstr(err.text, " memory cannot") == NULL);
+}
+
+static void numbers_out_of_bounds_are_refused_by_name(void)
+{
+        struct plan plan;
+        struct csn_error err;
+#define BAD(member, value)                                                                                      \
+        do {                                                                                                    \
+                struct wire_start start = usual();                                                              \
+                start.member = (value);                                                                         \
+                CHECK(plan_make(&start, &full, "/r", &plan, &err) == -CSN_E_INPUT && strcmp(err.field, #member) == 0); \
+        } while (0)
+        BAD(wall_ms, 0);
+        BAD(wall_ms, UINT64_MAX);
+        BAD(cpu_milli, 0);
+        BAD(memory_bytes, 1);
+        BAD(pids, 0);
+        BAD(pids, UINT64_MAX);
+        BAD(disk_bytes, 0);
+        BAD(disk_files, 0);
+        BAD(tmp_bytes, 0);
+        BAD(open_files, 3);
+        BAD(background_ms, UINT64_MAX);
+}
+
+static void rlimits_stand_in_for_missing_controllers(void)
+{
+        struct plan plan;
+        struct csn_error err;
+        struct wire_start start = usual();
+        plan_make(&start, &full, "/r", &plan, &err);
+        CHECK(!plan.degraded && rlimit_of(&plan, RLIMIT_NPROC) == 256 && rlimit_of(&plan, RLIMIT_DATA) == RLIM_INFINITY);
+        CHECK(rlimit_of(&plan, RLIMIT_AS) == 12345);   /* never: node reserves more than any limit */
+        plan_make(&start, &poor, "/r", &plan, &err);
+        CHECK(plan.degraded && rlimit_of(&plan, RLIMIT_NPROC) == 65 && rlimit_of(&plan, RLIMIT_DATA) == 512 * MIB);
+}
+
+static void the_cpu_rlimit_is_behind_the_real_one(void)
+{
+        struct plan plan;
+        struct csn_error err;
+        struct wire_start start = usual();
+        plan_make(&start, &full, "/r", &plan, &err);
+        CHECK(rlimit_of(&plan, RLIMIT_CPU) == 32);
+        start.cpu_milli = 2000;
+        plan_make(&start, &full, "/r", &plan, &err);
+        CHECK(rlimit_of(&plan, RLIMIT_CPU) == 62);
+        start.cpu_ms = 1500;
+        plan_make(&start, &full, "/r", &plan, &err);
+        CHECK(rlimit_of(&plan, RLIMIT_CPU) == 3);
+}
+
+static void process_1_is_not_counted_against_the_program(void)
+{
+        struct plan plan;
+        struct csn_error err;
+        struct wire_start start = usual();
+        plan_make(&start, &full, "/r", &plan, &err);
+        CHECK(plan.cgroup.pids == 65);
+}
+
+static void host_folders_are_read_only_system_parts(void)
+{
+        static const char *const never[] = { "/", "/root", "/home", "/var", "/run", "/proc", "/sys", "/dev", "/etc", "/tmp",
+                                             "/etc/shadow", "/etc/machine-id", "/etc/ssh", "/etc/passwd" };
+        for (size_t i = 0; i < plan_binds_n; i++)
+                for (size_t k = 0; k < ARRAY_LEN(never); k++)
+                        CHECK(strcmp(plan_binds[i].source, never[k]) != 0);
+}
+
+int main(void)
+{
+        RUN(all_namespaces_are_always_made);
+        RUN(nothing_is_reported_in_force_before_it_is);
+        RUN(what_is_required_and_missing_is_refused_with_a_remedy);
+        RUN(numbers_out_of_bounds_are_refused_by_name);
+        RUN(rlimits_stand_in_for_missing_controllers);
+        RUN(the_cpu_rlimit_is_behind_the_real_one);
+        RUN(process_1_is_not_counted_against_the_program);
+        RUN(host_folders_are_read_only_system_parts);
+        return tap_done();
+}

@@ -1,0 +1,215 @@
+/* seccomp: the filter itself, run by an interpreter of our own on every number and on hostile arguments. */
+#include "sandbox/sandbox.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <linux/vm_sockets.h>
+
+#include "tap.h"
+
+#if defined(__x86_64__)
+#define ARCH AUDIT_ARCH_X86_64
+#define HEADER "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
+#else
+#define ARCH AUDIT_ARCH_AARCH64
+#define HEADER "/usr/include/asm-generic/unistd.h"
+#endif
+
+/* Classic BPF as seccomp uses it (seccomp(2)); anything else than these instructions fails the test. */
+static uint32_t run(const struct seccomp_data *data)
+{
+        size_t len;
+        const struct sock_filter *insns = seccomp_program(&len);
+        uint32_t acc = 0;
+        for (size_t pc = 0; pc < len; pc++) {
+                const struct sock_filter *i = &insns[pc];
+                switch (i->code) {
+                case BPF_LD | BPF_W | BPF_ABS:
+                        if (i->k + 4 > sizeof *data)
+                                return 0xdead0001;
+                        memcpy(&acc, (const char *)data + i->k, 4);
+                        break;
+                case BPF_ALU | BPF_AND | BPF_K: acc &= i->k; break;
+                case BPF_JMP | BPF_JA: pc += i->k; break;
+                case BPF_JMP | BPF_JEQ | BPF_K: pc += acc == i->k ? i->jt : i->jf; break;
+                case BPF_JMP | BPF_JGE | BPF_K: pc += acc >= i->k ? i->jt : i->jf; break;
+                case BPF_RET | BPF_K: return i->k;
+                default: return 0xdead0002;
+                }
+        }
+        return 0xdead0003;
+}
+
+static uint32_t call(long nr, uint64_t a, uint64_t b, uint64_t c)
+{
+        struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { a, b, c } };
+        return run(&data);
+}
+
+#define ALLOW SECCOMP_RET_ALLOW
+#define ERRNO(e) (SECCOMP_RET_ERRNO | (e))
+#define HIGH (1ULL << 32)
+
+static void every_number_ends_as_the_table_says(void)
+{
+        unsigned wrong = 0;
+        for (long nr = 0; nr < 4096; nr++) {
+                enum seccomp_verdict verdict;
+                int number = ENOSYS;
+                uint32_t got = call(nr, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+                if (!seccomp_lookup(nr, &verdict, &number))
+                        verdict = SECCOMP_ERRNO, number = ENOSYS;
+                if (verdict == SECCOMP_ALLOW)
+                        wrong += got != ALLOW;
+                else if (verdict == SECCOMP_ERRNO)
+                        wrong += got != ERRNO((uint32_t)number);
+                else
+                        wrong += (got & 0xffff0000) != SECCOMP_RET_ERRNO && got != ALLOW;
+        }
+        CHECK(wrong == 0);
+}
+
+static void other_architectures_kill(void)
+{
+        struct seccomp_data data = { .nr = SYS_getpid, .arch = AUDIT_ARCH_I386 };
+        CHECK(run(&data) == SECCOMP_RET_KILL_PROCESS);
+        data.arch = 0;
+        CHECK(run(&data) == SECCOMP_RET_KILL_PROCESS);
+}
+
+static void x32_numbers_do_not_exist(void)
+{
+        for (long nr = 0; nr < 600; nr++)
+                if (call(nr | 0x40000000, 0, 0, 0) != ERRNO(ENOSYS))
+                        CHECK(call(nr | 0x40000000, 0, 0, 0) == ERRNO(ENOSYS));
+        CHECK(call(-1, 0, 0, 0) == ERRNO(ENOSYS));
+}
+
+static void clone_makes_threads_but_no_namespace(void)
+{
+        static const uint64_t kinds[] = { CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS,
+                                          CLONE_NEWCGROUP };
+        CHECK(call(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, 0, 0) == ALLOW);
+        CHECK(call(SYS_clone, 17, 0, 0) == ALLOW);
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+                CHECK(call(SYS_clone, kinds[i] | 17, 0, 0) == ERRNO(EPERM));
+                CHECK(call(SYS_clone, kinds[i] | 17 | HIGH, 0, 0) == ERRNO(EPERM));
+        }
+        CHECK(call(SYS_clone3, 0, 0, 0) == ERRNO(ENOSYS));
+}
+
+static void only_plain_sockets_exist_whatever_the_high_bits_say(void)
+{
+        static const struct { uint64_t family, type, protocol; bool allowed; } rows[] = {
+                { AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, true }, { AF_UNIX, SOCK_SEQPACKET, 0, true },
+                { AF_UNIX, SOCK_RAW, 0, false }, { AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 6, true },
+                { AF_INET, SOCK_DGRAM, 17, true }, { AF_INET, SOCK_STREAM, 0, true }, { AF_INET6, SOCK_DGRAM, 0, true },
+                { AF_INET, SOCK_RAW, 1, false }, { AF_INET, SOCK_DGRAM, 1, false }, { AF_INET, SOCK_STREAM, 262, false },
+                { AF_INET, SOCK_SEQPACKET, 132, false }, { AF_NETLINK, SOCK_RAW, 0, true }, { AF_NETLINK, SOCK_RAW, 15, false },
+                { AF_NETLINK, SOCK_DGRAM, 9, false }, { AF_VSOCK, SOCK_STREAM, 0, false }, { AF_PACKET, SOCK_RAW, 0, false },
+                { 38, SOCK_SEQPACKET, 0, false }, { 15, SOCK_RAW, 2, false }, { 44, SOCK_RAW, 0, false },
+                { AF_BLUETOOTH, SOCK_RAW, 0, false }, { 0, SOCK_STREAM, 0, false }, { 4294967295ULL, SOCK_STREAM, 0, false },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                uint32_t want = rows[i].allowed ? ALLOW : ERRNO(EAFNOSUPPORT);
+                CHECK(call(SYS_socket, rows[i].family, rows[i].type, rows[i].protocol) == want);
+                CHECK(call(SYS_socket, rows[i].family | HIGH, rows[i].type | HIGH, rows[i].protocol | HIGH) == want);
+                CHECK(call(SYS_socketpair, rows[i].family, rows[i].type, rows[i].protocol) == want);
+        }
+}
+
+static void terminals_cannot_be_fed(void)
+{
+        CHECK(call(SYS_ioctl, 0, TCGETS, 0) == ALLOW);
+        CHECK(call(SYS_ioctl, 0, FIONREAD, 0) == ALLOW);
+        static const uint64_t bad[] = { TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, 0x40049409 /* FICLONE */, 0x40086602 /* SETFLAGS */ };
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+                CHECK(call(SYS_ioctl, 0, bad[i], 0) == ERRNO(ENOTTY));
+                CHECK(call(SYS_ioctl, 0, bad[i] | HIGH, 0) == ERRNO(ENOTTY));
+        }
+}
+
+static void prctl_asks_but_does_not_raise(void)
+{
+        CHECK(call(SYS_prctl, PR_SET_NAME, 0, 0) == ALLOW);
+        CHECK(call(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, 0) == ALLOW);
+        CHECK(call(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, 0) == ERRNO(EINVAL));
+        CHECK(call(SYS_prctl, PR_SET_MM, 0, 0) == ERRNO(EINVAL));
+        CHECK(call(SYS_prctl, PR_SET_SECUREBITS, 0, 0) == ERRNO(EINVAL));
+        CHECK(call(SYS_prctl, PR_SET_MM | HIGH, 0, 0) == ERRNO(EINVAL));
+}
+
+static void devices_and_listeners_cannot_be_made(void)
+{
+        CHECK(call(SYS_mknodat, 0, 0, S_IFREG | 0644) == ALLOW);
+        CHECK(call(SYS_mknodat, 0, 0, S_IFIFO | 0644) == ALLOW);
+        CHECK(call(SYS_mknodat, 0, 0, S_IFCHR | 0644) == ERRNO(EPERM));
+        CHECK(call(SYS_mknodat, 0, 0, S_IFBLK | 0644 | HIGH) == ERRNO(EPERM));
+#ifdef SYS_mknod
+        CHECK(call(SYS_mknod, 0, S_IFBLK | 0644, 0) == ERRNO(EPERM));
+        CHECK(call(SYS_mknod, 0, S_IFSOCK | 0644, 0) == ALLOW);
+#endif
+        CHECK(call(SYS_seccomp, 1, 0, 0) == ALLOW);
+        CHECK(call(SYS_seccomp, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, 0) == ERRNO(EPERM));
+        CHECK(call(SYS_seccomp, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER | 1 | HIGH, 0) == ERRNO(EPERM));
+        CHECK(call(SYS_personality, 0xffffffff, 0, 0) == ALLOW);
+        CHECK(call(SYS_personality, 0x0040000 /* ADDR_NO_RANDOMIZE */, 0, 0) == ERRNO(EPERM));
+}
+
+static void dangerous_calls_are_refused(void)
+{
+        static const long calls[] = { SYS_mount, SYS_umount2, SYS_unshare, SYS_setns, SYS_pivot_root, SYS_chroot, SYS_ptrace,
+                SYS_bpf, SYS_keyctl, SYS_add_key, SYS_io_uring_setup, SYS_userfaultfd, SYS_perf_event_open,
+                SYS_process_vm_readv, SYS_open_by_handle_at, SYS_kexec_load, SYS_init_module, SYS_reboot, SYS_fsopen,
+                SYS_move_mount, SYS_open_tree, SYS_mount_setattr, SYS_pidfd_getfd, SYS_memfd_secret, SYS_clone3,
+                SYS_fanotify_init, SYS_syslog, SYS_settimeofday, SYS_sethostname, SYS_swapon, SYS_acct };
+        for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+                CHECK((call(calls[i], 0, 0, 0) & 0xffff0000) == SECCOMP_RET_ERRNO);
+}
+
+/* What the kernel headers know and the table does not mention was added since somebody thought about it. */
+static void the_table_knows_every_call_of_the_headers(void)
+{
+        FILE *file = fopen(HEADER, "re");
+        char line[256], name[128];
+        long nr;
+        unsigned known = 0;
+        if (!file)
+                SKIP("the kernel headers are not installed");
+        while (fgets(line, sizeof line, file)) {
+                enum seccomp_verdict verdict;
+                int number;
+                if (sscanf(line, "#define __NR_%127s %ld", name, &nr) != 2 || strncmp(name, "arch_specific", 13) == 0)
+                        continue;
+                known++;
+                if (!seccomp_lookup(nr, &verdict, &number)) {
+                        printf("# %s (%ld) is neither allowed nor refused by name\n", name, nr);
+                        CHECK(false);
+                }
+        }
+        fclose(file);
+        CHECK(known > 250);
+}
+
+int main(void)
+{
+        RUN(every_number_ends_as_the_table_says);
+        RUN(other_architectures_kill);
+        RUN(x32_numbers_do_not_exist);
+        RUN(clone_makes_threads_but_no_namespace);
+        RUN(only_plain_sockets_exist_whatever_the_high_bits_say);
+        RUN(terminals_cannot_be_fed);
+        RUN(prctl_asks_but_does_not_raise);
+        RUN(devices_and_listeners_cannot_be_made);
+        RUN(dangerous_calls_are_refused);
+        RUN(the_table_knows_every_call_of_the_headers);
+        return tap_done();
+}
