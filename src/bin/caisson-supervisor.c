@@ -1,0 +1,80 @@
+/* caisson-supervisor(8): options, and nothing else.  See supervisor/supervisor.h. */
+#include "supervisor/supervisor.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <grp.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "config.h"
+
+static int usage(const char *what)
+{
+        fprintf(stderr,
+                "caisson-supervisor: %s\n"
+                "It is started by caisson and caissond, which hand it a socket as descriptor 3.\n"
+                "Options: --uid-range FIRST:COUNT  --cgroup-parent PATH  --runner-dir PATH\n",
+                what);
+        return 64;
+}
+
+static bool parse_range(const char *text, struct uid_range *ret)
+{
+        unsigned long first, count;
+        char end;
+        if (sscanf(text, "%lu:%lu%c", &first, &count, &end) != 2)
+                return false;
+        *ret = (struct uid_range){ .first = (uint32_t)first, .count = (uint32_t)count };
+        /* Never an account of the host, and never one of the two numbers that mean "none". */
+        return first >= 65536 && count >= 1 && first + count <= 0xfffffffeUL;
+}
+
+/* A socket of the right kind, and not some file that happens to be descriptor 3. */
+static bool is_peer_socket(int fd)
+{
+        int type;
+        socklen_t len = sizeof type;
+        return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
+}
+
+int main(int argc, char **argv)
+{
+        if (argc == 2 && strcmp(argv[0], "caisson-janitor") == 0)
+                return janitor_main(argv[1]);
+
+        static const struct option options[] = { { "uid-range", required_argument, NULL, 'u' },
+                                                 { "cgroup-parent", required_argument, NULL, 'c' },
+                                                 { "runner-dir", required_argument, NULL, 'r' },
+                                                 { 0 } };
+        struct supervisor_options config = { .uids = { UID_RANGE_FIRST, UID_RANGE_COUNT }, .cgroup_parent = "",
+                                             .runner_dir = RUNNER_DIR };
+        for (int opt; (opt = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+                if (opt == 'u' && !parse_range(optarg, &config.uids))
+                        return usage("--uid-range wants FIRST:COUNT with FIRST at least 65536");
+                if (opt == 'c')
+                        config.cgroup_parent = mem_copy(optarg, strlen(optarg));
+                if (opt == 'r')
+                        config.runner_dir = mem_copy(optarg, strlen(optarg));
+                if (opt == '?')
+                        return usage("unknown option");
+        }
+        if (optind < argc || !is_peer_socket(SUPERVISOR_SOCKET_FD))
+                return usage("descriptor 3 is not the engine's socket");
+        if (fcntl(SUPERVISOR_SOCKET_FD, F_SETFD, FD_CLOEXEC) < 0)
+                return usage("descriptor 3 cannot be used");
+
+        /* Sandboxes inherit our groups; rootless they cannot be dropped, and nothing is mounted that they open. */
+        if (geteuid() == 0 && setgroups(0, NULL) < 0)
+                log_text(LOG_WARN, "the supplementary groups could not be dropped");
+        umask(022);
+        init_own_title(argc, argv);
+
+        struct csn_error err = { 0 };
+        if (supervisor_serve(SUPERVISOR_SOCKET_FD, &config, &err) < 0) {
+                log_text(LOG_ERROR, "%s", err.text);
+                return csn_code_exit(err.code);
+        }
+        return 0;
+}
