@@ -1,0 +1,84 @@
+/*
+ * The names that older systems gave to what is in our record, for code that was written against them.  They
+ * stand together in one object, "aliases", and only when the request asks for them: some repeat the output.
+ */
+#include "model/model.h"
+
+static json_t *alias_success(const struct run_result *r) { return json_boolean(r->status == status_COMPLETED); }
+static json_t *alias_stdout(const struct run_result *r)
+{
+        json_t *text = json_stringn(r->stdout.bytes ? r->stdout.bytes : "", r->stdout.len);
+        return text ? text : json_string("");
+}
+static json_t *alias_id(const struct run_result *r) { return json_string(r->id); }
+static json_t *alias_return_code(const struct run_result *r)
+{
+        return json_integer(HAS(r, run_result, exit_code) ? r->exit_code : -1);
+}
+static json_t *alias_error(const struct run_result *r)
+{
+        return json_string(HAS(r, run_result, error) && r->error.message ? r->error.message : "");
+}
+static json_t *alias_files(const struct run_result *r)
+{
+        json_t *list = json_array();
+        for (size_t i = 0; i < r->files_n; i++)
+                json_array_append_new(list, json_string(r->files[i].name));
+        return list;
+}
+static json_t *alias_seconds(const struct run_result *r) { return json_real(r->usage.wall_ms / 1000); }
+static json_t *alias_memory_mb(const struct run_result *r)
+{
+        return json_real((double)r->usage.memory_peak_bytes / (double)MIB);
+}
+static json_t *alias_value(const struct run_result *r)
+{
+        if (!HAS(r, run_result, result) || !r->result.value)
+                return json_null();
+        json_t *json = json_loads(r->result.value, JSON_DECODE_ANY, NULL);
+        return json ? json : json_null();
+}
+static json_t *alias_metrics(const struct run_result *r) { return model_encode(&object_usage, &r->usage); }
+static json_t *alias_list(const struct run_result *r) { (void)r; return json_array(); }
+static json_t *alias_false(const struct run_result *r) { (void)r; return json_false(); }
+static json_t *alias_started(const struct run_result *r) { return r->started_at ? json_string(r->started_at) : json_null(); }
+static json_t *alias_finished(const struct run_result *r) { return r->finished_at ? json_string(r->finished_at) : json_null(); }
+static json_t *alias_findings(const struct run_result *r)
+{
+        json_t *list = json_array();
+        for (size_t i = 0; i < r->findings_n; i++)
+                json_array_append_new(list, model_encode(&object_finding, &r->findings[i]));
+        return list;
+}
+
+static const struct {
+        const char *name;
+        json_t *(*make)(const struct run_result *result);
+} aliases[] = {
+        { "success", alias_success },
+        { "output", alias_stdout },
+        { "execution_id", alias_id },
+        { "sandbox_id", alias_id },
+        { "return_code", alias_return_code },
+        { "exception", alias_error },
+        { "generated_files", alias_files },
+        { "duration", alias_seconds },
+        { "execution_time", alias_seconds },
+        { "execution_time_seconds", alias_seconds },
+        { "max_memory_mb", alias_memory_mb },
+        { "return_value", alias_value },
+        { "metrics", alias_metrics },
+        { "validation_result", alias_findings },
+        { "test_results", alias_list },
+        { "all_passed", alias_false },
+        { "completed_at", alias_finished },
+        { "started_at", alias_started },
+};
+
+void model_add_aliases(json_t *record, const struct run_result *result)
+{
+        json_t *object = json_object();
+        for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
+                json_object_set_new(object, aliases[i].name, aliases[i].make(result));
+        json_object_set_new(record, "aliases", object);
+}

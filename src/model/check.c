@@ -1,0 +1,193 @@
+/* What no single field can say: names, packages, and what only a caller on this machine may ask. */
+#include "model/model.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+/* Variables that make a loader or an interpreter run something else than what was asked. */
+static const struct {
+        const char *name;
+        bool prefix;
+} refused_env[] = {
+        { "LD_", true },        { "GLIBC_", true },     { "BASH_ENV", false },      { "ENV", false },
+        { "BASH_FUNC_", true }, { "NODE_OPTIONS", false }, { "PYTHONSTARTUP", false }, { "PYTHONPATH", false },
+        { "PYTHONHOME", false }, { "NODE_PATH", false }, { "SHELLOPTS", false },     { "BASHOPTS", false },
+        { "PERL5LIB", false },  { "PERL5OPT", false },
+};
+
+static bool is_name(const char *name)
+{
+        if (!((name[0] >= 'A' && name[0] <= 'Z') || (name[0] >= 'a' && name[0] <= 'z') || name[0] == '_'))
+                return false;
+        return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+}
+
+static int check_env(const struct run_request *request, struct csn_error *err)
+{
+        for (size_t i = 0; i < request->env_n; i++) {
+                const char *name = request->env[i].name;
+                if (!is_name(name))
+                        return err_field(err, "/env", "\"%.60s\" is not a name for an environment variable; letters, digits and _ are "
+                                                      "allowed, not beginning with a digit", name);
+                for (size_t k = 0; k < ARRAY_LEN(refused_env); k++)
+                        if (refused_env[k].prefix ? strncmp(name, refused_env[k].name, strlen(refused_env[k].name)) == 0
+                                                  : strcmp(name, refused_env[k].name) == 0)
+                                return err_field(err, "/env", "the variable %.60s is refused: it would change which code the interpreter or "
+                                                              "the loader runs; set what you need inside the program", name);
+        }
+        return 0;
+}
+
+static int check_local(const struct run_request *request, struct csn_error *err)
+{
+        if (HAS(request, run_request, work_dir))
+                return err_field(err, "/work_dir", "work_dir names a folder of the server; only the command line and the library may do that");
+        if (request->exports_n)
+                return err_field(err, "/exports", "exports name folders of the server; only the command line and the library may do that");
+        for (size_t i = 0; i < request->files_n; i++)
+                if (HAS(&request->files[i], input_file, path))
+                        return err_field(err, "/files", "path names a file of the server; only the command line and the library may do that; "
+                                                        "send the content");
+        return 0;
+}
+
+static int check_files(const struct run_request *request, struct csn_error *err)
+{
+        for (size_t i = 0; i < request->files_n; i++) {
+                const struct input_file *file = &request->files[i];
+                if (HAS(file, input_file, content) == HAS(file, input_file, path))
+                        return err_field(err, "/files", "file %zu needs either content (or content_base64) or path", i);
+                if (!HAS(file, input_file, name) && !HAS(file, input_file, path))
+                        return err_field(err, "/files", "file %zu has no name", i);
+        }
+        return 0;
+}
+
+/* A module's name as import and require take it; it becomes part of a comma list. */
+static int check_preload(const struct run_request *request, struct csn_error *err)
+{
+        for (size_t i = 0; i < request->preload_n; i++)
+                if (!request->preload[i][0] || strpbrk(request->preload[i], ",=: \t\n"))
+                        return err_field(err, "/preload", "\"%.60s\" is not the name of a module", request->preload[i]);
+        return 0;
+}
+
+/* ---- packages ---- */
+
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+static size_t skip(const char **at, const char *set)
+{
+        size_t n = strspn(*at, set);
+        *at += n;
+        return n;
+}
+
+/* "==1.0", ">=1,<2": PEP 440 comparisons; npm's "@1.2.3" and "@^1.2". */
+static bool take_versions(const char **at)
+{
+        static const char *const operators[] = { "===", "==", "~=", "!=", "<=", ">=", "<", ">" };
+        do {
+                bool found = false;
+                skip(at, " ");
+                for (size_t i = 0; i < ARRAY_LEN(operators) && !found; i++)
+                        if (strncmp(*at, operators[i], strlen(operators[i])) == 0) {
+                                *at += strlen(operators[i]);
+                                found = true;
+                        }
+                skip(at, " ");
+                if (!found || !skip(at, LETTERS ".*+!_-"))
+                        return false;
+                skip(at, " ");
+        } while (**at == ',' && (*at)++);
+        return true;
+}
+
+static bool is_package(const char *text)
+{
+        const char *at = text;
+        if (*at == '@') {   /* npm: @scope/name */
+                at++;
+                if (!skip(&at, LETTERS "._-") || *at++ != '/')
+                        return false;
+        }
+        if (!strchr(LETTERS, *at) || !*at || !skip(&at, LETTERS "._-"))
+                return false;
+        if (*at == '[') {
+                at++;
+                if (!skip(&at, LETTERS "._-, ") || *at++ != ']')
+                        return false;
+        }
+        if (*at == '@') {   /* npm: name@version */
+                at++;
+                skip(&at, "^~");
+                return skip(&at, LETTERS ".+-") && *at == 0;
+        }
+        skip(&at, " ");
+        return *at == 0 || (take_versions(&at) && *at == 0);
+}
+
+static int check_packages(char *const *packages, size_t n, struct csn_error *err)
+{
+        for (size_t i = 0; i < n; i++)
+                if (!is_package(packages[i]))
+                        return err_field(err, "/packages", "\"%.80s\" is not a package with an optional version (numpy, requests==2.28.0, "
+                                                           "markitdown[all], lodash@4.17.21); options, addresses and paths are refused",
+                                         packages[i]);
+        return 0;
+}
+
+/* One part without blanks and quotes around it; a comma inside brackets or after a comparison belongs to it. */
+static char *take_part(const char **at, struct arena *arena)
+{
+        unsigned brackets = 0;
+        const char *from = *at;
+        for (; **at; (*at)++) {
+                if (**at == '[')
+                        brackets++;
+                else if (**at == ']' && brackets)
+                        brackets--;
+                bool more_versions = **at == ',' && strpbrk(from, "<>=~!") && strpbrk(from, "<>=~!") < *at &&
+                                     strchr("<>=~!", (*at)[1 + strspn(*at + 1, " ")]) && (*at)[1 + strspn(*at + 1, " ")];
+                if (!brackets && !more_versions && strchr(",;\n", **at))
+                        break;
+        }
+        const char *to = *at;
+        if (**at)
+                (*at)++;
+        while (from < to && strchr(" \t\r\"'", *from))
+                from++;
+        while (to > from && strchr(" \t\r\"'", to[-1]))
+                to--;
+        return arena_copy(arena, from, (size_t)(to - from));
+}
+
+int model_parse_packages(const char *text, struct arena *arena, char ***ret, size_t *ret_n, struct csn_error *err)
+{
+        char **packages = arena_alloc(arena, (strlen(text) + 1) * sizeof *packages);
+        size_t n = 0;
+        if (strchr(text, '\n'))
+                return err_field(err, "/packages", "a list of packages is one line; separate them by commas");
+        for (const char *at = text; *at;) {
+                char *part = take_part(&at, arena);
+                bool known = part[0] == 0;
+                for (size_t i = 0; i < n && !known; i++)
+                        known = strcasecmp(packages[i], part) == 0;
+                if (!known)
+                        packages[n++] = part;
+        }
+        if (check_packages(packages, n, err) < 0)
+                return -CSN_E_INPUT;
+        *ret = packages;
+        *ret_n = n;
+        return 0;
+}
+
+int model_check_request(const struct run_request *request, bool local, struct csn_error *err)
+{
+        if (check_env(request, err) < 0 || check_files(request, err) < 0 || check_preload(request, err) < 0)
+                return -CSN_E_INPUT;
+        if (!local && check_local(request, err) < 0)
+                return -CSN_E_INPUT;
+        return check_packages(request->packages, request->packages_n, err);
+}

@@ -1,0 +1,206 @@
+/*
+ * model: the data that the world sees.
+ *
+ * fields.def has every public field once.  From it come the structs below and the descriptions of their
+ * fields, over which one decoder, one encoder and one schema generator walk.  Each struct begins with the
+ * bits of the fields that were set, so a profile or a request is a partial object that is laid over its
+ * defaults.  All memory belongs to the arena that a function is given; an all-zero struct is an empty one.
+ *
+ * settings.def is the same for the configuration, see settings.h.
+ */
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include "base/base.h"
+
+#include <jansson.h>
+
+#define MODEL_SCHEMA_VERSION "1"
+
+/* ---- the structs of fields.def ---- */
+
+struct bytes {
+        char *bytes;
+        size_t len;
+};
+
+struct pair {
+        char *name;
+        char *value;
+};
+
+#define CHOICES(choices) enum choices {
+#define VALUE(choices, name, text, number, meaning) choices##_##name,
+#define END_CHOICES(choices) };
+#define OBJECT(object, title, text)
+#define NUM(object, member, presence, min, max, def, unit, option, help)
+#define INT(object, member, presence, help)
+#define REAL(object, member, presence, help)
+#define BOOL(object, member, presence, def, option, help)
+#define TEXT(object, member, presence, max, def, option, help)
+#define BYTES(object, member, presence, max, option, help)
+#define JSON(object, member, presence, help)
+#define ENUM(object, member, presence, choices, def, option, help)
+#define TEXTS(object, member, presence, items, max, option, help)
+#define PAIRS(object, member, presence, items, option, help)
+#define SUB(object, member, presence, other, help)
+#define LIST(object, member, presence, other, items, option, help)
+#define END(object)
+#include "model/fields.def"
+#include "model/undef.h"
+
+#define CHOICES(choices)
+#define VALUE(choices, name, text, number, meaning)
+#define END_CHOICES(choices)
+#define OBJECT(object, title, text) struct object { uint64_t present;
+#define NUM(object, member, presence, min, max, def, unit, option, help) uint64_t member;
+#define INT(object, member, presence, help) int64_t member;
+#define REAL(object, member, presence, help) double member;
+#define BOOL(object, member, presence, def, option, help) bool member;
+#define TEXT(object, member, presence, max, def, option, help) char *member;
+#define BYTES(object, member, presence, max, option, help) struct bytes member;
+#define JSON(object, member, presence, help) char *member;
+#define ENUM(object, member, presence, choices, def, option, help) int member;
+#define TEXTS(object, member, presence, items, max, option, help) char **member; size_t member##_n;
+#define PAIRS(object, member, presence, items, option, help) struct pair *member; size_t member##_n;
+#define SUB(object, member, presence, other, help) struct other member;
+#define LIST(object, member, presence, other, items, option, help) struct other *member; size_t member##_n;
+#define END(object) };
+#include "model/fields.def"
+#include "model/undef.h"
+
+/* The place of each field in its object's `present` bits. */
+#define CHOICES(choices)
+#define VALUE(choices, name, text, number, meaning)
+#define END_CHOICES(choices)
+#define OBJECT(object, title, text) enum object##_field {
+#define NUM(object, member, ...) FIELD_##object##_##member,
+#define INT(object, member, ...) FIELD_##object##_##member,
+#define REAL(object, member, ...) FIELD_##object##_##member,
+#define BOOL(object, member, ...) FIELD_##object##_##member,
+#define TEXT(object, member, ...) FIELD_##object##_##member,
+#define BYTES(object, member, ...) FIELD_##object##_##member,
+#define JSON(object, member, ...) FIELD_##object##_##member,
+#define ENUM(object, member, ...) FIELD_##object##_##member,
+#define TEXTS(object, member, ...) FIELD_##object##_##member,
+#define PAIRS(object, member, ...) FIELD_##object##_##member,
+#define SUB(object, member, ...) FIELD_##object##_##member,
+#define LIST(object, member, ...) FIELD_##object##_##member,
+#define END(object) FIELDS_OF_##object };
+#include "model/fields.def"
+#include "model/undef.h"
+
+/* Is it set; set it.  SET for scalars and texts, MARK after filling a list or an object in place. */
+#define HAS(pointer, object, member) (((pointer)->present >> FIELD_##object##_##member) & 1)
+#define MARK(pointer, object, member) ((pointer)->present |= (uint64_t)1 << FIELD_##object##_##member)
+#define SET(pointer, object, member, value_) ((pointer)->member = (value_), MARK(pointer, object, member))
+
+/* ---- descriptions ---- */
+
+enum field_kind { KIND_NUM, KIND_INT, KIND_REAL, KIND_BOOL, KIND_TEXT, KIND_BYTES, KIND_JSON, KIND_ENUM, KIND_TEXTS,
+                  KIND_PAIRS, KIND_SUB, KIND_LIST };
+enum field_presence { REQUIRED, OPTIONAL, NULLABLE };
+
+struct choice {
+        const char *text;
+        int number;
+        const char *meaning;
+};
+
+struct choices {
+        const char *name;
+        const struct choice *values;
+        size_t n;
+};
+
+struct field {
+        const char *name;
+        enum field_kind kind;
+        enum field_presence presence;
+        size_t at;                       /* offset of the member */
+        size_t count_at;                 /* offset of member_n, for lists */
+        uint64_t min, max;               /* NUM: bounds; TEXT, BYTES: length; lists: items.  max 0: none */
+        uint64_t max_length;             /* TEXTS: of one */
+        uint64_t def;                    /* NUM, BOOL, ENUM */
+        const char *def_text;            /* TEXT */
+        const char *unit;                /* NUM */
+        const char *option;              /* the command line's, or NULL */
+        const struct choices *choices;   /* ENUM */
+        const struct object *object;     /* SUB, LIST */
+        const char *help;
+};
+
+struct object {
+        const char *name, *title, *text;
+        size_t size;
+        const struct field *fields;
+        size_t n;
+};
+
+extern const struct choices choices_status, choices_output_action, choices_need, choices_network, choices_isolation;
+extern const struct object object_limits, object_input_file, object_export_rule, object_run_request, object_truncated,
+        object_value, object_display, object_failure, object_finding, object_output_file, object_taken_file, object_usage,
+        object_timings, object_boundary, object_warning, object_run_result;
+
+const char *status_name(int status);
+/* The command line's exit status for it; -1: the program's own. */
+int status_exit(int status);
+
+/* ---- functions over descriptions ---- */
+
+/* Fill in every default that is not set yet, SUB objects included. */
+void model_defaults(const struct object *object, void *ret);
+
+/* Lay what is set in `over` upon `under`; SUB objects field by field, PAIRS by name, lists as a whole. */
+void model_overlay(const struct object *object, void *under, const void *over, struct arena *arena);
+
+/*
+ * JSON into a struct.  Unknown fields, wrong types and values out of bounds are refused with a JSON pointer
+ * in err->field and what is allowed in the text.  Errors: CSN_E_INPUT.
+ */
+int model_decode(const struct object *object, json_t *json, struct arena *arena, void *ret, struct csn_error *err);
+
+/* JSON text into a struct; also refuses duplicate keys, depth above 32, and text after the end. */
+int model_decode_text(const struct object *object, const char *text, size_t len, struct arena *arena, void *ret,
+                      struct csn_error *err);
+
+/* A struct into JSON, fields in the order of fields.def.  The caller's reference. */
+json_t *model_encode(const struct object *object, const void *from);
+
+/* One field from text, as options, environment and files have it.  Errors: CSN_E_INPUT naming `where`. */
+int model_set_text(const struct object *object, const struct field *field, void *into, const char *text, const char *where,
+                   struct arena *arena, struct csn_error *err);
+
+const struct field *model_field(const struct object *object, const char *name);
+
+/* A field's allowed values for people: "1s to 24h", "prefer, require or off". */
+void model_allowed(const struct field *field, char *text, size_t size);
+
+/* A number of a field as people write it: "30s", "512MiB". */
+void model_print(const struct field *field, uint64_t number, char *text, size_t size);
+
+/* JSON Schema 2020-12 of an object.  The caller's reference. */
+json_t *model_schema(const struct object *object);
+
+/* ---- checks that no single field can make (check.c) ---- */
+
+/*
+ * Names of environment variables and files, packages, what only a local caller may use (paths of this
+ * host).  Errors: CSN_E_INPUT.
+ */
+int model_check_request(const struct run_request *request, bool local, struct csn_error *err);
+
+/*
+ * "numpy, pandas;requests==2.28.0;" into its parts, which are then checked: a PEP 508 name with extras and a
+ * version, or an npm name with one; no options, addresses or paths.  Errors: CSN_E_INPUT.
+ */
+int model_parse_packages(const char *text, struct arena *arena, char ***ret, size_t *ret_n, struct csn_error *err);
+
+/* The field names of older systems, added to an encoded record (aliases.c). */
+void model_add_aliases(json_t *record, const struct run_result *result);
+
+/* Bytes as JSON strings need them: valid UTF-8 stays, anything else becomes U+FFFD.  From the arena. */
+char *model_utf8(struct arena *arena, const char *bytes, size_t len, size_t *ret_len);
+char *model_base64(struct arena *arena, const char *bytes, size_t len);
+
+#endif
