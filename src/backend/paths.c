@@ -1,10 +1,11 @@
 /*
- * Our own files: beside the running program when it runs out of its build folder, else where it was
- * installed.  The program's place comes from the kernel (/proc/self/exe) and not from the environment, so
- * that nobody can hand us another supervisor.
+ * Our own files: beside the running program (or beside libcaisson.so, in somebody else's program) when that
+ * is in its build folder, else where it was installed.  The place comes from the kernel and the loader and
+ * not from the environment, so that nobody can hand us another supervisor.
  */
 #include "backend/backend.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -20,16 +21,28 @@ const struct backend *backend_find(const char *name)
         return NULL;
 }
 
+static bool our_folder(char folder[static PATH_MAX])
+{
+        Dl_info info;
+        ssize_t len;
+        if (dladdr((void *)(uintptr_t)&backend_find, &info) && info.dli_fname && strstr(info.dli_fname, ".so"))
+                len = realpath(info.dli_fname, folder) ? (ssize_t)strlen(folder) : -1;
+        else
+                len = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+        if (len <= 0)
+                return false;
+        folder[len] = 0;
+        *strrchr(folder, '/') = 0;
+        return true;
+}
+
 static const char *beside_us(const char *file, const char *installed, char path[static PATH_MAX])
 {
-        char exe[PATH_MAX];
-        ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
+        char folder[PATH_MAX];
         if (path[0])
                 return path;
-        if (len > 0) {
-                exe[len] = 0;
-                *strrchr(exe, '/') = 0;
-                int n = snprintf(path, PATH_MAX, "%s/%s", exe, file);
+        if (our_folder(folder)) {
+                int n = snprintf(path, PATH_MAX, "%s/%s", folder, file);
                 if (n > 0 && n < PATH_MAX && access(path, F_OK) == 0)
                         return path;
         }

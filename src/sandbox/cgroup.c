@@ -331,7 +331,7 @@ int cgroup_open(const char *parent, struct cgroup_base **ret, struct csn_error *
         if (!parent_is_good(parent)) {
                 free(places);
                 free(base);
-                return err_set(err, CSN_E_CONFIG, 0, "sandbox.cgroup_parent is \"%s\"; give a path below the root of the "
+                return err_set(err, CSN_E_CONFIG, 0, "engine.cgroup_parent is \"%s\"; give a path below the root of the "
                                                      "hierarchy, without a leading / and without ..", parent);
         }
         find_places(places);
@@ -342,7 +342,7 @@ int cgroup_open(const char *parent, struct cgroup_base **ret, struct csn_error *
         free(places);
         if (parent[0] && base->mode == WIRE_CGROUP_NONE) {
                 cgroup_close(base);
-                return err_set(err, CSN_E_CONFIG, 0, "sandbox.cgroup_parent is \"%s\", and no controller can be used there: make "
+                return err_set(err, CSN_E_CONFIG, 0, "engine.cgroup_parent is \"%s\", and no controller can be used there: make "
                                                      "the cgroup, delegate it to this user and enable memory, cpu and pids", parent);
         }
         *ret = base;

@@ -43,5 +43,5 @@ int uid_take(const struct uid_range *range, uint32_t *ret_uid, int *ret_lock, st
                 if (errno != EADDRINUSE)
                         return err_set(err, CSN_E_SYSTEM, errno, "lock uid %u", uid);
         }
-        return err_set(err, CSN_E_BUSY, 0, "no free uid among %u in %d tries: widen sandbox.uid_count", range->count, TRIES);
+        return err_set(err, CSN_E_BUSY, 0, "no free uid among %u in %d tries: widen engine.uid_count", range->count, TRIES);
 }

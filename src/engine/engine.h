@@ -1,0 +1,79 @@
+/*
+ * engine: the life of runs.
+ *
+ * A run begins as a request in its own arena, gets a sandbox from a backend, and ends as one record.  Its
+ * output comes straight from the sandbox through pipes that the engine made; what the kernel says of it
+ * comes from the supervisor; what the program says of itself comes over its private channel.
+ *
+ *   prepare   request -> arguments, environment, input files     (before)
+ *   engine    pipes, channel, backend, the end                   (during)
+ *   files     what it left behind                                (after)
+ *   verdict   evidence -> status, message, hint
+ *   record    everything -> struct run_result
+ *   render    the record as text for people and models
+ *
+ * One thread; nothing here blocks but reading input files.  All of it is called from engine_step().
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "backend/backend.h"
+#include "lang/lang.h"
+#include "model/settings.h"
+
+struct engine;
+struct run;
+
+struct run_events {
+        void (*output)(void *owner, int stream, const void *bytes, size_t len);   /* 1: stdout, 2: stderr; may be NULL */
+        /* The record is the run's and goes with run_free(), which may be called from here. */
+        void (*done)(void *owner, const struct run_result *result);
+};
+
+/* settings stay the caller's and have to live as long.  Errors: CSN_E_SYSTEM. */
+int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err);
+
+/* Runs that are not done are killed; their done() is not called any more. */
+void engine_close(struct engine *engine);
+
+/* Its event loop, for watches of the caller's own (signals, sockets). */
+struct loop *engine_loop(struct engine *engine);
+
+/* Wait at most max_ms (-1: until something happens) and serve it. */
+int engine_step(struct engine *engine, int max_ms, struct csn_error *err);
+
+/* A run that is not started.  Fill in run_request(), with memory from run_arena(). */
+struct run *run_new(struct engine *engine);
+struct arena *run_arena(struct run *run);
+struct run_request *run_request(struct run *run);
+
+/*
+ * Start it.  done() is called exactly once, from a later engine_step(), also for a request that is refused:
+ * then the record says why.  `local` allows paths of this host in the request.
+ */
+void run_start(struct run *run, bool local, const struct run_events *events, void *owner);
+
+/* As run_start(), for a request that could not even be read: the record has this error. */
+void run_refuse(struct run *run, const struct csn_error *error, const struct run_events *events, void *owner);
+
+/* End it now; done() follows with status "cancelled", or what it was before.  Harmless twice. */
+void run_cancel(struct run *run);
+
+void run_free(struct run *run);
+
+/* ---- the record as text (render.c) ---- */
+
+/*
+ * "plain", "brief", "linx" or "codemie": the forms that models were trained to read.  Errors: CSN_E_INPUT
+ * for another name.
+ */
+int render_text(const char *format, const struct run_result *result, struct buf *buf, struct csn_error *err);
+/* All formats, separated by commas. */
+extern const char render_formats[];
+
+/* ---- work folders that were made for a missing one ---- */
+
+/* Remove those older than the retention; returns how many went. */
+size_t work_collect_garbage(const struct settings *settings);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * Files that a run leaves behind, read after its last process is dead.  Everything goes through the
+ * descriptor of the home directory with openat2(2) (RESOLVE_BENEATH, no links of any kind, no other
+ * mounts), and only what fstat(2) says is a regular file is ever opened for reading.
+ */
+#ifndef ENGINE_FILES_H
+#define ENGINE_FILES_H
+
+#include "base/base.h"
+
+/* What is known of a file that was put in before the program started. */
+struct file_input {
+        const char *name;
+        uint64_t size;
+        char sha256[65];
+};
+
+struct file_found {
+        char *name;              /* relative to the home; any bytes but NUL */
+        uint64_t size;
+        char sha256[65];         /* "" when error is set */
+        const char *mime;
+        bool changed;            /* an input of the same name had other content */
+        const char *error;       /* why it cannot be taken, or NULL */
+};
+
+struct file_rules {
+        uint64_t files_max;      /* how many are listed */
+        uint64_t bytes_max;      /* how much is read in all */
+        uint64_t time_ms;        /* how long the whole may take */
+        const struct file_input *inputs;
+        size_t inputs_n;
+};
+
+#define FILES_DEPTH_MAX 32                /* folders below the home that are looked into */
+#define FILES_SPARSE_MIN (64 * MIB)       /* a larger file must have real blocks to be read */
+
+struct file_list {
+        struct file_found *files;
+        size_t n;
+        bool truncated;          /* there are more than the rules allow to list */
+};
+
+/*
+ * New and changed regular files below the home, sorted by name.  Links, FIFOs, sockets and folders are left
+ * out.  Texts live in the arena.  Errors: CSN_E_SYSTEM (the home itself cannot be read).
+ */
+int files_collect(int home_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret,
+                  struct csn_error *err);
+
+/* Only the names of regular files below a folder, sorted; at most rules->files_max. */
+int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret, struct csn_error *err);
+
+/*
+ * Copy one found file below a folder of the host, which exists; folders in the name are made, a file of
+ * that name is replaced and never followed if it is a link.  Mode 0644, time kept.
+ * Errors: CSN_E_INPUT (the name would be unsafe on this host), CSN_E_SYSTEM.
+ */
+int files_export(int home_fd, const struct file_found *file, int to_dir_fd, struct csn_error *err);
+
+/* A regular file of the home for reading, nothing else; -1 and an error. */
+int files_open(int home_fd, const char *name, struct csn_error *err);
+
+/* True if a glob(7) pattern means this file: without a slash it is compared with the last part of the name. */
+bool files_match(const char *pattern, const char *name);
+
+/* By extension, then by the first bytes; "application/octet-stream" if neither tells. */
+const char *files_mime(const char *name, const void *head, size_t head_len);
+
+/* SHA-256 of everything that can be read from fd, as hex.  At most max bytes: -1 with EFBIG for more. */
+int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size);
+
+#endif

@@ -1,0 +1,277 @@
+/* From a request to what a backend needs: the whole request, arguments, environment, input files. */
+#include "engine/run.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "sandbox/sandbox.h"
+
+/* ---- language and program ---- */
+
+static int choose_language(struct run *run, struct csn_error *err)
+{
+        const struct run_request *request = &run->request;
+        if (HAS(request, run_request, language))
+                return lang_find(request->language, &run->language, err);
+        run->language = HAS(request, run_request, name) ? lang_of_file(request->name) : NULL;
+        if (!run->language)
+                return err_field(err, "/language", "no language is given, and the file's name does not tell one; give language (-l)");
+        return 0;
+}
+
+static int choose_name(struct run *run, struct csn_error *err)
+{
+        struct run_request *request = &run->request;
+        struct csn_error why;
+        run->main_file = HAS(request, run_request, name) ? request->name : run->language->file;
+        if (strchr(run->main_file, '/') || wire_name_check(run->main_file, strlen(run->main_file), &why) < 0)
+                return err_field(err, "/name", "\"%.60s\" cannot be the program's name: %s", run->main_file,
+                                 strchr(run->main_file, '/') ? "it has a slash" : why.text);
+        return 0;
+}
+
+/* ---- environment ---- */
+
+/* What every program finds; a request's variables of the same name replace these. */
+static const struct pair usual_env[] = {
+        { "PATH", "/usr/local/bin:/usr/bin:/bin" },
+        { "HOME", SANDBOX_HOME },
+        { "USER", "user" },
+        { "LOGNAME", "user" },
+        { "LANG", "C.UTF-8" },
+        { "TZ", "UTC" },
+        { "TMPDIR", "/tmp" },
+        { "SANDBOX_MODE", "1" },
+        { "MPLBACKEND", "Agg" },
+        { "MPLCONFIGDIR", "/tmp/.matplotlib" },         /* caches are no output of the program */
+        { "XDG_CACHE_HOME", "/tmp/.cache" },
+        { "PYTHONDONTWRITEBYTECODE", "1" },
+        { "PYTHONUNBUFFERED", "1" },                    /* what was printed is not lost when the program is killed */
+};
+
+static bool has_variable(const struct run_request *request, const char *name)
+{
+        for (size_t i = 0; i < request->env_n; i++)
+                if (strcmp(request->env[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+static void build_env(struct run *run)
+{
+        static const char *const threads[] = { "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS" };
+        const struct run_request *request = &run->request;
+        struct arena *arena = &run->arena;
+        char **env = arena_alloc(arena, (ARRAY_LEN(usual_env) + ARRAY_LEN(threads) + request->env_n + 1) * sizeof *env);
+        size_t n = 0;
+        for (size_t i = 0; i < ARRAY_LEN(usual_env); i++)
+                if (!has_variable(request, usual_env[i].name))
+                        env[n++] = arena_text(arena, "%s=%s", usual_env[i].name, usual_env[i].value);
+        /* These libraries start a thread for each core of the host, whatever the share; 128 of them hit any pids limit. */
+        for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+                if (!has_variable(request, threads[i]))
+                        env[n++] = arena_text(arena, "%s=%" PRIu64, threads[i], (request->limits.cpu_milli + 999) / 1000);
+        for (size_t i = 0; i < request->env_n; i++)
+                env[n++] = arena_text(arena, "%s=%s", request->env[i].name, request->env[i].value);
+        run->what.start.env = env;
+        run->what.start.env_n = n;
+}
+
+/* ---- input files ---- */
+
+int run_open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err)
+{
+        struct run *run = owner;
+        const struct run_input *input = &run->inputs[i];
+        if (input->path) {
+                /* Opened again here, one at a time: there may be more inputs than descriptors. */
+                *ret_fd = open(input->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+                if (*ret_fd < 0)
+                        return err_set(err, CSN_E_INPUT, errno, "open the input file %s", input->path);
+        } else {
+                *ret_fd = io_memfd("input", input->content.bytes, input->content.len);
+                if (*ret_fd < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "hold the input file %s", input->name);
+        }
+        *ret_file = (struct wire_file){ .mode = input->mode, .name = (char *)(uintptr_t)input->name };
+        return 0;
+}
+
+static const char *last_part(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        return slash ? slash + 1 : path;
+}
+
+/* Size and hash of an input, which also shows that it can be read and is a file. */
+static int examine_input(struct run *run, size_t i, uint64_t *left, struct csn_error *err)
+{
+        const struct run_input *input = &run->inputs[i];
+        struct file_input *digest = &run->digests[i];
+        struct wire_file file;
+        struct stat st;
+        int opened = -1;
+        if (run_open_input(run, i, &file, &opened, err) < 0)
+                return -err->code;
+        auto_fd fd = opened;
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return err_field(err, "/files", "%s is not a regular file", input->path ? input->path : input->name);
+        digest->name = input->name;
+        if ((uint64_t)st.st_size > *left || files_sha256(fd, *left, digest->sha256, &digest->size) < 0)
+                return err_field(err, "/files", "the input files are together larger than input_bytes=%" PRIu64 " or disk_bytes=%" PRIu64
+                                                " allow (--input, --disk); %s does not fit", run->request.limits.input_bytes,
+                                 run->request.limits.disk_bytes, input->name);
+        *left -= digest->size;
+        return 0;
+}
+
+static int add_request_files(struct run *run, struct csn_error *err)
+{
+        const struct run_request *request = &run->request;
+        for (size_t i = 0; i < request->files_n; i++) {
+                const struct input_file *file = &request->files[i];
+                struct run_input *input = &run->inputs[run->inputs_n++];
+                struct csn_error why;
+                *input = (struct run_input){ .name = HAS(file, input_file, name) ? file->name : last_part(file->path),
+                                             .path = HAS(file, input_file, path) ? file->path : NULL,
+                                             .content = file->content, .mode = 0644 };
+                if (wire_name_check(input->name, strlen(input->name), &why) < 0)
+                        return err_field(err, "/files", "\"%.80s\" cannot be the name of an input file: %s", input->name, why.text);
+        }
+        return 0;
+}
+
+static int check_names(const struct run *run, struct csn_error *err)
+{
+        for (size_t i = 0; i < run->inputs_n; i++)
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(run->inputs[i].name, run->inputs[k].name) == 0)
+                                return err_field(err, "/files", "two input files have the name %s%s", run->inputs[i].name,
+                                                 k == 0 ? ", which is the program's; give the program another (--name)" : "");
+        return 0;
+}
+
+/* The files of a work folder come last, so that what the request itself brings wins. */
+static int add_work_files(struct run *run, struct csn_error *err)
+{
+        struct file_rules rules = { .files_max = run->request.limits.disk_files, .time_ms = 30000 };
+        struct file_list list;
+        if (run->work_fd < 0)
+                return 0;
+        if (files_list(run->work_fd, &rules, &run->arena, &list, err) < 0)
+                return -err->code;
+        if (list.truncated)
+                return err_field(err, "/work_dir", "the folder has more files than disk_files=%" PRIu64 " allows (--disk-files)",
+                                 run->request.limits.disk_files);
+        struct run_input *all = arena_alloc(&run->arena, (run->inputs_n + list.n + 1) * sizeof *all);
+        memcpy(all, run->inputs, run->inputs_n * sizeof *all);
+        run->inputs = all;
+        for (size_t i = 0; i < list.n; i++) {
+                bool known = wire_name_check(list.files[i].name, strlen(list.files[i].name), NULL) < 0;
+                for (size_t k = 0; k < run->inputs_n && !known; k++)
+                        known = strcmp(all[k].name, list.files[i].name) == 0;
+                if (!known)
+                        all[run->inputs_n++] = (struct run_input){ .name = list.files[i].name, .mode = 0644,
+                                .path = arena_text(&run->arena, "%s/%s", run->work_dir, list.files[i].name) };
+        }
+        return 0;
+}
+
+static int gather_inputs(struct run *run, struct csn_error *err)
+{
+        const struct run_request *request = &run->request;
+        uint64_t left = min_u64(request->limits.input_bytes, request->limits.disk_bytes);
+        run->inputs = arena_alloc(&run->arena, (1 + request->files_n) * sizeof *run->inputs);
+        run->inputs[run->inputs_n++] = (struct run_input){ .name = run->main_file, .content = request->code, .mode = 0444,
+                                                           .hidden = true };
+        if (add_request_files(run, err) < 0 || check_names(run, err) < 0 || add_work_files(run, err) < 0)
+                return -err->code;
+        if (run->inputs_n > WIRE_FILES_MAX)
+                return err_field(err, "/files", "%zu input files; at most %d are possible", run->inputs_n, WIRE_FILES_MAX);
+        run->digests = arena_alloc(&run->arena, run->inputs_n * sizeof *run->digests);
+        for (size_t i = 0; i < run->inputs_n; i++)
+                if (examine_input(run, i, &left, err) < 0)
+                        return -err->code;
+        return 0;
+}
+
+/* ---- the sandbox ---- */
+
+static void build_argv(struct run *run)
+{
+        const struct run_request *request = &run->request;
+        struct buf options;
+        buf_init(&options, 32 * KIB);
+        buf_printf(&options, "value_max=%" PRIu64, request->limits.value_bytes);
+        for (size_t i = 0; i < request->preload_n; i++)
+                buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
+        const char *file = arena_text(&run->arena, SANDBOX_HOME "/%s", run->main_file);
+        run->what.start.argv = lang_argv(run->language, &run->arena, options.bytes, file, request->args, request->args_n,
+                                         &run->what.start.argv_n);
+        buf_done(&options);
+}
+
+/* The caller's name of the run, as far as it can stand in a path, and enough of ours to be unique. */
+static char *build_label(struct run *run)
+{
+        char name[24] = "run";
+        size_t n = 0;
+        for (const char *c = HAS(&run->request, run_request, task_id) ? run->request.task_id : ""; *c && n + 1 < sizeof name; c++)
+                name[n++] = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '_';
+        if (n)
+                name[n] = 0;
+        return arena_text(&run->arena, "%s-%.12s", name, run->id + 4);
+}
+
+static void build_start(struct run *run)
+{
+        const struct run_request *request = &run->request;
+        const struct limits *limits = &request->limits;
+        struct wire_start *start = &run->what.start;
+        start->wall_ms = limits->wall_ms;
+        start->cpu_ms = limits->cpu_ms;
+        start->cpu_milli = limits->cpu_milli;
+        start->memory_bytes = limits->memory_bytes;
+        start->pids = limits->pids;
+        start->disk_bytes = limits->disk_bytes;
+        start->disk_files = limits->disk_files;
+        start->tmp_bytes = limits->tmp_bytes;
+        start->open_files = limits->open_files;
+        start->background_ms = limits->background_ms;
+        start->files_n = run->inputs_n;
+        start->label = build_label(run);
+        start->flags = (request->landlock == need_REQUIRE ? WIRE_LANDLOCK_REQUIRED : 0) |
+                       (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
+                       (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
+                       (request->strict_proc ? WIRE_PROC_STRICT : 0);
+}
+
+/* An empty program is a program; whether the text parses is for the runner to say, inside. */
+int run_prepare(struct run *run, struct csn_error *err)
+{
+        struct run_request *request = &run->request;
+        if (model_check_request(request, run->local, err) < 0)
+                return -err->code;
+        if (settings_apply(engine_settings_of(run->engine), request, &run->arena, err) < 0)
+                return -err->code;
+        if (!HAS(request, run_request, code))
+                return err_field(err, "/code", "there is no program; give code (-c, a file, or - for standard input)");
+        if (choose_language(run, err) < 0 || choose_name(run, err) < 0)
+                return -err->code;
+        run->backend = backend_find(request->backend);
+        if (!run->backend)
+                return err_field(err, "/backend", "there is no backend \"%.40s\"; known are native and host", request->backend);
+        if (work_open(run, err) < 0 || gather_inputs(run, err) < 0)
+                return -err->code;
+        build_env(run);
+        build_argv(run);
+        build_start(run);
+        if (request->packages_n)
+                run_warn(run, "packages_not_installed", "packages are checked and recorded, not installed: the image has to have them");
+        if (run->backend == &backend_host)
+                run_warn(run, "host_backend", "You are running LLM-generated code on your host. This could be potentially dangerous! Please "
+                                              "consider using a different code runner environment.");
+        return 0;
+}

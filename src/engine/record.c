@@ -1,0 +1,501 @@
+/* Everything that is known of a run, into its one record. */
+#include "engine/run.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#define COLLECT_MS 15000       /* for reading the files of a run that is over */
+#define FEEDBACK_MAX 16
+
+/* ---- what the program says of itself ---- */
+
+/* At most max bytes, cut between characters. */
+static char *cut(struct arena *arena, const char *text, size_t max)
+{
+        size_t len = strlen(text), at = 0;
+        if (len > max) {
+                for (size_t step; at < max && (step = utf8_step(text + at, len - at)) && at + step <= max; at += step)
+                        ;
+                len = at;
+        }
+        return arena_copy(arena, text, len);
+}
+
+static json_t *frame_json(const struct run *run, enum channel_type type)
+{
+        const struct buf *part = &run->channel.part[type];
+        if (run->channel.state == CHANNEL_BROKEN || !part->len)
+                return NULL;
+        return json_loadb(part->bytes, part->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+}
+
+static const char *text_of(json_t *json, const char *name)
+{
+        json_t *value = json_object_get(json, name);
+        return json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value) ? json_string_value(value) : NULL;
+}
+
+/* SYNTAX and ERROR frames have the same members (src/lang/README.md). */
+static void take_error(struct run *run, json_t *json, struct failure *ret)
+{
+        struct arena *arena = &run->arena;
+        const char *type = text_of(json, "type"), *message = text_of(json, "message"), *text = text_of(json, "text");
+        json_int_t line = json_integer_value(json_object_get(json, "line"));
+        json_int_t column = json_integer_value(json_object_get(json, "column"));
+        json_t *traceback = json_object_get(json, "traceback");
+        if (type)
+                SET(ret, failure, type, cut(arena, type, 200));
+        SET(ret, failure, message, cut(arena, message ? message : "", 10000));
+        if (line > 0)
+                SET(ret, failure, line, (uint64_t)line);
+        if (column > 0)
+                SET(ret, failure, column, (uint64_t)column);
+        if (text)
+                SET(ret, failure, text, cut(arena, text, 2000));
+        size_t n = json_array_size(traceback);
+        n = n > 100 ? 100 : n;
+        char **lines = arena_alloc(arena, n * sizeof *lines + 1);
+        size_t kept = 0;
+        for (size_t i = 0; i < n; i++)
+                if (json_is_string(json_array_get(traceback, i)))
+                        lines[kept++] = cut(arena, json_string_value(json_array_get(traceback, i)), 1000);
+        if (kept) {
+                ret->traceback = lines;
+                ret->traceback_n = kept;
+                MARK(ret, failure, traceback);
+        }
+}
+
+static void take_value(struct run *run)
+{
+        struct value *value = &run->result.result;
+        json_t *json = frame_json(run, CHANNEL_VALUE);
+        const char *type = text_of(json, "type"), *repr = text_of(json, "repr");
+        json_t *content = json_object_get(json, "value");
+        size_t max = (size_t)run->request.limits.value_bytes;
+        if (!json_is_object(json) || run->channel.pending == CHANNEL_VALUE) {
+                json_decref(json);
+                return;
+        }
+        SET(value, value, type, cut(&run->arena, type ? type : "", 200));
+        if (content) {
+                char *text = json_dumps(content, JSON_ENCODE_ANY | JSON_COMPACT);
+                if (text && strlen(text) <= max) {
+                        SET(value, value, value, arena_copy(&run->arena, text, strlen(text)));
+                } else {
+                        SET(value, value, repr, cut(&run->arena, text ? text : "", max));
+                        SET(value, value, truncated, true);
+                }
+                free(text);
+        } else {
+                SET(value, value, repr, cut(&run->arena, repr ? repr : "", max));
+                if (json_is_true(json_object_get(json, "truncated")) || (repr && strlen(repr) > max))
+                        SET(value, value, truncated, true);
+        }
+        if (HAS(value, value, truncated))
+                run_warn(run, "return_value_truncated", "the value is longer than value_bytes=%zu (--value); its beginning is in "
+                                                        "result.repr", max);
+        MARK(&run->result, run_result, result);
+        json_decref(json);
+}
+
+/* ---- evidence ---- */
+
+static void look_at_disk(const struct run *run, struct evidence *evidence)
+{
+        struct statfs fs;
+        if (run->home_fd < 0 || run->backend == &backend_host || fstatfs(run->home_fd, &fs) < 0)
+                return;
+        evidence->home_full = fs.f_blocks > 0 && fs.f_bfree == 0;
+        evidence->inodes_full = fs.f_files > 0 && fs.f_ffree == 0;
+}
+
+static void decide(struct run *run)
+{
+        struct run_result *result = &run->result;
+        struct arena *arena = &run->arena;
+        json_t *syntax = frame_json(run, CHANNEL_SYNTAX), *error = frame_json(run, CHANNEL_ERROR);
+        struct evidence evidence = {
+                .how = &run->how,
+                .limits = &run->request.limits,
+                .boundary = &run->boundary,
+                .language = run->language->title,
+                .cancelled = run->cancelled,
+                .output_killed = run->output_killed,
+                .parsed = run->channel.state == CHANNEL_RUNNING || (run->channel.state == CHANNEL_ENDED && !syntax),
+                .syntax = syntax != NULL,
+                .channel_broken = run->channel.state == CHANNEL_BROKEN,
+                .error_errno = (int)json_integer_value(json_object_get(error, "errno")),
+                .error_type = text_of(error, "type"),
+        };
+        look_at_disk(run, &evidence);
+        int status = verdict_status(&evidence);
+        SET(result, run_result, status, status);
+
+        const char *message = verdict_message(status, &evidence, arena), *hint = verdict_hint(status, &evidence, arena);
+        if (status == status_SYNTAX_ERROR && syntax)
+                take_error(run, syntax, &result->error);
+        else if (status == status_FAILED && error)
+                take_error(run, error, &result->error);
+        else if (message)
+                SET(&result->error, failure, message, arena_copy(arena, message, strlen(message)));
+        if (!hint && status == status_FAILED)
+                hint = feedback_for_type(result->error.type);
+        if (hint)
+                SET(&result->error, failure, hint, arena_copy(arena, hint, strlen(hint)));
+        if (status != status_COMPLETED)
+                MARK(result, run_result, error);
+
+        if (status == status_COMPLETED && run->how.pids_hits)
+                run_warn(run, "process_limit_reached", "a fork or a thread was refused %" PRIu64 " times at pids=%" PRIu64 " (--pids)",
+                         run->how.pids_hits, run->request.limits.pids);
+        if (status == status_COMPLETED && (evidence.home_full || evidence.inodes_full))
+                run_warn(run, "disk_limit_reached", "the home directory was full at the end (--disk, --disk-files)");
+        if (run->how.reasons & WIRE_LEFTOVERS)
+                run_warn(run, "background_killed", "processes that the program left behind were ended %" PRIu64
+                         " ms after it (--background)", run->request.limits.background_ms);
+        json_decref(syntax);
+        json_decref(error);
+}
+
+/* ---- the parts of the record ---- */
+
+static void record_exit(struct run *run)
+{
+        struct run_result *result = &run->result;
+        int status = (int)run->how.status;
+        if (run->how.has_status && WIFEXITED(status))
+                SET(result, run_result, exit_code, WEXITSTATUS(status));
+        else if (run->how.has_status)
+                SET(result, run_result, signal, WTERMSIG(status));
+        else
+                SET(result, run_result, signal, SIGKILL);   /* what ends everything inside, whoever decided it */
+}
+
+static struct bytes stream_text(struct run *run, int i, uint64_t *ret_cut, uint64_t *ret_total)
+{
+        struct capture *capture = &run->streams[i].capture;
+        struct bytes text;
+        size_t cut_at;
+        text.bytes = capture_text(capture, &run->arena, &text.len, &cut_at);
+        *ret_cut = capture->total - text.len;
+        *ret_total = capture->total;
+        if (*ret_cut == 0)
+                return text;
+        /* The gap may be inside a character; half a character at its edges says nothing and is left out. */
+        size_t from = cut_at, to = cut_at;
+        while (from > 0 && cut_at - from < 3 && ((unsigned char)text.bytes[from - 1] & 0xc0) == 0x80)
+                from--;
+        if (from > 0 && (unsigned char)text.bytes[from - 1] >= 0xc0 && !utf8_step(text.bytes + from - 1, cut_at - from + 1))
+                from--;
+        else
+                from = cut_at;
+        while (to < text.len && to - cut_at < 3 && ((unsigned char)text.bytes[to] & 0xc0) == 0x80)
+                to++;
+        memmove(text.bytes + from, text.bytes + to, text.len - to);
+        text.len -= to - from;
+        *ret_cut += to - from;
+        return text;
+}
+
+static void record_output(struct run *run)
+{
+        struct run_result *result = &run->result;
+        struct truncated *truncated = &result->truncated;
+        SET(result, run_result, stdout, stream_text(run, 0, &truncated->stdout_bytes, &truncated->stdout_total_bytes));
+        SET(result, run_result, stderr, stream_text(run, 1, &truncated->stderr_bytes, &truncated->stderr_total_bytes));
+        if (truncated->stdout_bytes || truncated->stderr_bytes)
+                run_warn(run, "output_truncated", "%s was longer than output_bytes=%" PRIu64 " (--output); head and tail are kept",
+                         truncated->stdout_bytes ? "standard output" : "standard error", run->request.limits.output_bytes);
+}
+
+static void record_usage(struct run *run)
+{
+        const struct wire_exit *how = &run->how;
+        struct usage *usage = &run->result.usage;
+        SET(usage, usage, wall_ms, (double)how->wall_us / 1000);
+        SET(usage, usage, cpu_ms, (double)how->cpu_us / 1000);
+        if (how->throttled_us)
+                SET(usage, usage, throttled_ms, (double)how->throttled_us / 1000);
+        if (how->memory_peak)
+                SET(usage, usage, memory_peak_bytes, how->memory_peak);
+        if (how->pids_peak)
+                SET(usage, usage, processes_peak, how->pids_peak);
+}
+
+static char **name_bits(struct run *run, uint64_t set, const char *const *names, const uint64_t *bits, size_t n, size_t *ret_n)
+{
+        char **texts = arena_alloc(&run->arena, n * sizeof *texts + 1);
+        *ret_n = 0;
+        for (size_t i = 0; i < n; i++)
+                if (set & bits[i])
+                        texts[(*ret_n)++] = arena_text(&run->arena, "%s", names[i]);
+        return texts;
+}
+
+static void degrade(struct run *run, const char *text)
+{
+        struct boundary *boundary = &run->result.boundary;
+        if (!boundary->degraded)
+                boundary->degraded = arena_alloc(&run->arena, 8 * sizeof *boundary->degraded);
+        boundary->degraded[boundary->degraded_n++] = arena_text(&run->arena, "%s", text);
+        boundary->isolation = isolation_DEGRADED;
+}
+
+static void record_boundary(struct run *run)
+{
+        static const char *const kinds[] = { "user", "mount", "pid", "network", "ipc", "uts", "cgroup" };
+        static const uint64_t kind_bits[] = { CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS,
+                                              CLONE_NEWCGROUP };
+        static const char *const controllers[] = { "memory", "cpu", "pids" };
+        static const uint64_t controller_bits[] = { WIRE_CTL_MEMORY, WIRE_CTL_CPU, WIRE_CTL_PIDS };
+        static const char *const modes[] = { "none", "v1", "v2" };
+        const struct wire_boundary *fact = &run->boundary;
+        struct boundary *boundary = &run->result.boundary;
+        bool host = run->backend == &backend_host;
+        boundary->backend = arena_text(&run->arena, "%s", run->backend->name);
+        boundary->isolation = host ? isolation_ABSENT : isolation_FULL;
+        boundary->namespaces = name_bits(run, fact->namespaces, kinds, kind_bits, ARRAY_LEN(kinds), &boundary->namespaces_n);
+        boundary->controllers = name_bits(run, fact->controllers, controllers, controller_bits, ARRAY_LEN(controllers),
+                                          &boundary->controllers_n);
+        boundary->seccomp = fact->seccomp == 1;
+        boundary->landlock_abi = fact->landlock_abi;
+        boundary->no_new_privileges = fact->no_new_privs == 1;
+        if (!host)
+                SET(boundary, boundary, capabilities, fact->capabilities);
+        boundary->cgroup = arena_text(&run->arena, "%s", modes[fact->cgroup < ARRAY_LEN(modes) ? fact->cgroup : 0]);
+        boundary->network = arena_text(&run->arena, "%s", host ? "host" : "none");
+        boundary->host_uid = fact->host_uid;
+        boundary->own_uid = fact->own_uid == 1;
+        boundary->rootless = fact->rootless == 1;
+        boundary->strict_proc = fact->proc_strict == 1;
+        if (!host && fact->controllers != WIRE_CTL_ALL)
+                degrade(run, "limits: without the controllers for memory, cpu and pids, rlimits and a poll stand in; run as root, or in a "
+                             "delegated cgroup (systemd-run --user --scope -p Delegate=yes)");
+        if (!host && !fact->landlock_abi)
+                degrade(run, "Landlock is not in force; boot with lsm=landlock,... on Linux 5.13 or later");
+        if (!host && fact->rootless)
+                degrade(run, "one uid for all sandboxes of this user; run as root for a uid each");
+        MARK(&run->result, run_result, boundary);
+}
+
+/* ---- files ---- */
+
+static void export_file(struct run *run, const struct file_found *found, const char *to, struct output_file *file)
+{
+        struct csn_error err;
+        if (mkdir(to, 0755) < 0 && errno != EEXIST) {
+                SET(file, output_file, error, arena_text(&run->arena, "make %s: %s", to, strerrordesc_np(errno)));
+                return;
+        }
+        auto_fd dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dir < 0)
+                SET(file, output_file, error, arena_text(&run->arena, "open %s: %s", to, strerrordesc_np(errno)));
+        else if (files_export(run->home_fd, found, dir, &err) < 0)
+                SET(file, output_file, error, arena_text(&run->arena, "%s", err.text));
+        else
+                SET(file, output_file, path, arena_text(&run->arena, "%s/%s", to, found->name));
+}
+
+static void record_file(struct run *run, const struct file_found *found, struct output_file *file)
+{
+        struct arena *arena = &run->arena;
+        size_t len = strlen(found->name), safe_len;
+        SET(file, output_file, name, model_utf8(arena, found->name, len, &safe_len));
+        if (!utf8_valid(found->name, len))
+                SET(file, output_file, name_base64, model_base64(arena, found->name, len));
+        SET(file, output_file, size_bytes, found->size);
+        SET(file, output_file, mime, arena_text(arena, "%s", found->mime));
+        SET(file, output_file, changed, found->changed);
+        if (found->sha256[0])
+                SET(file, output_file, sha256, arena_text(arena, "%s", found->sha256));
+        if (found->error)
+                SET(file, output_file, error, arena_text(arena, "%s", found->error));
+        for (size_t i = 0; i < run->request.exports_n; i++)
+                if (files_match(run->request.exports[i].pattern, found->name))
+                        export_file(run, found, run->request.exports[i].path, file);
+        if (run->work_fd >= 0)
+                export_file(run, found, run->work_dir, file);
+}
+
+static void record_files(struct run *run)
+{
+        struct run_result *result = &run->result;
+        struct csn_error err;
+        struct file_list list;
+        const struct file_rules rules = { .files_max = run->request.limits.output_files,
+                                          .bytes_max = run->request.limits.disk_bytes + FILES_SPARSE_MIN,
+                                          .time_ms = COLLECT_MS,
+                                          .inputs = run->digests,
+                                          .inputs_n = run->inputs_n };
+        if (run->home_fd < 0)
+                return;
+        if (files_collect(run->home_fd, &rules, &run->arena, &list, &err) < 0) {
+                run_warn(run, "files_unreadable", "%s", err.text);
+                return;
+        }
+        result->files = arena_alloc(&run->arena, list.n * sizeof *result->files + 1);
+        for (size_t i = 0; i < list.n; i++)
+                record_file(run, &list.files[i], &result->files[i]);
+        result->files_n = list.n;
+        result->files_truncated = list.truncated;
+        if (list.truncated)
+                run_warn(run, "files_truncated", "there are more files than output_files=%" PRIu64 " (--output-files), or deeper than %d "
+                         "folders", run->request.limits.output_files, FILES_DEPTH_MAX);
+}
+
+static void record_inputs(struct run *run)
+{
+        struct run_result *result = &run->result;
+        result->inputs = arena_alloc(&run->arena, run->inputs_n * sizeof *result->inputs + 1);
+        for (size_t i = 0; run->digests && i < run->inputs_n; i++) {
+                struct taken_file *file = &result->inputs[result->inputs_n];
+                if (run->inputs[i].hidden)
+                        continue;
+                SET(file, taken_file, name, arena_text(&run->arena, "%s", run->inputs[i].name));
+                SET(file, taken_file, size_bytes, run->digests[i].size);
+                SET(file, taken_file, sha256, arena_text(&run->arena, "%s", run->digests[i].sha256));
+                result->inputs_n++;
+        }
+}
+
+/* ---- what a model should read ---- */
+
+static void say(struct run *run, const char *text)
+{
+        struct run_result *result = &run->result;
+        if (!result->feedback)
+                result->feedback = arena_alloc(&run->arena, FEEDBACK_MAX * sizeof *result->feedback);
+        for (size_t i = 0; i < result->feedback_n; i++)
+                if (strcmp(result->feedback[i], text) == 0)
+                        return;
+        if (text[0] && result->feedback_n < FEEDBACK_MAX)
+                result->feedback[result->feedback_n++] = arena_text(&run->arena, "%s", text);
+}
+
+static void record_feedback(struct run *run)
+{
+        const struct run_result *result = &run->result;
+        const struct failure *error = &result->error;
+        if (!HAS(result, run_result, error))
+                return;
+        if (error->type && HAS(error, failure, line))
+                say(run, arena_text(&run->arena, "Line %" PRIu64 ": %s: %s", error->line, error->type, error->message));
+        else if (error->type)
+                say(run, arena_text(&run->arena, "%s: %s", error->type, error->message));
+        else
+                say(run, error->message);
+        if (error->hint)
+                say(run, error->hint);
+        if (!error->hint && !error->type && result->status == status_FAILED) {
+                say(run, "Code failed to execute. Check logic and edge cases.");
+                const struct bytes *text = &result->stderr;
+                size_t from = text->len > 200 ? text->len - 200 : 0, len;
+                if (text->len)
+                        say(run, arena_text(&run->arena, "Error: %s", model_utf8(&run->arena, text->bytes + from, text->len - from, &len)));
+        }
+}
+
+/* ---- whole ---- */
+
+static void record_refusal(struct run *run)
+{
+        static const struct { int code, status; } rows[] = {
+                { CSN_E_INPUT, status_BAD_REQUEST },
+                { CSN_E_LANGUAGE, status_UNSUPPORTED_LANGUAGE },
+                { CSN_E_UNSUPPORTED, status_ISOLATION_UNAVAILABLE },
+                { CSN_E_BUSY, status_CAPACITY },
+                { CSN_E_CANCELLED, status_CANCELLED },
+        };
+        struct run_result *result = &run->result;
+        struct failure *error = &result->error;
+        int status = status_ENGINE_ERROR;
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                if (rows[i].code == run->refusal.code)
+                        status = rows[i].status;
+        SET(result, run_result, status, run->cancelled ? status_CANCELLED : status);
+        SET(error, failure, code, arena_text(&run->arena, "%s", csn_code_name(run->refusal.code)));
+        if (run->refusal.field[0])
+                SET(error, failure, field, arena_text(&run->arena, "%s", run->refusal.field));
+        SET(error, failure, message, arena_text(&run->arena, "%s", run->refusal.text));
+        MARK(result, run_result, error);
+        if (run->has_boundary)
+                record_output(run);   /* it did run; nothing that it printed is lost */
+        say(run, error->message);
+}
+
+static void record_request(struct run *run)
+{
+        struct run_result *result = &run->result;
+        const struct run_request *request = &run->request;
+        SET(result, run_result, schema, MODEL_SCHEMA_VERSION);
+        SET(result, run_result, id, run->id);
+        result->limits = request->limits;
+        if (run->language)
+                SET(result, run_result, language, arena_text(&run->arena, "%s", run->language->name));
+        else if (HAS(request, run_request, language))
+                SET(result, run_result, language, request->language);
+#define KEEP(member) \
+        if (HAS(request, run_request, member)) \
+                SET(result, run_result, member, request->member)
+        KEEP(profile);
+        KEEP(task_id);
+        KEEP(user);
+#undef KEEP
+        if (request->labels_n) {
+                result->labels = request->labels;
+                result->labels_n = request->labels_n;
+                MARK(result, run_result, labels);
+        }
+        if (request->packages_n) {
+                result->packages = request->packages;
+                result->packages_n = request->packages_n;
+                MARK(result, run_result, packages);
+        }
+        if (run->work_dir)
+                SET(result, run_result, work_dir, arena_text(&run->arena, "%s", run->work_dir));
+}
+
+static void record_times(struct run *run)
+{
+        struct timings *timings = &run->result.timings;
+        uint64_t now = clock_us();
+        char text[40];
+        timings->prepare_ms = run->started_us ? (double)(run->started_us - run->created_us) / 1000 : 0;
+        timings->run_ms = (double)run->how.wall_us / 1000;
+        timings->collect_ms = run->ended_us ? (double)(now - run->started_us) / 1000 - timings->run_ms : 0;
+        timings->collect_ms = timings->collect_ms < 0 ? 0 : timings->collect_ms;
+        timings->total_ms = (double)(now - run->created_us) / 1000;
+        time_text(text);
+        if (run->started_at[0])
+                SET(&run->result, run_result, started_at, run->started_at);
+        SET(&run->result, run_result, finished_at, arena_text(&run->arena, "%s", text));
+}
+
+void run_record(struct run *run)
+{
+        struct run_result *result = &run->result;
+        record_request(run);
+        record_inputs(run);
+        if (run->refusal.code) {
+                record_refusal(run);
+        } else {
+                record_exit(run);
+                record_output(run);
+                record_usage(run);
+                record_boundary(run);
+                take_value(run);
+                decide(run);
+                record_files(run);
+                record_feedback(run);
+        }
+        record_times(run);
+        result->warnings = run->warnings;
+        result->warnings_n = run->warnings_n;
+}

@@ -1,0 +1,135 @@
+/* The record as text, in the forms that models were trained to read; each one file's worth of an older system. */
+#include "engine/engine.h"
+
+#include <inttypes.h>
+
+const char render_formats[] = "plain, brief, linx, codemie";
+
+static void add_bytes(struct buf *buf, const struct bytes *bytes)
+{
+        buf_add(buf, bytes->bytes ? bytes->bytes : "", bytes->len);
+}
+
+/* Without blanks at the end, as a model would strip them. */
+static struct bytes stripped(const struct bytes *bytes)
+{
+        struct bytes copy = *bytes;
+        while (copy.len && strchr(" \t\r\n", copy.bytes[copy.len - 1]))
+                copy.len--;
+        return copy;
+}
+
+static const char *reason(const struct run_result *result)
+{
+        return HAS(result, run_result, error) && result->error.message ? result->error.message : status_name(result->status);
+}
+
+/* Output, then "STDERR: ..." on its own line, then what went wrong. */
+static void plain(const struct run_result *result, struct buf *buf)
+{
+        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
+        add_bytes(buf, &out);
+        if (error.len) {
+                buf_printf(buf, "%sSTDERR: ", out.len ? "\n" : "");
+                add_bytes(buf, &error);
+        }
+        if (result->status != status_COMPLETED)
+                buf_printf(buf, "%s%s: %s", buf->len ? "\n" : "", status_name(result->status), reason(result));
+        buf_add(buf, "\n", 1);
+}
+
+/* The first and the last part of a text, so that the useful end of a traceback stays. */
+static void add_cut(struct buf *buf, const struct bytes *bytes, size_t max)
+{
+        if (bytes->len <= max) {
+                add_bytes(buf, bytes);
+                return;
+        }
+        size_t head = max / 2, tail = max - head;
+        while (head && ((unsigned char)bytes->bytes[head] & 0xc0) == 0x80)
+                head--;
+        while (tail && ((unsigned char)bytes->bytes[bytes->len - tail] & 0xc0) == 0x80)
+                tail--;
+        buf_add(buf, bytes->bytes, head);
+        buf_printf(buf, "\n... (%zu bytes omitted)\n", bytes->len - head - tail);
+        buf_add(buf, bytes->bytes + bytes->len - tail, tail);
+}
+
+static void brief(const struct run_result *result, struct buf *buf)
+{
+        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
+        buf_printf(buf, "status: %s", status_name(result->status));
+        if (HAS(result, run_result, exit_code))
+                buf_printf(buf, ", exit_code: %" PRId64, result->exit_code);
+        buf_printf(buf, ", duration: %.2fs, memory: %.1f MB\n", result->usage.wall_ms / 1000,
+                   (double)result->usage.memory_peak_bytes / 1e6);
+        if (out.len) {
+                buf_printf(buf, "stdout:\n");
+                add_cut(buf, &out, 500);
+                buf_add(buf, "\n", 1);
+        }
+        if (error.len) {
+                buf_printf(buf, "stderr:\n");
+                add_cut(buf, &error, 500);
+                buf_add(buf, "\n", 1);
+        }
+        for (size_t i = 0; i < result->feedback_n; i++)
+                buf_printf(buf, "%.300s\n", result->feedback[i]);
+}
+
+static void linx(const struct run_result *result, struct buf *buf)
+{
+        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
+        if (result->status == status_COMPLETED && !out.len) {
+                buf_printf(buf, "Code executed successfully (no output)\n");
+        } else if (result->status == status_COMPLETED) {
+                buf_printf(buf, "Code executed successfully:\n");
+                add_bytes(buf, &out);
+                buf_add(buf, "\n", 1);
+        } else {
+                buf_printf(buf, "Code execution failed:\n");
+                if (error.len) {
+                        add_bytes(buf, &error);
+                        buf_add(buf, "\n", 1);
+                }
+                buf_printf(buf, "%s\n", reason(result));
+        }
+}
+
+static void codemie(const struct run_result *result, struct buf *buf)
+{
+        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
+        if (result->status == status_TIMEOUT) {
+                buf_printf(buf, "Code execution timed out after %g seconds. This may indicate an infinite loop or a resource-intensive "
+                                "operation. Please review your code and consider optimizing it.\n",
+                           (double)result->limits.wall_ms / 1000);
+                return;
+        }
+        bool good = result->status == status_COMPLETED;
+        if (!good)
+                buf_printf(buf, "Code execution failed.\n\n");
+        if (good && !out.len && !error.len)
+                buf_printf(buf, "Code executed successfully with no output.");
+        add_bytes(buf, &out);
+        if (error.len) {
+                buf_printf(buf, "%sSTDERR:\n", out.len ? "\n" : "");
+                add_bytes(buf, &error);
+        }
+        if (!good && !error.len)
+                buf_printf(buf, "%s%s", out.len ? "\n" : "", reason(result));
+        buf_add(buf, "\n", 1);
+}
+
+int render_text(const char *format, const struct run_result *result, struct buf *buf, struct csn_error *err)
+{
+        static const struct {
+                const char *name;
+                void (*render)(const struct run_result *result, struct buf *buf);
+        } formats[] = { { "plain", plain }, { "brief", brief }, { "linx", linx }, { "codemie", codemie } };
+        for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+                if (strcmp(formats[i].name, format) == 0) {
+                        formats[i].render(result, buf);
+                        return 0;
+                }
+        return err_field(err, "--format", "there is no format \"%.40s\"; known are %s", format, render_formats);
+}

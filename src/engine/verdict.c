@@ -1,0 +1,167 @@
+/* How a run ended, decided from counters and wait status in one place; see verdict.h. */
+#include "engine/verdict.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+static bool ended_by(const struct evidence *evidence, int signal)
+{
+        int status = (int)evidence->how->status;
+        return evidence->how->has_status && WIFSIGNALED(status) && WTERMSIG(status) == signal;
+}
+
+static bool ended_well(const struct evidence *evidence)
+{
+        int status = (int)evidence->how->status;
+        return evidence->how->has_status && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool ended_by_signal(const struct evidence *evidence)
+{
+        return evidence->how->has_status && WIFSIGNALED((int)evidence->how->status);
+}
+
+/* A program that got ENOSPC and cleaned up after itself leaves no full disk; its exception still tells. */
+static bool disk_was_full(const struct evidence *evidence)
+{
+        int number = evidence->error_errno;
+        return evidence->home_full || evidence->inodes_full || number == ENOSPC || number == EDQUOT || number == EFBIG;
+}
+
+static bool memory_refused(const struct evidence *evidence)
+{
+        /* Without a controller the limit is an rlimit, and what it does is refuse: the program sees MemoryError. */
+        return evidence->error_type && strcmp(evidence->error_type, "MemoryError") == 0 &&
+               !(evidence->boundary->controllers & WIRE_CTL_MEMORY);
+}
+
+/* In this order: what we did to the program, then what the kernel did, then what it did itself. */
+int verdict_status(const struct evidence *evidence)
+{
+        const struct wire_exit *how = evidence->how;
+        bool well = ended_well(evidence);
+        if (how->reasons & WIRE_MEMORY || (!well && memory_refused(evidence)))
+                return status_MEMORY_EXCEEDED;
+        if (evidence->output_killed)
+                return status_OUTPUT_LIMIT;
+        if (evidence->cancelled)
+                return status_CANCELLED;
+        if (how->pids_hits && (!well || how->reasons & (WIRE_LEFTOVERS | WIRE_WALL | WIRE_CPU)))
+                return status_PROCESS_LIMIT;
+        if (how->reasons & (WIRE_WALL | WIRE_CPU) || ended_by(evidence, SIGXCPU))
+                return status_TIMEOUT;
+        if (evidence->syntax)
+                return status_SYNTAX_ERROR;
+        if (ended_by(evidence, SIGXFSZ) || (!well && disk_was_full(evidence)))
+                return status_DISK_EXCEEDED;
+        /* The parser itself died of the text: 100,000 brackets do that to some versions. */
+        if (!evidence->parsed && !evidence->channel_broken && ended_by_signal(evidence))
+                return status_SYNTAX_ERROR;
+        if (ended_by_signal(evidence) || !how->has_status)
+                return status_CRASHED;
+        return well ? status_COMPLETED : status_FAILED;
+}
+
+/* "30 seconds", "1.5 seconds", as the message has had it in every system before. */
+static const char *seconds(uint64_t ms, struct arena *arena)
+{
+        if (ms % 1000 == 0)
+                return arena_text(arena, "%" PRIu64 " second%s", ms / 1000, ms == 1000 ? "" : "s");
+        char text[32];
+        snprintf(text, sizeof text, "%" PRIu64 ".%03u", ms / 1000, (unsigned)(ms % 1000));
+        text[strspn(text, "0123456789.")] = 0;
+        for (size_t len = strlen(text); len && text[len - 1] == '0'; len--)
+                text[len - 1] = 0;
+        return arena_text(arena, "%s seconds", text);
+}
+
+static const char *size_text(uint64_t bytes, struct arena *arena)
+{
+        char text[32];
+        size_print(bytes, text, sizeof text);
+        return arena_text(arena, "%s", text);
+}
+
+const char *verdict_message(int status, const struct evidence *evidence, struct arena *arena)
+{
+        const struct limits *limits = evidence->limits;
+        const struct wire_exit *how = evidence->how;
+        switch (status) {
+        case status_TIMEOUT:
+                if (how->reasons & WIRE_WALL)
+                        return arena_text(arena, "Execution timeout after %s", seconds(limits->wall_ms, arena));
+                return arena_text(arena, "CPU time limit of %s reached",
+                                  seconds(limits->cpu_ms ? limits->cpu_ms : how->cpu_us / 1000, arena));
+        case status_MEMORY_EXCEEDED:
+                return arena_text(arena, "Memory limit of %s exceeded", size_text(limits->memory_bytes, arena));
+        case status_DISK_EXCEEDED:
+                if (evidence->inodes_full && !evidence->home_full)
+                        return arena_text(arena, "File limit of %" PRIu64 " files reached", limits->disk_files);
+                return arena_text(arena, "Disk limit of %s reached", size_text(limits->disk_bytes, arena));
+        case status_PROCESS_LIMIT:
+                return arena_text(arena, "Process limit of %" PRIu64 " processes and threads reached", limits->pids);
+        case status_OUTPUT_LIMIT:
+                return arena_text(arena, "Output limit of %" PRIu64 " bytes per stream exceeded", limits->output_bytes);
+        case status_CANCELLED:
+                return "The run was cancelled";
+        case status_CRASHED:
+                if (!how->has_status)
+                        return "The sandbox ended before the program did";
+                return arena_text(arena, "The program was ended by signal %d (%s)", WTERMSIG((int)how->status),
+                                  sigabbrev_np(WTERMSIG((int)how->status)) ? sigabbrev_np(WTERMSIG((int)how->status)) : "?");
+        case status_SYNTAX_ERROR:
+                return evidence->syntax ? NULL : "The program text is too much for the parser, which crashed";
+        case status_FAILED:
+                return arena_text(arena, "Process exited with code %d", WEXITSTATUS((int)how->status));
+        default:
+                return NULL;
+        }
+}
+
+const char *verdict_hint(int status, const struct evidence *evidence, struct arena *arena)
+{
+        const struct limits *limits = evidence->limits;
+        const struct wire_exit *how = evidence->how;
+        switch (status) {
+        case status_TIMEOUT: {
+                /* A loop uses nearly all the time it was given; a sleep or a wait uses none. */
+                bool busy = how->cpu_us * 2 > how->wall_us;
+                const char *cause = busy ? "It was computing all the time (CPU, not sleep): check for infinite loops or optimize."
+                                         : "It used little CPU time: it was waiting (sleep, input, a lock, a child).";
+                if (how->reasons & WIRE_WALL)
+                        return arena_text(arena, "%s CPU time used: %.1f s. The limit is wall_ms=%" PRIu64
+                                                 " (--timeout, CAISSON_LIMITS_WALL_MS).",
+                                          cause, (double)how->cpu_us / 1e6, limits->wall_ms);
+                return arena_text(arena, "It used %.1f s of CPU, not sleep: check for infinite loops or optimize. The limit is "
+                                         "cpu_ms=%" PRIu64 " (--cpu-time, CAISSON_LIMITS_CPU_MS).",
+                                  (double)how->cpu_us / 1e6, limits->cpu_ms);
+        }
+        case status_MEMORY_EXCEEDED:
+                return arena_text(arena, "The peak was %s of memory_bytes=%" PRIu64 " (--memory, CAISSON_LIMITS_MEMORY_BYTES), "
+                                         "counting all processes and the files in /tmp, /dev/shm and the home directory. Process the data "
+                                         "in parts, or raise the limit.",
+                                  size_text(how->memory_peak, arena), limits->memory_bytes);
+        case status_DISK_EXCEEDED:
+                return arena_text(arena, "The home directory holds disk_bytes=%" PRIu64 " (--disk, CAISSON_LIMITS_DISK_BYTES) in at most "
+                                         "disk_files=%" PRIu64 " files (--disk-files). Write less, or delete what is no longer needed.",
+                                  limits->disk_bytes, limits->disk_files);
+        case status_PROCESS_LIMIT:
+                return arena_text(arena, "A fork or a thread was refused %" PRIu64 " times at pids=%" PRIu64
+                                         " (--pids, CAISSON_LIMITS_PIDS). Use fewer workers, and wait for children.",
+                                  how->pids_hits, limits->pids);
+        case status_OUTPUT_LIMIT:
+                return arena_text(arena, "Print less, or write to a file. The limit is output_bytes=%" PRIu64
+                                         " (--output, CAISSON_LIMITS_OUTPUT_BYTES).",
+                                  limits->output_bytes);
+        case status_CRASHED:
+                return ended_by(evidence, SIGSEGV) ? "A segmentation fault comes from native code: an extension module, ctypes, or "
+                                                     "recursion deeper than the stack."
+                                                   : NULL;
+        case status_SYNTAX_ERROR:
+                return arena_text(arena, "%s syntax error. Check indentation, brackets, colons.", evidence->language);
+        default:
+                return NULL;
+        }
+}

@@ -1,0 +1,91 @@
+/*
+ * The folder of this host that a run works in, when the request names one: its files are the inputs, and
+ * what the run makes or changes is written back when everything inside is dead.  Two runs in one folder
+ * would mix their files, so each holds a lock on it.
+ */
+#include "engine/run.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* mkdir -p for our own state directory. */
+static int make_path(const char *path)
+{
+        char part[4096];
+        for (size_t i = 1; path[i - 1]; i++)
+                if (path[i] == '/' || path[i] == 0) {
+                        snprintf(part, sizeof part, "%.*s", (int)i, path);
+                        if (mkdir(part, 0700) < 0 && errno != EEXIST)
+                                return -1;
+                        if (path[i] == 0)
+                                break;
+                }
+        return 0;
+}
+
+static int make_folder(struct run *run, struct csn_error *err)
+{
+        char *state = settings_state_dir(engine_settings_of(run->engine), &run->arena);
+        char *path = arena_text(&run->arena, "%s/runs/%s", state, run->id);
+        if (make_path(path) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make the folder %s", path);
+        run_warn(run, "work_dir_missing", "the folder %s does not exist; %s is used instead and kept for the time of "
+                 "engine.retention_ms", run->request.work_dir, path);
+        run->work_dir = path;
+        return 0;
+}
+
+int work_open(struct run *run, struct csn_error *err)
+{
+        if (!HAS(&run->request, run_request, work_dir))
+                return 0;
+        run->work_dir = realpath(run->request.work_dir, NULL);
+        if (run->work_dir) {
+                char *path = arena_text(&run->arena, "%s", run->work_dir);
+                free((void *)(uintptr_t)run->work_dir);
+                run->work_dir = path;
+        } else if (errno != ENOENT) {
+                return err_field(err, "/work_dir", "%.200s: %s", run->request.work_dir, strerrordesc_np(errno));
+        } else if (make_folder(run, err) < 0) {
+                return -err->code;
+        }
+        run->work_fd = open(run->work_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (run->work_fd < 0)
+                return err_field(err, "/work_dir", "%.200s: %s", run->work_dir, strerrordesc_np(errno));
+        if (flock(run->work_fd, LOCK_EX | LOCK_NB) < 0)
+                return err_field(err, "/work_dir", "work_dir busy: another run works in %.200s", run->work_dir);
+        return 0;
+}
+
+void work_close(struct run *run)
+{
+        fd_close(&run->work_fd);   /* gives the lock back */
+}
+
+size_t work_collect_garbage(const struct settings *settings)
+{
+        struct arena arena = { 0 };
+        size_t gone = 0;
+        char *path = arena_text(&arena, "%s/runs", settings_state_dir(settings, &arena));
+        auto_fd fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = opendir(path);
+        for (struct dirent *entry = dir && fd >= 0 ? readdir(dir) : NULL; entry; entry = readdir(dir)) {
+                struct stat st;
+                if (strncmp(entry->d_name, "run_", 4) != 0 || fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                auto_fd folder = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                uint64_t age_ms = (uint64_t)(time(NULL) - st.st_mtime) * 1000;
+                if (folder < 0 || age_ms < settings->engine.retention_ms || flock(folder, LOCK_EX | LOCK_NB) < 0)
+                        continue;
+                io_remove_tree(fd, entry->d_name);
+                gone++;
+        }
+        if (dir)
+                closedir(dir);
+        arena_done(&arena);
+        return gone;
+}

@@ -1,0 +1,165 @@
+/* The command line: the table of commands, and what they share. */
+#include "front/cli.h"
+
+#include <stdarg.h>
+
+const struct cli_command cli_commands[] = {
+        { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run },
+        { "doctor", "[--json]", "Say what this host can enforce, and the remedy for what it cannot.", cli_doctor },
+        { "profiles", "list | show NAME [--json]", "List profiles, or show what one sets.", cli_profiles },
+        { "config", "show [--json] [--effective]", "Show every setting, its value, and where it came from.", cli_config },
+        { "schema", "[request | result | NAME]", "Print a JSON Schema.", cli_schema },
+        { "gc", "", "Remove folders of old runs that were kept for fetching.", cli_gc },
+        { "completion", "bash | zsh | fish", "Print a script that completes this command line.", cli_completion },
+        { "version", "", "Print the version.", cli_version },
+        { "help", "", "Print this.", cli_help },
+        { NULL, NULL, NULL, NULL },
+};
+
+bool cli_colours(FILE *stream)
+{
+        const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+        return isatty(fileno(stream)) && !(no && no[0]) && !(term && strcmp(term, "dumb") == 0);
+}
+
+int cli_fail(const struct csn_error *err)
+{
+        fprintf(stderr, "caisson: %s\n", err->text);
+        return csn_code_exit(err->code);
+}
+
+int cli_usage(const char *fmt, ...)
+{
+        va_list args;
+        va_start(args, fmt);
+        fprintf(stderr, "caisson: ");
+        vfprintf(stderr, fmt, args);
+        fprintf(stderr, "; see caisson help\n");
+        va_end(args);
+        return 64;
+}
+
+/* The value of "--name VALUE" or "--name=VALUE" at argv[i]; *ret_used arguments belong to it. */
+static const char *take_value(int argc, char **argv, int i, const char *name, int *ret_used)
+{
+        size_t len = strlen(name);
+        if (strncmp(argv[i], name, len) != 0)
+                return NULL;
+        if (argv[i][len] == '=') {
+                *ret_used = 1;
+                return argv[i] + len + 1;
+        }
+        if (argv[i][len] == 0 && i + 1 < argc) {
+                *ret_used = 2;
+                return argv[i + 1];
+        }
+        return NULL;
+}
+
+int cli_take_settings(int argc, char **argv, struct cli_settings *ret)
+{
+        int n = 0;
+        *ret = (struct cli_settings){ 0 };
+        for (int i = 0; i < argc;) {
+                int used = 1;
+                const char *value;
+                if (strcmp(argv[i], "--") == 0) {
+                        while (i < argc)
+                                argv[n++] = argv[i++];
+                        break;
+                }
+                if ((value = take_value(argc, argv, i, "--config", &used))) {
+                        ret->file = value;
+                } else if ((value = take_value(argc, argv, i, "--set", &used))) {
+                        if (ret->flags_n + 1 == ARRAY_LEN(ret->flags))
+                                return cli_usage("too many --set"), -1;
+                        ret->flags[ret->flags_n++] = value;
+                } else {
+                        argv[n++] = argv[i];
+                }
+                i += used;
+        }
+        argv[n] = NULL;
+        return n;
+}
+
+extern char **environ;
+
+int cli_load_settings(const struct cli_settings *from, struct settings *ret)
+{
+        struct csn_error err;
+        const struct settings_sources sources = { .file = from->file, .flags = from->flags, .env = environ };
+        if (settings_load(&sources, ret, &err) < 0)
+                return cli_fail(&err);
+        log_set_level((enum log_level)ret->engine.log_level);
+        return 0;
+}
+
+/* ---- help ---- */
+
+static void print_option(const char *name, char letter, const char *argument, const char *text)
+{
+        char left[80];
+        snprintf(left, sizeof left, "  %c%c%s --%s%s%s", letter ? '-' : ' ', letter ? letter : ' ', letter ? "," : " ", name,
+                 argument ? " " : "", argument ? argument : "");
+        printf("%-34s %s\n", left, text);
+}
+
+static const char *argument_of(const struct field *field)
+{
+        switch (field->kind) {
+        case KIND_NUM:
+                return strcmp(field->unit, "ms") == 0      ? "TIME"
+                       : strcmp(field->unit, "bytes") == 0 ? "SIZE"
+                       : strcmp(field->unit, "milli") == 0 ? "CORES"
+                                                           : "N";
+        case KIND_BOOL:
+                return NULL;
+        case KIND_PAIRS:
+                return "NAME=VALUE";
+        case KIND_ENUM:
+                return "WORD";
+        default:
+                return strcmp(field->name, "exports") == 0 ? "GLOB:DIR" : strcmp(field->name, "files") == 0 ? "PATH[:NAME]" : "TEXT";
+        }
+}
+
+int cli_help(int argc, char **argv)
+{
+        struct cli_field fields[64];
+        size_t n = cli_fields(fields, ARRAY_LEN(fields));
+        (void)argc, (void)argv;
+        printf("caisson - run code that you did not write in a closed sandbox\n\nUsage: caisson COMMAND ...\n\n");
+        for (const struct cli_command *command = cli_commands; command->name; command++)
+                printf("  %-11s %-42s %s\n", command->name, command->arguments, command->text);
+        printf("\nOptions of run:\n");
+        for (const struct cli_option *option = cli_run_options; option->name; option++)
+                print_option(option->name, option->letter, option->argument, option->text);
+        for (size_t i = 0; i < n; i++) {
+                char def[40] = "", text[300];
+                if (fields[i].field->kind == KIND_NUM)
+                        model_print(fields[i].field, fields[i].field->def, def, sizeof def);
+                snprintf(text, sizeof text, "%s%s%s%s", fields[i].field->help, def[0] ? " [" : "", def, def[0] ? "]" : "");
+                print_option(fields[i].field->option, strcmp(fields[i].field->option, "language") == 0 ? 'l' : 0,
+                             argument_of(fields[i].field), text);
+        }
+        printf("\nOptions of every command:\n");
+        print_option("config", 0, "FILE", "The configuration file; see caisson.conf(5).");
+        print_option("set", 0, "KEY=VALUE", "One setting; see caisson config show.");
+        return 0;
+}
+
+int cli_main(int argc, char **argv)
+{
+        if (argc < 2)
+                return cli_help(argc, argv), 64;
+        const char *name = argv[1];
+        if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+                name = "help";
+        if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+                name = "version";
+        for (const struct cli_command *command = cli_commands; command->name; command++)
+                if (strcmp(command->name, name) == 0)
+                        return command->run(argc - 1, argv + 1);
+        return cli_usage("there is no command \"%.40s\"", argv[1]);
+}

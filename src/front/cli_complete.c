@@ -1,0 +1,140 @@
+/* Completion for bash, zsh and fish, written from the same tables as the help. */
+#include "front/cli.h"
+
+/* Every option of run, with its dashes, separated by blanks. */
+static void print_options(void)
+{
+        struct cli_field fields[64];
+        size_t n = cli_fields(fields, ARRAY_LEN(fields));
+        for (const struct cli_option *option = cli_run_options; option->name; option++)
+                printf("--%s ", option->name);
+        for (size_t i = 0; i < n; i++)
+                printf("--%s ", fields[i].field->option);
+        printf("--config --set");
+}
+
+static void print_commands(void)
+{
+        for (const struct cli_command *command = cli_commands; command->name; command++)
+                printf("%s%s", command == cli_commands ? "" : " ", command->name);
+}
+
+static void print_languages(void)
+{
+        for (size_t i = 0; lang_at(i); i++)
+                printf("%s%s", i ? " " : "", lang_at(i)->name);
+}
+
+static void bash(void)
+{
+        printf("# bash completion for caisson; made by: caisson completion bash\n"
+               "_caisson()\n{\n"
+               "        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+               "        if ((COMP_CWORD == 1)); then\n"
+               "                mapfile -t COMPREPLY < <(compgen -W \"");
+        print_commands();
+        printf("\" -- \"$word\")\n                return\n        fi\n"
+               "        case $before in\n"
+               "                -l|--language) mapfile -t COMPREPLY < <(compgen -W \"");
+        print_languages();
+        printf("\" -- \"$word\"); return ;;\n"
+               "                --profile|show) mapfile -t COMPREPLY < <(compgen -W \"$(caisson profiles list 2>/dev/null | "
+               "cut -d' ' -f1)\" -- \"$word\"); return ;;\n"
+               "                --format) mapfile -t COMPREPLY < <(compgen -W \"plain brief linx codemie\" -- \"$word\"); return ;;\n"
+               "                completion) mapfile -t COMPREPLY < <(compgen -W \"bash zsh fish\" -- \"$word\"); return ;;\n"
+               "                profiles) mapfile -t COMPREPLY < <(compgen -W \"list show\" -- \"$word\"); return ;;\n"
+               "                schema) mapfile -t COMPREPLY < <(compgen -W \"request result limits boundary\" -- \"$word\"); "
+               "return ;;\n"
+               "        esac\n"
+               "        if [[ ${COMP_WORDS[1]} == run && $word == -* ]]; then\n"
+               "                mapfile -t COMPREPLY < <(compgen -W \"");
+        print_options();
+        printf("\" -- \"$word\")\n"
+               "        else\n"
+               "                mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+               "        fi\n"
+               "}\n"
+               "complete -o filenames -F _caisson caisson\n");
+}
+
+/* Descriptions stand in single quotes in both other shells; none of ours has a quote, and this keeps it so. */
+static void print_quoted(const char *text)
+{
+        for (; *text; text++)
+                if (*text == '\'')
+                        printf("'\\''");
+                else if (*text == '[' || *text == ']' || *text == ':')
+                        putchar(' ');
+                else
+                        putchar(*text);
+}
+
+static void zsh(void)
+{
+        struct cli_field fields[64];
+        size_t n = cli_fields(fields, ARRAY_LEN(fields));
+        printf("#compdef caisson\n# made by: caisson completion zsh\n"
+               "_caisson()\n{\n"
+               "        local -a commands=(\n");
+        for (const struct cli_command *command = cli_commands; command->name; command++) {
+                printf("                '%s:", command->name);
+                print_quoted(command->text);
+                printf("'\n");
+        }
+        printf("        )\n"
+               "        if ((CURRENT == 2)); then\n                _describe command commands\n                return\n        fi\n"
+               "        case ${words[2]} in\n"
+               "        run) _arguments \\\n");
+        for (const struct cli_option *option = cli_run_options; option->name; option++) {
+                printf("                '--%s%s[", option->name, option->argument ? "=" : "");
+                print_quoted(option->text);
+                printf("]%s' \\\n", option->argument ? ":value:_files" : "");
+        }
+        for (size_t i = 0; i < n; i++) {
+                bool flag = fields[i].field->kind == KIND_BOOL;
+                printf("                '--%s%s[", fields[i].field->option, flag ? "" : "=");
+                print_quoted(fields[i].field->help);
+                printf("]%s' \\\n", flag ? "" : ":value:_files");
+        }
+        printf("                '*:file:_files' ;;\n"
+               "        profiles) _values command list show ;;\n"
+               "        completion) _values shell bash zsh fish ;;\n"
+               "        schema) _values name request result limits boundary ;;\n"
+               "        esac\n"
+               "}\n"
+               "_caisson \"$@\"\n");
+}
+
+static void fish(void)
+{
+        struct cli_field fields[64];
+        size_t n = cli_fields(fields, ARRAY_LEN(fields));
+        printf("# made by: caisson completion fish\n");
+        for (const struct cli_command *command = cli_commands; command->name; command++) {
+                printf("complete -c caisson -n __fish_use_subcommand -f -a %s -d '", command->name);
+                print_quoted(command->text);
+                printf("'\n");
+        }
+        for (const struct cli_option *option = cli_run_options; option->name; option++) {
+                printf("complete -c caisson -n '__fish_seen_subcommand_from run' -l %s %s-d '", option->name, option->argument ? "-r " : "");
+                print_quoted(option->text);
+                printf("'\n");
+        }
+        for (size_t i = 0; i < n; i++) {
+                printf("complete -c caisson -n '__fish_seen_subcommand_from run' -l %s %s-d '", fields[i].field->option,
+                       fields[i].field->kind == KIND_BOOL ? "" : "-r ");
+                print_quoted(fields[i].field->help);
+                printf("'\n");
+        }
+}
+
+int cli_completion(int argc, char **argv)
+{
+        static const struct { const char *shell; void (*print)(void); } shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
+        for (size_t i = 0; argc == 2 && i < ARRAY_LEN(shells); i++)
+                if (strcmp(shells[i].shell, argv[1]) == 0) {
+                        shells[i].print();
+                        return 0;
+                }
+        return cli_usage("completion: say bash, zsh or fish");
+}

@@ -1,0 +1,233 @@
+/* The commands that only tell: doctor, profiles, config, schema, version; and gc. */
+#include "front/cli.h"
+
+#include "sandbox/sandbox.h"
+
+#include "config.h"
+
+static bool has_flag(int *argc, char **argv, const char *flag)
+{
+        for (int i = 1; i < *argc; i++)
+                if (strcmp(argv[i], flag) == 0) {
+                        memmove(argv + i, argv + i + 1, (size_t)(*argc - i) * sizeof *argv);
+                        (*argc)--;
+                        return true;
+                }
+        return false;
+}
+
+static void print_json(json_t *json)
+{
+        char *text = json_dumps(json, JSON_INDENT(2));
+        puts(text ? text : "null");
+        free(text);
+        json_decref(json);
+}
+
+int cli_version(int argc, char **argv)
+{
+        (void)argc, (void)argv;
+        puts("caisson " VERSION);
+        return 0;
+}
+
+/* ---- doctor ---- */
+
+static int print_checks(const struct check *checks, size_t n)
+{
+        static const struct { const char *word, *colour; } states[] = {
+                [CHECK_OK] = { "ok", "\033[32m" }, [CHECK_WEAKER] = { "weaker", "\033[33m" }, [CHECK_MISSING] = { "missing", "\033[31m" },
+        };
+        bool colours = cli_colours(stdout);
+        int worst = CHECK_OK;
+        for (size_t i = 0; i < n; i++) {
+                printf("%s%-8s%s %-26s %s\n", colours ? states[checks[i].state].colour : "", states[checks[i].state].word,
+                       colours ? "\033[0m" : "", checks[i].name, checks[i].fact);
+                if (checks[i].remedy[0])
+                        printf("         remedy: %s\n", checks[i].remedy);
+                worst = (int)checks[i].state > worst ? (int)checks[i].state : worst;
+        }
+        puts(worst == CHECK_OK       ? "\nEvery layer can be enforced here."
+             : worst == CHECK_WEAKER ? "\nPrograms can be run; what is weaker is named in each record."
+                                     : "\nPrograms cannot be run in a sandbox here until what is missing is there.");
+        return worst == CHECK_MISSING ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
+}
+
+int cli_doctor(int argc, char **argv)
+{
+        static const char *const words[] = { "ok", "weaker", "missing" };
+        struct check checks[CHECKS_MAX];
+        bool json = has_flag(&argc, argv, "--json");
+        if (argc > 1)
+                return cli_usage("doctor: unknown argument %.40s", argv[1]);
+        size_t n = probe_doctor(checks);
+        if (!json)
+                return print_checks(checks, n);
+        json_t *list = json_array();
+        bool missing = false;
+        for (size_t i = 0; i < n; i++) {
+                missing = missing || checks[i].state == CHECK_MISSING;
+                json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", checks[i].name, "state", words[checks[i].state],
+                                                      "fact", checks[i].fact, "remedy", checks[i].remedy));
+        }
+        print_json(json_pack("{s:b, s:o}", "usable", !missing, "checks", list));
+        return missing ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
+}
+
+/* ---- profiles ---- */
+
+static int list_profiles(const struct settings *settings, bool json)
+{
+        struct arena arena = { 0 };
+        char **names = profile_names(settings, &arena);
+        json_t *list = json_array();
+        int status = 0;
+        for (size_t i = 0; names[i] && status == 0; i++) {
+                struct profile profile;
+                struct csn_error err;
+                if (profile_find(settings, names[i], &arena, &profile, &err) < 0)
+                        status = cli_fail(&err);
+                else if (json)
+                        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", profile.name, "description", profile.text, "sets",
+                                                              model_encode(&object_run_request, &profile.request)));
+                else
+                        printf("%-18s %s\n", profile.name, profile.text);
+        }
+        if (json && status == 0)
+                print_json(json_incref(list));
+        json_decref(list);
+        arena_done(&arena);
+        return status;
+}
+
+static int show_profile(const struct settings *settings, const char *name, bool json)
+{
+        struct arena arena = { 0 };
+        struct profile profile;
+        struct csn_error err;
+        struct run_request whole = { 0 };
+        int status = 0;
+        SET(&whole, run_request, profile, arena_text(&arena, "%s", name));
+        if (profile_find(settings, name, &arena, &profile, &err) < 0)
+                status = cli_fail(&err);
+        else if (strcmp(profile.request.backend ? profile.request.backend : "", "host") == 0)
+                SET(&whole, run_request, backend, arena_text(&arena, "host"));
+        if (status == 0 && settings_apply(settings, &whole, &arena, &err) < 0 && !profile.request.backend)
+                status = cli_fail(&err);
+        if (status == 0 && json) {
+                print_json(model_encode(&object_run_request, &whole));
+        } else if (status == 0) {
+                printf("%s: %s\n", profile.name, profile.text);
+                for (size_t i = 0; i < object_limits.n; i++) {
+                        const struct field *field = &object_limits.fields[i];
+                        const void *at = (const char *)&whole.limits + field->at;
+                        char text[60];
+                        if (field->kind == KIND_NUM)
+                                model_print(field, *(const uint64_t *)at, text, sizeof text);
+                        else
+                                snprintf(text, sizeof text, "%s", field->choices->values[*(const int *)at].text);
+                        printf("  limits.%-15s %-10s %s%s\n", field->name, text, profile.request.limits.present >> i & 1 ? "(profile) " : "",
+                               field->help);
+                }
+                printf("  network                %s\n", choices_network.values[whole.network].text);
+                printf("  landlock               %s\n", choices_need.values[whole.landlock].text);
+                printf("  cgroup                 %s\n", choices_cgroup_need.values[whole.cgroup].text);
+                printf("  strict_proc            %s\n", whole.strict_proc ? "true" : "false");
+                printf("  backend                %s\n", whole.backend ? whole.backend : "native");
+        }
+        arena_done(&arena);
+        return status;
+}
+
+static int with_settings(int argc, char **argv, int (*command)(int argc, char **argv, const struct settings *settings))
+{
+        struct cli_settings from;
+        struct settings settings;
+        argc = cli_take_settings(argc, argv, &from);
+        int status = argc < 0 ? 64 : cli_load_settings(&from, &settings);
+        if (status == 0)
+                status = command(argc, argv, &settings);
+        if (argc >= 0)
+                settings_done(&settings);
+        return status;
+}
+
+static int profiles(int argc, char **argv, const struct settings *settings)
+{
+        bool json = has_flag(&argc, argv, "--json");
+        if (argc == 1 || (argc == 2 && strcmp(argv[1], "list") == 0))
+                return list_profiles(settings, json);
+        if (argc == 3 && (strcmp(argv[1], "show") == 0 || strcmp(argv[1], "explain") == 0))
+                return show_profile(settings, argv[2], json);
+        return cli_usage("profiles: say list, or show NAME");
+}
+
+int cli_profiles(int argc, char **argv)
+{
+        return with_settings(argc, argv, profiles);
+}
+
+/* ---- config ---- */
+
+static int config(int argc, char **argv, const struct settings *settings)
+{
+        bool json = has_flag(&argc, argv, "--json");
+        json_t *list = json_array();
+        has_flag(&argc, argv, "--effective");   /* what is shown is always what is in force */
+        if (argc > 2 || (argc == 2 && strcmp(argv[1], "show") != 0 && strcmp(argv[1], "check") != 0)) {
+                json_decref(list);
+                return cli_usage("config: say show");
+        }
+        for (size_t i = 0; i < settings->n; i++) {
+                const struct setting *setting = &settings->list[i];
+                char value[4200];
+                settings_value(setting, value, sizeof value);
+                if (json)
+                        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "key", setting->key, "value", value, "source",
+                                                              setting->source, "variable", setting->variable));
+                else
+                        printf("%-26s %-14s %s\n", setting->key, value[0] ? value : "\"\"", setting->source);
+        }
+        if (json)
+                print_json(json_incref(list));
+        json_decref(list);
+        return 0;
+}
+
+int cli_config(int argc, char **argv)
+{
+        return with_settings(argc, argv, config);
+}
+
+/* ---- schema ---- */
+
+int cli_schema(int argc, char **argv)
+{
+        static const struct object *const objects[] = { &object_run_request, &object_run_result, &object_limits, &object_boundary };
+        const char *name = argc > 1 ? argv[1] : "result";
+        if (strcmp(name, "request") == 0)
+                name = "run_request";
+        if (strcmp(name, "result") == 0)
+                name = "run_result";
+        for (size_t i = 0; i < ARRAY_LEN(objects); i++)
+                if (strcmp(objects[i]->name, name) == 0) {
+                        print_json(model_schema(objects[i]));
+                        return 0;
+                }
+        return cli_usage("schema: there is no \"%.40s\"; say request, result, limits or boundary", name);
+}
+
+/* ---- gc ---- */
+
+static int collect(int argc, char **argv, const struct settings *settings)
+{
+        if (argc > 1)
+                return cli_usage("gc: unknown argument %.40s", argv[1]);
+        printf("%zu folders removed\n", work_collect_garbage(settings));
+        return 0;
+}
+
+int cli_gc(int argc, char **argv)
+{
+        return with_settings(argc, argv, collect);
+}

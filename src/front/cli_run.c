@@ -1,0 +1,525 @@
+/* caisson run: options into a request, output as it comes, and the exit status that people expect. */
+#include "front/cli.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+const struct cli_option cli_run_options[] = {
+        { "code", 'c', "CODE", "The program itself, instead of a file." },
+        { "stdin", 0, "FILE", "What the program reads from standard input; - is ours. Default: nothing." },
+        { "request", 0, "FILE", "The whole request as JSON (caisson schema request); - is standard input." },
+        { "json", 'j', NULL, "Print the record as JSON instead of the output." },
+        { "format", 0, "NAME", "Print the record as text for a model: plain, brief, linx or codemie." },
+        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal." },
+        { "quiet", 'q', NULL, "No summary on standard error." },
+        { "verbose", 'v', NULL, "Say on standard error what is done." },
+        { NULL, 0, NULL, NULL },
+};
+
+size_t cli_fields(struct cli_field *fields, size_t max)
+{
+        static const struct object *const objects[] = { &object_run_request, &object_limits };
+        size_t n = 0;
+        for (size_t o = 0; o < ARRAY_LEN(objects); o++)
+                for (size_t i = 0; i < objects[o]->n && n < max; i++)
+                        if (objects[o]->fields[i].option)
+                                fields[n++] = (struct cli_field){ objects[o], &objects[o]->fields[i] };
+        return n;
+}
+
+/* ---- a run from the terminal's side ---- */
+
+struct run_cli {
+        struct run *run;
+        struct engine *engine;
+        struct cli_field fields[64];
+        size_t fields_n;
+        const char *code, *stdin_file, *format, *request_file;
+        bool json, raw, quiet, verbose;
+        bool streaming;            /* output goes out as it comes */
+        bool tty[3];
+        bool closed[3];            /* nobody reads that stream of ours any more */
+        bool done;
+        int exit_status;
+        struct watch signals;
+        int interrupts;
+};
+
+/* ---- options ---- */
+
+static int read_whole(const char *path, size_t max, const char *field, struct arena *arena, struct bytes *ret, struct csn_error *err)
+{
+        auto_fd file = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
+        struct buf buf;
+        char bytes[16 * KIB];
+        if (file < 0)
+                return err_field(err, field, "%s: %s", path, strerrordesc_np(errno));
+        buf_init(&buf, max);
+        for (;;) {
+                ssize_t n = read(file, bytes, sizeof bytes);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 || !buf_add(&buf, bytes, (size_t)n)) {
+                        int sys = errno;
+                        buf_done(&buf);
+                        return n < 0 ? err_field(err, field, "%s: %s", path, strerrordesc_np(sys))
+                                     : err_field(err, field, "%s is longer than %zu bytes", path, max);
+                }
+                if (n == 0)
+                        break;
+        }
+        ret->bytes = arena_copy(arena, buf.bytes ? buf.bytes : "", buf.len);
+        ret->len = buf.len;
+        buf_done(&buf);
+        return 0;
+}
+
+static int add_pair(struct pair **pairs, size_t *n, const char *text, const char *option, struct arena *arena, struct csn_error *err)
+{
+        const char *equals = strchr(text, '=');
+        if (!equals || equals == text)
+                return err_field(err, option, "--%s %.60s: give NAME=VALUE", option, text);
+        struct pair *more = arena_alloc(arena, (*n + 1) * sizeof *more);
+        if (*n)
+                memcpy(more, *pairs, *n * sizeof *more);
+        more[(*n)++] = (struct pair){ arena_copy(arena, text, (size_t)(equals - text)), arena_text(arena, "%s", equals + 1) };
+        *pairs = more;
+        return 0;
+}
+
+static void add_text(char ***texts, size_t *n, char *text, struct arena *arena)
+{
+        char **more = arena_alloc(arena, (*n + 1) * sizeof *more);
+        if (*n)
+                memcpy(more, *texts, *n * sizeof *more);
+        more[(*n)++] = text;
+        *texts = more;
+}
+
+/* PATH or PATH:NAME; a file whose own name has a colon wins. */
+static int add_file(struct run_request *request, const char *text, struct arena *arena)
+{
+        const char *colon = access(text, F_OK) == 0 ? NULL : strrchr(text, ':');
+        struct input_file *more = arena_alloc(arena, (request->files_n + 1) * sizeof *more);
+        if (request->files_n)
+                memcpy(more, request->files, request->files_n * sizeof *more);
+        struct input_file *file = &more[request->files_n++];
+        if (colon)
+                SET(file, input_file, name, arena_text(arena, "%s", colon + 1));
+        SET(file, input_file, path, arena_copy(arena, text, colon ? (size_t)(colon - text) : strlen(text)));
+        request->files = more;
+        MARK(request, run_request, files);
+        return 0;
+}
+
+static int add_export(struct run_request *request, const char *text, struct arena *arena, struct csn_error *err)
+{
+        const char *colon = strrchr(text, ':');
+        if (!colon || colon == text || !colon[1])
+                return err_field(err, "export", "--export %.60s: give GLOB:DIR, such as '*.csv:out'", text);
+        struct export_rule *more = arena_alloc(arena, (request->exports_n + 1) * sizeof *more);
+        if (request->exports_n)
+                memcpy(more, request->exports, request->exports_n * sizeof *more);
+        struct export_rule *rule = &more[request->exports_n++];
+        SET(rule, export_rule, pattern, arena_copy(arena, text, (size_t)(colon - text)));
+        SET(rule, export_rule, path, arena_text(arena, "%s", colon + 1));
+        request->exports = more;
+        MARK(request, run_request, exports);
+        return 0;
+}
+
+static int set_field(struct run_cli *cli, const struct cli_field *option, const char *text, struct csn_error *err)
+{
+        struct run_request *request = run_request(cli->run);
+        struct arena *arena = run_arena(cli->run);
+        const struct field *field = option->field;
+        char where[64];
+        snprintf(where, sizeof where, "--%s", field->option);
+        if (option->object == &object_limits) {
+                MARK(request, run_request, limits);
+                return model_set_text(option->object, field, &request->limits, text, where, arena, err);
+        }
+        void *at = (char *)request + field->at;
+        size_t *count = (size_t *)(void *)((char *)request + field->count_at);
+        if (field->kind == KIND_BOOL) {
+                *(bool *)at = true;
+        } else if (field->kind == KIND_PAIRS) {
+                if (add_pair(at, count, text, field->option, arena, err) < 0)
+                        return -err->code;
+        } else if (strcmp(field->name, "files") == 0) {
+                return add_file(request, text, arena);
+        } else if (strcmp(field->name, "exports") == 0) {
+                return add_export(request, text, arena, err);
+        } else if (strcmp(field->name, "packages") == 0) {
+                if (model_parse_packages(text, arena, at, count, err) < 0)
+                        return -err->code;
+        } else if (field->kind == KIND_TEXTS) {
+                add_text(at, count, arena_text(arena, "%s", text), arena);
+        } else {
+                return model_set_text(option->object, field, request, text, where, arena, err);
+        }
+        request->present |= (uint64_t)1 << (field - object_run_request.fields);
+        return 0;
+}
+
+static void set_plain(struct run_cli *cli, size_t i, const char *text)
+{
+        const char *name = cli_run_options[i].name;
+        if (strcmp(name, "code") == 0)
+                cli->code = text;
+        else if (strcmp(name, "stdin") == 0)
+                cli->stdin_file = text;
+        else if (strcmp(name, "request") == 0)
+                cli->request_file = text;
+        else if (strcmp(name, "format") == 0)
+                cli->format = text;
+        cli->json = cli->json || strcmp(name, "json") == 0;
+        cli->raw = cli->raw || strcmp(name, "raw") == 0;
+        cli->quiet = cli->quiet || strcmp(name, "quiet") == 0;
+        cli->verbose = cli->verbose || strcmp(name, "verbose") == 0;
+}
+
+#define PLAIN 1000
+#define FIELDS 2000
+
+static int parse_options(struct run_cli *cli, int argc, char **argv, struct csn_error *err)
+{
+        struct option longs[128] = { 0 };
+        char shorts[32] = "+l:";
+        size_t n = 0;
+        for (size_t i = 0; cli_run_options[i].name; i++) {
+                const struct cli_option *option = &cli_run_options[i];
+                longs[n++] = (struct option){ option->name, option->argument ? required_argument : no_argument, NULL, PLAIN + (int)i };
+                if (option->letter)
+                        snprintf(shorts + strlen(shorts), sizeof shorts - strlen(shorts), "%c%s", option->letter, option->argument ? ":" : "");
+        }
+        for (size_t i = 0; i < cli->fields_n; i++)
+                longs[n++] = (struct option){ cli->fields[i].field->option,
+                                              cli->fields[i].field->kind == KIND_BOOL ? no_argument : required_argument, NULL,
+                                              FIELDS + (int)i };
+        /* Options may stand on both sides of the file, as people write them; "--" begins the program's own. */
+        optind = 1;
+        opterr = 0;
+        memmove(shorts, shorts + 1, strlen(shorts));
+        for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+                int rc = 0;
+                if (opt == '?')
+                        return err_field(err, "", "there is no option %s, or it needs a value; see caisson help",
+                                         optind > 0 && argv[optind - 1] ? argv[optind - 1] : "");
+                if (opt >= FIELDS) {
+                        rc = set_field(cli, &cli->fields[opt - FIELDS], optarg, err);
+                } else if (opt >= PLAIN) {
+                        set_plain(cli, (size_t)(opt - PLAIN), optarg);
+                } else if (opt == 'l') {
+                        struct run_request *request = run_request(cli->run);
+                        SET(request, run_request, language, arena_text(run_arena(cli->run), "%s", optarg));
+                } else {
+                        for (size_t i = 0; cli_run_options[i].name; i++)
+                                if (cli_run_options[i].letter == opt)
+                                        set_plain(cli, i, optarg);
+                }
+                if (rc < 0)
+                        return rc;
+        }
+        return 0;
+}
+
+/* ---- the program ---- */
+
+/* The language of a file by its name; main.mjs keeps its ending, which means something. */
+static void name_after_file(struct run_request *request, const char *path, struct arena *arena)
+{
+        const struct language *language = NULL;
+        if (!HAS(request, run_request, language)) {
+                language = lang_of_file(path);
+                if (language)
+                        SET(request, run_request, language, arena_text(arena, "%s", language->name));
+        } else if (lang_find(request->language, &language, NULL) < 0) {
+                return;   /* the engine says it better */
+        }
+        const char *dot = strrchr(path, '.');
+        if (language && dot && lang_of_file(path) == language && !HAS(request, run_request, name) &&
+            strcasecmp(dot, strrchr(language->file, '.')) != 0)
+                SET(request, run_request, name, arena_text(arena, "main%s", dot));
+}
+
+static int take_program(struct run_cli *cli, int argc, char **argv, struct csn_error *err)
+{
+        struct run_request *request = run_request(cli->run);
+        struct arena *arena = run_arena(cli->run);
+        const char *path = NULL;
+        int at = optind;
+        /* getopt moved the file to the front and left what followed "--" behind it. */
+        bool dashes = at > 0 && at < argc && strcmp(argv[at - 1], "--") == 0;
+        if (!cli->code && !cli->request_file && at < argc && !dashes) {
+                path = argv[at++];
+        } else if (!cli->code && !cli->request_file && dashes && at < argc) {
+                /* "run -- FILE": then the first is the file, as for every other tool. */
+                path = argv[at++];
+        } else if (!cli->code && !cli->request_file) {
+                if (isatty(STDIN_FILENO))
+                        return err_field(err, "", "there is no program; give a file, -c CODE, or - for standard input");
+                path = "-";
+        }
+        if (at < argc && strcmp(argv[at], "--") == 0)
+                at++;
+        for (; at < argc; at++) {
+                add_text(&request->args, &request->args_n, arena_text(arena, "%s", argv[at]), arena);
+                MARK(request, run_request, args);
+        }
+        if (cli->code)
+                SET(request, run_request, code, ((struct bytes){ arena_text(arena, "%s", cli->code), strlen(cli->code) }));
+        if (path) {
+                if (read_whole(path, MIB, "/code", arena, &request->code, err) < 0)
+                        return -err->code;
+                MARK(request, run_request, code);
+                name_after_file(request, path, arena);
+        }
+        if (cli->stdin_file) {
+                if (path && strcmp(path, "-") == 0 && strcmp(cli->stdin_file, "-") == 0)
+                        return err_field(err, "/stdin", "standard input cannot be both the program and its input");
+                if (read_whole(cli->stdin_file, 64 * MIB, "/stdin", arena, &request->stdin, err) < 0)
+                        return -err->code;
+                MARK(request, run_request, stdin);
+        }
+        return 0;
+}
+
+/* A request in JSON is the ground, options are laid over it. */
+static int take_request_file(struct run_cli *cli, struct csn_error *err)
+{
+        struct arena *arena = run_arena(cli->run);
+        struct run_request *request = run_request(cli->run), given = { 0 };
+        struct bytes text;
+        if (!cli->request_file)
+                return 0;
+        if (read_whole(cli->request_file, 256 * MIB, "/", arena, &text, err) < 0)
+                return -err->code;
+        if (model_decode_text(&object_run_request, text.bytes, text.len, arena, &given, err) < 0)
+                return -err->code;
+        model_overlay(&object_run_request, &given, request, arena);
+        *request = given;
+        return 0;
+}
+
+/* ---- output ---- */
+
+/* What a program prints may be meant for the terminal that shows it; there it is made visible instead. */
+static size_t make_visible(const char *bytes, size_t len, char *out)
+{
+        size_t n = 0;
+        while (len) {
+                unsigned char c = (unsigned char)bytes[0];
+                size_t step = utf8_step(bytes, len);
+                bool control = (c < 0x20 && !strchr("\n\t\r", c)) || c == 0 || c == 0x7f ||
+                               (step == 2 && c == 0xc2 && (unsigned char)bytes[1] < 0xa0);
+                if (control || !step) {
+                        n += (size_t)sprintf(out + n, "\\x%02x", step == 2 ? (unsigned char)bytes[1] : c);
+                        step = step ? step : 1;
+                } else {
+                        memcpy(out + n, bytes, step);
+                        n += step;
+                }
+                bytes += step;
+                len -= step;
+        }
+        return n;
+}
+
+static void on_output(void *owner, int stream, const void *bytes, size_t len)
+{
+        struct run_cli *cli = owner;
+        static char visible[4 * 64 * KIB];
+        if (!cli->streaming || cli->closed[stream])
+                return;
+        if (cli->tty[stream] && !cli->raw && len <= sizeof visible / 4) {
+                len = make_visible(bytes, len, visible);
+                bytes = visible;
+        }
+        if (io_write_all(stream, bytes, len) < 0) {
+                /* "caisson run ... | head": nobody wants the rest. */
+                cli->closed[stream] = true;
+                run_cancel(cli->run);
+        }
+}
+
+static int exit_status(const struct run_result *result)
+{
+        int fixed = status_exit(result->status);
+        if (fixed >= 0)
+                return fixed;
+        if (HAS(result, run_result, signal))
+                return 128 + (int)result->signal;
+        int code = HAS(result, run_result, exit_code) ? (int)result->exit_code : 125;
+        /* A limit was hit although the program's first process ended well (a fork bomb in the background). */
+        return code == 0 && result->status != status_COMPLETED ? 1 : code;
+}
+
+static void print_line(const char *colour, bool colours, const char *head, const char *text)
+{
+        char *visible = mem_alloc(4 * strlen(text) + 1);
+        visible[make_visible(text, strlen(text), visible)] = 0;
+        fprintf(stderr, "%s%s%s%s%s\n", colours ? colour : "", head, colours ? "\033[0m" : "", head[0] ? ": " : "", visible);
+        free(visible);
+}
+
+static void print_summary(const struct run_cli *cli, const struct run_result *result)
+{
+        bool colours = cli_colours(stderr), refused = HAS(result, run_result, error) && HAS(&result->error, failure, code);
+        const struct failure *error = &result->error;
+        /* A refusal has no other way to be heard; everything else is a service for people at a terminal. */
+        if (cli->quiet || (!refused && !cli->tty[2] && !cli->verbose))
+                return;
+        char head[80];
+        snprintf(head, sizeof head, "caisson: %s", status_name(result->status));
+        bool told = error->type && result->status == status_FAILED;   /* the traceback is on stderr already */
+        if (HAS(result, run_result, error) && !told && !(result->status == status_SYNTAX_ERROR && error->type))
+                print_line("\033[31m", colours, head, error->message);
+        if (HAS(result, run_result, error) && HAS(error, failure, hint))
+                print_line("\033[33m", colours, "hint", error->hint);
+        for (size_t i = 0; i < result->warnings_n; i++)
+                print_line("\033[33m", colours, "warning", result->warnings[i].text);
+        for (size_t i = 0; i < result->files_n && i < 20; i++) {
+                const struct output_file *file = &result->files[i];
+                char size[40], text[1400];
+                size_print(file->size_bytes, size, sizeof size);
+                snprintf(text, sizeof text, "%s %s (%s, %s)%s%s", file->changed ? "changed" : "new", file->name, size, file->mime,
+                         file->path ? " -> " : file->error ? ": " : "", file->path ? file->path : file->error ? file->error : "");
+                print_line("\033[2m", colours, "file", text);
+        }
+        if (cli->verbose)
+                fprintf(stderr, "%s%s: %.1f ms wall, %.1f ms CPU, %.1f MiB, prepared in %.1f ms, collected in %.1f ms%s\n",
+                        colours ? "\033[2m" : "", result->id, result->usage.wall_ms, result->usage.cpu_ms,
+                        (double)result->usage.memory_peak_bytes / (double)MIB, result->timings.prepare_ms, result->timings.collect_ms,
+                        colours ? "\033[0m" : "");
+}
+
+static void print_record(struct run_cli *cli, const struct run_result *result)
+{
+        struct buf text;
+        buf_init(&text, FRONT_RECORD_MAX);
+        front_record_text(result, run_request(cli->run)->aliases, cli->tty[1], &text);
+        if (!buf_add(&text, "\n", 1) || io_write_all(STDOUT_FILENO, text.bytes, text.len) < 0)
+                cli->exit_status = 125;
+        buf_done(&text);
+}
+
+static void print_text(struct run_cli *cli, const struct run_result *result)
+{
+        struct buf buf;
+        struct csn_error err;
+        buf_init(&buf, 8 * MIB + 4 * (size_t)result->limits.output_bytes);
+        if (render_text(cli->format, result, &buf, &err) < 0)
+                cli->exit_status = cli_fail(&err);
+        else if (io_write_all(STDOUT_FILENO, buf.bytes, buf.len) < 0)
+                cli->exit_status = 125;
+        buf_done(&buf);
+}
+
+static void on_done(void *owner, const struct run_result *result)
+{
+        struct run_cli *cli = owner;
+        cli->done = true;
+        cli->exit_status = exit_status(result);
+        if (cli->json)
+                print_record(cli, result);
+        else if (cli->format)
+                print_text(cli, result);
+        else
+                print_summary(cli, result);
+}
+
+static const struct run_events events = { on_output, on_done };
+
+/* ---- signals ---- */
+
+/* The first asks the run to end, with its record; the second does not wait for that. */
+static void on_signal(struct watch *watch, uint32_t what)
+{
+        struct run_cli *cli = watch->owner;
+        struct signalfd_siginfo info;
+        (void)what;
+        if (read(watch->fd, &info, sizeof info) != (ssize_t)sizeof info)
+                return;
+        if (++cli->interrupts > 1)
+                _exit(130);   /* the supervisor sees our end and kills the rest */
+        run_cancel(cli->run);
+}
+
+static int watch_signals(struct run_cli *cli, struct csn_error *err)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGHUP);
+        signal(SIGPIPE, SIG_IGN);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "sigprocmask");
+        int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "signalfd");
+        cli->signals = (struct watch){ .fd = fd, .ready = on_signal, .owner = cli };
+        return loop_watch(engine_loop(cli->engine), &cli->signals, fd, EPOLLIN, err);
+}
+
+/* ---- in order ---- */
+
+static int run_with(struct run_cli *cli, int argc, char **argv)
+{
+        struct csn_error err = { 0 };
+        if (watch_signals(cli, &err) < 0)
+                return cli_fail(&err);
+        cli->fields_n = cli_fields(cli->fields, ARRAY_LEN(cli->fields));
+        int rc = parse_options(cli, argc, argv, &err);
+        if (rc == 0)
+                rc = take_program(cli, argc, argv, &err);
+        if (rc == 0)
+                rc = take_request_file(cli, &err);
+        if (rc == 0 && cli->format) {
+                struct buf probe;
+                struct run_result nothing = { 0 };
+                buf_init(&probe, 4096);
+                rc = render_text(cli->format, &nothing, &probe, &err);
+                buf_done(&probe);
+        }
+        for (int stream = 1; stream <= 2; stream++)
+                cli->tty[stream] = isatty(stream);
+        cli->streaming = !cli->json && !cli->format;
+        if (rc < 0)
+                run_refuse(cli->run, &err, &events, cli);
+        else
+                run_start(cli->run, true, &events, cli);
+        while (!cli->done)
+                if (engine_step(cli->engine, -1, &err) < 0)
+                        return cli_fail(&err);
+        return cli->exit_status;
+}
+
+int cli_run(int argc, char **argv)
+{
+        struct cli_settings from;
+        struct settings settings;
+        struct csn_error err;
+        struct run_cli cli = { .signals = { .fd = -1 } };
+        argc = cli_take_settings(argc, argv, &from);
+        if (argc < 0)
+                return 64;
+        int status = cli_load_settings(&from, &settings);
+        if (status == 0 && engine_open(&settings, &cli.engine, &err) < 0)
+                status = cli_fail(&err);
+        if (status == 0) {
+                cli.run = run_new(cli.engine);
+                status = run_with(&cli, argc, argv);
+                loop_unwatch(engine_loop(cli.engine), &cli.signals);
+        }
+        fd_close(&cli.signals.fd);
+        engine_close(cli.engine);
+        settings_done(&settings);
+        return status;
+}

@@ -1,0 +1,23 @@
+/*
+ * front: the vocabularies in which one can ask.
+ *
+ *   library   the public C functions (include/caisson/caisson.h): JSON in, JSON out
+ *   cli       the command line
+ *
+ * A front turns its own words into a run_request and a run_result into its own words, and knows nothing
+ * else.  Adding one is a file and a line.
+ */
+#ifndef FRONT_FRONT_H
+#define FRONT_FRONT_H
+
+#include "engine/engine.h"
+
+/* The whole command line; returns the exit status. */
+int cli_main(int argc, char **argv);
+
+#define FRONT_RECORD_MAX (4 * GIB)   /* every part of a record has its own, lower ceiling */
+
+/* A record as JSON text at the end of buf, in one line or indented, with aliases if the request asked for them. */
+bool front_record_text(const struct run_result *result, bool aliases, bool indented, struct buf *buf);
+
+#endif
