@@ -1,0 +1,143 @@
+'use strict';
+
+// Run one JavaScript or TypeScript program and tell the engine, on a private channel, how it went.
+//
+//     node run.js OPTIONS MAINFILE [ARGS...]
+//
+// This is the first program of a user in a sandbox.  It makes Node look as if it had been started with MAINFILE and
+// leaves as much as it can to Node's own loaders, so that a program behaves as it does anywhere else.  What only some
+// programs need (a parser, the type stripper, ES module hooks) is loaded when they need it.
+//
+// Nothing here is a security boundary: the program owns this process and may write to the channel what it likes.
+// The engine checks every frame.
+
+const fs = require('fs');
+const Module = require('module');
+const path = require('path');
+const vm = require('vm');
+const channel = require('./channel.js');
+const ending = require('./ending.js');
+
+const WRAPPER_PARAMETERS = ['exports', 'require', 'module', '__filename', '__dirname'];
+const USAGE_EXIT = 2;
+
+// A text that CommonJS refuses may be a module if it has one of these.
+const MODULE_SYNTAX = /\b(?:await|import|export)\b/;
+
+function readOptions(text) {
+  const options = new Map(text.split(',').map((pair) => {
+    const at = pair.indexOf('=');
+    return at < 0 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)];
+  }));
+  const limit = options.get('value_max') ?? '';
+  return {
+    valueMax: /^\d+$/.test(limit) ? Number(limit) : 200000,
+    preload: (options.get('preload') ?? '').split(':').filter(Boolean),
+  };
+}
+
+// The module object that Node would have made for MAINFILE.
+function becomeMain(file, args) {
+  process.argv.splice(1, process.argv.length, path.resolve(file), ...args);
+  const filename = fs.realpathSync(file);
+  const main = new Module('.', null);
+  main.filename = filename;
+  main.path = path.dirname(filename);
+  main.paths = Module._nodeModulePaths(main.path);
+  require.cache[filename] = main;
+  process.mainModule = main;
+  return main;
+}
+
+function preload(names, requireFromMain) {
+  for (const name of names) {
+    const identifier = name.replace(/\W+(\w)/g, (_, letter) => letter.toUpperCase());
+    try {
+      globalThis[identifier] = requireFromMain(name);
+    } catch {
+      // The program will be told when it requires the module itself.
+    }
+  }
+}
+
+// The SyntaxError of a text as CommonJS, or null.
+function commonJsError(code, filename) {
+  try {
+    vm.compileFunction(code, WRAPPER_PARAMETERS, { filename });
+    return null;
+  } catch (error) {
+    return error;
+  }
+}
+
+function refuse(syntax) {
+  channel.send(channel.kinds.SYNTAX, JSON.stringify(syntax.document));
+  process.stderr.write(`${syntax.text}\n\nNode.js ${process.version}\n`);
+  process.exitCode = 1;
+}
+
+// The last thing before the program's first instruction.
+function begin(main, options) {
+  preload(options.preload, Module.createRequire(main.filename));
+  ending.watch(main.filename, options.valueMax);
+  channel.send(channel.kinds.STARTED);
+}
+
+function runCommonJs(program, main) {
+  let { code } = program;
+  if (program.instrumented !== code && commonJsError(program.instrumented, main.filename) === null)
+    code = program.instrumented;
+  // From the tick queue and through bind(), so that no frame of ours is in the program's stack traces.
+  process.nextTick(main._compile.bind(main, code + program.sourceMap, main.filename));
+  process.nextTick(() => { main.loaded = true; });
+}
+
+function start(file, args, options) {
+  let main;
+  try {
+    main = becomeMain(file, args);
+  } catch (error) {
+    process.stderr.write(`Error: Cannot find module '${path.resolve(file)}' (${error.code})\n`);
+    process.exitCode = 1;
+    return;
+  }
+  const [, dialect, language] = /\.([cm]?)(ts|js)$/.exec(main.filename) ?? ['', '', 'js'];
+  const typescript = language === 'ts';
+  const source = fs.readFileSync(main.filename, 'utf8').replace(/^\uFEFF/, '');
+  const program = { source, code: source, sourceMap: '' };
+  if (typescript) {
+    try {
+      Object.assign(program, require('./typescript.js').strip(source, main.filename));
+    } catch (error) {
+      refuse(require('./syntax.js').describeTypeScript(error, main.filename, source));
+      return;
+    }
+    require('./typescript.js').extendRequire();
+  }
+
+  const asCommonJs = dialect === 'm' ? null : commonJsError(program.code, main.filename);
+  const isCommonJs = dialect !== 'm' && asCommonJs === null;
+  if (asCommonJs !== null && (dialect === 'c' || !MODULE_SYNTAX.test(program.code))) {
+    refuse(require('./syntax.js').describe(asCommonJs, main.filename, source));
+    return;
+  }
+  program.instrumented = require('./lastexpr.js').instrument(program.code, isCommonJs ? 'script' : 'module');
+  if (program.instrumented !== program.code)
+    ending.exposeSlots();
+  if (isCommonJs) {
+    begin(main, options);
+    runCommonJs(program, main);
+  } else {
+    const tell = { typescript, asCommonJs, refuse, begin: () => begin(main, options) };
+    require('./esm.js').run(program, main, tell);
+  }
+}
+
+if (process.argv.length < 4) {
+  process.stderr.write('usage: run.js OPTIONS MAINFILE [ARGS...]\n');
+  process.exitCode = USAGE_EXIT;
+} else {
+  const [, , options, file, ...args] = process.argv;
+  channel.send(channel.kinds.HELLO, JSON.stringify({ runner: 'node', version: process.versions.node }));
+  start(file, args, readOptions(options));
+}

@@ -1,0 +1,60 @@
+"""Run one Python program and tell the engine, on a private channel, how it went.
+
+    python3 run.py OPTIONS MAINFILE [ARGS...]
+
+This is the first program of a user in a sandbox.  It makes the interpreter look as if it had been started with
+MAINFILE, so it imports nothing that a program could miss or shadow: only what the interpreter loads itself and
+modules built into it.  Python compiles this file at every start and keeps the bytecode of the others in __pycache__;
+that is why it is short, and why runner.py has the rest.
+
+Nothing here is a security boundary: the program owns this process and may write to the channel what it likes.
+The engine checks every frame.
+"""
+
+import builtins
+import sys
+
+# A program may replace builtins.  Functions defined from here on keep the ones that Python came with.
+__builtins__ = dict(vars(builtins))
+
+HERE = __file__.rpartition('/')[0] or '.'
+FileLoader = sys.modules['_frozen_importlib_external'].SourceFileLoader
+
+
+def load_part(name):
+    """Run a file beside this one and return its names.
+
+    Not an import: the program may have a module of that name, and would find ours in sys.modules.
+    """
+    path = '%s/%s.py' % (HERE, name)
+    names = {'__builtins__': __builtins__, '__name__': name, 'HERE': HERE, 'FileLoader': FileLoader,
+             'load_part': load_part}
+    exec(FileLoader(name, path).get_code(name), names)
+    return names
+
+
+if len(sys.argv) < 3:
+    sys.stderr.write('usage: run.py OPTIONS MAINFILE [ARGS...]\n')
+    raise SystemExit(2)
+
+runner = load_part('runner')['Runner'](sys.argv[1], sys.argv[2], sys.argv[3:])
+code, last = runner.start()
+error = value = None
+settings = sys.settrace, sys.setprofile
+try:
+    # Here and not in a function, so that a program sees as few foreign frames as can be.
+    exec(code, runner.names)
+    if last is not None:
+        value = eval(last, runner.names)
+except BaseException as caught:
+    error = caught
+# What the program traces is its own code; a trace function that raises would end us here.
+tracing = sys.gettrace(), sys.getprofile()
+for set_function in settings:
+    set_function(None)
+ending = runner.finish(error, value)
+error = value = None
+for set_function, function in zip(settings, tracing):
+    set_function(function)
+if ending is not None:
+    raise ending

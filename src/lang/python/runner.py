@@ -1,0 +1,251 @@
+"""What run.py does before and after the program: channel, compilation, the disguise as MAINFILE, and the end.
+
+run.py executes this file with HERE, FileLoader and load_part among its names.
+"""
+
+import builtins
+import sys
+from _ast import Expr, Expression, PyCF_ONLY_AST
+from fcntl import F_DUPFD_CLOEXEC, fcntl
+from posix import close, fstat, getcwd, getpid, listdir, register_at_fork, set_inheritable, write
+
+HELLO, SYNTAX, STARTED, ERROR, VALUE, DONE = range(1, 7)
+CHANNEL_FD = 3
+FRAME_MAX = 65536
+HEADER_SIZE = 12
+FLAG_MORE = 1
+S_IFMT, S_IFSOCK = 0o170000, 0o140000
+USAGE_EXIT = 2
+
+print_traceback = sys.__excepthook__
+
+
+class Channel:
+    """The sending end.  Sending never fails: a lost channel must not change what a program does."""
+
+    def __init__(self, fd):
+        self.fd = -1
+        self.pid = getpid()
+        try:
+            about = fstat(fd)
+            if about.st_mode & S_IFMT != S_IFSOCK:
+                return
+            self.identity = about.st_dev, about.st_ino
+            self.fd = self.move_away(fd)
+        except OSError:
+            return
+        # A child that outlives us must not hold the channel open.
+        register_at_fork(after_in_child=self.close)
+
+    @staticmethod
+    def move_away(fd):
+        """Programs that close or count the low descriptors should not meet ours."""
+        for lowest in 900, 200, 20:
+            try:
+                high = fcntl(fd, F_DUPFD_CLOEXEC, lowest)
+            except OSError:     # lowest is above RLIMIT_NOFILE
+                continue
+            close(fd)
+            return high
+        set_inheritable(fd, False)
+        return fd
+
+    def is_ours(self):
+        """A program may have closed our descriptor and got the same number for a file of its own."""
+        if self.fd < 0 or getpid() != self.pid:
+            return False
+        about = fstat(self.fd)
+        return (about.st_dev, about.st_ino) == self.identity
+
+    def close(self):
+        try:
+            if self.fd >= 0:
+                close(self.fd)
+        except OSError:
+            pass
+        self.fd = -1
+
+    def send(self, kind, payload=b''):
+        room = FRAME_MAX - HEADER_SIZE
+        try:
+            if not self.is_ours():
+                return
+            for start in range(0, len(payload) or 1, room):
+                piece = payload[start:start + room]
+                flags = FLAG_MORE if start + room < len(payload) else 0
+                write(self.fd, b'CSN1' + bytes((kind, flags, 0, 0)) + len(piece).to_bytes(4, 'little') + piece)
+        except OSError:
+            pass
+
+
+def read_options(text):
+    options = {'value_max': '200000', 'preload': ''}
+    options.update(pair.partition('=')[::2] for pair in text.split(','))
+    limit = options['value_max']
+    return int(limit) if limit.isdigit() else 200000, [name for name in options['preload'].split(':') if name]
+
+
+def compile_program(source, path):
+    """Return the module's code and, if the last statement is an expression, the code of that (otherwise None)."""
+    try:
+        tree = compile(source, path, 'exec', PyCF_ONLY_AST, True)
+        if not tree.body or type(tree.body[-1]) is not Expr:
+            return compile(tree, path, 'exec', 0, True), None
+        last = Expression(tree.body.pop().value)
+        return compile(tree, path, 'exec', 0, True), compile(last, path, 'eval', 0, True)
+    except (MemoryError, RecursionError):
+        # The objects of a tree may nest less deeply than what the compiler itself reads.
+        return compile(source, path, 'exec', 0, True), None
+
+
+def become_main(path, arguments):
+    """Put the module, arguments and search path in place that MAINFILE would have found without us."""
+    main = type(sys)('__main__')
+    full_path = path if path.startswith('/') else '%s/%s' % (getcwd(), path[2:] if path[:2] == './' else path)
+    main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __annotations__={},
+                         __loader__=FileLoader('__main__', full_path))
+    sys.modules['__main__'] = main
+    if hasattr(sys, 'orig_argv'):
+        sys.orig_argv[-len(sys.argv):] = [path, *arguments]
+    sys.argv = [path, *arguments]
+    folder = sys.modules['posixpath'].realpath(full_path).rpartition('/')[0] or '/'
+    if sys.path and sys.path[0] == sys.modules['posixpath'].realpath(HERE):
+        sys.path[0] = folder
+    return full_path, folder, main.__dict__
+
+
+def preload(wanted, folder, names):
+    """Import modules for the program, but none that has a namesake in its own folder: that one is its to import."""
+    try:
+        shadows = {entry.partition('.')[0] for entry in listdir(folder)}
+    except OSError:             # then nothing can be imported from there either
+        shadows = set()
+    before = set(sys.modules)
+    own_folder = sys.path[0] == folder and sys.path.pop(0)
+    try:
+        for name in wanted:
+            top = name.partition('.')[0]
+            if top in shadows:
+                continue
+            try:
+                names[top] = __import__(name)
+            except Exception:       # the program will be told when it imports the module itself
+                pass
+    finally:
+        if own_folder:
+            sys.path.insert(0, own_folder)
+    for name in set(sys.modules) - before:
+        if name.partition('.')[0] in shadows:
+            del sys.modules[name]
+
+
+def drop_own_frame(error):
+    """Remove the outermost frame, which is ours, from a traceback, and return the rest."""
+    traceback = BaseException.__traceback__
+    traceback.__set__(error, traceback.__get__(error).tb_next)
+    return traceback.__get__(error)
+
+
+def complain(text):
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+
+
+def show_error(error, trace):
+    """What the interpreter does with an exception that nobody caught."""
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    hook = getattr(sys, 'excepthook', None)
+    if hook is None:
+        complain('sys.excepthook is missing\n')
+        print_traceback(type(error), error, trace)
+        return
+    sys.audit('sys.excepthook', hook, type(error), error, trace)
+    try:
+        hook(type(error), error, trace)
+    except SystemExit:
+        raise
+    except BaseException as second:
+        complain('Error in sys.excepthook:\n')
+        second_trace = drop_own_frame(second)
+        print_traceback(type(second), second, second_trace)
+        complain('\nOriginal exception was:\n')
+        print_traceback(type(error), error, trace)
+
+
+def send_report(channel, kind, function, *details):
+    """Let report.py build a document and send it.  Whatever the program broke, it is not told here."""
+    limit = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(max(limit, 2000))
+        channel.send(kind, load_part('report')[function](*details))
+    except BaseException:
+        pass
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+class Runner:
+    """One run: made by run.py, asked for code to execute, and told how that went."""
+
+    def __init__(self, options, path, arguments):
+        self.channel = Channel(CHANNEL_FD)
+        self.channel.send(HELLO, b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3])
+        self.value_max, self.modules = read_options(options)
+        self.path, self.folder, self.names = become_main(path, arguments)
+        self.source = b''
+
+    def start(self):
+        """Return the two code objects of compile_program() when the program may begin."""
+        try:
+            with open(self.path, 'rb') as file:
+                self.source = file.read()
+        except OSError as error:
+            complain("%s: can't open file %r: [Errno %d] %s\n"
+                     % (sys.executable, self.path, error.errno, error.strerror))
+            raise SystemExit(USAGE_EXIT) from None
+        mistake = None
+        try:
+            code, last = compile_program(self.source, self.path)
+        except BaseException as error:
+            mistake = error
+        if mistake is not None:
+            BaseException.__traceback__.__set__(mistake, None)
+            mistake.__context__ = None
+            send_report(self.channel, SYNTAX, 'syntax_document', mistake, self.source)
+            show_error(mistake, None)
+            raise SystemExit(1)
+        if self.modules:
+            preload(self.modules, self.folder, self.names)
+        self.channel.send(STARTED)
+        return code, last
+
+    def finish(self, error, value):
+        """Report and show how the program ended.  Returns what to raise so that the interpreter ends likewise."""
+        ending = None
+        if error is not None:
+            try:
+                ending = self.fail(error)
+            except SystemExit as exit:          # the program's sys.excepthook may say how to end
+                ending = SystemExit(exit.code)
+            except BaseException:               # the program's stderr, or its own kind of SystemExit, is broken
+                ending = SystemExit(1)
+        value = self.names.get('__return_value__', value)
+        if value is not None:
+            send_report(self.channel, VALUE, 'value_document', value, self.value_max)
+        self.channel.send(DONE)
+        return ending
+
+    def fail(self, error):
+        if issubclass(type(error), SystemExit):
+            # A new exception, because the old one holds the program's frames and thereby its objects.
+            return SystemExit(error.code)
+        trace = drop_own_frame(error)
+        send_report(self.channel, ERROR, 'error_document', error, trace, self.path, self.source, print_traceback)
+        show_error(error, trace)
+        if type(error) is not KeyboardInterrupt:
+            return SystemExit(1)
+        # The interpreter itself dies of SIGINT, after its exit handlers; it has nothing left to print.
+        sys.excepthook = lambda *shown: None
+        return KeyboardInterrupt()
