@@ -183,6 +183,23 @@ int model_parse_packages(const char *text, struct arena *arena, char ***ret, siz
         return 0;
 }
 
+int model_parse_list(const struct field *field, const char *text, struct arena *arena, char ***ret, size_t *ret_n,
+                     struct csn_error *err)
+{
+        if (strcmp(field->name, "packages") == 0)
+                return model_parse_packages(text, arena, ret, ret_n, err);
+        char **parts = arena_alloc(arena, (strlen(text) + 1) * sizeof *parts);
+        size_t n = 0;
+        for (const char *at = text; *at;) {
+                char *part = take_part(&at, arena);
+                if (part[0])
+                        parts[n++] = part;
+        }
+        *ret = parts;
+        *ret_n = n;
+        return 0;
+}
+
 int model_check_request(const struct run_request *request, bool local, struct csn_error *err)
 {
         if (check_env(request, err) < 0 || check_files(request, err) < 0 || check_preload(request, err) < 0)

@@ -52,6 +52,14 @@ void model_print(const struct field *field, uint64_t number, char *text, size_t 
                 snprintf(text, size, "%" PRIu64, number);
 }
 
+void model_print_exact(const struct field *field, uint64_t number, char *text, size_t size)
+{
+        if (field->unit && strcmp(field->unit, "milli") == 0)
+                snprintf(text, size, "%" PRIu64 "m", number);
+        else
+                model_print(field, number, text, size);
+}
+
 void model_allowed(const struct field *field, char *text, size_t size)
 {
         char low[40], high[40];
@@ -59,8 +67,8 @@ void model_allowed(const struct field *field, char *text, size_t size)
         text[0] = 0;
         switch (field->kind) {
         case KIND_NUM:
-                model_print(field, field->min, low, sizeof low);
-                model_print(field, field->max, high, sizeof high);
+                model_print_exact(field, field->min, low, sizeof low);
+                model_print_exact(field, field->max, high, sizeof high);
                 snprintf(text, size, "%s to %s", low, high);
                 break;
         case KIND_ENUM:
@@ -97,7 +105,7 @@ static bool parse_number(const struct field *field, const char *text, uint64_t *
         return text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0;
 }
 
-static bool parse_bool(const char *text, bool *ret)
+bool model_parse_bool(const char *text, bool *ret)
 {
         static const struct { const char *text; bool value; } words[] = {
                 { "true", true }, { "yes", true }, { "on", true }, { "1", true },
@@ -150,7 +158,7 @@ int model_set_text(const struct object *object, const struct field *field, void 
                         *(uint64_t *)member(field, into) = number;
                 break;
         case KIND_BOOL:
-                good = parse_bool(text, member(field, into));
+                good = model_parse_bool(text, member(field, into));
                 break;
         case KIND_ENUM:
                 good = parse_choice(field, text, member(field, into));
@@ -171,6 +179,27 @@ int model_set_text(const struct object *object, const struct field *field, void 
         }
         *present(into) |= (uint64_t)1 << (field - object->fields);
         return 0;
+}
+
+int model_set_value(const struct object *object, const struct field *field, void *into, const char *text, const char *where,
+                    struct arena *arena, struct csn_error *err)
+{
+        static const struct { const char *unit, *suffix, *advice; } units[] = {
+                { "ms", "ms", "milliseconds (1500) or with a unit (1.5s)" },
+                { "milli", "m", "thousandths of a core (500)" },
+        };
+        char exact[64];
+        size_t digits = strspn(text, "0123456789.");
+        bool bare = field->kind == KIND_NUM && digits > 0 && text[digits] == 0;
+        for (size_t i = 0; i < ARRAY_LEN(units) && bare; i++) {
+                if (strcmp(units[i].unit, field->unit) != 0)
+                        continue;
+                if (strchr(text, '.'))
+                        return err_field(err, where, "%s is \"%.40s\"; write it in whole %s", where, text, units[i].advice);
+                snprintf(exact, sizeof exact, "%.40s%s", text, units[i].suffix);
+                text = exact;
+        }
+        return model_set_text(object, field, into, text, where, arena, err);
 }
 
 /* ---- JSON ---- */
@@ -350,17 +379,11 @@ static int decode_field(const struct field *field, json_t *json, const struct pa
         return -CSN_E_INPUT;
 }
 
-/* Common beginnings and the same letters: enough to notice "timeout_m" and "Language". */
 static const char *similar(const struct object *object, const char *name)
 {
-        for (size_t i = 0; i < object->n; i++) {
-                const char *a = object->fields[i].name;
-                size_t same = 0;
-                while (a[same] && strncasecmp(a, name, same + 1) == 0)
-                        same++;
-                if (same >= 3 && same * 2 >= strlen(name))
-                        return a;
-        }
+        for (size_t i = 0; i < object->n; i++)
+                if (model_alike(object->fields[i].name, name))
+                        return object->fields[i].name;
         return NULL;
 }
 

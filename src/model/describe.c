@@ -1,6 +1,10 @@
 /* The descriptions of all objects and choices, one more reading of fields.def. */
 #include "model/model.h"
 
+#include <ctype.h>
+
+#define ALIKE_MAX 80
+
 #define CHOICES(set) static const struct choice values_##set[] = {
 #define VALUE(set, name, text, number, meaning) { text, number, meaning },
 #define END_CHOICES(set)                                                                                        \
@@ -78,6 +82,33 @@ const char *status_name(int status)
 int status_exit(int status)
 {
         return status >= 0 && (size_t)status < choices_status.n ? choices_status.values[status].number : 125;
+}
+
+/* Letters to insert, remove or change (Levenshtein), as far as `most`; case does not count. */
+static size_t distance(const char *a, const char *b, size_t most)
+{
+        size_t row[ALIKE_MAX + 1], len = strlen(b);
+        for (size_t k = 0; k <= len; k++)
+                row[k] = k;
+        for (size_t i = 0; a[i]; i++) {
+                size_t before = row[0], least = ++row[0];
+                for (size_t k = 0; k < len; k++) {
+                        bool same = tolower((unsigned char)a[i]) == tolower((unsigned char)b[k]);
+                        size_t changed = before + !same;
+                        before = row[k + 1];
+                        row[k + 1] = min_u64(changed, min_u64(row[k], row[k + 1]) + 1);
+                        least = min_u64(least, row[k + 1]);
+                }
+                if (least > most)
+                        return least;
+        }
+        return row[len];
+}
+
+bool model_alike(const char *known, const char *name)
+{
+        size_t most = strlen(known) < 6 ? 1 : 2;
+        return strlen(known) <= ALIKE_MAX && strlen(name) <= ALIKE_MAX && distance(known, name, most) <= most;
 }
 
 const struct field *model_field(const struct object *object, const char *name)

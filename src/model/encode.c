@@ -78,6 +78,13 @@ static json_t *encode_json(const char *text)
         return json ? json : json_null();
 }
 
+/* Three decimals: we measure in microseconds, and further digits would be noise. */
+static json_t *encode_real(double number)
+{
+        bool sane = number >= 0 && number < 1e15;
+        return json_real(sane ? (double)(int64_t)(number * 1000 + 0.5) / 1000 : 0);
+}
+
 static json_t *encode_field(const struct field *field, const void *from)
 {
         const void *at = (const char *)from + field->at;
@@ -88,7 +95,7 @@ static json_t *encode_field(const struct field *field, const void *from)
         case KIND_INT:
                 return json_integer(*(const int64_t *)at);
         case KIND_REAL:
-                return json_real(*(const double *)at);
+                return encode_real(*(const double *)at);
         case KIND_BOOL:
                 return json_boolean(*(const bool *)at);
         case KIND_TEXT:

@@ -137,7 +137,8 @@ struct object {
         size_t n;
 };
 
-extern const struct choices choices_status, choices_output_action, choices_need, choices_network, choices_isolation;
+extern const struct choices choices_status, choices_output_action, choices_need, choices_cgroup_need, choices_network,
+        choices_isolation;
 extern const struct object object_limits, object_input_file, object_export_rule, object_run_request, object_truncated,
         object_value, object_display, object_failure, object_finding, object_output_file, object_taken_file, object_usage,
         object_timings, object_boundary, object_warning, object_run_result;
@@ -171,13 +172,30 @@ json_t *model_encode(const struct object *object, const void *from);
 int model_set_text(const struct object *object, const struct field *field, void *into, const char *text, const char *where,
                    struct arena *arena, struct csn_error *err);
 
+/*
+ * As model_set_text, but a number without a unit is in the unit of the field's name, as it is in JSON:
+ * "30000" of wall_ms is 30 seconds here, and to model_set_text it is 30,000 seconds ("--timeout 30").
+ * Configuration and profiles are read with this one.
+ */
+int model_set_value(const struct object *object, const struct field *field, void *into, const char *text, const char *where,
+                    struct arena *arena, struct csn_error *err);
+
+/* "true", "yes", "on", "1" and their opposites, in any case; false if it is none of them. */
+bool model_parse_bool(const char *text, bool *ret);
+
 const struct field *model_field(const struct object *object, const char *name);
 
-/* A field's allowed values for people: "1s to 24h", "prefer, require or off". */
+/* Whether someone who wrote `name` probably meant `known`: at most two letters differ. */
+bool model_alike(const char *known, const char *name);
+
+/* A field's allowed values for people: "1ms to 86400s", "prefer, require or off". */
 void model_allowed(const struct field *field, char *text, size_t size);
 
 /* A number of a field as people write it: "30s", "512MiB". */
 void model_print(const struct field *field, uint64_t number, char *text, size_t size);
+
+/* The same for model_set_value: cores are "1500m", which no reader takes for 1500 cores. */
+void model_print_exact(const struct field *field, uint64_t number, char *text, size_t size);
 
 /* JSON Schema 2020-12 of an object.  The caller's reference. */
 json_t *model_schema(const struct object *object);
@@ -195,6 +213,12 @@ int model_check_request(const struct run_request *request, bool local, struct cs
  * version, or an npm name with one; no options, addresses or paths.  Errors: CSN_E_INPUT.
  */
 int model_parse_packages(const char *text, struct arena *arena, char ***ret, size_t *ret_n, struct csn_error *err);
+
+/*
+ * The text form of a list: packages as above, names of modules between commas.  Errors: CSN_E_INPUT.
+ */
+int model_parse_list(const struct field *field, const char *text, struct arena *arena, char ***ret, size_t *ret_n,
+                     struct csn_error *err);
 
 /* The field names of older systems, added to an encoded record (aliases.c). */
 void model_add_aliases(json_t *record, const struct run_result *result);

@@ -1,0 +1,146 @@
+/* Files that follow from the tables and are kept in the repository for people to read; see generated_file(). */
+#include "model/settings.h"
+
+#include <stdio.h>
+
+static bool add_json(json_t *json, size_t flags, struct buf *buf)
+{
+        char *text = json_dumps(json, flags);
+        bool fits = text && buf_add(buf, text, strlen(text));
+        free(text);
+        json_decref(json);
+        return fits;
+}
+
+static bool schema_text(const struct object *object, struct buf *buf)
+{
+        return add_json(model_schema(object), JSON_INDENT(2), buf) && buf_add(buf, "\n", 1);
+}
+
+static bool request_schema(struct buf *buf) { return schema_text(&object_run_request, buf); }
+static bool result_schema(struct buf *buf) { return schema_text(&object_run_result, buf); }
+
+static const char intro[] =
+        "# Settings\n"
+        "\n"
+        "Made from `src/model/settings.def` and `src/model/fields.def` by `src/model/generate.c`; a test compares.\n"
+        "\n"
+        "A value comes from the first of these that has one:\n"
+        "\n"
+        "1. a flag: `--set KEY=VALUE`\n"
+        "2. the environment: the variable beside the key\n"
+        "3. the environment: the variable of an older system, in brackets. Its numbers have the units that they had there:\n"
+        "   seconds, cores, MiB where the name ends in `_MB`\n"
+        "4. the configuration file: `--config FILE`, else `$CAISSON_CONFIG`, else `$XDG_CONFIG_HOME/caisson/caisson.yaml`\n"
+        "   (`~/.config` when that is not set), else `/etc/caisson/caisson.yaml`\n"
+        "5. the default\n"
+        "\n"
+        "`caisson config show` prints every value and where it came from. A wrong value, an unknown key or a key that is\n"
+        "there twice stops the start, with the file and line or the variable.\n"
+        "\n"
+        "The file is YAML: a section, and below it a setting on each line. A number without a unit is in the unit of its\n"
+        "name, as in JSON: `wall_ms: 30000` and `wall_ms: 30s` are the same, and so are `cpu_milli: 1500` and\n"
+        "`cpu_milli: 1500m`. Sizes are `512MiB`, `512Mi`, `512M` (millions) or bytes. Switches are `true`, `yes`, `on`, `1` or\n"
+        "`false`, `no`, `off`, `0`.\n"
+        "\n"
+        "```yaml\n"
+        "limits:\n"
+        "  wall_ms: 60s\n"
+        "  memory_bytes: 1GiB\n"
+        "ceilings:\n"
+        "  wall_ms: 5min\n"
+        "engine:\n"
+        "  cgroup: require\n"
+        "```\n";
+
+static const struct {
+        const char *section, *text;
+} sections[] = {
+        { "limits", "What a request gets that does not say otherwise, and whose profile does not. A default that is above its\n"
+                    "ceiling is lowered to it." },
+        { "ceilings", "What a request may ask for at the most. More is refused with `bad_request`, which names the limit, the value\n"
+                      "and the setting." },
+        { "engine", "Everything else." },
+};
+
+static void settings_table(const struct settings *settings, const char *section, struct buf *buf)
+{
+        buf_printf(buf, "| key | variable | default | allowed | meaning |\n|---|---|---|---|---|\n");
+        for (size_t i = 0; i < settings->n; i++) {
+                const struct setting *setting = &settings->list[i];
+                char def[100], allowed[300];
+                if (strncmp(setting->key, section, strlen(section)) != 0)
+                        continue;
+                settings_default(setting, def, sizeof def);
+                model_allowed(setting->field, allowed, sizeof allowed);
+                buf_printf(buf, "| `%s` | `%s`", setting->key, setting->variable);
+                for (size_t k = 0; setting->aliases[k]; k++)
+                        buf_printf(buf, "%s`%s`%s", k ? ", " : " (", setting->aliases[k], setting->aliases[k + 1] ? "" : ")");
+                buf_printf(buf, " | %s%s%s | %s | %s |\n", def[0] ? "`" : "", def, def[0] ? "`" : "", allowed, setting->field->help);
+        }
+}
+
+static void profiles_table(const struct settings *settings, struct buf *buf)
+{
+        struct arena arena = { 0 };
+        char **names = profile_names(settings, &arena);
+        buf_printf(buf, "\n## Profiles\n\n"
+                        "A profile is a part of a request under a name: `--profile NAME`, or `profile` in a request. It is laid over the\n"
+                        "defaults, and the request over it; then come the ceilings. Built in are:\n\n"
+                        "| profile | sets | meaning |\n|---|---|---|\n");
+        for (size_t i = 0; names[i]; i++) {
+                struct profile profile;
+                struct csn_error why;
+                if (profile_find(settings, names[i], &arena, &profile, &why) < 0)
+                        continue;
+                buf_printf(buf, "| `%s` | `", names[i]);
+                add_json(model_encode(&object_run_request, &profile.request), JSON_COMPACT, buf);
+                buf_printf(buf, "` | %s |\n", profile.text);
+        }
+        buf_printf(buf, "\nFurther ones are files `NAME.yaml` in `engine.profiles_dir`, with fields of a request and `description` and\n"
+                        "`extends`:\n\n"
+                        "```yaml\n"
+                        "description: Short jobs of the reporting team.\n"
+                        "extends: strict\n"
+                        "limits:\n"
+                        "  wall_ms: 10s\n"
+                        "env:\n"
+                        "  TZ: Europe/Oslo\n"
+                        "```\n");
+        arena_done(&arena);
+}
+
+bool settings_markdown(struct buf *buf)
+{
+        /* No file and no environment: what is left are the defaults, the same on every machine. */
+        struct settings_sources nothing = { .file = "/dev/null" };
+        struct settings settings;
+        struct csn_error why;
+        if (settings_load(&nothing, &settings, &why) < 0) {
+                settings_done(&settings);
+                return false;
+        }
+        settings.engine.profiles_dir = arena_text(&settings.arena, "%s", "");
+        buf_printf(buf, "%s", intro);
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
+                buf_printf(buf, "\n## %s\n\n%s\n\n", sections[i].section, sections[i].text);
+                settings_table(&settings, sections[i].section, buf);
+        }
+        profiles_table(&settings, buf);
+        settings_done(&settings);
+        return true;
+}
+
+static const struct {
+        const char *path;
+        bool (*make)(struct buf *buf);
+} files[] = {
+        { "schema/run_request.json", request_schema },
+        { "schema/run_result.json", result_schema },
+        { "docs/settings.md", settings_markdown },
+};
+
+const char *generated_file(size_t n, struct buf *buf)
+{
+        return n < ARRAY_LEN(files) && files[n].make(buf) ? files[n].path : NULL;
+}

@@ -1,0 +1,398 @@
+/* Loading the settings from flags, environment, file and table; see settings.h. */
+#include "model/settings.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- the table (another reading of settings.def) ---- */
+
+#define CHOICES(set) static const struct choice values_##set[] = {
+#define VALUE(set, name, text, number, meaning) { text, number, meaning },
+#define END_CHOICES(set)                                                                                        \
+        };                                                                                                      \
+        static const struct choices choices_##set = { #set, values_##set, ARRAY_LEN(values_##set) };
+#define PLACE(name_, member_) .name = #member_, .at = offsetof(struct name_, member_), .presence = OPTIONAL
+#define OBJECT(name_, title_, text_) static const struct field fields_##name_[] = {
+#define NUM(name_, member_, presence_, min_, max_, def_, unit_, option_, help_)                                 \
+        { PLACE(name_, member_), .kind = KIND_NUM, .min = min_, .max = max_, .def = def_, .unit = unit_, .help = help_ },
+#define BOOL(name_, member_, presence_, def_, option_, help_)                                                   \
+        { PLACE(name_, member_), .kind = KIND_BOOL, .def = def_, .help = help_ },
+#define TEXT(name_, member_, presence_, max_, def_, option_, help_)                                             \
+        { PLACE(name_, member_), .kind = KIND_TEXT, .max = max_, .def_text = def_, .help = help_ },
+#define ENUM(name_, member_, presence_, set_, def_, option_, help_)                                             \
+        { PLACE(name_, member_), .kind = KIND_ENUM, .choices = &choices_##set_, .def = set_##_##def_, .help = help_ },
+#define END(name_)                                                                                              \
+        };                                                                                                      \
+        const struct object object_##name_ = { #name_, "", "", sizeof(struct name_), fields_##name_,            \
+                                               ARRAY_LEN(fields_##name_) };
+#include "model/settings.def"
+#include "model/undef.h"
+
+static const struct alias {
+        const char *variable, *key;
+        const char *unit;   /* that a bare number gets, because the variable's name implies it */
+        const char *yes;    /* the variable is a switch: the value when it is on; off changes nothing */
+} aliases[] = {
+        { "CODE_EXECUTION_TIMEOUT", "limits.wall_ms", "s", NULL },
+        { "CODE_EXECUTION_MEMORY_MB", "limits.memory_bytes", "MiB", NULL },
+        { "CODE_EXECUTION_CPU_CORES", "limits.cpu_milli", "", NULL },
+        { "CODE_EXECUTOR_EXECUTION_TIMEOUT", "limits.wall_ms", "s", NULL },
+        { "CODE_EXECUTOR_MEMORY_LIMIT", "limits.memory_bytes", "", NULL },
+        { "CODE_EXECUTOR_CPU_LIMIT", "limits.cpu_milli", "", NULL },
+        { "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "limits.disk_bytes", "", NULL },
+        { "CODE_EXECUTOR_VERBOSE", "engine.log_level", "", "debug" },
+};
+
+static bool is_ceiling(const struct setting *setting)
+{
+        return strncmp(setting->key, "ceilings.", 9) == 0;
+}
+
+static void add(struct settings *settings, const char *section, const struct object *object, void *into)
+{
+        for (size_t i = 0; i < object->n; i++) {
+                /* Only of a number can there be too much. */
+                if (into == &settings->ceilings && object->fields[i].kind != KIND_NUM)
+                        continue;
+                struct setting *setting = &settings->list[settings->n++];
+                setting->object = object;
+                setting->field = &object->fields[i];
+                setting->into = into;
+                snprintf(setting->key, sizeof setting->key, "%s.%s", section, setting->field->name);
+                snprintf(setting->variable, sizeof setting->variable, "CAISSON_%s_%s", section, setting->field->name);
+                for (char *c = setting->variable; *c; c++)
+                        *c = (char)toupper((unsigned char)*c);
+                snprintf(setting->source, sizeof setting->source, "default");
+                size_t n = 0;
+                for (size_t k = 0; k < ARRAY_LEN(aliases) && n + 1 < ARRAY_LEN(setting->aliases); k++)
+                        if (strcmp(aliases[k].key, setting->key) == 0)
+                                setting->aliases[n++] = aliases[k].variable;
+        }
+}
+
+static void build_list(struct settings *settings)
+{
+        *settings = (struct settings){ 0 };
+        settings->list = arena_alloc(&settings->arena,
+                                     (2 * object_limits.n + object_engine_settings.n) * sizeof *settings->list);
+        add(settings, "limits", &object_limits, &settings->limits);
+        add(settings, "ceilings", &object_limits, &settings->ceilings);
+        add(settings, "engine", &object_engine_settings, &settings->engine);
+}
+
+static uint64_t *number_of(const struct setting *setting)
+{
+        return (uint64_t *)(void *)((char *)setting->into + setting->field->at);
+}
+
+static void fill_defaults(struct settings *settings)
+{
+        for (size_t i = 0; i < settings->n; i++) {
+                const struct setting *setting = &settings->list[i];
+                if (is_ceiling(setting) && !(settings->ceilings.present >> (setting->field - object_limits.fields) & 1))
+                        *number_of(setting) = setting->field->max;
+        }
+        /* As a limit: 0 leaves CPU time to the wall clock. */
+        if (settings->ceilings.cpu_ms == 0)
+                settings->ceilings.cpu_ms = model_field(&object_limits, "cpu_ms")->max;
+        model_defaults(&object_limits, &settings->limits);
+        model_defaults(&object_engine_settings, &settings->engine);
+}
+
+static struct setting *find(struct settings *settings, const char *key, size_t len)
+{
+        for (size_t i = 0; i < settings->n; i++)
+                if (strlen(settings->list[i].key) == len && strncmp(settings->list[i].key, key, len) == 0)
+                        return &settings->list[i];
+        return NULL;
+}
+
+/* CSN_E_CONFIG with the setting's key, or what was taken for one, as the field. */
+static int wrong(struct csn_error *err, const char *key, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static int wrong(struct csn_error *err, const char *key, const char *fmt, ...)
+{
+        char text[sizeof err->text];
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        err_field(err, key, "%s", text);
+        if (err)
+                err->code = CSN_E_CONFIG;
+        return -CSN_E_CONFIG;
+}
+
+static int set(struct settings *settings, struct setting *setting, const char *text, const char *source, struct csn_error *err)
+{
+        struct csn_error why;
+        if (model_set_value(setting->object, setting->field, setting->into, text, setting->key, &settings->arena, &why) < 0)
+                return wrong(err, setting->key, "%s: %s", source, why.text);
+        snprintf(setting->source, sizeof setting->source, "%s", source);
+        return 0;
+}
+
+/*
+ * A default that a ceiling undercuts comes down with it; two values that people wrote and that contradict
+ * each other are for people to put right.
+ */
+static int fit_limits(struct settings *settings, struct csn_error *err)
+{
+        for (size_t i = 0; i < settings->n; i++) {
+                struct setting *limit = &settings->list[i];
+                if (limit->into != &settings->limits || limit->field->kind != KIND_NUM)
+                        continue;
+                char key[64], value[40], most[40];
+                snprintf(key, sizeof key, "ceilings.%s", limit->field->name);
+                const struct setting *ceiling = find(settings, key, strlen(key));
+                if (*number_of(limit) <= *number_of(ceiling))
+                        continue;
+                if (strcmp(limit->source, "default") != 0) {
+                        settings_value(limit, value, sizeof value);
+                        settings_value(ceiling, most, sizeof most);
+                        return wrong(err, limit->key, "%s: %s is %s, above %s, which is %s (%s)", limit->source, limit->key, value,
+                                     ceiling->key, most, ceiling->source);
+                }
+                *number_of(limit) = *number_of(ceiling);
+                snprintf(limit->source, sizeof limit->source, "default, lowered to %s", ceiling->key);
+        }
+        return 0;
+}
+
+/* ---- sources, weakest first ---- */
+
+static int unknown(const struct settings *settings, const char *source, const char *key, struct csn_error *err)
+{
+        for (size_t i = 0; i < settings->n; i++)
+                if (model_alike(settings->list[i].key, key))
+                        return wrong(err, key, "%s: there is no setting %.80s; did you mean %s?", source, key, settings->list[i].key);
+        return wrong(err, key, "%s: there is no setting %.80s; caisson config show lists them", source, key);
+}
+
+static int set_node(struct settings *settings, const char *file, const char *section, const struct yaml_node *node,
+                    struct csn_error *err)
+{
+        char key[128], source[200];
+        snprintf(key, sizeof key, "%s.%s", section, node->key ? node->key : "");
+        snprintf(source, sizeof source, "file %s:%u", file, node->line);
+        struct setting *setting = find(settings, key, strlen(key));
+        if (!setting)
+                return unknown(settings, source, key, err);
+        if (!node->value)
+                return wrong(err, key, "%s: %s has to be one value", source, key);
+        return set(settings, setting, node->value, source, err);
+}
+
+static int set_section(struct settings *settings, const char *file, const struct yaml_node *section, struct csn_error *err)
+{
+        static const char *const sections[] = { "limits", "ceilings", "engine" };
+        bool known = false;
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+                known |= strcmp(sections[i], section->key) == 0;
+        if (!known || section->is_list || section->value)
+                return wrong(err, section->key, "file %s:%u: \"%.60s\" is no section; limits, ceilings and engine are, with a "
+                                                "setting on each line below them", file, section->line, section->key);
+        for (const struct yaml_node *node = section->children; node; node = node->next)
+                if (set_node(settings, file, section->key, node, err) < 0)
+                        return -err->code;
+        return 0;
+}
+
+static int load_file(struct settings *settings, const char *path, bool required, struct csn_error *err)
+{
+        static char text[MIB + 1];
+        struct yaml_node root;
+        ssize_t len = io_read_file(AT_FDCWD, path, text, MIB);
+        if (len < 0 && errno == ENOENT && !required)
+                return 0;
+        if (len < 0)
+                return err_set(err, CSN_E_CONFIG, errno, "read the configuration file %s", path);
+        if (yaml_parse(text, (size_t)len, path, &settings->arena, &root, err) < 0)
+                return -err->code;
+        for (const struct yaml_node *section = root.children; section; section = section->next)
+                if (set_section(settings, path, section, err) < 0)
+                        return -err->code;
+        return 0;
+}
+
+static const char *variable(char *const *env, const char *name)
+{
+        size_t len = strlen(name);
+        for (; env && *env; env++)
+                if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+                        return *env + len + 1;
+        return NULL;
+}
+
+/* These have units of their own: "1.0" is a core here, as it was in the system that the variable comes from. */
+static int set_alias(struct settings *settings, const struct alias *alias, const char *value, struct csn_error *err)
+{
+        char text[256];
+        struct csn_error why;
+        struct setting *setting = find(settings, alias->key, strlen(alias->key));
+        bool on, bare = value[0] && value[strspn(value, "0123456789.")] == 0;
+        if (alias->yes && !model_parse_bool(value, &on))
+                return wrong(err, setting->key, "environment %s: it is \"%.60s\"; it has to be true or false", alias->variable, value);
+        if (alias->yes && !on)
+                return 0;
+        snprintf(text, sizeof text, "%.200s%s", alias->yes ? alias->yes : value, bare ? alias->unit : "");
+        if (model_set_text(setting->object, setting->field, setting->into, text, setting->key, &settings->arena, &why) < 0)
+                return wrong(err, setting->key, "environment %s: %s", alias->variable, why.text);
+        snprintf(setting->source, sizeof setting->source, "environment %s", alias->variable);
+        return 0;
+}
+
+/*
+ * A misspelt variable would change nothing and nobody would notice.  Others that begin like ours are left
+ * alone: they may be the caller's own.
+ */
+static int check_variable(const struct settings *settings, const char *entry, struct csn_error *err)
+{
+        static const char *const sections[] = { "CAISSON_LIMITS_", "CAISSON_CEILINGS_", "CAISSON_ENGINE_" };
+        char name[100];
+        const char *near = NULL;
+        if (strncmp(entry, "CAISSON_", 8) != 0)
+                return 0;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(entry, "="), entry);
+        if (strcmp(name, "CAISSON_CONFIG") == 0)
+                return 0;
+        if (model_alike("CAISSON_CONFIG", name))
+                near = "CAISSON_CONFIG";
+        for (size_t i = 0; i < settings->n; i++) {
+                if (strcmp(settings->list[i].variable, name) == 0)
+                        return 0;
+                if (!near && model_alike(settings->list[i].variable, name))
+                        near = settings->list[i].variable;
+        }
+        if (near)
+                return wrong(err, name, "environment %s: there is no such setting; did you mean %s?", name, near);
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+                if (strncmp(name, sections[i], strlen(sections[i])) == 0)
+                        return wrong(err, name, "environment %s: there is no such setting; caisson config show lists them", name);
+        return 0;
+}
+
+static int load_env(struct settings *settings, char *const *env, struct csn_error *err)
+{
+        char source[200];
+        for (char *const *entry = env; entry && *entry; entry++)
+                if (check_variable(settings, *entry, err) < 0)
+                        return -err->code;
+        for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
+                const char *value = variable(env, aliases[i].variable);
+                if (value && set_alias(settings, &aliases[i], value, err) < 0)
+                        return -err->code;
+        }
+        for (size_t i = 0; i < settings->n; i++) {
+                const char *value = variable(env, settings->list[i].variable);
+                if (!value)
+                        continue;
+                snprintf(source, sizeof source, "environment %s", settings->list[i].variable);
+                if (set(settings, &settings->list[i], value, source, err) < 0)
+                        return -err->code;
+        }
+        return 0;
+}
+
+static int load_flags(struct settings *settings, const char *const *flags, struct csn_error *err)
+{
+        for (; flags && *flags; flags++) {
+                const char *equals = strchr(*flags, '=');
+                struct setting *setting = equals ? find(settings, *flags, (size_t)(equals - *flags)) : NULL;
+                if (!equals)
+                        return wrong(err, *flags, "flag --set: \"%.80s\" is not of the form KEY=VALUE", *flags);
+                if (!setting)
+                        return unknown(settings, "flag --set", arena_copy(&settings->arena, *flags, (size_t)(equals - *flags)), err);
+                if (set(settings, setting, equals + 1, "flag --set", err) < 0)
+                        return -err->code;
+        }
+        return 0;
+}
+
+static int load_usual_file(struct settings *settings, char *const *env, struct csn_error *err)
+{
+        const char *xdg = variable(env, "XDG_CONFIG_HOME"), *home = variable(env, "HOME");
+        char *own = xdg && xdg[0] ? arena_text(&settings->arena, "%s/caisson/caisson.yaml", xdg)
+                                  : arena_text(&settings->arena, "%s/.config/caisson/caisson.yaml", home ? home : "");
+        if (access(own, F_OK) == 0)
+                return load_file(settings, own, true, err);
+        return load_file(settings, "/etc/caisson/caisson.yaml", false, err);
+}
+
+/* What no single value can say. */
+static int check_engine(struct settings *settings, struct csn_error *err)
+{
+        const struct engine_settings *engine = &settings->engine;
+        const struct setting *profile = find(settings, "engine.profile", strlen("engine.profile"));
+        struct profile found;
+        struct csn_error why;
+        if (engine->uid_first + engine->uid_count > UINT32_MAX)
+                return wrong(err, "engine.uid_count", "engine.uid_first=%" PRIu64 " and engine.uid_count=%" PRIu64 " lead past the last uid",
+                             engine->uid_first, engine->uid_count);
+        if (strcmp(profile->source, "default") != 0 && profile_find(settings, engine->profile, &settings->arena, &found, &why) < 0)
+                return wrong(err, profile->key, "%s: %s", profile->source, why.text);
+        return 0;
+}
+
+int settings_load(const struct settings_sources *sources, struct settings *ret, struct csn_error *err)
+{
+        build_list(ret);
+        const char *named = sources->file ? sources->file : variable(sources->env, "CAISSON_CONFIG");
+        int rc = named ? load_file(ret, named, true, err) : load_usual_file(ret, sources->env, err);
+        if (rc == 0)
+                rc = load_env(ret, sources->env, err);
+        if (rc == 0)
+                rc = load_flags(ret, sources->flags, err);
+        fill_defaults(ret);
+        if (rc < 0 || (rc = fit_limits(ret, err)) < 0)
+                return rc;
+        return check_engine(ret, err);
+}
+
+void settings_done(struct settings *settings)
+{
+        arena_done(&settings->arena);
+        *settings = (struct settings){ 0 };
+}
+
+/* ---- showing ---- */
+
+void settings_value(const struct setting *setting, char *text, size_t size)
+{
+        const struct field *field = setting->field;
+        const void *at = (const char *)setting->into + field->at;
+        if (field->kind == KIND_NUM)
+                model_print_exact(field, *(const uint64_t *)at, text, size);
+        else if (field->kind == KIND_BOOL)
+                snprintf(text, size, "%s", *(const bool *)at ? "true" : "false");
+        else if (field->kind == KIND_ENUM)
+                snprintf(text, size, "%s", field->choices->values[*(const int *)at].text);
+        else
+                snprintf(text, size, "%s", *(char *const *)at ? *(char *const *)at : "");
+}
+
+void settings_default(const struct setting *setting, char *text, size_t size)
+{
+        const struct field *field = setting->field;
+        if (field->kind == KIND_NUM)
+                model_print_exact(field, is_ceiling(setting) ? field->max : field->def, text, size);
+        else if (field->kind == KIND_BOOL)
+                snprintf(text, size, "%s", field->def ? "true" : "false");
+        else if (field->kind == KIND_ENUM)
+                snprintf(text, size, "%s", field->choices->values[field->def].text);
+        else
+                snprintf(text, size, "%s", field->def_text ? field->def_text : "");
+}
+
+char *settings_state_dir(const struct settings *settings, struct arena *arena)
+{
+        const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        if (settings->engine.state_dir && settings->engine.state_dir[0])
+                return arena_text(arena, "%s", settings->engine.state_dir);
+        if (geteuid() == 0)
+                return arena_text(arena, "/var/lib/caisson");
+        if (xdg && xdg[0])
+                return arena_text(arena, "%s/caisson", xdg);
+        return arena_text(arena, "%s/.local/state/caisson", home ? home : "/tmp");
+}
