@@ -37,6 +37,12 @@ static bool memory_refused(const struct evidence *evidence)
                !(evidence->boundary->controllers & WIRE_CTL_MEMORY);
 }
 
+/* Likewise for processes: the rlimit does not count what it refused, but the program saw EAGAIN. */
+static bool fork_refused(const struct evidence *evidence)
+{
+        return evidence->error_errno == EAGAIN && !(evidence->boundary->controllers & WIRE_CTL_PIDS);
+}
+
 /* In this order: what we did to the program, then what the kernel did, then what it did itself. */
 int verdict_status(const struct evidence *evidence)
 {
@@ -48,7 +54,8 @@ int verdict_status(const struct evidence *evidence)
                 return status_OUTPUT_LIMIT;
         if (evidence->cancelled)
                 return status_CANCELLED;
-        if (how->pids_hits && (!well || how->reasons & (WIRE_LEFTOVERS | WIRE_WALL | WIRE_CPU)))
+        if ((how->pids_hits && (!well || how->reasons & (WIRE_LEFTOVERS | WIRE_WALL | WIRE_CPU))) ||
+            (!well && fork_refused(evidence)))
                 return status_PROCESS_LIMIT;
         if (how->reasons & (WIRE_WALL | WIRE_CPU) || ended_by(evidence, SIGXCPU))
                 return status_TIMEOUT;

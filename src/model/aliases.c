@@ -7,8 +7,12 @@
 static json_t *alias_success(const struct run_result *r) { return json_boolean(r->status == status_COMPLETED); }
 static json_t *alias_stdout(const struct run_result *r)
 {
-        json_t *text = json_stringn(r->stdout.bytes ? r->stdout.bytes : "", r->stdout.len);
-        return text ? text : json_string("");
+        struct arena arena = { 0 };
+        size_t len;
+        const char *text = model_utf8(&arena, r->stdout.bytes ? r->stdout.bytes : "", r->stdout.len, &len);
+        json_t *json = json_stringn(text, len);
+        arena_done(&arena);
+        return json;
 }
 static json_t *alias_id(const struct run_result *r) { return json_string(r->id); }
 static json_t *alias_return_code(const struct run_result *r)
@@ -35,7 +39,7 @@ static json_t *alias_value(const struct run_result *r)
 {
         if (!HAS(r, run_result, result) || !r->result.value)
                 return json_null();
-        json_t *json = json_loads(r->result.value, JSON_DECODE_ANY, NULL);
+        json_t *json = json_loads(r->result.value, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
         return json ? json : json_null();
 }
 static json_t *alias_metrics(const struct run_result *r) { return model_encode(&object_usage, &r->usage); }

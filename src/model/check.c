@@ -1,6 +1,7 @@
 /* What no single field can say: names, packages, and what only a caller on this machine may ask. */
 #include "model/model.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -127,8 +128,24 @@ static bool is_package(const char *text)
         return *at == 0 || (take_versions(&at) && *at == 0);
 }
 
+/* A list that came as one text has the bounds of the list that it stands for. */
+static int check_list(const struct field *field, char *const *texts, size_t n, struct csn_error *err)
+{
+        char where[64];
+        snprintf(where, sizeof where, "/%s", field->name);
+        if (n > field->max)
+                return err_field(err, where, "%s has %zu items; at most %" PRIu64 " are allowed", field->name, n, field->max);
+        for (size_t i = 0; i < n; i++)
+                if (strlen(texts[i]) > field->max_length)
+                        return err_field(err, where, "\"%.60s...\" has %zu bytes; at most %" PRIu64 " are allowed", texts[i],
+                                         strlen(texts[i]), field->max_length);
+        return 0;
+}
+
 static int check_packages(char *const *packages, size_t n, struct csn_error *err)
 {
+        if (check_list(model_field(&object_run_request, "packages"), packages, n, err) < 0)
+                return -CSN_E_INPUT;
         for (size_t i = 0; i < n; i++)
                 if (!is_package(packages[i]))
                         return err_field(err, "/packages", "\"%.80s\" is not a package with an optional version (numpy, requests==2.28.0, "
@@ -195,6 +212,8 @@ int model_parse_list(const struct field *field, const char *text, struct arena *
                 if (part[0])
                         parts[n++] = part;
         }
+        if (check_list(field, parts, n, err) < 0)
+                return -CSN_E_INPUT;
         *ret = parts;
         *ret_n = n;
         return 0;

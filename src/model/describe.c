@@ -34,7 +34,7 @@
 #define VALUE(choices, name, text, number, meaning)
 #define END_CHOICES(choices)
 #define OBJECT(name_, title_, text_)                                                                           \
-        static const char *const about_##name_[] = { title_, text_ };                                          \
+        static const char title_of_##name_[] = title_, text_of_##name_[] = text_;                              \
         static const struct field fields_##name_[] = {
 #define NUM(object, member, presence_, min_, max_, def_, unit_, option_, help_)                                 \
         { PLACE(object, member), .kind = KIND_NUM, .presence = presence_, .min = min_, .max = max_, .def = def_, \
@@ -68,7 +68,7 @@
           .max = items_, .option = option_, .help = help_ },
 #define END(name_)                                                                                              \
         };                                                                                                      \
-        const struct object object_##name_ = { #name_, about_##name_[0], about_##name_[1], sizeof(struct name_), \
+        const struct object object_##name_ = { #name_, title_of_##name_, text_of_##name_, sizeof(struct name_), \
                                                fields_##name_, ARRAY_LEN(fields_##name_) };                     \
         _Static_assert(ARRAY_LEN(fields_##name_) <= 64, "one bit for each field");
 #include "model/fields.def"

@@ -582,6 +582,15 @@ static void a_line_of_packages_is_split_and_checked(void)
                         printf("# accepted: %s\n", bad[i]);
                 CHECK(said_no && strcmp(err.field, "/packages") == 0);
         }
+        struct buf buf;
+        buf_init(&buf, MIB);
+        for (int i = 0; i < 201; i++)
+                buf_printf(&buf, "a%d,", i);
+        CHECK(model_parse_packages(buf.bytes, &arena, &list, &n, &err) == -CSN_E_INPUT && strstr(err.text, "at most 200"));
+        buf.len = 0;
+        buf_printf(&buf, "%0201d", 1);
+        CHECK(model_parse_packages(buf.bytes, &arena, &list, &n, &err) == -CSN_E_INPUT && strstr(err.text, "at most 200"));
+        buf_done(&buf);
         CHECK(check("{\"packages\": \"numpy, pandas\"}", false, &err) == 0);
         CHECK(check("{\"packages\": [\"numpy\", \"-e .\"]}", false, &err) == -CSN_E_INPUT);
         arena_done(&arena);
