@@ -22,8 +22,8 @@ struct backend_job {
 
 /* News of a job, in this order: running, exited; or refused alone. */
 struct backend_events {
-        /* home_fd, the home directory, is the callee's. */
-        void (*running)(void *owner, const struct wire_boundary *boundary, int home_fd);
+        /* home_fd, the home directory, and proxy_fd, the socket that listens inside or -1, are the callee's. */
+        void (*running)(void *owner, const struct wire_boundary *boundary, int home_fd, int proxy_fd);
         void (*exited)(void *owner, const struct wire_exit *how);
         void (*refused)(void *owner, const struct csn_error *error);
         /* The backend itself is gone, and with it every job. */

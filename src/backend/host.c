@@ -232,7 +232,7 @@ static int host_start(struct backend_link *link, const struct backend_job *what,
                 return rc;
         }
         struct wire_boundary none = { .host_uid = geteuid(), .capabilities = geteuid() == 0 ? UINT64_MAX : 0 };
-        link->events->running(what->owner, &none, take_fd(&home));
+        link->events->running(what->owner, &none, take_fd(&home), -1);
         return 0;
 }
 
@@ -249,11 +249,12 @@ static void host_close(struct backend_link *link)
 {
         if (!link)
                 return;
-        while (link->jobs) {
-                job_kill(link->jobs, WIRE_KILLED);
-                waitpid(link->jobs->pid, NULL, 0);
-                io_remove_tree(AT_FDCWD, link->jobs->folder);
-                job_free(link->jobs);
+        for (struct host_job *job = link->jobs, *next; job; job = next) {
+                next = job->next;
+                job_kill(job, WIRE_KILLED);
+                waitpid(job->pid, NULL, 0);
+                io_remove_tree(AT_FDCWD, job->folder);
+                job_free(job);
         }
         free(link);
 }

@@ -225,7 +225,7 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
         case WIRE_RUNNING:
                 if (wire_get_boundary(body, header->len, &boundary, err) < 0 || fds[0] < 0)
                         return err_set(err, CSN_E_PROTOCOL, 0, "RUNNING is malformed");
-                link->events->running(owner, &boundary, take_fd(&fds[0]));
+                link->events->running(owner, &boundary, take_fd(&fds[0]), take_fd(&fds[1]));
                 return 0;
         case WIRE_EXITED:
                 if (wire_get_exit(body, header->len, &how, err) < 0)

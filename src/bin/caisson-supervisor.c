@@ -48,15 +48,16 @@ int main(int argc, char **argv)
                                                  { "cgroup-parent", required_argument, NULL, 'c' },
                                                  { "runner-dir", required_argument, NULL, 'r' },
                                                  { 0 } };
+        struct arena texts = { 0 };   /* init wipes our arguments, so what is needed of them is copied */
         struct supervisor_options config = { .uids = { UID_RANGE_FIRST, UID_RANGE_COUNT }, .cgroup_parent = "",
                                              .runner_dir = RUNNER_DIR };
         for (int opt; (opt = getopt_long(argc, argv, "", options, NULL)) != -1;) {
                 if (opt == 'u' && !parse_range(optarg, &config.uids))
                         return usage("--uid-range wants FIRST:COUNT with FIRST at least 65536");
                 if (opt == 'c')
-                        config.cgroup_parent = mem_copy(optarg, strlen(optarg));
+                        config.cgroup_parent = arena_text(&texts, "%s", optarg);
                 if (opt == 'r')
-                        config.runner_dir = mem_copy(optarg, strlen(optarg));
+                        config.runner_dir = arena_text(&texts, "%s", optarg);
                 if (opt == '?')
                         return usage("unknown option");
         }
@@ -72,9 +73,9 @@ int main(int argc, char **argv)
         init_own_title(argc, argv);
 
         struct csn_error err = { 0 };
-        if (supervisor_serve(SUPERVISOR_SOCKET_FD, &config, &err) < 0) {
+        int rc = supervisor_serve(SUPERVISOR_SOCKET_FD, &config, &err);
+        if (rc < 0)
                 log_text(LOG_ERROR, "%s", err.text);
-                return csn_code_exit(err.code);
-        }
-        return 0;
+        arena_done(&texts);
+        return rc < 0 ? csn_code_exit(err.code) : 0;
 }

@@ -16,6 +16,8 @@ enum { NATIVE, HOST, BACKENDS };
 
 struct engine {
         const struct settings *settings;
+        struct arena arena;
+        const struct language *languages;
         struct loop *loop;
         struct backend_link *links[BACKENDS];
         struct run *runs;
@@ -129,7 +131,26 @@ static void drain(struct run *run)
 
 /* ---- what the backend tells ---- */
 
-static void on_running(void *owner, const struct wire_boundary *boundary, int home_fd)
+static void on_connection(void *owner, const char *host, unsigned port, const char *refusal)
+{
+        struct run *run = owner;
+        if (refusal)
+                run_warn(run, "connection_refused", "the proxy refused %.100s:%u: %s", host, port, refusal);
+}
+
+/* Without its proxy a program that was promised a network could not know why it has none. */
+static void open_proxy(struct run *run, int proxy_fd)
+{
+        static const struct egress_events events = { on_connection };
+        const struct run_request *request = &run->request;
+        const struct egress_rules rules = { .public_ = request->network == network_PUBLIC, .hosts = request->allow,
+                                            .hosts_n = request->allow_n };
+        struct csn_error err;
+        if (egress_open(run->engine->loop, proxy_fd, &rules, &events, run, &run->egress, &err) < 0)
+                run_warn(run, "proxy_failed", "the program has no network: %s", err.text);
+}
+
+static void on_running(void *owner, const struct wire_boundary *boundary, int home_fd, int proxy_fd)
 {
         struct run *run = owner;
         run->state = RUN_RUNNING;
@@ -137,6 +158,8 @@ static void on_running(void *owner, const struct wire_boundary *boundary, int ho
         run->has_boundary = true;
         run->home_fd = home_fd;
         run->started_us = clock_us();
+        if (proxy_fd >= 0)
+                open_proxy(run, proxy_fd);
         if (run->cancelled)
                 kill_run(run);
 }
@@ -168,6 +191,8 @@ static void on_exited(void *owner, const struct wire_exit *how)
         run->how = *how;
         run->ended_us = clock_us();
         drain(run);
+        egress_close(run->egress);
+        run->egress = NULL;
         finish(run);
 }
 
@@ -293,8 +318,9 @@ void run_cancel(struct run *run)
 static void make_id(char id[static 40])
 {
         uint8_t random[16];
-        if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-                abort();   /* the kernel's generator cannot fail for 16 bytes once it is seeded (getrandom(2)) */
+        /* Up to 256 bytes come whole once the generator is seeded, and until then the call waits (getrandom(2)). */
+        while (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+                ;
         snprintf(id, 40, "run_");
         for (size_t i = 0; i < sizeof random; i++)
                 snprintf(id + 4 + 2 * i, 3, "%02x", random[i]);
@@ -332,6 +358,7 @@ void run_free(struct run *run)
                 }
         loop_untimer(run->engine->loop, &run->finish);
         close_ends(run);
+        egress_close(run->egress);
         work_close(run);
         fd_close(&run->home_fd);
         for (int i = 0; i < 2; i++)
@@ -347,7 +374,8 @@ int engine_open(const struct settings *settings, struct engine **ret, struct csn
         engine->settings = settings;
         snprintf(engine->uid_range, sizeof engine->uid_range, "%llu:%llu", (unsigned long long)settings->engine.uid_first,
                  (unsigned long long)settings->engine.uid_count);
-        if (loop_new(&engine->loop, err) < 0) {
+        if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 || loop_new(&engine->loop, err) < 0) {
+                arena_done(&engine->arena);
                 free(engine);
                 return -err->code;
         }
@@ -361,10 +389,18 @@ void engine_close(struct engine *engine)
                 return;
         backend_native.close(engine->links[NATIVE]);
         backend_host.close(engine->links[HOST]);
-        while (engine->runs)
-                run_free(engine->runs);
+        for (struct run *run = engine->runs, *next; run; run = next) {
+                next = run->next;
+                run_free(run);
+        }
         loop_free(engine->loop);
+        arena_done(&engine->arena);
         free(engine);
+}
+
+const struct language *engine_languages(struct engine *engine)
+{
+        return engine->languages;
 }
 
 struct loop *engine_loop(struct engine *engine)

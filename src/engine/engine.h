@@ -36,6 +36,9 @@ int engine_open(const struct settings *settings, struct engine **ret, struct csn
 /* Runs that are not done are killed; their done() is not called any more. */
 void engine_close(struct engine *engine);
 
+/* The languages that the configuration adds. */
+const struct language *engine_languages(struct engine *engine);
+
 /* Its event loop, for watches of the caller's own (signals, sockets). */
 struct loop *engine_loop(struct engine *engine);
 

@@ -14,8 +14,8 @@ static int choose_language(struct run *run, struct csn_error *err)
 {
         const struct run_request *request = &run->request;
         if (HAS(request, run_request, language))
-                return lang_find(request->language, &run->language, err);
-        run->language = HAS(request, run_request, name) ? lang_of_file(request->name) : NULL;
+                return lang_find(engine_languages(run->engine), request->language, &run->language, err);
+        run->language = HAS(request, run_request, name) ? lang_of_file(engine_languages(run->engine), request->name) : NULL;
         if (!run->language)
                 return err_field(err, "/language", "no language is given, and the file's name does not tell one; give language (-l)");
         return 0;
@@ -34,6 +34,9 @@ static int choose_name(struct run *run, struct csn_error *err)
 
 /* ---- environment ---- */
 
+#define PROXY_URL "http://127.0.0.1:3128"   /* WIRE_PROXY_PORT */
+#define PROXY_NOT "localhost,127.0.0.1,::1"
+
 /* What every program finds; a request's variables of the same name replace these. */
 static const struct pair usual_env[] = {
         { "PATH", "/usr/local/bin:/usr/bin:/bin" },
@@ -51,6 +54,13 @@ static const struct pair usual_env[] = {
         { "PYTHONUNBUFFERED", "1" },                    /* what was printed is not lost when the program is killed */
 };
 
+/* Both spellings, because programs look for either; and the switch that makes node's fetch look at all. */
+static const struct pair proxy_env[] = {
+        { "HTTP_PROXY", PROXY_URL },  { "http_proxy", PROXY_URL },  { "HTTPS_PROXY", PROXY_URL },
+        { "https_proxy", PROXY_URL }, { "NO_PROXY", PROXY_NOT },    { "no_proxy", PROXY_NOT },
+        { "NODE_USE_ENV_PROXY", "1" },
+};
+
 static bool has_variable(const struct run_request *request, const char *name)
 {
         for (size_t i = 0; i < request->env_n; i++)
@@ -64,11 +74,14 @@ static void build_env(struct run *run)
         static const char *const threads[] = { "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS" };
         const struct run_request *request = &run->request;
         struct arena *arena = &run->arena;
-        char **env = arena_alloc(arena, (ARRAY_LEN(usual_env) + ARRAY_LEN(threads) + request->env_n + 1) * sizeof *env);
+        char **env = arena_alloc(arena, (ARRAY_LEN(usual_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) + request->env_n + 1) * sizeof *env);
         size_t n = 0;
         for (size_t i = 0; i < ARRAY_LEN(usual_env); i++)
                 if (!has_variable(request, usual_env[i].name))
                         env[n++] = arena_text(arena, "%s=%s", usual_env[i].name, usual_env[i].value);
+        for (size_t i = 0; request->network != network_NONE && i < ARRAY_LEN(proxy_env); i++)
+                if (!has_variable(request, proxy_env[i].name))
+                        env[n++] = arena_text(arena, "%s=%s", proxy_env[i].name, proxy_env[i].value);
         /* These libraries start a thread for each core of the host, whatever the share; 128 of them hit any pids limit. */
         for (size_t i = 0; i < ARRAY_LEN(threads); i++)
                 if (!has_variable(request, threads[i]))
@@ -245,7 +258,20 @@ static void build_start(struct run *run)
         start->flags = (request->landlock == need_REQUIRE ? WIRE_LANDLOCK_REQUIRED : 0) |
                        (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
                        (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
-                       (request->strict_proc ? WIRE_PROC_STRICT : 0);
+                       (request->strict_proc ? WIRE_PROC_STRICT : 0) | (request->network != network_NONE ? WIRE_PROXY : 0);
+}
+
+static int check_network(const struct run_request *request, struct csn_error *err)
+{
+        struct csn_error why;
+        if (request->network == network_ALLOW && !request->allow_n)
+                return err_field(err, "/allow", "network is \"allow\" and no host is named; give allow (--allow example.org)");
+        if (request->network != network_ALLOW && request->allow_n)
+                return err_field(err, "/network", "hosts are named in allow; that needs network \"allow\" (--network allow)");
+        for (size_t i = 0; i < request->allow_n; i++)
+                if (egress_check_rule(request->allow[i], &why) < 0)
+                        return err_field(err, "/allow", "%s", why.text);
+        return 0;
 }
 
 /* An empty program is a program; whether the text parses is for the runner to say, inside. */
@@ -258,11 +284,13 @@ int run_prepare(struct run *run, struct csn_error *err)
                 return -err->code;
         if (!HAS(request, run_request, code))
                 return err_field(err, "/code", "there is no program; give code (-c, a file, or - for standard input)");
-        if (choose_language(run, err) < 0 || choose_name(run, err) < 0)
+        if (check_network(request, err) < 0 || choose_language(run, err) < 0 || choose_name(run, err) < 0)
                 return -err->code;
         run->backend = backend_find(request->backend);
         if (!run->backend)
                 return err_field(err, "/backend", "there is no backend \"%.40s\"; known are native and host", request->backend);
+        if (run->backend == &backend_host && request->network != network_NONE)
+                return err_field(err, "/network", "the host backend has the host's own network; network has to be none");
         if (work_open(run, err) < 0 || gather_inputs(run, err) < 0)
                 return -err->code;
         build_env(run);

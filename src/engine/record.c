@@ -128,7 +128,7 @@ static void decide(struct run *run)
                 .language = run->language->title,
                 .cancelled = run->cancelled,
                 .output_killed = run->output_killed,
-                .parsed = run->channel.state == CHANNEL_RUNNING || (run->channel.state == CHANNEL_ENDED && !syntax),
+                .parsed = run->language->command || run->channel.state == CHANNEL_RUNNING || (run->channel.state == CHANNEL_ENDED && !syntax),
                 .syntax = syntax != NULL,
                 .channel_broken = run->channel.state == CHANNEL_BROKEN,
                 .error_errno = (int)json_integer_value(json_object_get(error, "errno")),
@@ -270,7 +270,7 @@ static void record_boundary(struct run *run)
         if (!host)
                 SET(boundary, boundary, capabilities, fact->capabilities);
         boundary->cgroup = arena_text(&run->arena, "%s", modes[fact->cgroup < ARRAY_LEN(modes) ? fact->cgroup : 0]);
-        boundary->network = arena_text(&run->arena, "%s", host ? "host" : "none");
+        boundary->network = arena_text(&run->arena, "%s", host ? "host" : run->request.network != network_NONE ? "proxy" : "none");
         boundary->host_uid = fact->host_uid;
         boundary->own_uid = fact->own_uid == 1;
         boundary->rootless = fact->rootless == 1;

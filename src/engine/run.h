@@ -2,6 +2,7 @@
 #ifndef ENGINE_RUN_H
 #define ENGINE_RUN_H
 
+#include "engine/egress.h"
 #include "engine/engine.h"
 #include "engine/files.h"
 #include "engine/verdict.h"
@@ -50,6 +51,7 @@ struct run {
         struct watch channel_watch;
         struct channel channel;
         int home_fd;
+        struct egress *egress;         /* the proxy of this run, or NULL */
         struct wire_boundary boundary;
         bool has_boundary;
         struct wire_exit how;

@@ -84,6 +84,11 @@ static int add_pair(struct pair **pairs, size_t *n, const char *text, const char
         const char *equals = strchr(text, '=');
         if (!equals || equals == text)
                 return err_field(err, option, "--%s %.60s: give NAME=VALUE", option, text);
+        for (size_t i = 0; i < *n; i++)
+                if (strlen((*pairs)[i].name) == (size_t)(equals - text) && strncmp((*pairs)[i].name, text, (size_t)(equals - text)) == 0) {
+                        (*pairs)[i].value = arena_text(arena, "%s", equals + 1);
+                        return 0;
+                }
         struct pair *more = arena_alloc(arena, (*n + 1) * sizeof *more);
         if (*n)
                 memcpy(more, *pairs, *n * sizeof *more);
@@ -146,6 +151,10 @@ static int set_field(struct run_cli *cli, const struct cli_field *option, const 
         }
         void *at = (char *)request + field->at;
         size_t *count = (size_t *)(void *)((char *)request + field->count_at);
+        /* Names of files may be any bytes, and so may what the program finds in its environment. */
+        bool any_bytes = field->kind == KIND_LIST || strcmp(field->name, "env") == 0;
+        if (text && !any_bytes && !utf8_valid(text, strlen(text)))
+                return err_field(err, where, "%s is not valid UTF-8", where);
         if (field->kind == KIND_BOOL) {
                 *(bool *)at = true;
         } else if (field->kind == KIND_PAIRS) {
@@ -186,12 +195,25 @@ static void set_plain(struct run_cli *cli, size_t i, const char *text)
 
 #define PLAIN 1000
 #define FIELDS 2000
+#define CONFIG 3000
 
-static int parse_options(struct run_cli *cli, int argc, char **argv, struct csn_error *err)
+static void take_setting(struct cli_settings *settings, bool is_file, const char *text)
 {
-        struct option longs[128] = { 0 };
-        char shorts[32] = "+l:";
-        size_t n = 0;
+        if (is_file)
+                settings->file = text;
+        else if (settings->flags_n + 1 < ARRAY_LEN(settings->flags))
+                settings->flags[settings->flags_n++] = text;
+}
+
+/*
+ * Twice: first with `settings`, for --config and --set alone, because there is no engine before there are
+ * settings; then without, for all the rest.  One table, so that a program given by -c is never taken for one.
+ */
+static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_settings *settings, struct csn_error *err)
+{
+        struct option longs[128] = { { "config", required_argument, NULL, CONFIG }, { "set", required_argument, NULL, CONFIG + 1 } };
+        char shorts[32] = "l:";
+        size_t n = 2;
         for (size_t i = 0; cli_run_options[i].name; i++) {
                 const struct cli_option *option = &cli_run_options[i];
                 longs[n++] = (struct option){ option->name, option->argument ? required_argument : no_argument, NULL, PLAIN + (int)i };
@@ -203,25 +225,28 @@ static int parse_options(struct run_cli *cli, int argc, char **argv, struct csn_
                                               cli->fields[i].field->kind == KIND_BOOL ? no_argument : required_argument, NULL,
                                               FIELDS + (int)i };
         /* Options may stand on both sides of the file, as people write them; "--" begins the program's own. */
-        optind = 1;
+        optind = 0;   /* GNU getopt(3): begin anew */
         opterr = 0;
-        memmove(shorts, shorts + 1, strlen(shorts));
         for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
                 int rc = 0;
+                if (opt >= CONFIG && settings)
+                        take_setting(settings, opt == CONFIG, optarg);
+                if (opt >= CONFIG || settings)
+                        continue;
                 if (opt == '?')
                         return err_field(err, "", "there is no option %s, or it needs a value; see caisson help",
                                          optind > 0 && argv[optind - 1] ? argv[optind - 1] : "");
-                if (opt >= FIELDS) {
-                        rc = set_field(cli, &cli->fields[opt - FIELDS], optarg, err);
-                } else if (opt >= PLAIN) {
-                        set_plain(cli, (size_t)(opt - PLAIN), optarg);
-                } else if (opt == 'l') {
+                if (opt == 'l') {
                         struct run_request *request = run_request(cli->run);
                         SET(request, run_request, language, arena_text(run_arena(cli->run), "%s", optarg));
-                } else {
+                } else if (opt < PLAIN) {
                         for (size_t i = 0; cli_run_options[i].name; i++)
                                 if (cli_run_options[i].letter == opt)
                                         set_plain(cli, i, optarg);
+                } else if (opt < FIELDS) {
+                        set_plain(cli, (size_t)(opt - PLAIN), optarg);
+                } else {
+                        rc = set_field(cli, &cli->fields[opt - FIELDS], optarg, err);
                 }
                 if (rc < 0)
                         return rc;
@@ -232,19 +257,19 @@ static int parse_options(struct run_cli *cli, int argc, char **argv, struct csn_
 /* ---- the program ---- */
 
 /* The language of a file by its name; main.mjs keeps its ending, which means something. */
-static void name_after_file(struct run_request *request, const char *path, struct arena *arena)
+static void name_after_file(const struct language *added, struct run_request *request, const char *path, struct arena *arena)
 {
         const struct language *language = NULL;
         if (!HAS(request, run_request, language)) {
-                language = lang_of_file(path);
+                language = lang_of_file(added, path);
                 if (language)
                         SET(request, run_request, language, arena_text(arena, "%s", language->name));
-        } else if (lang_find(request->language, &language, NULL) < 0) {
+        } else if (lang_find(added, request->language, &language, NULL) < 0) {
                 return;   /* the engine says it better */
         }
         const char *dot = strrchr(path, '.');
-        if (language && dot && lang_of_file(path) == language && !HAS(request, run_request, name) &&
-            strcasecmp(dot, strrchr(language->file, '.')) != 0)
+        if (language && dot && lang_of_file(added, path) == language && !HAS(request, run_request, name) &&
+            strrchr(language->file, '.') && strcasecmp(dot, strrchr(language->file, '.')) != 0)
                 SET(request, run_request, name, arena_text(arena, "main%s", dot));
 }
 
@@ -278,7 +303,7 @@ static int take_program(struct run_cli *cli, int argc, char **argv, struct csn_e
                 if (read_whole(path, MIB, "/code", arena, &request->code, err) < 0)
                         return -err->code;
                 MARK(request, run_request, code);
-                name_after_file(request, path, arena);
+                name_after_file(engine_languages(cli->engine), request, path, arena);
         }
         if (cli->stdin_file) {
                 if (path && strcmp(path, "-") == 0 && strcmp(cli->stdin_file, "-") == 0)
@@ -312,6 +337,7 @@ static int take_request_file(struct run_cli *cli, struct csn_error *err)
 /* What a program prints may be meant for the terminal that shows it; there it is made visible instead. */
 static size_t make_visible(const char *bytes, size_t len, char *out)
 {
+        static const char digits[] = "0123456789abcdef";
         size_t n = 0;
         while (len) {
                 unsigned char c = (unsigned char)bytes[0];
@@ -319,7 +345,10 @@ static size_t make_visible(const char *bytes, size_t len, char *out)
                 bool control = (c < 0x20 && !strchr("\n\t\r", c)) || c == 0 || c == 0x7f ||
                                (step == 2 && c == 0xc2 && (unsigned char)bytes[1] < 0xa0);
                 if (control || !step) {
-                        n += (size_t)sprintf(out + n, "\\x%02x", step == 2 ? (unsigned char)bytes[1] : c);
+                        unsigned char shown = step == 2 ? (unsigned char)bytes[1] : c;
+                        const char text[] = { '\\', 'x', digits[shown >> 4], digits[shown & 15] };
+                        memcpy(out + n, text, sizeof text);
+                        n += sizeof text;
                         step = step ? step : 1;
                 } else {
                         memcpy(out + n, bytes, step);
@@ -409,6 +438,14 @@ static void print_record(struct run_cli *cli, const struct run_result *result)
         buf_done(&text);
 }
 
+static void print_visible(struct run_cli *cli, const char *bytes, size_t len)
+{
+        char *visible = mem_alloc(4 * len + 1);
+        if (io_write_all(STDOUT_FILENO, visible, make_visible(bytes, len, visible)) < 0)
+                cli->exit_status = 125;
+        free(visible);
+}
+
 static void print_text(struct run_cli *cli, const struct run_result *result)
 {
         struct buf buf;
@@ -416,6 +453,8 @@ static void print_text(struct run_cli *cli, const struct run_result *result)
         buf_init(&buf, 8 * MIB + 4 * (size_t)result->limits.output_bytes);
         if (render_text(cli->format, result, &buf, &err) < 0)
                 cli->exit_status = cli_fail(&err);
+        else if (cli->tty[1] && !cli->raw)
+                print_visible(cli, buf.bytes, buf.len);
         else if (io_write_all(STDOUT_FILENO, buf.bytes, buf.len) < 0)
                 cli->exit_status = 125;
         buf_done(&buf);
@@ -475,8 +514,7 @@ static int run_with(struct run_cli *cli, int argc, char **argv)
         struct csn_error err = { 0 };
         if (watch_signals(cli, &err) < 0)
                 return cli_fail(&err);
-        cli->fields_n = cli_fields(cli->fields, ARRAY_LEN(cli->fields));
-        int rc = parse_options(cli, argc, argv, &err);
+        int rc = parse_options(cli, argc, argv, NULL, &err);
         if (rc == 0)
                 rc = take_program(cli, argc, argv, &err);
         if (rc == 0)
@@ -503,13 +541,12 @@ static int run_with(struct run_cli *cli, int argc, char **argv)
 
 int cli_run(int argc, char **argv)
 {
-        struct cli_settings from;
+        struct cli_settings from = { 0 };
         struct settings settings;
         struct csn_error err;
         struct run_cli cli = { .signals = { .fd = -1 } };
-        argc = cli_take_settings(argc, argv, &from);
-        if (argc < 0)
-                return 64;
+        cli.fields_n = cli_fields(cli.fields, ARRAY_LEN(cli.fields));
+        parse_options(&cli, argc, argv, &from, &err);   /* what is wrong is said the second time */
         int status = cli_load_settings(&from, &settings);
         if (status == 0 && engine_open(&settings, &cli.engine, &err) < 0)
                 status = cli_fail(&err);

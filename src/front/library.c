@@ -103,11 +103,12 @@ static struct csn_run *start(struct csn_engine *engine, const char *request, siz
         struct csn_error refusal;
         struct csn_run *run = mem_alloc(sizeof *run);
         *run = (struct csn_run){ .run = run_new(engine->engine), .events = events, .owner = owner, .ret_record = ret_record };
-        struct run_request *into = run_request(run->run);
-        if (model_decode_text(&object_run_request, request, len, run_arena(run->run), into, &refusal) < 0) {
+        struct run_request given = { 0 };
+        if (model_decode_text(&object_run_request, request, len, run_arena(run->run), &given, &refusal) < 0) {
                 run_refuse(run->run, &refusal, &events_of_runs, run);
         } else {
-                run->aliases = into->aliases;
+                *run_request(run->run) = given;
+                run->aliases = given.aliases;
                 run_start(run->run, true, &events_of_runs, run);
         }
         return run;

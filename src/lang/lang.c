@@ -1,6 +1,7 @@
 /* The list of languages, and finding one in it. */
 #include "lang/lang.h"
 
+#include <stdio.h>
 #include <strings.h>
 
 static const struct language *const languages[] = { &lang_python, &lang_javascript, &lang_typescript, &lang_bash };
@@ -10,54 +11,83 @@ const struct language *lang_at(size_t n)
         return n < ARRAY_LEN(languages) ? languages[n] : NULL;
 }
 
+/* Built-in ones first: a file cannot put itself in the place of python. */
+static const struct language *next_of(const struct language *added, size_t *at)
+{
+        size_t n = (*at)++;
+        if (n < ARRAY_LEN(languages))
+                return languages[n];
+        for (n -= ARRAY_LEN(languages); added && n; n--)
+                added = added->next;
+        return added;
+}
+
+static bool is_word(const char *word, const char *text, size_t len)
+{
+        return strlen(word) == len && strncasecmp(word, text, len) == 0;
+}
+
 static bool is_named(const struct language *language, const char *name, size_t len)
 {
-        if (strlen(language->name) == len && strncasecmp(language->name, name, len) == 0)
+        if (is_word(language->name, name, len))
                 return true;
         for (const char *const *alias = language->aliases; *alias; alias++)
-                if (strlen(*alias) == len && strncasecmp(*alias, name, len) == 0)
+                if (is_word(*alias, name, len))
                         return true;
         return false;
 }
 
-int lang_find(const char *name, const struct language **ret, struct csn_error *err)
+static int unknown(const struct language *added, const char *name, struct csn_error *err)
 {
-        const char *at = name + strspn(name, " \t\r\n");
-        size_t len = strlen(at);
-        while (len && strchr(" \t\r\n", at[len - 1]))
-                len--;
-        for (size_t i = 0; i < ARRAY_LEN(languages); i++)
-                if (is_named(languages[i], at, len)) {
-                        *ret = languages[i];
-                        return 0;
-                }
-        err_field(err, "language", "Unsupported language: %.40s; known are python, javascript, typescript and bash", name);
+        char known[300];
+        size_t len = 0, at = 0;
+        for (const struct language *l = next_of(added, &at); l && len < sizeof known; l = next_of(added, &at))
+                len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", len ? ", " : "", l->name);
+        err_field(err, "/language", "Unsupported language: %.40s; known are %s", name, known);
         if (err)
                 err->code = CSN_E_LANGUAGE;
         return -CSN_E_LANGUAGE;
 }
 
-const struct language *lang_of_file(const char *path)
+int lang_find(const struct language *added, const char *name, const struct language **ret, struct csn_error *err)
+{
+        const char *text = name + strspn(name, " \t\r\n");
+        size_t len = strlen(text), at = 0;
+        while (len && strchr(" \t\r\n", text[len - 1]))
+                len--;
+        for (const struct language *l = next_of(added, &at); l; l = next_of(added, &at))
+                if (is_named(l, text, len)) {
+                        *ret = l;
+                        return 0;
+                }
+        return unknown(added, name, err);
+}
+
+const struct language *lang_of_file(const struct language *added, const char *path)
 {
         const char *dot = strrchr(path, '.');
+        size_t at = 0;
         if (!dot || strchr(dot, '/'))
                 return NULL;
-        for (size_t i = 0; i < ARRAY_LEN(languages); i++)
-                for (const char *const *extension = languages[i]->extensions; *extension; extension++)
+        for (const struct language *l = next_of(added, &at); l; l = next_of(added, &at))
+                for (const char *const *extension = l->extensions; *extension; extension++)
                         if (strcasecmp(dot + 1, *extension) == 0)
-                                return languages[i];
+                                return l;
         return NULL;
 }
 
 char **lang_argv(const struct language *language, struct arena *arena, const char *options, const char *file,
                  char *const *args, size_t args_n, size_t *ret_n)
 {
-        char **argv = arena_alloc(arena, (5 + args_n) * sizeof *argv);
+        const char *const with_runner[] = { language->interpreter, arena_text(arena, LANG_RUNNER_MOUNT "/%s", language->runner), options,
+                                            file, NULL };
+        const char *const *command = language->command ? language->command : with_runner;
         size_t n = 0;
-        argv[n++] = arena_text(arena, "%s", language->interpreter);
-        argv[n++] = arena_text(arena, LANG_RUNNER_MOUNT "/%s", language->runner);
-        argv[n++] = arena_text(arena, "%s", options);
-        argv[n++] = arena_text(arena, "%s", file);
+        while (command[n])
+                n++;
+        char **argv = arena_alloc(arena, (n + args_n + 1) * sizeof *argv);
+        for (size_t i = 0; i < n; i++)
+                argv[i] = arena_text(arena, "%s", strcmp(command[i], "{file}") == 0 ? file : command[i]);
         for (size_t i = 0; i < args_n; i++)
                 argv[n++] = arena_text(arena, "%s", args[i]);
         *ret_n = n;

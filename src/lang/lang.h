@@ -4,12 +4,13 @@
  * A runner is a small program in the language itself (src/lang/<language>/run.*), mounted read-only at
  * /opt/caisson.  It is the first code inside that looks at the user's text: it checks the syntax, runs the
  * program as the language's users expect, and tells over the private channel where an error is and what
- * the program's value was.  Adding a language is a folder here and a line in the list of lang.c.
+ * the program's value was.  Adding a language is a folder here and a line in the list of lang.c; or,
+ * without a runner and so without values and error positions, a file in the folder engine.languages_dir.
  */
 #ifndef LANG_LANG_H
 #define LANG_LANG_H
 
-#include "base/base.h"
+#include "model/settings.h"
 
 struct language {
         const char *name;
@@ -20,6 +21,8 @@ struct language {
         const char *file;                /* the program's name in the home directory */
         const char *const *extensions;   /* of files on the command line, NULL-terminated */
         bool value;                      /* the runner reports the program's value */
+        const char *const *command;      /* instead of a runner: arguments, in which {file} is the program; or NULL */
+        const struct language *next;     /* of those that were added by a file */
 };
 
 extern const struct language lang_python, lang_javascript, lang_typescript, lang_bash;
@@ -27,17 +30,25 @@ extern const struct language lang_python, lang_javascript, lang_typescript, lang
 /* Where the runners are seen inside. */
 #define LANG_RUNNER_MOUNT "/opt/caisson"
 
-/* The n-th language, NULL after the last. */
+/* The n-th built-in language, NULL after the last. */
 const struct language *lang_at(size_t n);
 
 /*
- * By name or alias, in any case, blanks around it ignored.  Errors: CSN_E_LANGUAGE, whose text lists the
- * known names.
+ * The languages of a folder: NAME.yaml or NAME.json each, with `command` (a list; its first item is the
+ * interpreter's absolute path inside, {file} stands for the program), and if wanted `title`, `aliases`,
+ * `file` and `extensions`.  Everything lives in the arena; *ret is a chain by `next`, NULL for an empty
+ * folder name.  Errors: CSN_E_CONFIG naming file and line.
  */
-int lang_find(const char *name, const struct language **ret, struct csn_error *err);
+int lang_load(const char *folder, struct arena *arena, const struct language **ret, struct csn_error *err);
+
+/*
+ * By name or alias, in any case, blanks around it ignored; `added` is a chain of lang_load(), or NULL.
+ * Errors: CSN_E_LANGUAGE, whose text lists the known names.
+ */
+int lang_find(const struct language *added, const char *name, const struct language **ret, struct csn_error *err);
 
 /* By the extension of a file's name; NULL if no language has it. */
-const struct language *lang_of_file(const char *path);
+const struct language *lang_of_file(const struct language *added, const char *path);
 
 /*
  * The interpreter's arguments for a program: interpreter, runner, options, file, args.  `options` is the

@@ -4,7 +4,10 @@
  */
 #include "model/model.h"
 
-static json_t *alias_success(const struct run_result *r) { return json_boolean(r->status == status_COMPLETED); }
+static json_t *alias_success(const struct run_result *r)
+{
+        return json_boolean(r->status == status_COMPLETED);
+}
 static json_t *alias_stdout(const struct run_result *r)
 {
         struct arena arena = { 0 };
@@ -45,8 +48,14 @@ static json_t *alias_value(const struct run_result *r)
 static json_t *alias_metrics(const struct run_result *r) { return model_encode(&object_usage, &r->usage); }
 static json_t *alias_list(const struct run_result *r) { (void)r; return json_array(); }
 static json_t *alias_false(const struct run_result *r) { (void)r; return json_false(); }
-static json_t *alias_started(const struct run_result *r) { return r->started_at ? json_string(r->started_at) : json_null(); }
-static json_t *alias_finished(const struct run_result *r) { return r->finished_at ? json_string(r->finished_at) : json_null(); }
+static json_t *alias_started(const struct run_result *r)
+{
+        return r->started_at ? json_string(r->started_at) : json_null();
+}
+static json_t *alias_finished(const struct run_result *r)
+{
+        return r->finished_at ? json_string(r->finished_at) : json_null();
+}
 static json_t *alias_findings(const struct run_result *r)
 {
         json_t *list = json_array();

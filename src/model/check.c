@@ -10,17 +10,18 @@ static const struct {
         const char *name;
         bool prefix;
 } refused_env[] = {
-        { "LD_", true },        { "GLIBC_", true },     { "BASH_ENV", false },      { "ENV", false },
-        { "BASH_FUNC_", true }, { "NODE_OPTIONS", false }, { "PYTHONSTARTUP", false }, { "PYTHONPATH", false },
-        { "PYTHONHOME", false }, { "NODE_PATH", false }, { "SHELLOPTS", false },     { "BASHOPTS", false },
-        { "PERL5LIB", false },  { "PERL5OPT", false },
+        { "LD_", true },          { "GLIBC_", true },       { "BASH_FUNC_", true },
+        { "BASH_ENV", false },    { "ENV", false },         { "SHELLOPTS", false },     { "BASHOPTS", false },
+        { "PYTHONPATH", false },  { "PYTHONHOME", false },  { "PYTHONSTARTUP", false },
+        { "NODE_OPTIONS", false }, { "NODE_PATH", false },  { "PERL5LIB", false },      { "PERL5OPT", false },
 };
 
 static bool is_name(const char *name)
 {
         if (!((name[0] >= 'A' && name[0] <= 'Z') || (name[0] >= 'a' && name[0] <= 'z') || name[0] == '_'))
                 return false;
-        return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+        return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+               strlen(name);
 }
 
 static int check_env(const struct run_request *request, struct csn_error *err)
@@ -28,13 +29,19 @@ static int check_env(const struct run_request *request, struct csn_error *err)
         for (size_t i = 0; i < request->env_n; i++) {
                 const char *name = request->env[i].name;
                 if (!is_name(name))
-                        return err_field(err, "/env", "\"%.60s\" is not a name for an environment variable; letters, digits and _ are "
-                                                      "allowed, not beginning with a digit", name);
+                        return err_field(err, "/env",
+                                         "\"%.60s\" is not a name for an environment variable; letters, "
+                                         "digits and _ are allowed, not beginning with a digit",
+                                         name);
                 for (size_t k = 0; k < ARRAY_LEN(refused_env); k++)
-                        if (refused_env[k].prefix ? strncmp(name, refused_env[k].name, strlen(refused_env[k].name)) == 0
-                                                  : strcmp(name, refused_env[k].name) == 0)
-                                return err_field(err, "/env", "the variable %.60s is refused: it would change which code the interpreter or "
-                                                              "the loader runs; set what you need inside the program", name);
+                        if (refused_env[k].prefix
+                                    ? strncmp(name, refused_env[k].name, strlen(refused_env[k].name)) == 0
+                                    : strcmp(name, refused_env[k].name) == 0)
+                                return err_field(err, "/env",
+                                                 "the variable %.60s is refused: it would change which code "
+                                                 "the interpreter or the loader runs; set what you need "
+                                                 "inside the program",
+                                                 name);
         }
         return 0;
 }
@@ -42,13 +49,18 @@ static int check_env(const struct run_request *request, struct csn_error *err)
 static int check_local(const struct run_request *request, struct csn_error *err)
 {
         if (HAS(request, run_request, work_dir))
-                return err_field(err, "/work_dir", "work_dir names a folder of the server; only the command line and the library may do that");
+                return err_field(err, "/work_dir",
+                                 "work_dir names a folder of the server; only the command line and the "
+                                 "library may do that");
         if (request->exports_n)
-                return err_field(err, "/exports", "exports name folders of the server; only the command line and the library may do that");
+                return err_field(err, "/exports",
+                                 "exports name folders of the server; only the command line and the library "
+                                 "may do that");
         for (size_t i = 0; i < request->files_n; i++)
                 if (HAS(&request->files[i], input_file, path))
-                        return err_field(err, "/files", "path names a file of the server; only the command line and the library may do that; "
-                                                        "send the content");
+                        return err_field(err, "/files",
+                                         "path names a file of the server; only the command line and the "
+                                         "library may do that; send the content");
         return 0;
 }
 
@@ -57,7 +69,8 @@ static int check_files(const struct run_request *request, struct csn_error *err)
         for (size_t i = 0; i < request->files_n; i++) {
                 const struct input_file *file = &request->files[i];
                 if (HAS(file, input_file, content) == HAS(file, input_file, path))
-                        return err_field(err, "/files", "file %zu needs either content (or content_base64) or path", i);
+                        return err_field(err, "/files",
+                                         "file %zu needs either content (or content_base64) or path", i);
                 if (!HAS(file, input_file, name) && !HAS(file, input_file, path))
                         return err_field(err, "/files", "file %zu has no name", i);
         }
@@ -69,11 +82,14 @@ static int check_preload(const struct run_request *request, struct csn_error *er
 {
         for (size_t i = 0; i < request->preload_n; i++)
                 if (!request->preload[i][0] || strpbrk(request->preload[i], ",=: \t\n"))
-                        return err_field(err, "/preload", "\"%.60s\" is not the name of a module", request->preload[i]);
+                        return err_field(err, "/preload", "\"%.60s\" is not the name of a module",
+                                         request->preload[i]);
         return 0;
 }
 
 /* ---- packages ---- */
+
+#define LINE_MAX_BYTES 16384   /* splitting takes time that grows with the square of it */
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -134,11 +150,13 @@ static int check_list(const struct field *field, char *const *texts, size_t n, s
         char where[64];
         snprintf(where, sizeof where, "/%s", field->name);
         if (n > field->max)
-                return err_field(err, where, "%s has %zu items; at most %" PRIu64 " are allowed", field->name, n, field->max);
+                return err_field(err, where, "%s has %zu items; at most %" PRIu64 " are allowed", field->name,
+                                 n, field->max);
         for (size_t i = 0; i < n; i++)
                 if (strlen(texts[i]) > field->max_length)
-                        return err_field(err, where, "\"%.60s...\" has %zu bytes; at most %" PRIu64 " are allowed", texts[i],
-                                         strlen(texts[i]), field->max_length);
+                        return err_field(err, where,
+                                         "\"%.60s...\" has %zu bytes; at most %" PRIu64 " are allowed",
+                                         texts[i], strlen(texts[i]), field->max_length);
         return 0;
 }
 
@@ -148,13 +166,15 @@ static int check_packages(char *const *packages, size_t n, struct csn_error *err
                 return -CSN_E_INPUT;
         for (size_t i = 0; i < n; i++)
                 if (!is_package(packages[i]))
-                        return err_field(err, "/packages", "\"%.80s\" is not a package with an optional version (numpy, requests==2.28.0, "
-                                                           "markitdown[all], lodash@4.17.21); options, addresses and paths are refused",
+                        return err_field(err, "/packages",
+                                         "\"%.80s\" is not a package with an optional version (numpy, "
+                                         "requests==2.28.0, markitdown[all], lodash@4.17.21); options, "
+                                         "addresses and paths are refused",
                                          packages[i]);
         return 0;
 }
 
-/* One part without blanks and quotes around it; a comma inside brackets or after a comparison belongs to it. */
+/* One part without blanks and quotes around it; a comma in brackets or after a comparison belongs to it. */
 static char *take_part(const char **at, struct arena *arena)
 {
         unsigned brackets = 0;
@@ -165,7 +185,8 @@ static char *take_part(const char **at, struct arena *arena)
                 else if (**at == ']' && brackets)
                         brackets--;
                 bool more_versions = **at == ',' && strpbrk(from, "<>=~!") && strpbrk(from, "<>=~!") < *at &&
-                                     strchr("<>=~!", (*at)[1 + strspn(*at + 1, " ")]) && (*at)[1 + strspn(*at + 1, " ")];
+                                     strchr("<>=~!", (*at)[1 + strspn(*at + 1, " ")]) &&
+                                     (*at)[1 + strspn(*at + 1, " ")];
                 if (!brackets && !more_versions && strchr(",;\n", **at))
                         break;
         }
@@ -179,12 +200,15 @@ static char *take_part(const char **at, struct arena *arena)
         return arena_copy(arena, from, (size_t)(to - from));
 }
 
-int model_parse_packages(const char *text, struct arena *arena, char ***ret, size_t *ret_n, struct csn_error *err)
+int model_parse_packages(const char *text, struct arena *arena, char ***ret, size_t *ret_n,
+                         struct csn_error *err)
 {
-        char **packages = arena_alloc(arena, (strlen(text) + 1) * sizeof *packages);
         size_t n = 0;
+        if (strlen(text) > LINE_MAX_BYTES)
+                return err_field(err, "/packages", "a line of packages has at most %d bytes", LINE_MAX_BYTES);
         if (strchr(text, '\n'))
                 return err_field(err, "/packages", "a list of packages is one line; separate them by commas");
+        char **packages = arena_alloc(arena, (strlen(text) + 1) * sizeof *packages);
         for (const char *at = text; *at;) {
                 char *part = take_part(&at, arena);
                 bool known = part[0] == 0;
@@ -200,8 +224,8 @@ int model_parse_packages(const char *text, struct arena *arena, char ***ret, siz
         return 0;
 }
 
-int model_parse_list(const struct field *field, const char *text, struct arena *arena, char ***ret, size_t *ret_n,
-                     struct csn_error *err)
+int model_parse_list(const struct field *field, const char *text, struct arena *arena, char ***ret,
+                     size_t *ret_n, struct csn_error *err)
 {
         if (strcmp(field->name, "packages") == 0)
                 return model_parse_packages(text, arena, ret, ret_n, err);

@@ -73,7 +73,10 @@ void model_allowed(const struct field *field, char *text, size_t size)
                 break;
         case KIND_ENUM:
                 for (size_t i = 0; i < field->choices->n && len < size; i++)
-                        len += (size_t)snprintf(text + len, size - len, "%s%s", i == 0 ? "" : i + 1 == field->choices->n ? " or " : ", ",
+                        len += (size_t)snprintf(text + len, size - len, "%s%s",
+                                                i == 0                       ? ""
+                                                : i + 1 == field->choices->n ? " or "
+                                                                             : ", ",
                                                 field->choices->values[i].text);
                 break;
         case KIND_BOOL:
@@ -86,7 +89,8 @@ void model_allowed(const struct field *field, char *text, size_t size)
 
 static int wrong_type(const struct path *path, const char *wanted, struct csn_error *err)
 {
-        return err_field(err, path->text, "%s has to be %s", path->text[0] ? path->text + 1 : "the request", wanted);
+        return err_field(err, path->text, "%s has to be %s", path->text[0] ? path->text + 1 : "the request",
+                         wanted);
 }
 
 /* ---- text ---- */
@@ -145,8 +149,8 @@ static const char *wanted_text(const struct field *field)
         return "";
 }
 
-int model_set_text(const struct object *object, const struct field *field, void *into, const char *text, const char *where,
-                   struct arena *arena, struct csn_error *err)
+int model_set_text(const struct object *object, const struct field *field, void *into, const char *text,
+                   const char *where, struct arena *arena, struct csn_error *err)
 {
         char allowed[300];
         bool good = true;
@@ -165,7 +169,8 @@ int model_set_text(const struct object *object, const struct field *field, void 
                 break;
         case KIND_TEXT:
                 if (field->max && strlen(text) > field->max)
-                        return err_field(err, where, "%s has %zu bytes; at most %" PRIu64 " are allowed", where, strlen(text), field->max);
+                        return err_field(err, where, "%s has %zu bytes; at most %" PRIu64 " are allowed",
+                                         where, strlen(text), field->max);
                 if (!utf8_valid(text, strlen(text)))
                         return err_field(err, where, "%s is not valid UTF-8", where);
                 *(char **)member(field, into) = arena_copy(arena, text, strlen(text));
@@ -175,14 +180,15 @@ int model_set_text(const struct object *object, const struct field *field, void 
         }
         if (!good) {
                 model_allowed(field, allowed, sizeof allowed);
-                return err_field(err, where, "%s is \"%.60s\"; it has to be %s%s", where, text, wanted_text(field), allowed);
+                return err_field(err, where, "%s is \"%.60s\"; it has to be %s%s", where, text,
+                                 wanted_text(field), allowed);
         }
         *present(into) |= (uint64_t)1 << (field - object->fields);
         return 0;
 }
 
-int model_set_value(const struct object *object, const struct field *field, void *into, const char *text, const char *where,
-                    struct arena *arena, struct csn_error *err)
+int model_set_value(const struct object *object, const struct field *field, void *into, const char *text,
+                    const char *where, struct arena *arena, struct csn_error *err)
 {
         static const struct { const char *unit, *suffix, *advice; } units[] = {
                 { "ms", "ms", "milliseconds (1500) or with a unit (1.5s)" },
@@ -195,7 +201,8 @@ int model_set_value(const struct object *object, const struct field *field, void
                 if (strcmp(units[i].unit, field->unit) != 0)
                         continue;
                 if (strchr(text, '.'))
-                        return err_field(err, where, "%s is \"%.40s\"; write it in whole %s", where, text, units[i].advice);
+                        return err_field(err, where, "%s is \"%.40s\"; write it in whole %s", where, text,
+                                         units[i].advice);
                 snprintf(exact, sizeof exact, "%.40s%s", text, units[i].suffix);
                 text = exact;
         }
@@ -204,10 +211,11 @@ int model_set_value(const struct object *object, const struct field *field, void
 
 /* ---- JSON ---- */
 
-static int decode_object(const struct object *object, json_t *json, const struct path *path, struct arena *arena, void *ret,
-                         struct csn_error *err);
+static int decode_object(const struct object *object, json_t *json, const struct path *path,
+                         struct arena *arena, void *ret, struct csn_error *err);
 
-static int decode_number(const struct field *field, json_t *json, const struct path *path, void *to, struct csn_error *err)
+static int decode_number(const struct field *field, json_t *json, const struct path *path, void *to,
+                         struct csn_error *err)
 {
         char allowed[100];
         json_int_t number = json_integer_value(json);
@@ -215,15 +223,17 @@ static int decode_number(const struct field *field, json_t *json, const struct p
                 return wrong_type(path, "a whole number that is not negative", err);
         if (!in_bounds(field, (uint64_t)number)) {
                 model_allowed(field, allowed, sizeof allowed);
-                return err_field(err, path->text, "%s is %" JSON_INTEGER_FORMAT "; %" PRIu64 " to %" PRIu64 " are allowed (%s)",
+                return err_field(err, path->text,
+                                 "%s is %" JSON_INTEGER_FORMAT "; %" PRIu64 " to %" PRIu64
+                                 " are allowed (%s)",
                                  path->text + 1, number, field->min, field->max, allowed);
         }
         *(uint64_t *)to = (uint64_t)number;
         return 0;
 }
 
-static int decode_text(const struct field *field, json_t *json, const struct path *path, struct arena *arena, char **ret,
-                       struct csn_error *err)
+static int decode_text(const struct field *field, json_t *json, const struct path *path, struct arena *arena,
+                       char **ret, struct csn_error *err)
 {
         size_t len = json_string_length(json);
         if (!json_is_string(json))
@@ -232,7 +242,8 @@ static int decode_text(const struct field *field, json_t *json, const struct pat
                 return err_field(err, path->text, "%s has a NUL byte in it", path->text + 1);
         uint64_t max = field->kind == KIND_TEXTS ? field->max_length : field->max;
         if (max && len > max)
-                return err_field(err, path->text, "%s has %zu bytes; at most %" PRIu64 " are allowed", path->text + 1, len, max);
+                return err_field(err, path->text, "%s has %zu bytes; at most %" PRIu64 " are allowed",
+                                 path->text + 1, len, max);
         *ret = arena_copy(arena, json_string_value(json), len);
         return 0;
 }
@@ -244,25 +255,29 @@ static int decode_bytes(const struct field *field, json_t *json, const struct pa
         if (!json_is_string(json))
                 return wrong_type(path, "a string", err);
         if (field->max && len > field->max)
-                return err_field(err, path->text, "%s has %zu bytes; at most %" PRIu64 " are allowed", path->text + 1, len, field->max);
+                return err_field(err, path->text, "%s has %zu bytes; at most %" PRIu64 " are allowed",
+                                 path->text + 1, len, field->max);
         ret->bytes = arena_copy(arena, json_string_value(json), len);
         ret->len = len;
         return 0;
 }
 
 /* RFC 4648, section 4, with padding; nothing else is let through. */
-static int decode_base64(const struct field *field, json_t *json, const struct path *path, struct arena *arena,
-                         struct bytes *ret, struct csn_error *err)
+static int decode_base64(const struct field *field, json_t *json, const struct path *path,
+                         struct arena *arena, struct bytes *ret, struct csn_error *err)
 {
         size_t len = json_string_length(json);
         const char *text = json_string_value(json);
         if (!json_is_string(json))
                 return wrong_type(path, "a string of base64", err);
         if (field->max && len / 4 * 3 > field->max)
-                return err_field(err, path->text, "%s is longer than %" PRIu64 " bytes", path->text + 1, field->max);
+                return err_field(err, path->text, "%s is longer than %" PRIu64 " bytes", path->text + 1,
+                                 field->max);
         size_t padding = len && text[len - 1] == '=' ? (len > 1 && text[len - 2] == '=' ? 2 : 1) : 0;
         ret->bytes = arena_alloc(arena, len / 4 * 3 + 1);
-        if (len % 4 || strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") != len - padding ||
+        if (len % 4 ||
+            strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") !=
+                    len - padding ||
             (len && EVP_DecodeBlock((unsigned char *)ret->bytes, (const unsigned char *)text, (int)len) < 0))
                 return err_field(err, path->text, "%s is not base64", path->text + 1);
         ret->len = len / 4 * 3 - padding;
@@ -270,14 +285,15 @@ static int decode_base64(const struct field *field, json_t *json, const struct p
         return 0;
 }
 
-static int decode_list(const struct field *field, json_t *json, const struct path *path, struct arena *arena, void *ret,
-                       struct csn_error *err)
+static int decode_list(const struct field *field, json_t *json, const struct path *path, struct arena *arena,
+                       void *ret, struct csn_error *err)
 {
         size_t n = json_array_size(json);
         if (!json_is_array(json))
                 return wrong_type(path, "a list", err);
         if (n > field->max)
-                return err_field(err, path->text, "%s has %zu items; at most %" PRIu64 " are allowed", path->text + 1, n, field->max);
+                return err_field(err, path->text, "%s has %zu items; at most %" PRIu64 " are allowed",
+                                 path->text + 1, n, field->max);
         size_t size = field->kind == KIND_LIST ? field->object->size : sizeof(char *);
         char *items = arena_alloc(arena, n * size + 1);
         for (size_t i = 0; i < n; i++) {
@@ -285,8 +301,9 @@ static int decode_list(const struct field *field, json_t *json, const struct pat
                 snprintf(index, sizeof index, "%zu", i);
                 struct path below = path_below(path, index);
                 json_t *item = json_array_get(json, i);
-                int rc = field->kind == KIND_LIST ? decode_object(field->object, item, &below, arena, items + i * size, err)
-                                                  : decode_text(field, item, &below, arena, (char **)(void *)items + i, err);
+                int rc = field->kind == KIND_LIST
+                                 ? decode_object(field->object, item, &below, arena, items + i * size, err)
+                                 : decode_text(field, item, &below, arena, (char **)(void *)items + i, err);
                 if (rc < 0)
                         return rc;
         }
@@ -295,8 +312,8 @@ static int decode_list(const struct field *field, json_t *json, const struct pat
         return 0;
 }
 
-static int decode_pairs(const struct field *field, json_t *json, const struct path *path, struct arena *arena, void *ret,
-                        struct csn_error *err)
+static int decode_pairs(const struct field *field, json_t *json, const struct path *path, struct arena *arena,
+                        void *ret, struct csn_error *err)
 {
         const char *key;
         json_t *value;
@@ -304,8 +321,8 @@ static int decode_pairs(const struct field *field, json_t *json, const struct pa
         if (!json_is_object(json))
                 return wrong_type(path, "an object of strings", err);
         if (json_object_size(json) > field->max)
-                return err_field(err, path->text, "%s has %zu entries; at most %" PRIu64 " are allowed", path->text + 1,
-                                 json_object_size(json), field->max);
+                return err_field(err, path->text, "%s has %zu entries; at most %" PRIu64 " are allowed",
+                                 path->text + 1, json_object_size(json), field->max);
         struct pair *pairs = arena_alloc(arena, json_object_size(json) * sizeof *pairs + 1);
         json_object_foreach(json, key, value) {
                 struct path below = path_below(path, key);
@@ -320,7 +337,8 @@ static int decode_pairs(const struct field *field, json_t *json, const struct pa
         return 0;
 }
 
-static int decode_choice(const struct field *field, json_t *json, const struct path *path, int *ret, struct csn_error *err)
+static int decode_choice(const struct field *field, json_t *json, const struct path *path, int *ret,
+                         struct csn_error *err)
 {
         char allowed[300];
         if (json_is_string(json) && parse_choice(field, json_string_value(json), ret))
@@ -330,8 +348,8 @@ static int decode_choice(const struct field *field, json_t *json, const struct p
                          json_is_string(json) ? json_string_value(json) : "", allowed);
 }
 
-static int decode_field(const struct field *field, json_t *json, const struct path *path, struct arena *arena, void *ret,
-                        struct csn_error *err)
+static int decode_field(const struct field *field, json_t *json, const struct path *path, struct arena *arena,
+                        void *ret, struct csn_error *err)
 {
         void *to = member(field, ret);
         switch (field->kind) {
@@ -367,7 +385,8 @@ static int decode_field(const struct field *field, json_t *json, const struct pa
         case KIND_TEXTS:
                 /* "numpy, pandas" is how people write a list of packages in one line. */
                 if (json_is_string(json) && strcmp(field->name, "packages") == 0)
-                        return model_parse_packages(json_string_value(json), arena, to, count(field, ret), err);
+                        return model_parse_packages(json_string_value(json), arena, to, count(field, ret),
+                                                    err);
                 return decode_list(field, json, path, arena, ret, err);
         case KIND_LIST:
                 return decode_list(field, json, path, arena, ret, err);
@@ -387,16 +406,19 @@ static const char *similar(const struct object *object, const char *name)
         return NULL;
 }
 
-static int unknown_field(const struct object *object, const char *name, const struct path *path, struct csn_error *err)
+static int unknown_field(const struct object *object, const char *name, const struct path *path,
+                         struct csn_error *err)
 {
         struct path below = path_below(path, name);
         const char *near = similar(object, name);
         char known[400];
         size_t len = 0;
         if (near)
-                return err_field(err, below.text, "there is no field \"%.60s\"; did you mean \"%s\"?", name, near);
+                return err_field(err, below.text, "there is no field \"%.60s\"; did you mean \"%s\"?", name,
+                                 near);
         for (size_t i = 0; i < object->n && len < sizeof known; i++)
-                len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i ? ", " : "", object->fields[i].name);
+                len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i ? ", " : "",
+                                        object->fields[i].name);
         return err_field(err, below.text, "there is no field \"%.60s\"; known are %s", name, known);
 }
 
@@ -413,8 +435,8 @@ static const struct field *base64_field(const struct object *object, const char 
         return field && field->kind == KIND_BYTES ? field : NULL;
 }
 
-static int decode_object(const struct object *object, json_t *json, const struct path *path, struct arena *arena, void *ret,
-                         struct csn_error *err)
+static int decode_object(const struct object *object, json_t *json, const struct path *path,
+                         struct arena *arena, void *ret, struct csn_error *err)
 {
         const char *key;
         json_t *value;
@@ -430,7 +452,8 @@ static int decode_object(const struct object *object, json_t *json, const struct
                 if (json_is_null(value))
                         continue;
                 if (field->kind == KIND_BYTES && *present(ret) & bit)
-                        return err_field(err, below.text, "%s is given as text and as base64; give one of them", field->name);
+                        return err_field(err, below.text,
+                                         "%s is given as text and as base64; give one of them", field->name);
                 int rc = base64 ? decode_base64(field, value, &below, arena, member(field, ret), err)
                                 : decode_field(field, value, &below, arena, ret, err);
                 if (rc < 0)
@@ -445,7 +468,8 @@ static int decode_object(const struct object *object, json_t *json, const struct
         return 0;
 }
 
-int model_decode(const struct object *object, json_t *json, struct arena *arena, void *ret, struct csn_error *err)
+int model_decode(const struct object *object, json_t *json, struct arena *arena, void *ret,
+                 struct csn_error *err)
 {
         struct path root = { "" };
         return decode_object(object, json, &root, arena, ret, err);
@@ -474,15 +498,16 @@ static bool too_deep(const char *text, size_t len)
         return false;
 }
 
-int model_decode_text(const struct object *object, const char *text, size_t len, struct arena *arena, void *ret,
-                      struct csn_error *err)
+int model_decode_text(const struct object *object, const char *text, size_t len, struct arena *arena,
+                      void *ret, struct csn_error *err)
 {
         json_error_t error;
         if (too_deep(text, len))
                 return err_field(err, "", "the JSON is nested deeper than %d levels", DEPTH_MAX);
         json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
         if (!json)
-                return err_field(err, "", "not JSON: %s (line %d, column %d)", error.text, error.line, error.column);
+                return err_field(err, "", "not JSON: %s (line %d, column %d)", error.text, error.line,
+                                 error.column);
         int rc = model_decode(object, json, arena, ret, err);
         json_decref(json);
         return rc;
@@ -538,10 +563,11 @@ static void overlay_pairs(const struct field *field, void *under, const void *ov
 
 static size_t size_of(const struct field *field)
 {
-        static const size_t sizes[] = { [KIND_NUM] = sizeof(uint64_t), [KIND_INT] = sizeof(int64_t), [KIND_REAL] = sizeof(double),
-                [KIND_BOOL] = sizeof(bool), [KIND_TEXT] = sizeof(char *), [KIND_BYTES] = sizeof(struct bytes),
-                [KIND_JSON] = sizeof(char *), [KIND_ENUM] = sizeof(int), [KIND_TEXTS] = sizeof(char **),
-                [KIND_LIST] = sizeof(void *) };
+        static const size_t sizes[] = { [KIND_NUM] = sizeof(uint64_t),  [KIND_INT] = sizeof(int64_t),
+                                        [KIND_REAL] = sizeof(double),   [KIND_BOOL] = sizeof(bool),
+                                        [KIND_TEXT] = sizeof(char *),   [KIND_BYTES] = sizeof(struct bytes),
+                                        [KIND_JSON] = sizeof(char *),   [KIND_ENUM] = sizeof(int),
+                                        [KIND_TEXTS] = sizeof(char **), [KIND_LIST] = sizeof(void *) };
         return sizes[field->kind];
 }
 
@@ -552,13 +578,15 @@ void model_overlay(const struct object *object, void *under, const void *over, s
                 if (!(*(const uint64_t *)over >> i & 1))
                         continue;
                 if (field->kind == KIND_SUB) {
-                        model_overlay(field->object, member(field, under), (const char *)over + field->at, arena);
+                        model_overlay(field->object, member(field, under), (const char *)over + field->at,
+                                      arena);
                 } else if (field->kind == KIND_PAIRS) {
                         overlay_pairs(field, under, over, arena);
                 } else {
                         memcpy(member(field, under), (const char *)over + field->at, size_of(field));
                         if (field->count_at)
-                                *count(field, under) = *(const size_t *)((const char *)over + field->count_at);
+                                *count(field, under) =
+                                        *(const size_t *)((const char *)over + field->count_at);
                 }
                 *present(under) |= (uint64_t)1 << i;
         }

@@ -1,4 +1,4 @@
-/* Files that follow from the tables and are kept in the repository for people to read; see generated_file(). */
+/* Files that follow from the tables and are kept in the repository for people; see generated_file(). */
 #include "model/settings.h"
 
 #include <stdio.h>
@@ -23,25 +23,27 @@ static bool result_schema(struct buf *buf) { return schema_text(&object_run_resu
 static const char intro[] =
         "# Settings\n"
         "\n"
-        "Made from `src/model/settings.def` and `src/model/fields.def` by `src/model/generate.c`; a test compares.\n"
+        "Made from `src/model/settings.def` and `src/model/fields.def` by `src/bin/generate.c`; a test\n"
+        "compares.\n"
         "\n"
         "A value comes from the first of these that has one:\n"
         "\n"
         "1. a flag: `--set KEY=VALUE`\n"
         "2. the environment: the variable beside the key\n"
-        "3. the environment: the variable of an older system, in brackets. Its numbers have the units that they had there:\n"
-        "   seconds, cores, MiB where the name ends in `_MB`\n"
-        "4. the configuration file: `--config FILE`, else `$CAISSON_CONFIG`, else `$XDG_CONFIG_HOME/caisson/caisson.yaml`\n"
-        "   (`~/.config` when that is not set), else `/etc/caisson/caisson.yaml`\n"
+        "3. the environment: the variable of an older system, in brackets. Its numbers have the units\n"
+        "   that they had there: seconds, cores, MiB where the name ends in `_MB`\n"
+        "4. the configuration file: `--config FILE`, else `$CAISSON_CONFIG`, else\n"
+        "   `$XDG_CONFIG_HOME/caisson/caisson.yaml` (`~/.config` when that is not set), else\n"
+        "   `/etc/caisson/caisson.yaml`\n"
         "5. the default\n"
         "\n"
-        "`caisson config show` prints every value and where it came from. A wrong value, an unknown key or a key that is\n"
-        "there twice stops the start, with the file and line or the variable.\n"
+        "`caisson config show` prints every value and where it came from. A wrong value, an unknown key\n"
+        "or a key that is there twice stops the start, with the file and line or the variable.\n"
         "\n"
-        "The file is YAML: a section, and below it a setting on each line. A number without a unit is in the unit of its\n"
-        "name, as in JSON: `wall_ms: 30000` and `wall_ms: 30s` are the same, and so are `cpu_milli: 1500` and\n"
-        "`cpu_milli: 1500m`. Sizes are `512MiB`, `512Mi`, `512M` (millions) or bytes. Switches are `true`, `yes`, `on`, `1` or\n"
-        "`false`, `no`, `off`, `0`.\n"
+        "The file is YAML: a section, and below it a setting on each line. A number without a unit is in\n"
+        "the unit of its name, as in JSON: `wall_ms: 30000` and `wall_ms: 30s` are the same, and so are\n"
+        "`cpu_milli: 1500` and `cpu_milli: 1500m`. Sizes are `512MiB`, `512Mi`, `512M` (millions) or\n"
+        "bytes. Switches are `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0`.\n"
         "\n"
         "```yaml\n"
         "limits:\n"
@@ -56,10 +58,10 @@ static const char intro[] =
 static const struct {
         const char *section, *text;
 } sections[] = {
-        { "limits", "What a request gets that does not say otherwise, and whose profile does not. A default that is above its\n"
-                    "ceiling is lowered to it." },
-        { "ceilings", "What a request may ask for at the most. More is refused with `bad_request`, which names the limit, the value\n"
-                      "and the setting." },
+        { "limits", "What a request gets that does not say otherwise, and whose profile does not. A default\n"
+                    "that is above its ceiling is lowered to it." },
+        { "ceilings", "What a request may ask for at the most. More is refused with `bad_request`, which\n"
+                      "names the limit, the value and the setting." },
         { "engine", "Everything else." },
 };
 
@@ -75,8 +77,10 @@ static void settings_table(const struct settings *settings, const char *section,
                 model_allowed(setting->field, allowed, sizeof allowed);
                 buf_printf(buf, "| `%s` | `%s`", setting->key, setting->variable);
                 for (size_t k = 0; setting->aliases[k]; k++)
-                        buf_printf(buf, "%s`%s`%s", k ? ", " : " (", setting->aliases[k], setting->aliases[k + 1] ? "" : ")");
-                buf_printf(buf, " | %s%s%s | %s | %s |\n", def[0] ? "`" : "", def, def[0] ? "`" : "", allowed, setting->field->help);
+                        buf_printf(buf, "%s`%s`%s", k ? ", " : " (", setting->aliases[k],
+                                   setting->aliases[k + 1] ? "" : ")");
+                buf_printf(buf, " | %s%s%s | %s | %s |\n", def[0] ? "`" : "", def, def[0] ? "`" : "", allowed,
+                           setting->field->help);
         }
 }
 
@@ -85,8 +89,9 @@ static void profiles_table(const struct settings *settings, struct buf *buf)
         struct arena arena = { 0 };
         char **names = profile_names(settings, &arena);
         buf_printf(buf, "\n## Profiles\n\n"
-                        "A profile is a part of a request under a name: `--profile NAME`, or `profile` in a request. It is laid over the\n"
-                        "defaults, and the request over it; then come the ceilings. Built in are:\n\n"
+                        "A profile is a part of a request under a name: `--profile NAME`, or `profile` in a\n"
+                        "request. It is laid over the defaults, and the request over it; then come the\n"
+                        "ceilings. Built in are:\n\n"
                         "| profile | sets | meaning |\n|---|---|---|\n");
         for (size_t i = 0; names[i]; i++) {
                 struct profile profile;
@@ -97,8 +102,8 @@ static void profiles_table(const struct settings *settings, struct buf *buf)
                 add_json(model_encode(&object_run_request, &profile.request), JSON_COMPACT, buf);
                 buf_printf(buf, "` | %s |\n", profile.text);
         }
-        buf_printf(buf, "\nFurther ones are files `NAME.yaml` in `engine.profiles_dir`, with fields of a request and `description` and\n"
-                        "`extends`:\n\n"
+        buf_printf(buf, "\nFurther ones are files `NAME.yaml` in `engine.profiles_dir`, with fields of a\n"
+                        "request and `description` and `extends`:\n\n"
                         "```yaml\n"
                         "description: Short jobs of the reporting team.\n"
                         "extends: strict\n"

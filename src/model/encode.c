@@ -1,4 +1,4 @@
-/* Structs into JSON: any bytes become valid JSON, and the exact bytes stand beside them when they are not text. */
+/* Structs into JSON: any bytes become valid JSON, with the exact bytes beside them when they are not text. */
 #include "model/model.h"
 
 #include <openssl/evp.h>
@@ -59,7 +59,8 @@ static json_t *encode_pairs(const struct pair *pairs, size_t n)
 {
         json_t *object = json_object();
         for (size_t i = 0; i < n; i++)
-                json_object_set_new(object, pairs[i].name, encode_text(pairs[i].value, strlen(pairs[i].value)));
+                json_object_set_new(object, pairs[i].name,
+                                    encode_text(pairs[i].value, strlen(pairs[i].value)));
         return object;
 }
 
@@ -88,7 +89,8 @@ static json_t *encode_real(double number)
 static json_t *encode_field(const struct field *field, const void *from)
 {
         const void *at = (const char *)from + field->at;
-        size_t n = field->count_at ? *(const size_t *)(const void *)((const char *)from + field->count_at) : 0;
+        size_t n =
+                field->count_at ? *(const size_t *)(const void *)((const char *)from + field->count_at) : 0;
         switch (field->kind) {
         case KIND_NUM:
                 return json_integer((json_int_t)*(const uint64_t *)at);
@@ -99,7 +101,8 @@ static json_t *encode_field(const struct field *field, const void *from)
         case KIND_BOOL:
                 return json_boolean(*(const bool *)at);
         case KIND_TEXT:
-                return *(char *const *)at ? encode_text(*(char *const *)at, strlen(*(char *const *)at)) : json_null();
+                return *(char *const *)at ? encode_text(*(char *const *)at, strlen(*(char *const *)at))
+                                          : json_null();
         case KIND_BYTES:
                 return encode_text(((const struct bytes *)at)->bytes ? ((const struct bytes *)at)->bytes : "",
                                    ((const struct bytes *)at)->len);

@@ -97,8 +97,10 @@ struct pair {
 
 /* ---- descriptions ---- */
 
-enum field_kind { KIND_NUM, KIND_INT, KIND_REAL, KIND_BOOL, KIND_TEXT, KIND_BYTES, KIND_JSON, KIND_ENUM, KIND_TEXTS,
-                  KIND_PAIRS, KIND_SUB, KIND_LIST };
+enum field_kind {
+        KIND_NUM, KIND_INT, KIND_REAL, KIND_BOOL, KIND_TEXT, KIND_BYTES, KIND_JSON, KIND_ENUM, KIND_TEXTS,
+        KIND_PAIRS, KIND_SUB, KIND_LIST,
+};
 enum field_presence { REQUIRED, OPTIONAL, NULLABLE };
 
 struct choice {
@@ -137,11 +139,11 @@ struct object {
         size_t n;
 };
 
-extern const struct choices choices_status, choices_output_action, choices_need, choices_cgroup_need, choices_network,
-        choices_isolation;
-extern const struct object object_limits, object_input_file, object_export_rule, object_run_request, object_truncated,
-        object_value, object_display, object_failure, object_finding, object_output_file, object_taken_file, object_usage,
-        object_timings, object_boundary, object_warning, object_run_result;
+extern const struct choices choices_status, choices_output_action, choices_need, choices_cgroup_need,
+        choices_network, choices_isolation;
+extern const struct object object_limits, object_input_file, object_export_rule, object_run_request,
+        object_truncated, object_value, object_display, object_failure, object_finding, object_output_file,
+        object_taken_file, object_usage, object_timings, object_boundary, object_warning, object_run_result;
 
 const char *status_name(int status);
 /* The command line's exit status for it; -1: the program's own. */
@@ -159,26 +161,27 @@ void model_overlay(const struct object *object, void *under, const void *over, s
  * JSON into a struct.  Unknown fields, wrong types and values out of bounds are refused with a JSON pointer
  * in err->field and what is allowed in the text.  Errors: CSN_E_INPUT.
  */
-int model_decode(const struct object *object, json_t *json, struct arena *arena, void *ret, struct csn_error *err);
+int model_decode(const struct object *object, json_t *json, struct arena *arena, void *ret,
+                 struct csn_error *err);
 
 /* JSON text into a struct; also refuses duplicate keys, depth above 32, and text after the end. */
-int model_decode_text(const struct object *object, const char *text, size_t len, struct arena *arena, void *ret,
-                      struct csn_error *err);
+int model_decode_text(const struct object *object, const char *text, size_t len, struct arena *arena,
+                      void *ret, struct csn_error *err);
 
 /* A struct into JSON, fields in the order of fields.def.  The caller's reference. */
 json_t *model_encode(const struct object *object, const void *from);
 
 /* One field from text, as options, environment and files have it.  Errors: CSN_E_INPUT naming `where`. */
-int model_set_text(const struct object *object, const struct field *field, void *into, const char *text, const char *where,
-                   struct arena *arena, struct csn_error *err);
+int model_set_text(const struct object *object, const struct field *field, void *into, const char *text,
+                   const char *where, struct arena *arena, struct csn_error *err);
 
 /*
  * As model_set_text, but a number without a unit is in the unit of the field's name, as it is in JSON:
  * "30000" of wall_ms is 30 seconds here, and to model_set_text it is 30,000 seconds ("--timeout 30").
  * Configuration and profiles are read with this one.
  */
-int model_set_value(const struct object *object, const struct field *field, void *into, const char *text, const char *where,
-                    struct arena *arena, struct csn_error *err);
+int model_set_value(const struct object *object, const struct field *field, void *into, const char *text,
+                    const char *where, struct arena *arena, struct csn_error *err);
 
 /* "true", "yes", "on", "1" and their opposites, in any case; false if it is none of them. */
 bool model_parse_bool(const char *text, bool *ret);
@@ -212,13 +215,14 @@ int model_check_request(const struct run_request *request, bool local, struct cs
  * "numpy, pandas;requests==2.28.0;" into its parts, which are then checked: a PEP 508 name with extras and a
  * version, or an npm name with one; no options, addresses or paths.  Errors: CSN_E_INPUT.
  */
-int model_parse_packages(const char *text, struct arena *arena, char ***ret, size_t *ret_n, struct csn_error *err);
+int model_parse_packages(const char *text, struct arena *arena, char ***ret, size_t *ret_n,
+                         struct csn_error *err);
 
 /*
  * The text form of a list: packages as above, names of modules between commas.  Errors: CSN_E_INPUT.
  */
-int model_parse_list(const struct field *field, const char *text, struct arena *arena, char ***ret, size_t *ret_n,
-                     struct csn_error *err);
+int model_parse_list(const struct field *field, const char *text, struct arena *arena, char ***ret,
+                     size_t *ret_n, struct csn_error *err);
 
 /* The field names of older systems, added to an encoded record (aliases.c). */
 void model_add_aliases(json_t *record, const struct run_result *result);

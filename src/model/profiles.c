@@ -18,8 +18,8 @@ static const struct {
 
 /* What a profile sets; everything else is what one run is about. */
 static const char *const profile_fields[] = {
-        "language", "args", "env", "limits", "network", "preload", "packages", "strict_proc", "landlock", "cgroup",
-        "backend", "labels", "aliases",
+        "language", "args", "env", "limits", "network", "allow", "preload", "packages", "strict_proc",
+        "landlock", "cgroup", "backend", "labels", "aliases",
 };
 
 static bool is_profile_field(const char *name)
@@ -32,14 +32,15 @@ static bool is_profile_field(const char *name)
 
 static int wrong(const char *file, const struct yaml_node *node, const char *what, struct csn_error *err)
 {
-        return err_set(err, CSN_E_CONFIG, 0, "%s:%u: %s: %s", file, node->line, node->key ? node->key : "item", what);
+        return err_set(err, CSN_E_CONFIG, 0, "%s:%u: %s: %s", file, node->line,
+                       node->key ? node->key : "item", what);
 }
 
-static int apply_node(const struct object *object, const struct yaml_node *node, const char *file, struct arena *arena,
-                      void *ret, struct csn_error *err);
+static int apply_node(const struct object *object, const struct yaml_node *node, const char *file,
+                      struct arena *arena, void *ret, struct csn_error *err);
 
-static int apply_nodes(const struct object *object, const struct yaml_node *nodes, const char *file, struct arena *arena,
-                       void *ret, struct csn_error *err)
+static int apply_nodes(const struct object *object, const struct yaml_node *nodes, const char *file,
+                       struct arena *arena, void *ret, struct csn_error *err)
 {
         for (const struct yaml_node *node = nodes; node; node = node->next)
                 if (apply_node(object, node, file, arena, ret, err) < 0)
@@ -55,15 +56,18 @@ static size_t children_of(const struct yaml_node *node)
         return n;
 }
 
-static int apply_node(const struct object *object, const struct yaml_node *node, const char *file, struct arena *arena,
-                      void *ret, struct csn_error *err)
+static int apply_node(const struct object *object, const struct yaml_node *node, const char *file,
+                      struct arena *arena, void *ret, struct csn_error *err)
 {
         const struct field *field = model_field(object, node->key);
         struct csn_error why;
         size_t n = children_of(node), i = 0;
         if (object == &object_run_request && !is_profile_field(node->key))
-                return wrong(file, node, "a profile cannot set this; it sets language, args, env, limits, network, preload, packages, "
-                                         "strict_proc, landlock, cgroup, backend, labels and aliases", err);
+                return wrong(file, node,
+                             "a profile cannot set this; it sets language, args, env, limits, network, "
+                             "allow, preload, packages, strict_proc, landlock, cgroup, backend, labels and "
+                             "aliases",
+                             err);
         if (!field)
                 return wrong(file, node, "there is no such field", err);
         if (n > field->max && (field->kind == KIND_PAIRS || field->kind == KIND_TEXTS))
@@ -81,7 +85,8 @@ static int apply_node(const struct object *object, const struct yaml_node *node,
                 for (const struct yaml_node *child = node->children; child; child = child->next) {
                         if (!child->value)
                                 return wrong(file, node, "has to be a mapping of names to texts", err);
-                        pairs[i++] = (struct pair){ arena_text(arena, "%s", child->key), arena_text(arena, "%s", child->value) };
+                        pairs[i++] = (struct pair){ arena_text(arena, "%s", child->key),
+                                                    arena_text(arena, "%s", child->value) };
                 }
                 *(struct pair **)(void *)((char *)ret + field->at) = pairs;
                 break;
@@ -116,21 +121,25 @@ static int apply_node(const struct object *object, const struct yaml_node *node,
 
 static bool is_good_name(const char *name)
 {
-        return name[0] && strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
+        return name[0] && strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") ==
+                                  strlen(name);
 }
 
-static int unknown(const struct settings *settings, const char *name, struct arena *arena, struct csn_error *err)
+static int unknown(const struct settings *settings, const char *name, struct arena *arena,
+                   struct csn_error *err)
 {
         char known[300];
         size_t len = 0;
         char **names = profile_names(settings, arena);
         for (size_t i = 0; names[i] && len < sizeof known; i++)
                 len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i ? ", " : "", names[i]);
-        return err_field(err, "/profile", "Unsupported code execution env: %.60s; known profiles are %s", name, known);
+        return err_field(err, "/profile", "Unsupported code execution env: %.60s; known profiles are %s",
+                         name, known);
 }
 
-static int read_profile(const struct settings *settings, const char *name, struct arena *arena, char **ret_text, size_t *ret_len,
-                        const char **ret_file, const char **ret_about, struct csn_error *err)
+static int read_profile(const struct settings *settings, const char *name, struct arena *arena,
+                        char **ret_text, size_t *ret_len, const char **ret_file, const char **ret_about,
+                        struct csn_error *err)
 {
         static char text[MIB + 1];
         for (size_t i = 0; i < ARRAY_LEN(built_in); i++)
@@ -243,31 +252,43 @@ static int check_ceilings(const struct settings *settings, const struct limits *
                 if (field->kind != KIND_NUM)
                         continue;
                 uint64_t value = *(const uint64_t *)(const void *)((const char *)limits + field->at);
-                uint64_t most = *(const uint64_t *)(const void *)((const char *)&settings->ceilings + field->at);
+                uint64_t most =
+                        *(const uint64_t *)(const void *)((const char *)&settings->ceilings + field->at);
                 if (value <= most)
                         continue;
                 model_print_exact(field, value, asked, sizeof asked);
                 model_print_exact(field, most, ceiling, sizeof ceiling);
                 snprintf(where, sizeof where, "/limits/%s", field->name);
-                return err_field(err, where, "limits.%s is %s; the administrator allows at most %s (setting ceilings.%s)", field->name,
-                                 asked, ceiling, field->name);
+                return err_field(err, where,
+                                 "limits.%s is %s; the administrator allows at most %s (setting ceilings.%s)",
+                                 field->name, asked, ceiling, field->name);
         }
         return 0;
 }
 
 /* What the administrator requires is not the request's to give up. */
-static int check_needs(const struct settings *settings, const struct run_request *whole, struct csn_error *err)
+static int check_needs(const struct settings *settings, const struct run_request *whole,
+                       struct csn_error *err)
 {
         if (settings->engine.landlock == need_REQUIRE && whole->landlock != need_REQUIRE)
-                return err_field(err, "/landlock", "landlock is \"%s\"; the administrator requires it (setting engine.landlock)",
+                return err_field(err, "/landlock",
+                                 "landlock is \"%s\"; the administrator requires it (engine.landlock)",
                                  choices_need.values[whole->landlock].text);
         if (settings->engine.cgroup == cgroup_need_REQUIRE && whole->cgroup != cgroup_need_REQUIRE)
-                return err_field(err, "/cgroup", "cgroup is \"%s\"; the administrator requires it (setting engine.cgroup)",
+                return err_field(err, "/cgroup",
+                                 "cgroup is \"%s\"; the administrator requires it (engine.cgroup)",
                                  choices_cgroup_need.values[whole->cgroup].text);
+        /* none < allow < public, in the order of fields.def */
+        if (whole->network > settings->engine.network)
+                return err_field(err, "/network",
+                                 "network is \"%s\"; the administrator allows at most \"%s\" (engine.network)",
+                                 choices_network.values[whole->network].text,
+                                 choices_network.values[settings->engine.network].text);
         return 0;
 }
 
-int settings_apply(const struct settings *settings, struct run_request *request, struct arena *arena, struct csn_error *err)
+int settings_apply(const struct settings *settings, struct run_request *request, struct arena *arena,
+                   struct csn_error *err)
 {
         struct profile profile;
         struct run_request whole = { 0 };
@@ -283,14 +304,17 @@ int settings_apply(const struct settings *settings, struct run_request *request,
         SET(&whole, run_request, profile, arena_text(arena, "%s", name));
         model_defaults(&object_run_request, &whole);
         /* CPU time that is left to the wall clock still has the administrator's ceiling. */
-        if (whole.limits.cpu_ms == 0 && settings->ceilings.cpu_ms < model_field(&object_limits, "cpu_ms")->max)
+        if (whole.limits.cpu_ms == 0 &&
+            settings->ceilings.cpu_ms < model_field(&object_limits, "cpu_ms")->max)
                 whole.limits.cpu_ms = settings->ceilings.cpu_ms;
         if (check_ceilings(settings, &whole.limits, err) < 0 || check_needs(settings, &whole, err) < 0)
                 return -err->code;
         if (strcmp(whole.backend, "host") == 0 &&
-            !(settings->engine.allow_host && HAS(request, run_request, backend) && strcmp(request->backend, "host") == 0))
-                return err_field(err, "/backend", "the host backend has no sandbox; it needs the setting engine.allow_host and "
-                                                  "--backend host on this very request");
+            !(settings->engine.allow_host && HAS(request, run_request, backend) &&
+              strcmp(request->backend, "host") == 0))
+                return err_field(err, "/backend",
+                                 "the host backend has no sandbox; it needs the setting engine.allow_host "
+                                 "and --backend host on this very request");
         *request = whole;
         return 0;
 }

@@ -23,7 +23,9 @@ static json_t *texts_schema(const struct field *field)
         json_t *list = json_pack("{s:s, s:o}", "type", "array", "items", item);
         bound(list, "maxItems", field->max);
         /* "numpy, pandas" in one string is accepted too. */
-        return strcmp(field->name, "packages") == 0 ? json_pack("{s:[o, {s:s}]}", "anyOf", list, "type", "string") : list;
+        return strcmp(field->name, "packages") == 0
+                       ? json_pack("{s:[o, {s:s}]}", "anyOf", list, "type", "string")
+                       : list;
 }
 
 static json_t *choices_schema(const struct choices *choices)
@@ -63,13 +65,15 @@ static json_t *field_schema(const struct field *field)
         case KIND_TEXTS:
                 return texts_schema(field);
         case KIND_PAIRS:
-                schema = json_pack("{s:s, s:{s:s}}", "type", "object", "additionalProperties", "type", "string");
+                schema = json_pack("{s:s, s:{s:s}}", "type", "object", "additionalProperties", "type",
+                                   "string");
                 bound(schema, "maxProperties", field->max);
                 return schema;
         case KIND_SUB:
                 return json_pack("{s:s+}", "$ref", "#/$defs/", field->object->name);
         case KIND_LIST:
-                schema = json_pack("{s:s, s:{s:s+}}", "type", "array", "items", "$ref", "#/$defs/", field->object->name);
+                schema = json_pack("{s:s, s:{s:s+}}", "type", "array", "items", "$ref", "#/$defs/",
+                                   field->object->name);
                 bound(schema, "maxItems", field->max);
                 return schema;
         }
@@ -112,12 +116,14 @@ static json_t *schema_of(const struct object *object)
                         char name[80];
                         snprintf(name, sizeof name, "%s_base64", field->name);
                         json_object_set_new(properties, name,
-                                            json_pack("{s:s, s:s, s:s+}", "type", "string", "contentEncoding", "base64", "description",
+                                            json_pack("{s:s, s:s, s:s+}", "type", "string", "contentEncoding",
+                                                      "base64", "description",
                                                       "The exact bytes, in base64, of ", field->name));
                 }
         }
-        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "title", object->title, "description", object->text, "type", "object",
-                         "properties", properties, "required", required, "additionalProperties", 0);
+        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "title", object->title, "description",
+                         object->text, "type", "object", "properties", properties, "required", required,
+                         "additionalProperties", 0);
 }
 
 /* Every object that can be reached, once. */
@@ -134,17 +140,18 @@ static void add_defs(json_t *defs, const struct object *object)
 
 json_t *model_schema(const struct object *object)
 {
-        json_t *schema = json_pack("{s:s, s:s++}", "$schema", "https://json-schema.org/draft/2020-12/schema", "$id", "urn:caisson:",
-                                   object->name, ":" MODEL_SCHEMA_VERSION);
+        json_t *schema = json_pack("{s:s, s:s++}", "$schema", "https://json-schema.org/draft/2020-12/schema",
+                                   "$id", "urn:caisson:", object->name, ":" MODEL_SCHEMA_VERSION);
         json_t *body = schema_of(object), *defs = json_object();
         json_object_update(schema, body);
         json_decref(body);
         add_defs(defs, object);
         /* The older systems' names are there only when the request asks for them. */
         if (object == &object_run_result)
-                json_object_set_new(json_object_get(schema, "properties"), "aliases",
-                                    json_pack("{s:s, s:s}", "type", "object", "description",
-                                              "The field names of older systems, when the request asked for them."));
+                json_object_set_new(
+                        json_object_get(schema, "properties"), "aliases",
+                        json_pack("{s:s, s:s}", "type", "object", "description",
+                                  "The field names of older systems, when the request asked for them."));
         json_object_set_new(schema, "$defs", defs);
         return schema;
 }

@@ -8,27 +8,31 @@
 
 /* ---- the table (another reading of settings.def) ---- */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): the arguments are whole initialisers. */
 #define CHOICES(set) static const struct choice values_##set[] = {
 #define VALUE(set, name, text, number, meaning) { text, number, meaning },
-#define END_CHOICES(set)                                                                                        \
-        };                                                                                                      \
+#define END_CHOICES(set)                                                                                     \
+        };                                                                                                   \
         static const struct choices choices_##set = { #set, values_##set, ARRAY_LEN(values_##set) };
 #define PLACE(name_, member_) .name = #member_, .at = offsetof(struct name_, member_), .presence = OPTIONAL
 #define OBJECT(name_, title_, text_) static const struct field fields_##name_[] = {
-#define NUM(name_, member_, presence_, min_, max_, def_, unit_, option_, help_)                                 \
-        { PLACE(name_, member_), .kind = KIND_NUM, .min = min_, .max = max_, .def = def_, .unit = unit_, .help = help_ },
-#define BOOL(name_, member_, presence_, def_, option_, help_)                                                   \
+#define NUM(name_, member_, presence_, min_, max_, def_, unit_, option_, help_)                              \
+        { PLACE(name_, member_), .kind = KIND_NUM, .min = min_, .max = max_, .def = def_, .unit = unit_,     \
+          .help = help_ },
+#define BOOL(name_, member_, presence_, def_, option_, help_)                                                \
         { PLACE(name_, member_), .kind = KIND_BOOL, .def = def_, .help = help_ },
-#define TEXT(name_, member_, presence_, max_, def_, option_, help_)                                             \
+#define TEXT(name_, member_, presence_, max_, def_, option_, help_)                                          \
         { PLACE(name_, member_), .kind = KIND_TEXT, .max = max_, .def_text = def_, .help = help_ },
-#define ENUM(name_, member_, presence_, set_, def_, option_, help_)                                             \
-        { PLACE(name_, member_), .kind = KIND_ENUM, .choices = &choices_##set_, .def = set_##_##def_, .help = help_ },
-#define END(name_)                                                                                              \
-        };                                                                                                      \
-        const struct object object_##name_ = { #name_, "", "", sizeof(struct name_), fields_##name_,            \
+#define ENUM(name_, member_, presence_, set_, def_, option_, help_)                                          \
+        { PLACE(name_, member_), .kind = KIND_ENUM, .choices = &choices_##set_, .def = set_##_##def_,        \
+          .help = help_ },
+#define END(name_)                                                                                           \
+        };                                                                                                   \
+        const struct object object_##name_ = { #name_, "", "", sizeof(struct name_), fields_##name_,         \
                                                ARRAY_LEN(fields_##name_) };
 #include "model/settings.def"
 #include "model/undef.h"
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static const struct alias {
         const char *variable, *key;
@@ -61,7 +65,8 @@ static void add(struct settings *settings, const char *section, const struct obj
                 setting->field = &object->fields[i];
                 setting->into = into;
                 snprintf(setting->key, sizeof setting->key, "%s.%s", section, setting->field->name);
-                snprintf(setting->variable, sizeof setting->variable, "CAISSON_%s_%s", section, setting->field->name);
+                snprintf(setting->variable, sizeof setting->variable, "CAISSON_%s_%s", section,
+                         setting->field->name);
                 for (char *c = setting->variable; *c; c++)
                         *c = (char)toupper((unsigned char)*c);
                 snprintf(setting->source, sizeof setting->source, "default");
@@ -75,8 +80,8 @@ static void add(struct settings *settings, const char *section, const struct obj
 static void build_list(struct settings *settings)
 {
         *settings = (struct settings){ 0 };
-        settings->list = arena_alloc(&settings->arena,
-                                     (2 * object_limits.n + object_engine_settings.n) * sizeof *settings->list);
+        settings->list = arena_alloc(&settings->arena, (2 * object_limits.n + object_engine_settings.n) *
+                                                               sizeof *settings->list);
         add(settings, "limits", &object_limits, &settings->limits);
         add(settings, "ceilings", &object_limits, &settings->ceilings);
         add(settings, "engine", &object_engine_settings, &settings->engine);
@@ -91,7 +96,8 @@ static void fill_defaults(struct settings *settings)
 {
         for (size_t i = 0; i < settings->n; i++) {
                 const struct setting *setting = &settings->list[i];
-                if (is_ceiling(setting) && !(settings->ceilings.present >> (setting->field - object_limits.fields) & 1))
+                if (is_ceiling(setting) &&
+                    !(settings->ceilings.present >> (setting->field - object_limits.fields) & 1))
                         *number_of(setting) = setting->field->max;
         }
         /* As a limit: 0 leaves CPU time to the wall clock. */
@@ -124,10 +130,12 @@ static int wrong(struct csn_error *err, const char *key, const char *fmt, ...)
         return -CSN_E_CONFIG;
 }
 
-static int set(struct settings *settings, struct setting *setting, const char *text, const char *source, struct csn_error *err)
+static int set(struct settings *settings, struct setting *setting, const char *text, const char *source,
+               struct csn_error *err)
 {
         struct csn_error why;
-        if (model_set_value(setting->object, setting->field, setting->into, text, setting->key, &settings->arena, &why) < 0)
+        if (model_set_value(setting->object, setting->field, setting->into, text, setting->key,
+                            &settings->arena, &why) < 0)
                 return wrong(err, setting->key, "%s: %s", source, why.text);
         snprintf(setting->source, sizeof setting->source, "%s", source);
         return 0;
@@ -151,8 +159,8 @@ static int fit_limits(struct settings *settings, struct csn_error *err)
                 if (strcmp(limit->source, "default") != 0) {
                         settings_value(limit, value, sizeof value);
                         settings_value(ceiling, most, sizeof most);
-                        return wrong(err, limit->key, "%s: %s is %s, above %s, which is %s (%s)", limit->source, limit->key, value,
-                                     ceiling->key, most, ceiling->source);
+                        return wrong(err, limit->key, "%s: %s is %s, above %s, which is %s (%s)",
+                                     limit->source, limit->key, value, ceiling->key, most, ceiling->source);
                 }
                 *number_of(limit) = *number_of(ceiling);
                 snprintf(limit->source, sizeof limit->source, "default, lowered to %s", ceiling->key);
@@ -162,16 +170,18 @@ static int fit_limits(struct settings *settings, struct csn_error *err)
 
 /* ---- sources, weakest first ---- */
 
-static int unknown(const struct settings *settings, const char *source, const char *key, struct csn_error *err)
+static int unknown(const struct settings *settings, const char *source, const char *key,
+                   struct csn_error *err)
 {
         for (size_t i = 0; i < settings->n; i++)
                 if (model_alike(settings->list[i].key, key))
-                        return wrong(err, key, "%s: there is no setting %.80s; did you mean %s?", source, key, settings->list[i].key);
+                        return wrong(err, key, "%s: there is no setting %.80s; did you mean %s?", source, key,
+                                     settings->list[i].key);
         return wrong(err, key, "%s: there is no setting %.80s; caisson config show lists them", source, key);
 }
 
-static int set_node(struct settings *settings, const char *file, const char *section, const struct yaml_node *node,
-                    struct csn_error *err)
+static int set_node(struct settings *settings, const char *file, const char *section,
+                    const struct yaml_node *node, struct csn_error *err)
 {
         char key[128], source[200];
         snprintf(key, sizeof key, "%s.%s", section, node->key ? node->key : "");
@@ -184,15 +194,18 @@ static int set_node(struct settings *settings, const char *file, const char *sec
         return set(settings, setting, node->value, source, err);
 }
 
-static int set_section(struct settings *settings, const char *file, const struct yaml_node *section, struct csn_error *err)
+static int set_section(struct settings *settings, const char *file, const struct yaml_node *section,
+                       struct csn_error *err)
 {
         static const char *const sections[] = { "limits", "ceilings", "engine" };
         bool known = false;
         for (size_t i = 0; i < ARRAY_LEN(sections); i++)
                 known |= strcmp(sections[i], section->key) == 0;
         if (!known || section->is_list || section->value)
-                return wrong(err, section->key, "file %s:%u: \"%.60s\" is no section; limits, ceilings and engine are, with a "
-                                                "setting on each line below them", file, section->line, section->key);
+                return wrong(err, section->key,
+                             "file %s:%u: \"%.60s\" is no section; limits, ceilings and engine are, with a "
+                             "setting on each line below them",
+                             file, section->line, section->key);
         for (const struct yaml_node *node = section->children; node; node = node->next)
                 if (set_node(settings, file, section->key, node, err) < 0)
                         return -err->code;
@@ -225,19 +238,22 @@ static const char *variable(char *const *env, const char *name)
         return NULL;
 }
 
-/* These have units of their own: "1.0" is a core here, as it was in the system that the variable comes from. */
-static int set_alias(struct settings *settings, const struct alias *alias, const char *value, struct csn_error *err)
+/* These have units of their own: "1.0" is a core here, as in the system that the variable comes from. */
+static int set_alias(struct settings *settings, const struct alias *alias, const char *value,
+                     struct csn_error *err)
 {
         char text[256];
         struct csn_error why;
         struct setting *setting = find(settings, alias->key, strlen(alias->key));
         bool on, bare = value[0] && value[strspn(value, "0123456789.")] == 0;
         if (alias->yes && !model_parse_bool(value, &on))
-                return wrong(err, setting->key, "environment %s: it is \"%.60s\"; it has to be true or false", alias->variable, value);
+                return wrong(err, setting->key, "environment %s: it is \"%.60s\"; it has to be true or false",
+                             alias->variable, value);
         if (alias->yes && !on)
                 return 0;
         snprintf(text, sizeof text, "%.200s%s", alias->yes ? alias->yes : value, bare ? alias->unit : "");
-        if (model_set_text(setting->object, setting->field, setting->into, text, setting->key, &settings->arena, &why) < 0)
+        if (model_set_text(setting->object, setting->field, setting->into, text, setting->key,
+                           &settings->arena, &why) < 0)
                 return wrong(err, setting->key, "environment %s: %s", alias->variable, why.text);
         snprintf(setting->source, sizeof setting->source, "environment %s", alias->variable);
         return 0;
@@ -266,10 +282,12 @@ static int check_variable(const struct settings *settings, const char *entry, st
                         near = settings->list[i].variable;
         }
         if (near)
-                return wrong(err, name, "environment %s: there is no such setting; did you mean %s?", name, near);
+                return wrong(err, name, "environment %s: there is no such setting; did you mean %s?", name,
+                             near);
         for (size_t i = 0; i < ARRAY_LEN(sections); i++)
                 if (strncmp(name, sections[i], strlen(sections[i])) == 0)
-                        return wrong(err, name, "environment %s: there is no such setting; caisson config show lists them", name);
+                        return wrong(err, name, "environment %s: no such setting; caisson config show lists "
+                                                "them", name);
         return 0;
 }
 
@@ -301,9 +319,11 @@ static int load_flags(struct settings *settings, const char *const *flags, struc
                 const char *equals = strchr(*flags, '=');
                 struct setting *setting = equals ? find(settings, *flags, (size_t)(equals - *flags)) : NULL;
                 if (!equals)
-                        return wrong(err, *flags, "flag --set: \"%.80s\" is not of the form KEY=VALUE", *flags);
+                        return wrong(err, *flags, "flag --set: \"%.80s\" is not of the form KEY=VALUE",
+                                     *flags);
                 if (!setting)
-                        return unknown(settings, "flag --set", arena_copy(&settings->arena, *flags, (size_t)(equals - *flags)), err);
+                        return unknown(settings, "flag --set",
+                                       arena_copy(&settings->arena, *flags, (size_t)(equals - *flags)), err);
                 if (set(settings, setting, equals + 1, "flag --set", err) < 0)
                         return -err->code;
         }
@@ -314,7 +334,8 @@ static int load_usual_file(struct settings *settings, char *const *env, struct c
 {
         const char *xdg = variable(env, "XDG_CONFIG_HOME"), *home = variable(env, "HOME");
         char *own = xdg && xdg[0] ? arena_text(&settings->arena, "%s/caisson/caisson.yaml", xdg)
-                                  : arena_text(&settings->arena, "%s/.config/caisson/caisson.yaml", home ? home : "");
+                                  : arena_text(&settings->arena, "%s/.config/caisson/caisson.yaml",
+                                               home ? home : "");
         if (access(own, F_OK) == 0)
                 return load_file(settings, own, true, err);
         return load_file(settings, "/etc/caisson/caisson.yaml", false, err);
@@ -328,9 +349,12 @@ static int check_engine(struct settings *settings, struct csn_error *err)
         struct profile found;
         struct csn_error why;
         if (engine->uid_first + engine->uid_count > UINT32_MAX)
-                return wrong(err, "engine.uid_count", "engine.uid_first=%" PRIu64 " and engine.uid_count=%" PRIu64 " lead past the last uid",
+                return wrong(err, "engine.uid_count",
+                             "engine.uid_first=%" PRIu64 " and engine.uid_count=%" PRIu64
+                             " lead past the last uid",
                              engine->uid_first, engine->uid_count);
-        if (strcmp(profile->source, "default") != 0 && profile_find(settings, engine->profile, &settings->arena, &found, &why) < 0)
+        if (profile && strcmp(profile->source, "default") != 0 &&
+            profile_find(settings, engine->profile, &settings->arena, &found, &why) < 0)
                 return wrong(err, profile->key, "%s: %s", profile->source, why.text);
         return 0;
 }

@@ -96,7 +96,8 @@ char **profile_names(const struct settings *settings, struct arena *arena);
  * asked; and then the ceilings.  Errors: CSN_E_INPUT naming limit, value, ceiling and setting; those of
  * profile_find().  Where it fails *request is as it was.
  */
-int settings_apply(const struct settings *settings, struct run_request *request, struct arena *arena, struct csn_error *err);
+int settings_apply(const struct settings *settings, struct run_request *request, struct arena *arena,
+                   struct csn_error *err);
 
 /* ---- YAML (yaml.c) ---- */
 
@@ -114,6 +115,7 @@ struct yaml_node {
  * A small part of YAML 1.1: mappings, lists and scalars, at most 1 MiB and 8 levels; no anchors, aliases or
  * tags, no null, no key twice.  Errors: CSN_E_CONFIG naming `name` and the line.
  */
-int yaml_parse(const char *text, size_t len, const char *name, struct arena *arena, struct yaml_node *ret, struct csn_error *err);
+int yaml_parse(const char *text, size_t len, const char *name, struct arena *arena, struct yaml_node *ret,
+               struct csn_error *err);
 
 #endif

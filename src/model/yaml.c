@@ -27,7 +27,8 @@ static int wrong(struct reader *r, unsigned line, const char *what)
 static int next(struct reader *r, yaml_event_t *event)
 {
         if (!yaml_parser_parse(&r->parser, event))
-                return wrong(r, (unsigned)r->parser.problem_mark.line + 1, r->parser.problem ? r->parser.problem : "not YAML");
+                return wrong(r, (unsigned)r->parser.problem_mark.line + 1,
+                             r->parser.problem ? r->parser.problem : "not YAML");
         return 0;
 }
 
@@ -49,7 +50,8 @@ static int scalar(struct reader *r, const yaml_event_t *event, const char **ret)
         return 0;
 }
 
-static int read_key(struct reader *r, yaml_event_t *event, const struct yaml_node *parent, struct yaml_node *node)
+static int read_key(struct reader *r, yaml_event_t *event, const struct yaml_node *parent,
+                    struct yaml_node *node)
 {
         unsigned line = (unsigned)event->start_mark.line + 1;
         if (event->type != YAML_SCALAR_EVENT)
@@ -60,7 +62,8 @@ static int read_key(struct reader *r, yaml_event_t *event, const struct yaml_nod
                 return wrong(r, line, "a key is missing");
         for (const struct yaml_node *other = parent->children; other; other = other->next)
                 if (other->key && strcmp(other->key, node->key) == 0)
-                        return err_set(r->err, CSN_E_CONFIG, 0, "%s:%u: %s is there twice (line %u)", r->name, line, node->key, other->line);
+                        return err_set(r->err, CSN_E_CONFIG, 0, "%s:%u: %s is there twice (line %u)", r->name,
+                                       line, node->key, other->line);
         yaml_event_delete(event);
         return next(r, event);
 }
@@ -129,7 +132,8 @@ static int read_document(struct reader *r, struct yaml_node *ret)
                         ret->line = 1;   /* a file of comments */
                 } else if (type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT &&
                            type != YAML_DOCUMENT_END_EVENT && type != YAML_STREAM_END_EVENT) {
-                        rc = wrong(r, (unsigned)event.start_mark.line + 1, "expected one mapping of names to values");
+                        rc = wrong(r, (unsigned)event.start_mark.line + 1,
+                                   "expected one mapping of names to values");
                 }
                 yaml_event_delete(&event);
                 if (rc < 0 || type == YAML_STREAM_END_EVENT)
@@ -137,7 +141,8 @@ static int read_document(struct reader *r, struct yaml_node *ret)
         }
 }
 
-int yaml_parse(const char *text, size_t len, const char *name, struct arena *arena, struct yaml_node *ret, struct csn_error *err)
+int yaml_parse(const char *text, size_t len, const char *name, struct arena *arena, struct yaml_node *ret,
+               struct csn_error *err)
 {
         struct reader reader = { .name = name, .arena = arena, .err = err };
         *ret = (struct yaml_node){ 0 };

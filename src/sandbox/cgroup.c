@@ -62,8 +62,7 @@ static void own_path(const char *cgroups, const char *controller, const char *mo
                      struct place *ret)
 {
         for (const char *line = cgroups; *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : "") {
-                char list[128], path[PATH_MAX];
-                list[0] = path[0] = 0;
+                char list[128] = "", path[PATH_MAX] = "";
                 if (sscanf(line, "%*d::%4095[^\n]", path) != 1 && sscanf(line, "%*d:%127[^:]:%4095[^\n]", list, path) != 2)
                         continue;
                 if (controller ? !has_word(list, controller) : list[0] != 0)

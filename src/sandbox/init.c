@@ -25,15 +25,15 @@ struct init {
         int home;
 };
 
-static int tell(int control, const struct init_message *message, const int *fd)
+static int tell(int control, const struct init_message *message, const int *fds, size_t fds_n)
 {
-        return wire_send(control, message, sizeof *message, fd, fd ? 1 : 0);
+        return wire_send(control, message, sizeof *message, fds, fds_n);
 }
 
 static _Noreturn void fail(int control, const struct csn_error *err)
 {
         struct init_message message = { .op = INIT_FAILED, .error = *err };
-        tell(control, &message, NULL);   /* the supervisor sees our end in any case */
+        tell(control, &message, NULL, 0);   /* the supervisor sees our end in any case */
         _exit(1);
 }
 
@@ -113,6 +113,8 @@ static int open_parent(int home, char *name, const char **ret_base, struct csn_e
                 dir = next;
                 part = slash + 1;
         }
+        if (dir < 0 && (errno == ENOTDIR || errno == ELOOP))
+                return err_field(err, "/files", "the name of one input file is a folder in the name of another (%s)", part);
         if (dir < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open the folder of %s", part);
         *ret_base = part;
@@ -222,7 +224,7 @@ static _Noreturn void reap(const struct init *init, pid_t program)
                 pid_t pid = waitpid(-1, &status, __WALL);
                 if (pid == program) {
                         struct init_message message = { .op = INIT_EXITED, .status = status };
-                        if (tell(init->control, &message, NULL) < 0)
+                        if (tell(init->control, &message, NULL, 0) < 0)
                                 _exit(1);
                 }
                 if (pid < 0 && errno == ECHILD)
@@ -259,8 +261,10 @@ static int prepare(struct init *init, struct csn_error *err)
         if (init->home < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s", SANDBOX_HOME);
         struct init_message ready = { .op = INIT_READY };
-        if (tell(init->control, &ready, &init->home) < 0)
+        const int fds[] = { init->home, init->plan->proxy };
+        if (tell(init->control, &ready, fds, init->plan->proxy >= 0 ? 2 : 1) < 0)
                 _exit(1);
+        fd_close(&init->plan->proxy);
         for (uint64_t i = 0; i < init->plan->start.files_n; i++)
                 if (take_file(init, err) < 0)
                         return -err->code;
@@ -283,7 +287,7 @@ _Noreturn void init_main(struct plan *plan, int control, const int fds[WIRE_FDS_
                 fail(init.control, &err);
 
         struct init_message running = { .op = INIT_RUNNING, .boundary = plan->boundary };
-        if (tell(init.control, &running, NULL) < 0)
+        if (tell(init.control, &running, NULL, 0) < 0)
                 _exit(1);
         pid_t program = fork();
         if (program == 0)

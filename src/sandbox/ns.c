@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -45,11 +46,28 @@ static int loopback_up(struct csn_error *err)
         return 0;
 }
 
+/*
+ * The only way out, where one was asked for: a socket of this network namespace on which somebody outside
+ * accepts.  There is no interface, no route and no packet that leaves.
+ */
+static int listen_for_proxy(struct plan *plan, struct csn_error *err)
+{
+        struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(WIRE_PROXY_PORT),
+                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        auto_fd sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (sock < 0 || bind(sock, (struct sockaddr *)&address, sizeof address) < 0 || listen(sock, 64) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "listen for the proxy");
+        plan->proxy = take_fd(&sock);
+        return 0;
+}
+
 int ns_child(struct plan *plan, struct csn_error *err)
 {
         if (unshare(CLONE_NEWCGROUP) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a cgroup namespace");
         if (loopback_up(err) < 0)
+                return -err->code;
+        if (plan->start.flags & WIRE_PROXY && listen_for_proxy(plan, err) < 0)
                 return -err->code;
         if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set the host name");

@@ -99,6 +99,7 @@ int plan_make(const struct wire_start *start, const struct abilities *abilities,
                 .cgroup = { .memory_bytes = start->memory_bytes,
                             .cpu_milli = start->cpu_milli,
                             .pids = start->pids + 1 },
+                .proxy = -1,
                 .sysctl_dir = -1,
         };
         ret->boundary = (struct wire_boundary){

@@ -156,6 +156,7 @@ struct plan {
         bool landlock;
         bool degraded;             /* some controller is missing: rlimits and a poll stand in */
         struct cgroup_limits cgroup;
+        int proxy;                 /* child: the socket that listens for the proxy, or -1 */
         int sysctl_dir;            /* child: /proc/sys/user, kept writable until the second namespace is closed */
         struct wire_boundary boundary;   /* each layer that went on writes its own part, as a fact */
 };
@@ -242,7 +243,7 @@ bool sandbox_close(struct sandbox *box);
 /* What process 1 tells the parent over the control socket, one packet each. */
 enum init_op {
         INIT_GO = 1,       /* parent: id maps and cgroup are in place */
-        INIT_READY,        /* child: the root is built; 1 descriptor, the home directory */
+        INIT_READY,        /* child: the root is built; the home directory, and with WIRE_PROXY the listening socket */
         INIT_RUNNING,      /* child: everything is in force, the program starts; a struct wire_boundary follows */
         INIT_EXITED,       /* child: the program ended; a wait(2) status word follows */
         INIT_FAILED,       /* child: a struct csn_error follows */

@@ -33,6 +33,7 @@ struct job {
         struct timer deadline, poll, closing;
         uint64_t started_us, running_us, ended_us, closing_us;
         int home;                      /* the home directory, until RUNNING hands it over */
+        int proxy;                     /* likewise the socket that listens inside, or -1 */
         struct wire_exit how;
         struct rusage children;
         bool refused;
@@ -62,13 +63,13 @@ static void give_up(struct supervisor *sup, const struct csn_error *err)
         sup->over = true;
 }
 
-static void send_peer(struct supervisor *sup, const struct buf *message, bool fits, const int *fd)
+static void send_peer(struct supervisor *sup, const struct buf *message, bool fits, const int *fds, size_t fds_n)
 {
         struct csn_error err;
         if (!fits) {
                 err_set(&err, CSN_E_SYSTEM, 0, "an answer does not fit in a message");
                 give_up(sup, &err);
-        } else if (wire_send(sup->sock, message->bytes, message->len, fd, fd ? 1 : 0) < 0) {
+        } else if (wire_send(sup->sock, message->bytes, message->len, fds, fds_n) < 0) {
                 /* EPIPE: the peer died, and the end of its socket will say so; all else is our failure. */
                 err_set(&err, CSN_E_SYSTEM, errno, "send an answer to the engine");
                 give_up(sup, &err);
@@ -79,7 +80,7 @@ static void send_refused(struct job *job, const struct csn_error *error)
 {
         struct buf message;
         buf_init(&message, WIRE_MAX);
-        send_peer(job->sup, &message, wire_put_refused(&message, job->id, error), NULL);
+        send_peer(job->sup, &message, wire_put_refused(&message, job->id, error), NULL, 0);
         buf_done(&message);
         job->refused = true;
 }
@@ -88,16 +89,18 @@ static void send_running(struct job *job, const struct wire_boundary *boundary)
 {
         struct buf message;
         buf_init(&message, WIRE_MAX);
-        send_peer(job->sup, &message, wire_put_boundary(&message, job->id, boundary), &job->home);
+        const int fds[] = { job->home, job->proxy };
+        send_peer(job->sup, &message, wire_put_boundary(&message, job->id, boundary), fds, job->proxy >= 0 ? 2 : 1);
         buf_done(&message);
         fd_close(&job->home);
+        fd_close(&job->proxy);
 }
 
 static void send_exited(struct job *job)
 {
         struct buf message;
         buf_init(&message, WIRE_MAX);
-        send_peer(job->sup, &message, wire_put_exit(&message, job->id, &job->how), NULL);
+        send_peer(job->sup, &message, wire_put_exit(&message, job->id, &job->how), NULL, 0);
         buf_done(&message);
 }
 
@@ -118,6 +121,7 @@ static void job_free(struct job *job)
                         break;
                 }
         fd_close(&job->home);
+        fd_close(&job->proxy);
         arena_done(&job->arena);
         free(job);
 }
@@ -308,7 +312,8 @@ static void job_control(struct watch *watch, uint32_t events)
                 if (len < 0 && errno == EAGAIN)
                         return;
                 auto_fd fd = fds[0];
-                for (size_t i = 1; i < fds_n; i++)
+                auto_fd second = fds[1];
+                for (size_t i = 2; i < fds_n; i++)
                         fd_close(&fds[i]);
                 if (len != (ssize_t)sizeof message) {
                         /* Its end is the pidfd's business, which comes next. */
@@ -318,16 +323,19 @@ static void job_control(struct watch *watch, uint32_t events)
                 memcpy(&message, bytes, sizeof message);
                 message.error.text[sizeof message.error.text - 1] = 0;
                 message.error.field[sizeof message.error.field - 1] = 0;
-                if (message.op == INIT_READY && job->state == JOB_SETUP && job->home < 0 && fd >= 0)
+                bool proxied = job->box.plan.start.flags & WIRE_PROXY;
+                if (message.op == INIT_READY && job->state == JOB_SETUP && job->home < 0 && fd >= 0 && proxied == (second >= 0)) {
                         job->home = take_fd(&fd);
-                else if (message.op == INIT_RUNNING && job->state == JOB_SETUP && job->home >= 0)
+                        job->proxy = take_fd(&second);
+                } else if (message.op == INIT_RUNNING && job->state == JOB_SETUP && job->home >= 0) {
                         job_runs(job, &message.boundary);
-                else if (message.op == INIT_EXITED && job->state == JOB_RUNNING)
+                } else if (message.op == INIT_EXITED && job->state == JOB_RUNNING) {
                         job_ended(job, message.status);
-                else if (message.op == INIT_FAILED && job->state <= JOB_RUNNING && message.error.code > 0)
+                } else if (message.op == INIT_FAILED && job->state <= JOB_RUNNING && message.error.code > 0) {
                         job_refuse(job, &message.error);
-                else
+                } else {
                         job_kill(job, 0);
+                }
         }
 }
 
@@ -359,7 +367,7 @@ static int op_hello(struct request *request, struct csn_error *err)
                                          .controllers = abilities->controllers };
         struct buf message;
         buf_init(&message, WIRE_MAX);
-        send_peer(request->sup, &message, wire_put_abilities(&message, &answer), NULL);
+        send_peer(request->sup, &message, wire_put_abilities(&message, &answer), NULL, 0);
         buf_done(&message);
         request->sup->greeted = true;
         return 0;
@@ -388,7 +396,7 @@ static int op_start(struct request *request, struct csn_error *err)
                 return err_set(err, CSN_E_PROTOCOL, 0, "START without its descriptors, or for a job that is there");
 
         struct job *job = mem_alloc(sizeof *job);
-        *job = (struct job){ .sup = sup, .id = request->header.job, .home = -1, .started_us = clock_us(),
+        *job = (struct job){ .sup = sup, .id = request->header.job, .home = -1, .proxy = -1, .started_us = clock_us(),
                              .control = { .ready = job_control, .owner = job }, .death = { .ready = job_died, .owner = job },
                              .oom = { .ready = job_oom, .owner = job }, .deadline = { .fired = job_deadline, .owner = job },
                              .poll = { .fired = job_poll, .owner = job }, .closing = { .fired = job_try_close, .owner = job } };
@@ -507,8 +515,10 @@ static void end(struct supervisor *sup)
         while (sup->loop && sup->jobs && clock_ms() < until)
                 if (loop_step(sup->loop, 50, &err) < 0)
                         break;
-        while (sup->jobs)
-                job_free(sup->jobs);
+        for (struct job *job = sup->jobs, *next; job; job = next) {
+                next = job->next;
+                job_free(job);
+        }
         cgroup_close(sup->cgroups);
         janitor_stop(&sup->janitor);
         loop_free(sup->loop);

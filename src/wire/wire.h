@@ -15,7 +15,8 @@
  *     KILL                                     end the run now; EXITED follows
  *   supervisor -> engine
  *     HELLO   wire_abilities
- *     RUNNING wire_boundary   1 descriptor     the program starts now; the home directory, for collecting files
+ *     RUNNING wire_boundary   1 descriptor     the program starts now; the home directory, for collecting files;
+ *                                              and a second, with WIRE_PROXY: a socket that listens inside
  *     EXITED  wire_exit                        everything inside is dead; the counters are final
  *     REFUSED csn_error                        the sandbox could not be made; nothing ran
  *
@@ -34,6 +35,7 @@
 #define WIRE_STDIO 4             /* stdin, stdout, stderr, channel */
 #define WIRE_FILES WIRE_STDIO     /* place of the files socket among the descriptors of START */
 #define WIRE_FDS_MAX 5
+#define WIRE_PROXY_PORT 3128
 
 enum wire_op {
         WIRE_HELLO = 1,
@@ -77,7 +79,8 @@ enum wire_start_flag {
         WIRE_LANDLOCK_OFF = 1 << 1,        /* do not use it (for tests and for comparison) */
         WIRE_CGROUP_REQUIRED = 1 << 2,     /* no memory, CPU or pids controller: refuse, do not fall back to rlimits */
         WIRE_PROC_STRICT = 1 << 3,         /* /proc with subset=pid,hidepid=invisible */
-        WIRE_START_FLAGS = (1 << 4) - 1,
+        WIRE_PROXY = 1 << 4,               /* listen on 127.0.0.1:WIRE_PROXY_PORT inside, and hand the socket out */
+        WIRE_START_FLAGS = (1 << 5) - 1,
 };
 
 struct wire_start {

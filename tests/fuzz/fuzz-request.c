@@ -44,12 +44,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         struct run_request request = { 0 };
         struct csn_error err = { 0 };
         if (!settings.list)
-                require(settings_load(&(struct settings_sources){ .file = "/dev/null" }, &settings, &err) == 0);
+                require(settings_load(&(struct settings_sources){ .file = "/dev/null" }, &settings, &err) ==
+                        0);
         if (model_decode_text(&object_run_request, (const char *)bytes, len, &arena, &request, &err) == 0) {
                 survives_the_journey(&request, &arena);
                 bool good = model_check_request(&request, len % 2, &err) == 0;
                 if (settings_apply(&settings, &request, &arena, &err) == 0) {
-                        require(request.limits.wall_ms >= 1 && request.limits.wall_ms <= settings.ceilings.wall_ms);
+                        require(request.limits.wall_ms >= 1 &&
+                                request.limits.wall_ms <= settings.ceilings.wall_ms);
                         require(strcmp(request.backend, "host") != 0);
                         survives_the_journey(&request, &arena);
                         require(!good || model_check_request(&request, true, &err) == 0);
@@ -64,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         char *text = arena_copy(&arena, (const char *)bytes, len);
         if (model_parse_packages(text, &arena, &packages, &n, &err) == 0)
                 for (size_t i = 0; i < n; i++)
-                        require(packages[i][0] && packages[i][0] != '-' && !strpbrk(packages[i], "\n\r\t;$`|&()\\:\"'"));
+                        require(packages[i][0] && packages[i][0] != '-' &&
+                                !strpbrk(packages[i], "\n\r\t;$`|&()\\:\"'"));
         arena_done(&arena);
         return 0;
 }

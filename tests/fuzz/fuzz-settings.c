@@ -31,8 +31,8 @@ static void read_as_settings(const char *path)
                         const struct setting *setting = &settings.list[i];
                         char value[5000];
                         settings_value(setting, value, sizeof value);
-                        require(model_set_value(setting->object, setting->field, setting->into, value, setting->key, &settings.arena,
-                                                &err) == 0);
+                        require(model_set_value(setting->object, setting->field, setting->into, value,
+                                                setting->key, &settings.arena, &err) == 0);
                 }
         settings_done(&settings);
 }
@@ -46,9 +46,12 @@ static void read_as_profile(const char *folder)
         struct profile profile;
         char flag[200];
         snprintf(flag, sizeof flag, "engine.profiles_dir=%s", folder);
-        require(settings_load(&(struct settings_sources){ .file = "/dev/null", .flags = (const char *[]){ flag, NULL } }, &settings, &err) == 0);
+        require(settings_load(&(struct settings_sources){ .file = "/dev/null",
+                                                          .flags = (const char *[]){ flag, NULL } },
+                              &settings, &err) == 0);
         if (profile_find(&settings, "fuzz", &arena, &profile, &err) == 0)
-                require(model_check_request(&profile.request, true, &err) == 0 && !HAS(&profile.request, run_request, code));
+                require(model_check_request(&profile.request, true, &err) == 0 &&
+                        !HAS(&profile.request, run_request, code));
         else
                 require(err.code == CSN_E_CONFIG && err.text[0]);
         arena_done(&arena);

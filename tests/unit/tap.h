@@ -1,7 +1,7 @@
 /*
  * TAP in one header (testanything.org), because frameworks with a runner of their own do not survive fork
- * and unshare.  A test is a function whose name is a sentence; a failed CHECK names its line and goes on.
- * A check in a forked child counts if the child ends with tap_child_done().
+ * and unshare.  A test is a function whose name is a sentence; a failed CHECK names its line and goes on,
+ * and counts in a forked child too, because the counters are shared.
  */
 #ifndef TESTS_UNIT_TAP_H
 #define TESTS_UNIT_TAP_H

@@ -1,4 +1,4 @@
-/* settings: every setting from every source, what is refused and how it is named, and what becomes of a request. */
+/* settings: every setting from every source, what is refused and how, and what becomes of a request. */
 #include "model/settings.h"
 
 #include <fcntl.h>
@@ -28,9 +28,12 @@ static const char *file_of(const char *name, const char *text, size_t len)
 }
 
 /* Load from a file with this text and from these other sources. */
-static int load(const char *yaml, char *const *env, const char *const *flags, struct settings *ret, struct csn_error *err)
+static int load(const char *yaml, char *const *env, const char *const *flags, struct settings *ret,
+                struct csn_error *err)
 {
-        struct settings_sources sources = { .file = file_of("caisson.yaml", yaml, strlen(yaml)), .env = env, .flags = flags };
+        struct settings_sources sources = { .file = file_of("caisson.yaml", yaml, strlen(yaml)),
+                                            .env = env,
+                                            .flags = flags };
         *err = (struct csn_error){ 0 };
         return settings_load(&sources, ret, err);
 }
@@ -51,17 +54,20 @@ static bool shows(const struct settings *settings, const char *key, const char *
                 settings_value(setting, text, sizeof text);
         bool good = setting && strcmp(text, value) == 0 && strstr(setting->source, source);
         if (!good)
-                printf("# %s is \"%s\" from \"%s\", not \"%s\" from \"%s\"\n", key, text, setting ? setting->source : "", value, source);
+                printf("# %s is \"%s\" from \"%s\", not \"%s\" from \"%s\"\n", key, text,
+                       setting ? setting->source : "", value, source);
         return good;
 }
 
 /* A file with this text, or these variables, stop the start; all parts are in the explanation. */
-static bool refused(const char *yaml, char *const *env, const char *const *flags, const char *part, const char *other)
+static bool refused(const char *yaml, char *const *env, const char *const *flags, const char *part,
+                    const char *other)
 {
         struct settings settings;
         struct csn_error err;
         int rc = load(yaml, env, flags, &settings, &err);
-        bool good = rc == -CSN_E_CONFIG && err.code == CSN_E_CONFIG && strstr(err.text, part) && strstr(err.text, other);
+        bool good = rc == -CSN_E_CONFIG && err.code == CSN_E_CONFIG && strstr(err.text, part) &&
+                    strstr(err.text, other);
         if (!good)
                 printf("# %d: \"%s\" has no \"%s\" and \"%s\"\n", rc, err.text, part, other);
         settings_done(&settings);
@@ -121,8 +127,8 @@ static void every_setting_comes_from_the_file(void)
                 const struct setting *setting = &settings.list[i];
                 char value[200], yaml[400];
                 other_value(setting, value, sizeof value);
-                snprintf(yaml, sizeof yaml, "# a comment\n%.*s:\n  %s: %s\n", (int)strcspn(setting->key, "."), setting->key,
-                         setting->field->name, value);
+                snprintf(yaml, sizeof yaml, "# a comment\n%.*s:\n  %s: %s\n", (int)strcspn(setting->key, "."),
+                         setting->key, setting->field->name, value);
                 CHECK(load(yaml, NULL, NULL, &changed, &err) == 0);
                 CHECK(shows(&changed, setting->key, value, "/caisson.yaml:3"));
                 settings_done(&changed);
@@ -175,7 +181,8 @@ static void variables_of_older_systems_keep_their_meaning(void)
                 char entry[200], source[200];
                 snprintf(entry, sizeof entry, "%s=%s", rows[i].variable, rows[i].text);
                 snprintf(source, sizeof source, "environment %s", rows[i].variable);
-                CHECK(load("limits: { wall_ms: 1s, memory_bytes: 64MiB }", ENV(entry), NULL, &settings, &err) == 0);
+                CHECK(load("limits: { wall_ms: 1s, memory_bytes: 64MiB }", ENV(entry), NULL, &settings,
+                           &err) == 0);
                 CHECK(shows(&settings, rows[i].key, rows[i].value, source));
                 bool listed = false;
                 for (size_t k = 0; k < ARRAY_LEN(settings.list[0].aliases) && !listed; k++)
@@ -191,7 +198,8 @@ static void variables_of_older_systems_keep_their_meaning(void)
         settings_done(&settings);
         CHECK(refused("", ENV("CODE_EXECUTOR_VERBOSE=very"), NULL, "CODE_EXECUTOR_VERBOSE", "true or false"));
         CHECK(refused("", ENV("CODE_EXECUTION_TIMEOUT=abc"), NULL, "CODE_EXECUTION_TIMEOUT", "\"abc\""));
-        CHECK(refused("", ENV("CODE_EXECUTION_MEMORY_MB=1"), NULL, "CODE_EXECUTION_MEMORY_MB", "4MiB to 1024GiB"));
+        CHECK(refused("", ENV("CODE_EXECUTION_MEMORY_MB=1"), NULL, "CODE_EXECUTION_MEMORY_MB",
+                      "4MiB to 1024GiB"));
 }
 
 static void the_stronger_source_wins(void)
@@ -231,10 +239,12 @@ static void the_file_is_looked_for_where_it_belongs(void)
         CHECK(settings_load(&(struct settings_sources){ .env = ENV(xdg, named) }, &settings, &err) == 0);
         CHECK(settings.limits.pids == 8);
         settings_done(&settings);
-        CHECK(settings_load(&(struct settings_sources){ .file = "/nowhere/x.yaml", .env = ENV(named) }, &settings, &err) == -CSN_E_CONFIG);
+        CHECK(settings_load(&(struct settings_sources){ .file = "/nowhere/x.yaml", .env = ENV(named) },
+                            &settings, &err) == -CSN_E_CONFIG);
         CHECK(strstr(err.text, "/nowhere/x.yaml") && err.sys == ENOENT);
         settings_done(&settings);
-        CHECK(settings_load(&(struct settings_sources){ .env = ENV("CAISSON_CONFIG=/nowhere/y.yaml") }, &settings, &err) == -CSN_E_CONFIG);
+        CHECK(settings_load(&(struct settings_sources){ .env = ENV("CAISSON_CONFIG=/nowhere/y.yaml") },
+                            &settings, &err) == -CSN_E_CONFIG);
         settings_done(&settings);
 }
 
@@ -242,23 +252,30 @@ static void the_file_is_looked_for_where_it_belongs(void)
 
 static void a_wrong_value_stops_the_start_and_is_named(void)
 {
-        CHECK(refused("limits:\n  wall_ms: soon\n", NULL, NULL, "/caisson.yaml:2: limits.wall_ms is \"soon\"", "1ms to 86400s"));
+        CHECK(refused("limits:\n  wall_ms: soon\n", NULL, NULL, "/caisson.yaml:2: limits.wall_ms is \"soon\"",
+                      "1ms to 86400s"));
         CHECK(refused("limits:\n  pids: 0\n", NULL, NULL, "limits.pids is \"0\"", "1 to 100000"));
         CHECK(refused("limits:\n  wall_ms: 1.5\n", NULL, NULL, "limits.wall_ms is \"1.5\"", "1.5s"));
         CHECK(refused("limits:\n  cpu_milli: 0.5\n", NULL, NULL, "limits.cpu_milli", "thousandths"));
-        CHECK(refused("", ENV("CAISSON_LIMITS_PIDS=many"), NULL, "environment CAISSON_LIMITS_PIDS", "\"many\""));
-        CHECK(refused("", ENV("CAISSON_ENGINE_LANDLOCK=maybe"), NULL, "engine.landlock", "prefer, require or off"));
+        CHECK(refused("", ENV("CAISSON_LIMITS_PIDS=many"), NULL, "environment CAISSON_LIMITS_PIDS",
+                      "\"many\""));
+        CHECK(refused("", ENV("CAISSON_ENGINE_LANDLOCK=maybe"), NULL, "engine.landlock",
+                      "prefer, require or off"));
         CHECK(refused("", NULL, FLAGS("engine.allow_host=perhaps"), "flag --set", "true or false"));
         CHECK(refused("", NULL, FLAGS("limits.pids"), "limits.pids", "KEY=VALUE"));
-        CHECK(refused("", NULL, FLAGS("engine.uid_first=4294901760", "engine.uid_count=1048576"), "engine.uid_count", "last uid"));
-        CHECK(refused("", NULL, FLAGS("engine.profile=nonsense"), "flag --set", "Unsupported code execution env: nonsense"));
+        CHECK(refused("", NULL, FLAGS("engine.uid_first=4294901760", "engine.uid_count=1048576"),
+                      "engine.uid_count", "last uid"));
+        CHECK(refused("", NULL, FLAGS("engine.profile=nonsense"), "flag --set",
+                      "Unsupported code execution env: nonsense"));
 }
 
 static void an_unknown_key_is_refused_with_the_right_one(void)
 {
-        CHECK(refused("limits:\n  wal_ms: 5s\n", NULL, NULL, ":2: there is no setting limits.wal_ms", "did you mean limits.wall_ms?"));
+        CHECK(refused("limits:\n  wal_ms: 5s\n", NULL, NULL, ":2: there is no setting limits.wal_ms",
+                      "did you mean limits.wall_ms?"));
         CHECK(refused("limits:\n  colour: 5s\n", NULL, NULL, "limits.colour", "config show"));
-        CHECK(refused("limit:\n  wall_ms: 5s\n", NULL, NULL, ":1: \"limit\" is no section", "limits, ceilings and engine"));
+        CHECK(refused("limit:\n  wall_ms: 5s\n", NULL, NULL, ":1: \"limit\" is no section",
+                      "limits, ceilings and engine"));
         CHECK(refused("limits: 5\n", NULL, NULL, ":1: \"limits\" is no section", ""));
         CHECK(refused("limits: [5]\n", NULL, NULL, ":1: \"limits\" is no section", ""));
         CHECK(refused("ceilings: { output_action: kill }", NULL, NULL, "ceilings.output_action", ""));
@@ -272,11 +289,14 @@ static void a_misspelt_variable_is_noticed_and_a_stranger_is_not(void)
 {
         struct settings settings;
         struct csn_error err;
-        CHECK(refused("", ENV("CAISSON_LIMITS_WAL_MS=5s"), NULL, "CAISSON_LIMITS_WAL_MS", "CAISSON_LIMITS_WALL_MS?"));
+        CHECK(refused("", ENV("CAISSON_LIMITS_WAL_MS=5s"), NULL, "CAISSON_LIMITS_WAL_MS",
+                      "CAISSON_LIMITS_WALL_MS?"));
         CHECK(refused("", ENV("CAISSON_LIMIT_PIDS=5"), NULL, "CAISSON_LIMIT_PIDS", "CAISSON_LIMITS_PIDS?"));
         CHECK(refused("", ENV("CAISSON_CONFG=/x"), NULL, "CAISSON_CONFG", "CAISSON_CONFIG?"));
         CHECK(refused("", ENV("CAISSON_ENGINE_COLOUR=red"), NULL, "CAISSON_ENGINE_COLOUR", "config show"));
-        CHECK(load("", ENV("CAISSON_BUILD=build", "CAISSON_FUZZ_SECONDS=5", "CAISSON_=", "CAISSON", "PATH=/bin"), NULL, &settings, &err) == 0);
+        CHECK(load("",
+                   ENV("CAISSON_BUILD=build", "CAISSON_FUZZ_SECONDS=5", "CAISSON_=", "CAISSON", "PATH=/bin"),
+                   NULL, &settings, &err) == 0);
         settings_done(&settings);
 }
 
@@ -300,7 +320,8 @@ static void yaml_is_kept_small(void)
         CHECK(refused("limits: {\n", NULL, NULL, "/caisson.yaml:", ""));
         CHECK(refused("limits:\n\tpids: 5\n", NULL, NULL, "/caisson.yaml:2", ""));
         CHECK(refused("limits: \"\xff\"\n", NULL, NULL, "/caisson.yaml:", ""));
-        CHECK(refused("a: {b: {c: {d: {e: {f: {g: {h: {i: {j: k}}}}}}}}}\n", NULL, NULL, "nested too deeply", ""));
+        CHECK(refused("a: {b: {c: {d: {e: {f: {g: {h: {i: {j: k}}}}}}}}}\n", NULL, NULL, "nested too deeply",
+                      ""));
         CHECK(refused("? {a: b}\n: c\n", NULL, NULL, "a key has to be a plain word", ""));
         memset(large, ' ', sizeof large - 1);
         CHECK(refused(large, NULL, NULL, "File too large", "/caisson.yaml"));
@@ -316,7 +337,9 @@ static void yaml_is_kept_small(void)
 
 static void a_file_of_nothing_is_a_file(void)
 {
-        static const char *const nothing[] = { "", "\n", "# comment\n", "---\n", "limits:\n", "limits:\n  # pids: 5\nengine: {}\n", "{}" };
+        static const char *const nothing[] = {
+                "", "\n", "# comment\n", "---\n", "{}", "limits:\n", "limits:\n  # pids: 5\nengine: {}\n",
+        };
         for (size_t i = 0; i < ARRAY_LEN(nothing); i++) {
                 struct settings settings;
                 struct csn_error err;
@@ -334,10 +357,12 @@ static void a_default_comes_down_with_its_ceiling(void)
         CHECK(load("ceilings: { wall_ms: 10s }", NULL, NULL, &settings, &err) == 0);
         CHECK(shows(&settings, "limits.wall_ms", "10s", "lowered to ceilings.wall_ms"));
         settings_done(&settings);
-        CHECK(refused("ceilings: { wall_ms: 10s }\nlimits: { wall_ms: 20s }\n", NULL, NULL, "limits.wall_ms is 20s", "ceilings.wall_ms"));
+        CHECK(refused("ceilings: { wall_ms: 10s }\nlimits: { wall_ms: 20s }\n", NULL, NULL,
+                      "limits.wall_ms is 20s", "ceilings.wall_ms"));
 }
 
-static int apply(const struct settings *settings, const char *json, struct arena *arena, struct run_request *ret, struct csn_error *err)
+static int apply(const struct settings *settings, const char *json, struct arena *arena,
+                 struct run_request *ret, struct csn_error *err)
 {
         *ret = (struct run_request){ 0 };
         *err = (struct csn_error){ 0 };
@@ -351,19 +376,23 @@ static void a_request_above_a_ceiling_is_refused_by_name(void)
         struct csn_error err;
         struct arena arena = { 0 };
         struct run_request request;
-        CHECK(load("ceilings: { wall_ms: 60s, cpu_milli: 1000, memory_bytes: 1GiB, cpu_ms: 20s }", NULL, NULL, &settings, &err) == 0);
-        CHECK(apply(&settings, "{\"limits\": {\"wall_ms\": 60000}}", &arena, &request, &err) == 0 && request.limits.wall_ms == 60000);
+        CHECK(load("ceilings: { wall_ms: 60s, cpu_milli: 1000, memory_bytes: 1GiB, cpu_ms: 20s }", NULL, NULL,
+                   &settings, &err) == 0);
+        CHECK(apply(&settings, "{\"limits\": {\"wall_ms\": 60000}}", &arena, &request, &err) == 0 &&
+              request.limits.wall_ms == 60000);
         CHECK(request.limits.cpu_ms == 20000);
         CHECK(apply(&settings, "{\"limits\": {\"wall_ms\": 60001}}", &arena, &request, &err) == -CSN_E_INPUT);
-        CHECK(strcmp(err.field, "/limits/wall_ms") == 0 && strstr(err.text, "60.001s") && strstr(err.text, "60s") &&
-              strstr(err.text, "ceilings.wall_ms"));
+        CHECK(strcmp(err.field, "/limits/wall_ms") == 0 && strstr(err.text, "60.001s") &&
+              strstr(err.text, "60s") && strstr(err.text, "ceilings.wall_ms"));
         CHECK(request.limits.wall_ms == 60001 && !request.backend);
         CHECK(apply(&settings, "{\"profile\": \"data\"}", &arena, &request, &err) == -CSN_E_INPUT);
         CHECK(apply(&settings, "{\"limits\": {\"cpu_ms\": 20001}}", &arena, &request, &err) == -CSN_E_INPUT);
-        CHECK(apply(&settings, "{\"limits\": {\"cpu_ms\": 5}}", &arena, &request, &err) == 0 && request.limits.cpu_ms == 5);
+        CHECK(apply(&settings, "{\"limits\": {\"cpu_ms\": 5}}", &arena, &request, &err) == 0 &&
+              request.limits.cpu_ms == 5);
         settings_done(&settings);
         CHECK(load("ceilings: { cpu_ms: 0 }", NULL, NULL, &settings, &err) == 0);
-        CHECK(apply(&settings, "{\"limits\": {\"cpu_ms\": 5000}}", &arena, &request, &err) == 0 && request.limits.cpu_ms == 5000);
+        CHECK(apply(&settings, "{\"limits\": {\"cpu_ms\": 5000}}", &arena, &request, &err) == 0 &&
+              request.limits.cpu_ms == 5000);
         CHECK(apply(&settings, "{}", &arena, &request, &err) == 0 && request.limits.cpu_ms == 0);
         settings_done(&settings);
         arena_done(&arena);
@@ -376,16 +405,20 @@ static void a_request_is_laid_over_its_profile_and_that_over_the_settings(void)
         struct arena arena = { 0 };
         struct run_request request;
         CHECK(load("limits: { wall_ms: 5s, pids: 9, open_files: 99 }", NULL, NULL, &settings, &err) == 0);
-        CHECK(apply(&settings, "{\"profile\": \"data\", \"limits\": {\"pids\": 3}}", &arena, &request, &err) == 0);
+        CHECK(apply(&settings, "{\"profile\": \"data\", \"limits\": {\"pids\": 3}}", &arena, &request,
+                    &err) == 0);
         CHECK(request.limits.pids == 3);                        /* the request */
         CHECK(request.limits.wall_ms == 120000 && request.limits.cpu_milli == 2000);   /* the profile */
         CHECK(request.limits.memory_bytes == 2 * GIB && request.limits.disk_bytes == GIB);
         CHECK(request.limits.open_files == 99);                 /* the settings */
         CHECK(request.limits.output_bytes == 1000000);          /* the table */
-        CHECK(apply(&settings, "{}", &arena, &request, &err) == 0 && strcmp(request.profile, "standard") == 0);
-        CHECK(request.limits.wall_ms == 5000 && strcmp(request.backend, "native") == 0 && request.landlock == need_PREFER);
+        CHECK(apply(&settings, "{}", &arena, &request, &err) == 0 &&
+              strcmp(request.profile, "standard") == 0);
+        CHECK(request.limits.wall_ms == 5000 && strcmp(request.backend, "native") == 0 &&
+              request.landlock == need_PREFER);
         CHECK(apply(&settings, "{\"profile\": \"strict\"}", &arena, &request, &err) == 0);
-        CHECK(request.strict_proc && request.landlock == need_REQUIRE && request.cgroup == cgroup_need_REQUIRE);
+        CHECK(request.strict_proc && request.landlock == need_REQUIRE &&
+              request.cgroup == cgroup_need_REQUIRE);
         settings_done(&settings);
         arena_done(&arena);
 }
@@ -396,11 +429,14 @@ static void what_the_administrator_requires_stays_required(void)
         struct csn_error err;
         struct arena arena = { 0 };
         struct run_request request;
-        CHECK(load("engine: { landlock: require, cgroup: require, profile: lightweight }", NULL, NULL, &settings, &err) == 0);
+        CHECK(load("engine: { landlock: require, cgroup: require, profile: lightweight }", NULL, NULL,
+                   &settings, &err) == 0);
         CHECK(apply(&settings, "{}", &arena, &request, &err) == 0 && request.landlock == need_REQUIRE &&
               request.cgroup == cgroup_need_REQUIRE && request.limits.cpu_milli == 250);
-        CHECK(apply(&settings, "{\"landlock\": \"off\"}", &arena, &request, &err) == -CSN_E_INPUT && strstr(err.text, "engine.landlock"));
-        CHECK(apply(&settings, "{\"cgroup\": \"prefer\"}", &arena, &request, &err) == -CSN_E_INPUT && strstr(err.text, "engine.cgroup"));
+        CHECK(apply(&settings, "{\"landlock\": \"off\"}", &arena, &request, &err) == -CSN_E_INPUT &&
+              strstr(err.text, "engine.landlock"));
+        CHECK(apply(&settings, "{\"cgroup\": \"prefer\"}", &arena, &request, &err) == -CSN_E_INPUT &&
+              strstr(err.text, "engine.cgroup"));
         settings_done(&settings);
         arena_done(&arena);
 }
@@ -412,13 +448,18 @@ static void the_host_backend_needs_setting_and_request(void)
         struct arena arena = { 0 };
         struct run_request request;
         CHECK(load("", NULL, NULL, &settings, &err) == 0);
-        CHECK(apply(&settings, "{\"backend\": \"host\"}", &arena, &request, &err) == -CSN_E_INPUT && strstr(err.text, "engine.allow_host"));
-        CHECK(apply(&settings, "{\"profile\": \"host\", \"backend\": \"host\"}", &arena, &request, &err) == -CSN_E_INPUT);
+        CHECK(apply(&settings, "{\"backend\": \"host\"}", &arena, &request, &err) == -CSN_E_INPUT &&
+              strstr(err.text, "engine.allow_host"));
+        CHECK(apply(&settings, "{\"profile\": \"host\", \"backend\": \"host\"}", &arena, &request, &err) ==
+              -CSN_E_INPUT);
         settings_done(&settings);
         CHECK(load("engine: { allow_host: yes, profile: host }", NULL, NULL, &settings, &err) == 0);
-        CHECK(apply(&settings, "{}", &arena, &request, &err) == -CSN_E_INPUT && strcmp(err.field, "/backend") == 0);
-        CHECK(apply(&settings, "{\"backend\": \"host\"}", &arena, &request, &err) == 0 && strcmp(request.backend, "host") == 0);
-        CHECK(apply(&settings, "{\"profile\": \"standard\"}", &arena, &request, &err) == 0 && strcmp(request.backend, "native") == 0);
+        CHECK(apply(&settings, "{}", &arena, &request, &err) == -CSN_E_INPUT &&
+              strcmp(err.field, "/backend") == 0);
+        CHECK(apply(&settings, "{\"backend\": \"host\"}", &arena, &request, &err) == 0 &&
+              strcmp(request.backend, "host") == 0);
+        CHECK(apply(&settings, "{\"profile\": \"standard\"}", &arena, &request, &err) == 0 &&
+              strcmp(request.backend, "native") == 0);
         settings_done(&settings);
         arena_done(&arena);
 }
@@ -438,8 +479,9 @@ static void profiles_of_the_folder_join_the_built_in_ones(void)
         snprintf(flag, sizeof flag, "engine.profiles_dir=%s", path);
         CHECK(load("", NULL, FLAGS(flag), &settings, &err) == 0);
         static const struct { const char *name, *text; } files[] = {
-                { "profiles/team.yaml", "description: Ours.\nextends: strict\nlimits: { wall_ms: 7s }\nenv: { TZ: UTC, A: '' }\n"
-                                        "preload: [json, math]\npackages: \"numpy, pandas\"\nlanguage: python\n" },
+                { "profiles/team.yaml",
+                  "description: Ours.\nextends: strict\nlimits: { wall_ms: 7s }\nenv: { TZ: UTC, A: '' }\n"
+                  "preload: [json, math]\npackages: \"numpy, pandas\"\nlanguage: python\n" },
                 { "profiles/child.yaml", "limits:\n  pids: 11\nenv: { TZ: Oslo }\nextends: team\n" },
                 { "profiles/circle.yaml", "extends: circle\n" },
                 { "profiles/orphan.yaml", "\nextends: nobody\n" },
@@ -454,21 +496,31 @@ static void profiles_of_the_folder_join_the_built_in_ones(void)
         };
         for (size_t i = 0; i < ARRAY_LEN(files); i++)
                 file_of(files[i].name, files[i].text, strlen(files[i].text));
-        CHECK(profile_find(&settings, "team", &arena, &profile, &err) == 0 && strcmp(profile.text, "Ours.") == 0);
-        CHECK(profile.request.strict_proc && profile.request.limits.wall_ms == 7000 && profile.request.env_n == 2);
-        CHECK(profile.request.preload_n == 2 && profile.request.packages_n == 2 && strcmp(profile.request.packages[1], "pandas") == 0);
+        CHECK(profile_find(&settings, "team", &arena, &profile, &err) == 0 &&
+              strcmp(profile.text, "Ours.") == 0);
+        CHECK(profile.request.strict_proc && profile.request.limits.wall_ms == 7000 &&
+              profile.request.env_n == 2);
+        CHECK(profile.request.preload_n == 2 && profile.request.packages_n == 2 &&
+              strcmp(profile.request.packages[1], "pandas") == 0);
         CHECK(profile_find(&settings, "child", &arena, &profile, &err) == 0);
-        CHECK(profile.request.strict_proc && profile.request.limits.wall_ms == 7000 && profile.request.limits.pids == 11);
+        CHECK(profile.request.strict_proc && profile.request.limits.wall_ms == 7000 &&
+              profile.request.limits.pids == 11);
         CHECK(profile.request.env_n == 2 && strcmp(profile.name, "child") == 0);
-        CHECK(apply(&settings, "{\"profile\": \"child\", \"env\": {\"A\": \"1\"}}", &arena, &request, &err) == 0);
+        CHECK(apply(&settings, "{\"profile\": \"child\", \"env\": {\"A\": \"1\"}}", &arena, &request, &err) ==
+              0);
         CHECK(request.env_n == 2 && strcmp(request.language, "python") == 0);
         /* A file cannot take the place of a built-in profile. */
-        CHECK(profile_find(&settings, "strict", &arena, &profile, &err) == 0 && profile.request.landlock == need_REQUIRE);
+        CHECK(profile_find(&settings, "strict", &arena, &profile, &err) == 0 &&
+              profile.request.landlock == need_REQUIRE);
 
         static const struct { const char *name, *part, *other; } bad[] = {
-                { "circle", "circle.yaml:1", "circle" }, { "orphan", "orphan.yaml:2", "Unsupported code execution env: nobody" },
-                { "code", "code.yaml:1", "cannot set this" }, { "typo", "typo.yaml:2", "no such field" },
-                { "value", "value.yaml:3", "\"never\"" }, { "scalar", "scalar.yaml:1", "mapping" }, { "list", "list.yaml:1", "list" },
+                { "circle", "circle.yaml:1", "circle" },
+                { "orphan", "orphan.yaml:2", "Unsupported code execution env: nobody" },
+                { "code", "code.yaml:1", "cannot set this" },
+                { "typo", "typo.yaml:2", "no such field" },
+                { "value", "value.yaml:3", "\"never\"" },
+                { "scalar", "scalar.yaml:1", "mapping" },
+                { "list", "list.yaml:1", "list" },
                 { "loader", "loader.yaml", "LD_PRELOAD" },
         };
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -481,7 +533,8 @@ static void profiles_of_the_folder_join_the_built_in_ones(void)
         size_t n = 0, strict = 0;
         for (; names[n]; n++)
                 strict += strcmp(names[n], "strict") == 0;
-        CHECK(n == 8 + 10 && strict == 1 && strcmp(names[0], "standard") == 0 && strcmp(names[8], "child") == 0);
+        CHECK(n == 8 + 10 && strict == 1 && strcmp(names[0], "standard") == 0 &&
+              strcmp(names[8], "child") == 0);
         settings_done(&settings);
         arena_done(&arena);
 }
@@ -498,7 +551,8 @@ static void an_unknown_profile_is_refused_with_the_known_ones(void)
                 char start[100];
                 snprintf(start, sizeof start, "Unsupported code execution env: %s", strangers[i]);
                 CHECK(profile_find(&settings, strangers[i], &arena, &profile, &err) == -CSN_E_INPUT);
-                CHECK(strncmp(err.text, start, strlen(start)) == 0 && strstr(err.text, "standard, strict, data"));
+                CHECK(strncmp(err.text, start, strlen(start)) == 0 &&
+                      strstr(err.text, "standard, strict, data"));
         }
         settings_done(&settings);
         arena_done(&arena);
@@ -506,8 +560,10 @@ static void an_unknown_profile_is_refused_with_the_known_ones(void)
 
 static void every_built_in_profile_applies(void)
 {
-        static const char *const names[] = { "standard", "strict", "data", "lightweight", "code_execution", "data_processing",
-                                             "ml_inference", "host" };
+        static const char *const names[] = {
+                "standard", "strict", "data", "lightweight", "code_execution", "data_processing",
+                "ml_inference", "host",
+        };
         struct settings settings;
         struct csn_error err;
         struct arena arena = { 0 };
@@ -519,7 +575,8 @@ static void every_built_in_profile_applies(void)
                 if (strcmp(known[i], "host") == 0)
                         SET(&request, run_request, backend, known[i]);
                 CHECK(strcmp(known[i], names[i]) == 0);
-                CHECK(settings_apply(&settings, &request, &arena, &err) == 0 && strcmp(request.profile, names[i]) == 0);
+                CHECK(settings_apply(&settings, &request, &arena, &err) == 0 &&
+                      strcmp(request.profile, names[i]) == 0);
         }
         settings_done(&settings);
         arena_done(&arena);

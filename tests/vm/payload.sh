@@ -6,7 +6,7 @@
 # Folders and files of pytest, below the project's root; what does not exist is left out.
 PYTEST_PATHS=(tests/sandbox tests/integration)
 # A test that hangs shows where, long before the host's patience ends.
-PYTEST_OPTIONS=(-v -p no:cacheprovider -rsfE --color=no --tb=short -o faulthandler_timeout=300)
+PYTEST_OPTIONS=(-v -m vm -p no:cacheprovider -rsfE --color=no --tb=short -o faulthandler_timeout=300)
 
 # Executables below meson's build folder; each speaks TAP.
 UNIT_TESTS='tests/unit/test-*'

@@ -1,0 +1,35 @@
+/* Every message of the supervisor's protocol, and the names of files, from any bytes. */
+#include "wire/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+        struct arena arena = { 0 };
+        struct csn_error err, refused;
+        struct wire_header header;
+        struct wire_start start;
+        struct wire_file file;
+        struct wire_abilities abilities;
+        struct wire_boundary boundary;
+        struct wire_exit how;
+
+        wire_get_header(bytes, len, &header, &err);
+        if (wire_get_start(bytes, len, &arena, &start, &err) == 0) {
+                /* What was decoded is encoded to the same bytes. */
+                struct buf buf;
+                buf_init(&buf, WIRE_MAX + len);
+                if (!wire_put_start(&buf, 1, &start) || buf.len != len + WIRE_HEADER || memcmp(buf.bytes + WIRE_HEADER, bytes, len) != 0)
+                        abort();
+                buf_done(&buf);
+        }
+        if (wire_get_file(bytes, len, &arena, &file, &err) == 0 && (file.name[0] == '/' || strstr(file.name, "../")))
+                abort();
+        wire_get_abilities(bytes, len, &abilities, &err);
+        wire_get_boundary(bytes, len, &boundary, &err);
+        wire_get_exit(bytes, len, &how, &err);
+        wire_get_refused(bytes, len, &refused, &err);
+        wire_name_check((const char *)bytes, len, &err);
+        arena_done(&arena);
+        return 0;
+}

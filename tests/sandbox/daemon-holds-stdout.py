@@ -1,0 +1,6 @@
+#: act: leave a child that holds the output open
+#: status: completed
+#: gone: 876543
+import subprocess
+subprocess.Popen(["sleep", "876543"], start_new_session=True)
+print("done")

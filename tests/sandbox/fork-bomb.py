@@ -1,0 +1,5 @@
+#: act: fork without end
+#: status: process_limit
+import os
+while True:
+    os.fork()

@@ -1,0 +1,14 @@
+#: act: look into process 1 by /proc/1/environ
+#: status: completed
+import os
+try:
+    if os.path.isdir('/proc/1/environ') or '/proc/1/environ'.endswith("/fd"):
+        found = os.listdir('/proc/1/environ')
+    else:
+        found = open('/proc/1/environ', "rb").read(1)
+    if found:
+        print("ESCAPED:", found)
+        raise SystemExit(66)
+    print("contained: nothing to read")
+except OSError as e:
+    print("contained:", e.strerror)

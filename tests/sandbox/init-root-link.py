@@ -1,0 +1,14 @@
+#: act: look into process 1 by /proc/1/root/etc
+#: status: completed
+import os
+try:
+    if os.path.isdir('/proc/1/root/etc') or '/proc/1/root/etc'.endswith("/fd"):
+        found = os.listdir('/proc/1/root/etc')
+    else:
+        found = open('/proc/1/root/etc', "rb").read(1)
+    if found:
+        print("ESCAPED:", found)
+        raise SystemExit(66)
+    print("contained: nothing to read")
+except OSError as e:
+    print("contained:", e.strerror)

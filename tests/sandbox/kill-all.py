@@ -1,0 +1,5 @@
+#: act: kill everything that can be seen
+#: status: completed failed
+import os, signal
+print("contained: only itself", flush=True)
+os.kill(-1, signal.SIGKILL)

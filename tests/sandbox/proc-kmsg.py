@@ -1,0 +1,10 @@
+#: act: read /proc/kmsg
+#: status: completed
+try:
+    data = open("/proc/kmsg", "rb").read(64)
+    if data:
+        print("ESCAPED:", data)
+        raise SystemExit(66)
+    print("contained: empty")
+except OSError as e:
+    print("contained:", e.strerror)

@@ -1,0 +1,7 @@
+#: act: stop for ever
+#: status: timeout
+#: options: --timeout 2s
+#: stdout-has: stopping
+import os, signal
+print("stopping", flush=True)
+os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,0 +1,13 @@
+#: act: write /run/x
+#: status: completed
+try:
+    with open('/run/x', "r+" if '/run/x' in ("/usr/bin/python3", "/etc/passwd") else "w") as f:
+        f.write("c")
+        f.flush()
+    kept = open('/run/x').read(1) == "c" if '/run/x' != "/proc/sysrq-trigger" else False
+    if kept:
+        print("ESCAPED: written")
+        raise SystemExit(66)
+    print("contained: it went nowhere")
+except OSError as e:
+    print("contained:", e.strerror)

@@ -1,0 +1,251 @@
+/* files: a folder in which a hostile program did what it liked, read without harm. */
+#include "engine/files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "tap.h"
+
+static char top[64];
+static int home;
+
+static void open_home(void)
+{
+        snprintf(top, sizeof top, "/tmp/caisson-files-XXXXXX");
+        if (!mkdtemp(top))
+                abort();
+        home = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void close_home(void)
+{
+        close(home);
+        io_remove_tree(AT_FDCWD, top);
+        CHECK(access(top, F_OK) < 0);
+}
+
+static void put(const char *name, const char *text)
+{
+        auto_fd fd = openat(home, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        CHECK(fd >= 0 && io_write_all(fd, text, strlen(text)) == 0);
+}
+
+static struct file_list collect(struct arena *arena, const struct file_input *inputs, size_t n)
+{
+        const struct file_rules rules = { .files_max = 100, .bytes_max = 100 * MIB, .time_ms = 10000, .inputs = inputs, .inputs_n = n };
+        struct file_list list;
+        struct csn_error err;
+        CHECK(files_collect(home, &rules, arena, &list, &err) == 0);
+        return list;
+}
+
+static void regular_files_are_found_with_size_hash_and_type(void)
+{
+        struct arena arena = { 0 };
+        open_home();
+        mkdirat(home, "a", 0755);
+        put("a/b.txt", "abc");
+        put("z.bin", "\x89PNG\r\n\x1a\n");
+        struct file_list list = collect(&arena, NULL, 0);
+        CHECK(list.n == 2 && !list.truncated);
+        CHECK(strcmp(list.files[0].name, "a/b.txt") == 0 && list.files[0].size == 3);
+        CHECK(strcmp(list.files[0].sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad") == 0);
+        CHECK(strcmp(list.files[0].mime, "text/plain") == 0 && strcmp(list.files[1].mime, "image/png") == 0);
+        close_home();
+        arena_done(&arena);
+}
+
+static void only_inputs_with_new_content_are_changed(void)
+{
+        struct arena arena = { 0 };
+        struct file_input inputs[] = { { "same", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+                                       { "other", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" } };
+        open_home();
+        put("same", "abc");
+        put("other", "abd");
+        put("new", "abc");
+        struct file_list list = collect(&arena, inputs, 2);
+        CHECK(list.n == 2);
+        CHECK(strcmp(list.files[0].name, "new") == 0 && !list.files[0].changed);
+        CHECK(strcmp(list.files[1].name, "other") == 0 && list.files[1].changed);
+        close_home();
+        arena_done(&arena);
+}
+
+static void links_fifos_and_sockets_are_left_out(void)
+{
+        struct arena arena = { 0 };
+        open_home();
+        CHECK(symlinkat("/etc/passwd", home, "passwd.txt") == 0 && symlinkat("/etc", home, "etc") == 0);
+        CHECK(mkfifoat(home, "fifo", 0666) == 0);
+        struct sockaddr_un name = { .sun_family = AF_UNIX };
+        snprintf(name.sun_path, sizeof name.sun_path, "%s/socket", top);
+        auto_fd sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK(bind(sock, (struct sockaddr *)&name, sizeof name) == 0);
+        put("real", "x");
+        struct file_list list = collect(&arena, NULL, 0);
+        CHECK(list.n == 1 && strcmp(list.files[0].name, "real") == 0);
+        close_home();
+        arena_done(&arena);
+}
+
+static void a_name_that_became_a_link_is_not_followed(void)
+{
+        struct csn_error err;
+        open_home();
+        CHECK(symlinkat("/etc/passwd", home, "x") == 0);
+        mkdirat(home, "d", 0755);
+        CHECK(symlinkat("/etc", home, "d/e") == 0);
+        CHECK(files_open(home, "x", &err) < 0);
+        CHECK(files_open(home, "d/e/passwd", &err) < 0);
+        CHECK(files_open(home, "../../etc/passwd", &err) < 0);
+        CHECK(files_open(home, "/etc/passwd", &err) < 0);
+        CHECK(files_open(home, "d", &err) < 0);
+        close_home();
+}
+
+static void hard_links_and_sparse_files_are_named_and_not_read(void)
+{
+        struct arena arena = { 0 };
+        open_home();
+        put("one", "x");
+        CHECK(linkat(home, "one", home, "two", 0) == 0);
+        auto_fd fd = openat(home, "sparse", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        CHECK(ftruncate(fd, 1LL << 40) == 0);
+        struct file_list list = collect(&arena, NULL, 0);
+        CHECK(list.n == 3);
+        for (size_t i = 0; i < list.n; i++)
+                CHECK(list.files[i].error && !list.files[i].sha256[0]);
+        close_home();
+        arena_done(&arena);
+}
+
+static void too_many_files_are_cut_and_said(void)
+{
+        struct arena arena = { 0 };
+        open_home();
+        for (int i = 0; i < 130; i++) {
+                char name[16];
+                snprintf(name, sizeof name, "%03d", i);
+                put(name, "x");
+        }
+        struct file_list list = collect(&arena, NULL, 0);
+        CHECK(list.n == 100 && list.truncated && strcmp(list.files[99].name, "099") == 0);
+        close_home();
+        arena_done(&arena);
+}
+
+static void a_tree_of_1500_levels_hurts_nobody(void)
+{
+        struct arena arena = { 0 };
+        open_home();
+        auto_fd at = fcntl(home, F_DUPFD_CLOEXEC, 0);
+        for (int i = 0; i < 1500; i++) {
+                CHECK(mkdirat(at, "d", 0755) == 0);
+                int next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                fd_close(&at);
+                at = next;
+        }
+        struct file_list list = collect(&arena, NULL, 0);
+        CHECK(list.n == 0 && list.truncated);
+        close_home();
+        arena_done(&arena);
+}
+
+static void rights_taken_away_are_given_back(void)
+{
+        struct arena arena = { 0 };
+        open_home();
+        mkdirat(home, "d", 0755);
+        put("d/f", "x");
+        CHECK(fchmodat(home, "d/f", 0, 0) == 0 && fchmodat(home, "d", 0, 0) == 0);
+        struct file_list list = collect(&arena, NULL, 0);
+        CHECK(list.n == 1 && !list.files[0].error);
+        close_home();
+        arena_done(&arena);
+}
+
+static void any_bytes_can_be_a_name(void)
+{
+        struct arena arena = { 0 };
+        open_home();
+        put("new\nline", "1");
+        put("\xff\xfe", "2");
+        put("\x1b[31m", "3");
+        struct file_list list = collect(&arena, NULL, 0);
+        CHECK(list.n == 3);
+        close_home();
+        arena_done(&arena);
+}
+
+static void an_export_replaces_a_planted_link(void)
+{
+        struct arena arena = { 0 };
+        struct csn_error err;
+        char to[] = "/tmp/caisson-export-XXXXXX", victim[] = "/tmp/caisson-victim-XXXXXX", text[16];
+        CHECK(mkdtemp(to) != NULL);
+        auto_fd target = mkstemp(victim);
+        CHECK(target >= 0);
+        auto_fd dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        open_home();
+        put("out.csv", "new");
+        CHECK(symlinkat(victim, dir, "out.csv") == 0);
+        struct file_list list = collect(&arena, NULL, 0);
+        CHECK(files_export(home, &list.files[0], dir, &err) == 0);
+        CHECK(io_read_file(AT_FDCWD, victim, text, 15) == 0);
+        CHECK(io_read_file(dir, "out.csv", text, 15) == 3 && strcmp(text, "new") == 0);
+        struct stat st;
+        CHECK(fstatat(dir, "out.csv", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 07777) == 0644);
+        close_home();
+        unlink(victim);
+        io_remove_tree(AT_FDCWD, to);
+        arena_done(&arena);
+}
+
+static void an_export_does_not_leave_its_folder(void)
+{
+        struct csn_error err;
+        char to[] = "/tmp/caisson-export-XXXXXX";
+        CHECK(mkdtemp(to) != NULL);
+        auto_fd dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        open_home();
+        mkdirat(home, "d", 0755);
+        put("d/x", "1");
+        CHECK(symlinkat("/tmp", dir, "d") == 0);   /* a link where a folder of the same name has to be made */
+        struct file_found file = { .name = "d/x", .size = 1 };
+        CHECK(files_export(home, &file, dir, &err) < 0);
+        static const char *const bad[] = { "../x", "/etc/x", "a\nb", "\xff" };
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+                file.name = (char *)(uintptr_t)bad[i];
+                CHECK(files_export(home, &file, dir, &err) == -CSN_E_INPUT);
+        }
+        close_home();
+        io_remove_tree(AT_FDCWD, to);
+}
+
+static void patterns_without_a_slash_mean_the_last_part(void)
+{
+        CHECK(files_match("*.csv", "a/b/x.csv") && files_match("*.csv", "x.csv") && !files_match("*.csv", "x.txt"));
+        CHECK(files_match("a/*.csv", "a/x.csv") && !files_match("a/*.csv", "a/b/x.csv"));
+        CHECK(files_match("*", "x") && !files_match("*", ".hidden") && files_match(".*", ".hidden"));
+}
+
+int main(void)
+{
+        RUN(regular_files_are_found_with_size_hash_and_type);
+        RUN(only_inputs_with_new_content_are_changed);
+        RUN(links_fifos_and_sockets_are_left_out);
+        RUN(a_name_that_became_a_link_is_not_followed);
+        RUN(hard_links_and_sparse_files_are_named_and_not_read);
+        RUN(too_many_files_are_cut_and_said);
+        RUN(a_tree_of_1500_levels_hurts_nobody);
+        RUN(rights_taken_away_are_given_back);
+        RUN(any_bytes_can_be_a_name);
+        RUN(an_export_replaces_a_planted_link);
+        RUN(an_export_does_not_leave_its_folder);
+        RUN(patterns_without_a_slash_mean_the_last_part);
+        return tap_done();
+}

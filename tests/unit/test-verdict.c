@@ -1,0 +1,184 @@
+/* verdict: what came of a run, for every kind of end, and the sentences about it. */
+#include "engine/verdict.h"
+
+#include <signal.h>
+
+#include "tap.h"
+
+#define EXITED(code) ((uint64_t)(code) << 8)
+#define SIGNALED(sig) ((uint64_t)(sig))
+
+static const struct limits limits = { .wall_ms = 5000, .cpu_ms = 1500, .memory_bytes = 512 * MIB, .pids = 64, .disk_bytes = 100 * MIB,
+                                      .disk_files = 1000, .output_bytes = 1000000 };
+static const struct wire_boundary full = { .controllers = WIRE_CTL_ALL }, poor = { 0 };
+
+static struct evidence well(const struct wire_exit *how)
+{
+        return (struct evidence){ .how = how, .limits = &limits, .boundary = &full, .language = "Python", .parsed = true };
+}
+
+static int status_of(struct wire_exit how)
+{
+        struct evidence evidence = well(&how);
+        return verdict_status(&evidence);
+}
+
+static void an_exit_status_decides_and_nothing_else(void)
+{
+        CHECK(status_of((struct wire_exit){ .status = EXITED(0), .has_status = 1 }) == status_COMPLETED);
+        CHECK(status_of((struct wire_exit){ .status = EXITED(1), .has_status = 1 }) == status_FAILED);
+        CHECK(status_of((struct wire_exit){ .status = EXITED(255), .has_status = 1 }) == status_FAILED);
+        CHECK(status_of((struct wire_exit){ .status = SIGNALED(SIGSEGV), .has_status = 1 }) == status_CRASHED);
+        CHECK(status_of((struct wire_exit){ .status = SIGNALED(SIGKILL), .has_status = 1 }) == status_CRASHED);
+        CHECK(status_of((struct wire_exit){ .has_status = 0 }) == status_CRASHED);
+}
+
+static void limits_have_statuses_of_their_own(void)
+{
+        CHECK(status_of((struct wire_exit){ .reasons = WIRE_WALL }) == status_TIMEOUT);
+        CHECK(status_of((struct wire_exit){ .reasons = WIRE_CPU }) == status_TIMEOUT);
+        CHECK(status_of((struct wire_exit){ .status = SIGNALED(SIGXCPU), .has_status = 1 }) == status_TIMEOUT);
+        CHECK(status_of((struct wire_exit){ .reasons = WIRE_MEMORY }) == status_MEMORY_EXCEEDED);
+        CHECK(status_of((struct wire_exit){ .status = SIGNALED(SIGXFSZ), .has_status = 1 }) == status_DISK_EXCEEDED);
+        CHECK(status_of((struct wire_exit){ .status = EXITED(1), .has_status = 1, .pids_hits = 1 }) == status_PROCESS_LIMIT);
+}
+
+/* A child that the memory limit killed ends the run, whatever exit status its parent hurried to give. */
+static void memory_wins_over_a_good_exit_status(void)
+{
+        CHECK(status_of((struct wire_exit){ .status = EXITED(0), .has_status = 1, .reasons = WIRE_MEMORY }) == status_MEMORY_EXCEEDED);
+}
+
+static void a_refused_fork_that_was_handled_is_no_failure(void)
+{
+        CHECK(status_of((struct wire_exit){ .status = EXITED(0), .has_status = 1, .pids_hits = 3 }) == status_COMPLETED);
+        CHECK(status_of((struct wire_exit){ .status = EXITED(0), .has_status = 1, .pids_hits = 3, .reasons = WIRE_LEFTOVERS }) ==
+              status_PROCESS_LIMIT);
+}
+
+static void a_full_disk_counts_only_for_a_program_that_failed(void)
+{
+        struct wire_exit good = { .status = EXITED(0), .has_status = 1 }, bad = { .status = EXITED(1), .has_status = 1 };
+        struct evidence evidence = well(&good);
+        evidence.home_full = true;
+        CHECK(verdict_status(&evidence) == status_COMPLETED);
+        evidence.how = &bad;
+        CHECK(verdict_status(&evidence) == status_DISK_EXCEEDED);
+        evidence.home_full = false;
+        CHECK(verdict_status(&evidence) == status_FAILED);
+        evidence.error_errno = ENOSPC;
+        CHECK(verdict_status(&evidence) == status_DISK_EXCEEDED);
+}
+
+static void syntax_errors_come_from_the_runner_or_from_a_dead_parser(void)
+{
+        struct wire_exit one = { .status = EXITED(1), .has_status = 1 }, crash = { .status = SIGNALED(SIGSEGV), .has_status = 1 };
+        struct evidence evidence = well(&one);
+        evidence.parsed = false;
+        evidence.syntax = true;
+        CHECK(verdict_status(&evidence) == status_SYNTAX_ERROR);
+        evidence.syntax = false;
+        CHECK(verdict_status(&evidence) == status_FAILED);
+        evidence.how = &crash;
+        CHECK(verdict_status(&evidence) == status_SYNTAX_ERROR);
+        evidence.channel_broken = true;
+        CHECK(verdict_status(&evidence) == status_CRASHED);
+}
+
+static void what_the_caller_did_is_told_as_such(void)
+{
+        struct wire_exit how = { .reasons = WIRE_KILLED };
+        struct evidence evidence = well(&how);
+        evidence.cancelled = true;
+        CHECK(verdict_status(&evidence) == status_CANCELLED);
+        evidence.cancelled = false;
+        evidence.output_killed = true;
+        CHECK(verdict_status(&evidence) == status_OUTPUT_LIMIT);
+}
+
+static void rlimits_that_stand_in_are_recognised(void)
+{
+        struct wire_exit how = { .status = EXITED(1), .has_status = 1 };
+        struct evidence evidence = well(&how);
+        evidence.error_type = "MemoryError";
+        CHECK(verdict_status(&evidence) == status_FAILED);
+        evidence.boundary = &poor;
+        CHECK(verdict_status(&evidence) == status_MEMORY_EXCEEDED);
+        evidence.error_type = NULL;
+        evidence.error_errno = EAGAIN;
+        CHECK(verdict_status(&evidence) == status_PROCESS_LIMIT);
+}
+
+static void messages_name_the_limit_and_hints_its_option_and_variable(void)
+{
+        static const struct { struct wire_exit how; const char *message, *option, *variable; } rows[] = {
+                { { .reasons = WIRE_WALL, .cpu_us = 4900000, .wall_us = 5000000 }, "Execution timeout after 5 seconds", "--timeout",
+                  "CAISSON_LIMITS_WALL_MS" },
+                { { .reasons = WIRE_CPU, .cpu_us = 1500000 }, "CPU time limit of 1.5 seconds reached", "--cpu-time",
+                  "CAISSON_LIMITS_CPU_MS" },
+                { { .reasons = WIRE_MEMORY }, "Memory limit of 512MiB exceeded", "--memory", "CAISSON_LIMITS_MEMORY_BYTES" },
+                { { .status = SIGNALED(SIGXFSZ), .has_status = 1 }, "Disk limit of 100MiB reached", "--disk",
+                  "CAISSON_LIMITS_DISK_BYTES" },
+                { { .status = EXITED(1), .has_status = 1, .pids_hits = 2 }, "Process limit of 64 processes and threads reached", "--pids",
+                  "CAISSON_LIMITS_PIDS" },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct arena arena = { 0 };
+                struct evidence evidence = well(&rows[i].how);
+                int status = verdict_status(&evidence);
+                const char *hint = verdict_hint(status, &evidence, &arena);
+                CHECK(strcmp(verdict_message(status, &evidence, &arena), rows[i].message) == 0);
+                CHECK(hint && strstr(hint, rows[i].option) && strstr(hint, rows[i].variable));
+                arena_done(&arena);
+        }
+}
+
+static void a_loop_and_a_sleep_get_different_advice(void)
+{
+        struct wire_exit loop = { .reasons = WIRE_WALL, .cpu_us = 4900000, .wall_us = 5000000 };
+        struct wire_exit sleep = { .reasons = WIRE_WALL, .cpu_us = 20000, .wall_us = 5000000 };
+        struct arena arena = { 0 };
+        struct evidence evidence = well(&loop);
+        CHECK(strstr(verdict_hint(status_TIMEOUT, &evidence, &arena), "CPU, not sleep"));
+        evidence.how = &sleep;
+        CHECK(strstr(verdict_hint(status_TIMEOUT, &evidence, &arena), "waiting"));
+        arena_done(&arena);
+}
+
+/* The sentences that models have been given by other systems; they are part of the contract. */
+static void advice_by_type_is_golden(void)
+{
+        static const struct { const char *type, *advice; } golden[] = {
+                { "NameError", "Variable or function not defined. Check spelling and scope." },
+                { "TypeError", "Wrong type passed to function. Check argument types." },
+                { "ValueError", "Invalid value for operation. Check parameter constraints." },
+                { "IndexError", "List index out of range. Check bounds." },
+                { "KeyError", "Dictionary key not found. Check key existence." },
+                { "AttributeError", "Object has no such attribute. Check method/attribute name." },
+                { "ImportError", "Missing import. Add 'import X' or 'from X import Y'." },
+                { "SyntaxError", "Python syntax error. Check indentation, brackets, colons." },
+                { "ZeroDivisionError", "Division by zero. Add guard for zero denominator." },
+                { "RecursionError", "Recursion depth exceeded. Add base case or switch to iteration." },
+                { "TimeoutError", "Code timed out. Check for infinite loops or optimize." },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(golden); i++)
+                CHECK(feedback_for_type(golden[i].type) && strcmp(feedback_for_type(golden[i].type), golden[i].advice) == 0);
+        CHECK(feedback_for_type("ModuleNotFoundError") && feedback_for_type("MemoryError") && feedback_for_type("IndentationError"));
+        CHECK(!feedback_for_type("Whatever") && !feedback_for_type(NULL));
+}
+
+int main(void)
+{
+        RUN(an_exit_status_decides_and_nothing_else);
+        RUN(limits_have_statuses_of_their_own);
+        RUN(memory_wins_over_a_good_exit_status);
+        RUN(a_refused_fork_that_was_handled_is_no_failure);
+        RUN(a_full_disk_counts_only_for_a_program_that_failed);
+        RUN(syntax_errors_come_from_the_runner_or_from_a_dead_parser);
+        RUN(what_the_caller_did_is_told_as_such);
+        RUN(rlimits_that_stand_in_are_recognised);
+        RUN(messages_name_the_limit_and_hints_its_option_and_variable);
+        RUN(a_loop_and_a_sleep_get_different_advice);
+        RUN(advice_by_type_is_golden);
+        return tap_done();
+}
