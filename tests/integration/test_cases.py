@@ -24,6 +24,7 @@ from caisson_testing import LANGUAGES, TESTS, directives, run, skip_unless, summ
 KNOWN = ("what", "stdout", "stdout-has", "args", "stdin", "options", "needs", "files", "result", "vm")
 CASES = TESTS / "cases"
 INTERPRETERS = {"python": "python3", "javascript": "node", "typescript": "node", "bash": "bash"}
+FEWEST = {"python": 20, "javascript": 20, "typescript": 8, "bash": 20}
 
 
 def cases():
@@ -32,14 +33,20 @@ def cases():
         yield pytest.param(path, id=str(path.relative_to(CASES)), marks=marks)
 
 
+@pytest.mark.parametrize("language", FEWEST)
+def test_there_are_enough(language):
+    programs = [path for path in (CASES / language).iterdir() if LANGUAGES.get(path.suffix) == language]
+    assert len(programs) >= FEWEST[language]
+
+
 @pytest.mark.parametrize("path", cases())
 def test_succeeds(path):
     says = directives(path, KNOWN)
     assert says.get("what"), "has no line that says what it does"
     skip_unless(f"{INTERPRETERS[LANGUAGES[path.suffix]]} {says.get('needs', '')}")
     options = shlex.split(says.get("options", ""))
-    if path.suffix == ".mjs":
-        options += ["--name", "main.mjs"]
+    if path.suffix in (".mjs", ".cjs", ".mts"):
+        options += ["--name", f"main{path.suffix}"]
     stdin = says["stdin"].replace("\\n", "\n") if "stdin" in says else None
 
     record, returncode = run(LANGUAGES[path.suffix], path, *options, stdin=stdin,

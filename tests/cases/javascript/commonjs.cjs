@@ -1,4 +1,4 @@
-//: what: CommonJS modules that require each other, a folder with an index, a cycle, the cache and JSON
+//: what: CommonJS in a program that is called .cjs: modules that require each other, a folder with an index, a cycle, the cache and JSON
 //: stdout: main true, index area 12, cycle a-partial/b-done, cached true, reloaded 2, json caisson, missing MODULE_NOT_FOUND
 const assert = require("assert");
 const fs = require("fs");
@@ -19,7 +19,7 @@ const cached = require("./loads") === first;
 delete require.cache[require.resolve("./loads")];
 const reloaded = require("./loads").loads;
 assert.equal(require.resolve("./shapes"), path.join(__dirname, "shapes", "index.js"));
-assert.equal(path.dirname(__filename), process.cwd());
+assert.equal(__filename, path.join(process.cwd(), "main.cjs"));
 let missing;
 try { require("./none"); } catch (error) { missing = error.code; }
 exports.used = true;
