@@ -10,6 +10,7 @@
  */
 #include "engine/egress.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -328,6 +329,8 @@ static void wait_idle(struct conn *conn)
                 loop_timer(conn->egress->loop, &conn->timer, idle_us - since);
 }
 
+static const char no_bytes_left[] = "this run has used up its bytes of network traffic";
+
 /* The rewritten head in front of what came behind the program's own. */
 static bool put_head(struct conn *conn, size_t head_len)
 {
@@ -358,6 +361,10 @@ static void on_connected(struct conn *conn)
         }
         if (!tunnel && !put_head(conn, head_len)) {
                 answer(conn, 400, "the head is too long");
+                return;
+        }
+        if (up->len > bytes_left(conn->egress)) {
+                answer(conn, 403, no_bytes_left);
                 return;
         }
         conn->egress->bytes_out += up->len;
@@ -536,7 +543,7 @@ static void on_head(struct conn *conn)
         if (!egress_allows(&conn->egress->rules, &conn->request.target, why))
                 answer(conn, 403, why);
         else if (!bytes_left(conn->egress))
-                answer(conn, 403, "this run has used up its bytes of network traffic");
+                answer(conn, 403, no_bytes_left);
         else
                 resolve(conn);
 }
@@ -658,13 +665,12 @@ static void on_listener(struct watch *watch, uint32_t events)
                 }
                 if (errno == EAGAIN)
                         return;
-                if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                        /* It would stay readable, and we would spin. */
-                        loop_unwatch(egress->loop, watch);
-                        loop_timer(egress->loop, &egress->again, ACCEPT_AGAIN_US);
-                        return;
-                }
-                /* EINTR and the errors of a connection that is already gone (accept(2)) concern only that one. */
+                if (errno == EINTR || errno == ECONNABORTED)
+                        continue;
+                /* No descriptors or no memory; it would stay readable, and we would spin. */
+                loop_unwatch(egress->loop, watch);
+                loop_timer(egress->loop, &egress->again, ACCEPT_AGAIN_US);
+                return;
         }
         if (!has_room(egress))
                 loop_unwatch(egress->loop, watch);
@@ -710,6 +716,9 @@ int egress_open(struct loop *loop, int listen_fd, const struct egress_rules *rul
                 void *owner, struct egress **ret, struct csn_error *err)
 {
         auto_fd fd = listen_fd;
+        int flags = fcntl(fd, F_GETFL);
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "set up the proxy's socket");
         for (size_t i = 0; i < rules->hosts_n; i++)
                 if (egress_check_rule(rules->hosts[i], err) < 0)
                         return -CSN_E_INPUT;

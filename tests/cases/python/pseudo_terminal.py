@@ -11,9 +11,11 @@ pid, master = pty.fork()
 if pid == 0:
     name = input()
     size = os.get_terminal_size()
-    print(f"{'terminal' if os.isatty(0) else 'none'} {size.lines}x{size.columns} [{name}]", flush=True)
     try:
-        time.sleep(20)
+        print(f"{'terminal' if os.isatty(0) else 'none'} {size.lines}x{size.columns} [{name}]", flush=True)
+        # Short naps: a signal that comes just before one does not cut it short.
+        for _ in range(2000):
+            time.sleep(0.01)
     except KeyboardInterrupt:
         os._exit(7)
 
