@@ -83,8 +83,6 @@ int cli_take_settings(int argc, char **argv, struct cli_settings *ret)
         return n;
 }
 
-extern char **environ;
-
 int cli_load_settings(const struct cli_settings *from, struct settings *ret)
 {
         struct csn_error err;

@@ -153,6 +153,8 @@ static int set_field(struct run_cli *cli, const struct cli_field *option, const 
         size_t *count = (size_t *)(void *)((char *)request + field->count_at);
         /* Names of files may be any bytes, and so may what the program finds in its environment. */
         bool any_bytes = field->kind == KIND_LIST || strcmp(field->name, "env") == 0;
+        if (!text && field->kind != KIND_BOOL)
+                return err_field(err, where, "%s needs a value", where);
         if (text && !any_bytes && !utf8_valid(text, strlen(text)))
                 return err_field(err, where, "%s is not valid UTF-8", where);
         if (field->kind == KIND_BOOL) {
@@ -193,9 +195,11 @@ static void set_plain(struct run_cli *cli, size_t i, const char *text)
         cli->verbose = cli->verbose || strcmp(name, "verbose") == 0;
 }
 
-#define PLAIN 1000
-#define FIELDS 2000
-#define CONFIG 3000
+/* What getopt_long(3) returns: a letter, or the place in one of three tables. */
+#define TABLE 1000
+#define PLAIN (1 * TABLE)
+#define FIELDS (2 * TABLE)
+#define CONFIG (3 * TABLE)
 
 static void take_setting(struct cli_settings *settings, bool is_file, const char *text)
 {
@@ -229,9 +233,11 @@ static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_
         opterr = 0;
         for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
                 int rc = 0;
-                if (opt >= CONFIG && settings)
+                int table = opt / TABLE;
+                size_t at = (size_t)opt % TABLE;
+                if (table == CONFIG / TABLE && settings)
                         take_setting(settings, opt == CONFIG, optarg);
-                if (opt >= CONFIG || settings)
+                if (table == CONFIG / TABLE || settings)
                         continue;
                 if (opt == '?')
                         return err_field(err, "", "there is no option %s, or it needs a value; see caisson help",
@@ -239,14 +245,14 @@ static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_
                 if (opt == 'l') {
                         struct run_request *request = run_request(cli->run);
                         SET(request, run_request, language, arena_text(run_arena(cli->run), "%s", optarg));
-                } else if (opt < PLAIN) {
+                } else if (table == 0) {
                         for (size_t i = 0; cli_run_options[i].name; i++)
                                 if (cli_run_options[i].letter == opt)
                                         set_plain(cli, i, optarg);
-                } else if (opt < FIELDS) {
-                        set_plain(cli, (size_t)(opt - PLAIN), optarg);
+                } else if (table == PLAIN / TABLE) {
+                        set_plain(cli, at, optarg);
                 } else {
-                        rc = set_field(cli, &cli->fields[opt - FIELDS], optarg, err);
+                        rc = set_field(cli, &cli->fields[at], optarg, err);
                 }
                 if (rc < 0)
                         return rc;
@@ -279,13 +285,8 @@ static int take_program(struct run_cli *cli, int argc, char **argv, struct csn_e
         struct arena *arena = run_arena(cli->run);
         const char *path = NULL;
         int at = optind;
-        /* getopt moved the file to the front and left what followed "--" behind it. */
-        bool dashes = at > 0 && at < argc && strcmp(argv[at - 1], "--") == 0;
-        if (!cli->code && !cli->request_file && at < argc && !dashes) {
-                path = argv[at++];
-        } else if (!cli->code && !cli->request_file && dashes && at < argc) {
-                /* "run -- FILE": then the first is the file, as for every other tool. */
-                path = argv[at++];
+        if (!cli->code && !cli->request_file && at < argc) {
+                path = argv[at++];   /* after "--" too, as for every other tool */
         } else if (!cli->code && !cli->request_file) {
                 if (isatty(STDIN_FILENO))
                         return err_field(err, "", "there is no program; give a file, -c CODE, or - for standard input");

@@ -47,8 +47,6 @@ bool front_record_text(const struct run_result *result, bool aliases, bool inden
         return fits;
 }
 
-extern char **environ;
-
 int csn_engine_open(const char *config_file, struct csn_engine **ret, struct csn_error *err)
 {
         struct csn_engine *engine = mem_alloc(sizeof *engine);
