@@ -509,7 +509,8 @@ static void resolve(struct conn *conn)
         loop_timer(egress->loop, &conn->timer, egress->rules.connect_ms * 1000);
         if (target->literal)
                 on_resolved(conn, &target->address, 1, NULL, false);
-        else if (!egress->resolver && resolver_open(egress->loop, egress->rules.dns, egress->rules.connect_ms, &egress->resolver, &err) < 0)
+        else if (!egress->resolver &&
+                 resolver_open(egress->loop, egress->rules.dns, egress->rules.connect_ms, &egress->resolver, &err) < 0)
                 answer_unreachable(conn, 502, "names cannot be resolved on this host");
         else if (resolver_pending(egress->resolver) >= 2 * egress->rules.connections_max)
                 answer(conn, 503, "too many names of this run are being resolved; try again later");
@@ -625,13 +626,11 @@ static void on_clock(struct timer *timer)
 static void conn_new(struct egress *egress, int fd)
 {
         struct conn *conn = mem_alloc(sizeof *conn);
-        *conn = (struct conn){
-                .egress = egress,
-                .next = egress->conns,
-                .client.watch = { .fd = fd, .ready = on_client, .owner = conn },
-                .server.watch = { .fd = -1, .ready = on_server, .owner = conn },
-                .timer = { .fired = on_clock, .owner = conn },
-        };
+        conn->egress = egress;
+        conn->next = egress->conns;
+        conn->client.watch = (struct watch){ .fd = fd, .ready = on_client, .owner = conn };
+        conn->server.watch = (struct watch){ .fd = -1, .ready = on_server, .owner = conn };
+        conn->timer = (struct timer){ .fired = on_clock, .owner = conn };
         egress->conns = conn;
         egress->conns_n++;
         egress->served_n++;
@@ -658,6 +657,7 @@ static void on_listener(struct watch *watch, uint32_t events)
         struct egress *egress = watch->owner;
         (void)events;
         for (int i = 0; i < ACCEPTS_AT_ONCE && has_room(egress); i++) {
+                /* cppcheck-suppress nullPointer ; accept(2): no address is filled in then */
                 int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
                 if (fd >= 0) {
                         conn_new(egress, fd);
@@ -746,8 +746,10 @@ void egress_close(struct egress *egress)
 {
         if (!egress)
                 return;
-        while (egress->conns)
-                conn_free(egress->conns);
+        for (struct conn *conn = egress->conns, *next; conn; conn = next) {
+                next = conn->next;
+                conn_free(conn);
+        }
         resolver_close(egress->resolver);
         loop_untimer(egress->loop, &egress->again);
         loop_unwatch(egress->loop, &egress->listener);

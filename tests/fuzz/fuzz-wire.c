@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
                         abort();
                 buf_done(&buf);
         }
-        if (wire_get_file(bytes, len, &arena, &file, &err) == 0 && (file.name[0] == '/' || strstr(file.name, "../")))
+        if (wire_get_file(bytes, len, &arena, &file, &err) == 0 && (file.name[0] == '/' || strncmp(file.name, "../", 3) == 0 || strstr(file.name, "/../")))
                 abort();
         wire_get_abilities(bytes, len, &abilities, &err);
         wire_get_boundary(bytes, len, &boundary, &err);
