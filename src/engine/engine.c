@@ -11,6 +11,7 @@
 #define READ_SIZE (64 * KIB)
 #define READS_AT_ONCE 16       /* of one stream, before another gets its turn */
 #define WARNINGS_MAX 32
+#define REFUSALS_TOLD 20
 
 enum { NATIVE, HOST, BACKENDS };
 
@@ -105,8 +106,12 @@ static bool read_channel(struct run *run)
         if (n < 0 && errno == EAGAIN)
                 return false;
         if (n <= 0 || channel_take(&run->channel, frame, (size_t)n, &err) < 0) {
-                /* Ended, or misused: then nothing that it says is heard any more, and the run goes on. */
+                /*
+                 * Ended, or misused: then nothing that it says is heard any more, and the run goes on.  Closed,
+                 * because a program that fills a socket that nobody reads would wait for its time-out.
+                 */
                 loop_unwatch(run->engine->loop, &run->channel_watch);
+                fd_close(&run->channel_watch.fd);
                 return false;
         }
         return true;
@@ -134,7 +139,8 @@ static void drain(struct run *run)
 static void on_connection(void *owner, const char *host, unsigned port, const char *refusal)
 {
         struct run *run = owner;
-        if (refusal)
+        /* Refusals are the program's to cause; they must not push other warnings out. */
+        if (refusal && run->refusals++ < REFUSALS_TOLD)
                 run_warn(run, "connection_refused", "the proxy refused %.100s:%u: %s", host, port, refusal);
 }
 

@@ -52,6 +52,7 @@ struct run {
         struct channel channel;
         int home_fd;
         struct egress *egress;         /* the proxy of this run, or NULL */
+        unsigned refusals;             /* connections that it refused */
         struct wire_boundary boundary;
         bool has_boundary;
         struct wire_exit how;

@@ -60,7 +60,7 @@ int cli_take_settings(int argc, char **argv, struct cli_settings *ret)
 {
         int n = 0;
         *ret = (struct cli_settings){ 0 };
-        for (int i = 0; i < argc;) {
+        for (int i = 0; i < argc && argv[i];) {
                 int used = 1;
                 const char *value;
                 if (strcmp(argv[i], "--") == 0) {

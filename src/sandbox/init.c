@@ -70,11 +70,11 @@ static int by_number(const void *a, const void *b)
  */
 static int keep_descriptors(struct init *init, struct csn_error *err)
 {
-        int *mine[1 + WIRE_FDS_MAX] = { &init->control };
+        int *mine[2 + WIRE_FDS_MAX] = { &init->control, &init->plan->runner_tree };
         int keep[ARRAY_LEN(mine)];
         size_t n = 0;
         for (size_t i = 0; i < WIRE_FDS_MAX; i++)
-                mine[1 + i] = &init->fds[i];
+                mine[2 + i] = &init->fds[i];
         for (size_t i = 0; i < ARRAY_LEN(mine); i++) {
                 if (*mine[i] < 0)
                         continue;
@@ -269,6 +269,7 @@ static int prepare(struct init *init, struct csn_error *err)
                 if (take_file(init, err) < 0)
                         return -err->code;
         fd_close(&init->fds[WIRE_FILES]);
+        fd_close(&init->plan->runner_tree);
         fd_close(&init->home);
         return 0;
 }

@@ -181,7 +181,7 @@ static int host_trees_open(const struct plan *plan, struct host_trees *host, str
         for (size_t i = 0; i < ARRAY_LEN(top_dirs); i++)
                 if (open_top(i, host, err) < 0)
                         return -err->code;
-        host->runners = tree_open(AT_FDCWD, plan->runner_dir);
+        host->runners = plan->runner_tree >= 0 ? fcntl(plan->runner_tree, F_DUPFD_CLOEXEC, 0) : tree_open(AT_FDCWD, plan->runner_dir);
         if (host->runners < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open the folder of the language runners, %s", plan->runner_dir);
         return 0;

@@ -93,6 +93,7 @@ int plan_make(const struct wire_start *start, const struct abilities *abilities,
                 .clone_flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
                                CLONE_NEWCGROUP,
                 .runner_dir = runner_dir,
+                .runner_tree = -1,
                 .landlock = abilities->landlock_abi > 0 && !(start->flags & WIRE_LANDLOCK_OFF),
                 .degraded = abilities->controllers != WIRE_CTL_ALL,
                 /* Process 1 is ours and counts too. */

@@ -2,8 +2,10 @@
 #include "sandbox/sandbox.h"
 
 #include <linux/sched.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -38,6 +40,29 @@ static int own_pipes(const struct sandbox *box, const int fds[WIRE_FDS_MAX], str
         return 0;
 }
 
+/*
+ * The user namespace belongs to whoever makes it, and what is counted inside is counted against its owner
+ * outside too (inotify instances, pending signals: kernel/ucount.c).  So it is made with the sandbox's own
+ * uid: made as root, all sandboxes would share root's quotas, whatever their processes' uids.
+ */
+static int become_owner(const struct sandbox *box)
+{
+        if (box->plan.abilities.rootless)
+                return 0;
+        if (setresgid((gid_t)-1, box->plan.host_uid, (gid_t)-1) < 0 || setresuid((uid_t)-1, box->plan.host_uid, (uid_t)-1) < 0)
+                return -1;
+        return 0;
+}
+
+static int become_root(const struct sandbox *box)
+{
+        if (box->plan.abilities.rootless)
+                return 0;
+        if (setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0)
+                return -1;
+        return 0;
+}
+
 static pid_t make_process(struct sandbox *box, int *ret_sys)
 {
         int into = cgroup_leaf_clone_fd(&box->leaf);
@@ -68,9 +93,17 @@ static int start_process(struct sandbox *box, const int fds[WIRE_FDS_MAX], struc
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd theirs = pair[1];
         box->control = pair[0];
+        /* The owner could not look into a folder of ours (a build in somebody's home), so we open it for him. */
+        auto_fd runners = box->plan.abilities.rootless ? -1 : open_tree(AT_FDCWD, box->plan.runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        box->plan.runner_tree = runners;
+        if (become_owner(box) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "take the sandbox's uid for its namespace");
         box->pid = make_process(box, &sys);
         if (box->pid == 0)
                 init_main(&box->plan, theirs, fds);
+        box->plan.runner_tree = -1;
+        if (become_root(box) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "give the sandbox's uid back");
         if (box->pid < 0) {
                 char why[sizeof err->text];
                 box->pid = 0;

@@ -151,6 +151,7 @@ struct plan {
         struct abilities abilities;
         uint64_t clone_flags;      /* CLONE_NEW* */
         const char *runner_dir;    /* of the host; mounted at /opt/caisson */
+        int runner_tree;           /* the same as a detached mount of the parent's, or -1: the child opens it */
         uint32_t host_uid;
         bool own_uid;
         bool landlock;

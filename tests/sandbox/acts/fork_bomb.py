@@ -1,0 +1,10 @@
+#: act: fork without end, and try again when it is refused
+#: options: --timeout 2s --pids 64
+#: status: process_limit
+import os
+
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass
