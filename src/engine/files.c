@@ -55,6 +55,11 @@ int files_open(int home_fd, const char *name, struct csn_error *err)
         return fd;
 }
 
+int files_open_input(int dir_fd, const char *name)
+{
+        return open_beneath(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0);
+}
+
 /* ---- hashing ---- */
 
 int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size)

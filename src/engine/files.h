@@ -61,6 +61,9 @@ int files_export(int home_fd, const struct file_found *file, int to_dir_fd, stru
 /* A regular file of the home for reading, nothing else; -1 and an error. */
 int files_open(int home_fd, const char *name, struct csn_error *err);
 
+/* A file below a folder of this host, through no link of any kind; nothing about it is changed.  -1 with errno. */
+int files_open_input(int dir_fd, const char *name);
+
 /* True if a glob(7) pattern means this file: without a slash it is compared with the last part of the name. */
 bool files_match(const char *pattern, const char *name);
 

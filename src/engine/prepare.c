@@ -100,7 +100,8 @@ int run_open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_f
         const struct run_input *input = &run->inputs[i];
         if (input->path) {
                 /* Opened again here, one at a time: there may be more inputs than descriptors. */
-                *ret_fd = open(input->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+                *ret_fd = input->work ? files_open_input(run->work_fd, input->name)
+                                      : open(input->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
                 if (*ret_fd < 0)
                         return err_set(err, CSN_E_INPUT, errno, "open the input file %s", input->path);
         } else {
@@ -186,7 +187,7 @@ static int add_work_files(struct run *run, struct csn_error *err)
                 for (size_t k = 0; k < run->inputs_n && !known; k++)
                         known = strcmp(all[k].name, list.files[i].name) == 0;
                 if (!known)
-                        all[run->inputs_n++] = (struct run_input){ .name = list.files[i].name, .mode = 0644,
+                        all[run->inputs_n++] = (struct run_input){ .name = list.files[i].name, .mode = 0644, .work = true,
                                 .path = arena_text(&run->arena, "%s/%s", run->work_dir, list.files[i].name) };
         }
         return 0;

@@ -16,6 +16,7 @@ struct run_input {
         struct bytes content;
         unsigned mode;
         bool hidden;                   /* the program itself: not listed among the inputs */
+        bool work;                     /* path is below the work folder, in which others may be at work */
 };
 
 struct stream {

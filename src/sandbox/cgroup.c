@@ -448,6 +448,8 @@ static int limit_v1(struct cgroup_leaf *leaf, const struct cgroup_limits *limits
         if (leaf->dir[MEMORY] >= 0 &&
             (set_number(leaf->dir[MEMORY], "memory.limit_in_bytes", limits->memory_bytes, err) < 0 ||
              set_if_there(leaf->dir[MEMORY], "memory.memsw.limit_in_bytes", limits->memory_bytes, err) < 0 ||
+             /* v1 does not charge the buffers of TCP and UDP to the limit above; v2 does */
+             set_if_there(leaf->dir[MEMORY], "memory.kmem.tcp.limit_in_bytes", limits->memory_bytes / 8, err) < 0 ||
              watch_oom(leaf, err) < 0))
                 return -err->code;
         if (leaf->dir[PIDS] >= 0 && set_number(leaf->dir[PIDS], "pids.max", limits->pids, err) < 0)

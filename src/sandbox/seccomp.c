@@ -43,7 +43,7 @@
 
 enum arg_rule {
         ARG_CLONE, ARG_SOCKET, ARG_IOCTL, ARG_PRCTL, ARG_PERSONALITY, ARG_MKNOD, ARG_MKNODAT,
-        ARG_SECCOMP, ARGS,
+        ARG_SECCOMP, ARG_NOT_INIT, ARG_PRIORITY, ARGS,
 };
 
 struct row {
@@ -84,10 +84,11 @@ static const struct row rows[] = {
         A(geteuid) A(getgid) A(getegid) A(getresuid) A(getresgid) A(getgroups) A(setuid) A(setgid) A(setreuid)
         A(setregid) A(setresuid) A(setresgid) A(setfsuid) A(setfsgid) A(setgroups) A(capget) A(capset)
         C(prctl, ARG_PRCTL) A(set_tid_address) A(set_robust_list) A(get_robust_list) A(rseq) A(futex)
-        A(futex_waitv) A(sched_yield) A(sched_getaffinity) A(sched_setaffinity) A(sched_getparam)
-        A(sched_setparam) A(sched_getscheduler) A(sched_setscheduler) A(sched_getattr) A(sched_setattr)
-        A(sched_get_priority_min) A(sched_get_priority_max) A(sched_rr_get_interval) A(getpriority) A(setpriority)
-        A(ioprio_get) A(getrlimit) A(setrlimit) A(prlimit64) A(getrusage) A(times) A(sysinfo) A(uname) A(getcpu)
+        A(futex_waitv) A(sched_yield) A(sched_getaffinity) C(sched_setaffinity, ARG_NOT_INIT) A(sched_getparam)
+        C(sched_setparam, ARG_NOT_INIT) A(sched_getscheduler) C(sched_setscheduler, ARG_NOT_INIT) A(sched_getattr)
+        C(sched_setattr, ARG_NOT_INIT)
+        A(sched_get_priority_min) A(sched_get_priority_max) A(sched_rr_get_interval) A(getpriority) C(setpriority, ARG_PRIORITY)
+        A(ioprio_get) A(getrlimit) A(setrlimit) C(prlimit64, ARG_NOT_INIT) A(getrusage) A(times) A(sysinfo) A(uname) A(getcpu)
         A(pidfd_open) A(pidfd_send_signal) A(landlock_create_ruleset) A(landlock_add_rule) A(landlock_restrict_self)
         C(seccomp, ARG_SECCOMP) C(personality, ARG_PERSONALITY) A(getrandom) A(restart_syscall)
 #if defined(__x86_64__)
@@ -104,7 +105,6 @@ static const struct row rows[] = {
 #endif
         /* events */
         A(ppoll) A(pselect6) A(epoll_create1) A(epoll_ctl) A(epoll_pwait) A(epoll_pwait2) A(eventfd2) A(pipe2)
-        A(io_setup) A(io_submit) A(io_getevents) A(io_pgetevents) A(io_cancel) A(io_destroy)
 #if defined(__x86_64__)
         A(poll) A(select) A(epoll_create) A(epoll_wait) A(eventfd) A(pipe)
 #endif
@@ -133,6 +133,8 @@ static const struct row rows[] = {
         N(io_uring_enter) N(io_uring_register) N(userfaultfd) N(memfd_secret) N(process_madvise)
         N(process_mrelease) N(lookup_dcookie) N(move_pages) N(migrate_pages) N(mbind) N(set_mempolicy)
         N(get_mempolicy) N(set_mempolicy_home_node) N(remap_file_pages)
+        /* fs.aio-max-nr is one number for the whole host; libraries fall back to threads */
+        N(io_setup) N(io_submit) N(io_getevents) N(io_pgetevents) N(io_cancel) N(io_destroy)
 #if defined(__x86_64__)
         N(modify_ldt) N(ustat) N(sysfs) N(uselib) N(_sysctl) N(create_module) N(get_kernel_syms) N(query_module)
         N(getpmsg) N(putpmsg) N(afs_syscall) N(tuxcall) N(security) N(set_thread_area) N(get_thread_area)
@@ -299,10 +301,32 @@ static void check_seccomp(struct program *p)
         emit_errno(p, EPERM);
 }
 
+/* Process 1 has the program's uid, and must not be slowed down or limited by it. */
+static void check_not_init(struct program *p)
+{
+        emit_argument(p, 0);
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1);
+        emit_errno(p, EPERM);
+        emit_return(p, SECCOMP_RET_ALLOW);
+}
+
+/* Likewise; PRIO_USER (2) would reach it too. */
+static void check_priority(struct program *p)
+{
+        emit_argument(p, 0);
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, 1);
+        emit_errno(p, EPERM);
+        emit_argument(p, 1);
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1);
+        emit_errno(p, EPERM);
+        emit_return(p, SECCOMP_RET_ALLOW);
+}
+
 static void (*const checks[ARGS])(struct program *) = {
         [ARG_CLONE] = check_clone, [ARG_SOCKET] = check_socket, [ARG_IOCTL] = check_ioctl,
         [ARG_PRCTL] = check_prctl, [ARG_PERSONALITY] = check_personality, [ARG_MKNOD] = check_mknod,
-        [ARG_MKNODAT] = check_mknodat, [ARG_SECCOMP] = check_seccomp,
+        [ARG_MKNODAT] = check_mknodat, [ARG_SECCOMP] = check_seccomp, [ARG_NOT_INIT] = check_not_init,
+        [ARG_PRIORITY] = check_priority,
 };
 
 /* ---- the tree over numbers ---- */

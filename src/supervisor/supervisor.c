@@ -277,9 +277,18 @@ static void job_poll(struct timer *timer)
         loop_timer(job->sup->loop, timer, next_ms * 1000);
 }
 
+/* Process 1 has its copy; the next job's process 1 is a copy of us and must find nothing of this tenant. */
+static void forget_texts(char **texts, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                explicit_bzero(texts[i], strlen(texts[i]));
+}
+
 static void job_runs(struct job *job, const struct wire_boundary *boundary)
 {
         const struct wire_start *start = &job->box.plan.start;
+        forget_texts(start->argv, start->argv_n);
+        forget_texts(start->env, start->env_n);
         job->state = JOB_RUNNING;
         job->running_us = clock_us();
         send_running(job, boundary);
