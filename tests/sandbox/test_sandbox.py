@@ -13,16 +13,15 @@ SLOW = 4 if os.environ.get("CAISSON_VM") else 1   # an emulated processor
 
 # Acts whose numbers are those of this processor.
 NATIVE = ("syscall-", "socket-", "ioctl-", "int80")
-# Resource fights take too long in an emulated machine; test_boundary.py has each limit there.
-HEAVY = ("memory-", "output-flood", "quota-", "exec-loop", "cpu-parallel", "disk-many", "disk-deep", "channel-junk", "node-", "value-huge",
-         "zombie-flood", "thread-bomb", "parser-brackets", "net-")
+# What depends on the kernel's version goes through the emulated machine too; its limits are test_boundary.py's.
+ON_EVERY_KERNEL = ("syscall-", "socket-", "init-", "proc-", "status", "write-", "kill-", "limit-", "userns-", "fork-bomb.", "daemon")
 
 
 def acts():
     for name in sorted(os.listdir(HERE)):
         stem, ext = os.path.splitext(name)
         if ext in LANGUAGES and not stem.startswith("test_"):
-            marks = [] if stem.startswith(HEAVY) else [pytest.mark.vm]
+            marks = [pytest.mark.vm] if name.startswith(ON_EVERY_KERNEL) else []
             yield pytest.param(name, marks=marks, id=stem)
 
 
