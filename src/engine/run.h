@@ -36,6 +36,7 @@ struct run {
         void *owner;
         char id[40];
         uint32_t job;
+        unsigned refusals;             /* connections that the proxy refused */
 
         struct run_request request;
         const struct language *language;
@@ -53,7 +54,6 @@ struct run {
         struct channel channel;
         int home_fd;
         struct egress *egress;         /* the proxy of this run, or NULL */
-        unsigned refusals;             /* connections that it refused */
         struct wire_boundary boundary;
         bool has_boundary;
         struct wire_exit how;
