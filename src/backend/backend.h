@@ -10,30 +10,38 @@
 
 #include "wire/wire.h"
 
-/* What a run needs of a backend.  Descriptors and texts stay the caller's; they are used during start only. */
-struct backend_job {
-        uint32_t id;                     /* chosen by the caller, unique among the live ones */
-        struct wire_start start;         /* files_n counts files[] */
-        int stdio[WIRE_STDIO];           /* stdin, stdout, stderr, channel */
-        /* Opens the content of input file i and tells its name; called as there is room for it. */
+/* Our ends of what a sandbox has, the callee's from ready() on; proxy is -1 without WIRE_PROXY. */
+struct backend_ends {
+        int home, out, error, channel, proxy;
+};
+
+/* What a sandbox is to run.  Everything stays the caller's and has to live until exited() or refused(). */
+struct backend_program {
+        struct wire_limits limits;
+        struct wire_program program;
+        int stdin_fd;                    /* or -1: nothing */
+        size_t files_n;
+        /* Tells input file i and opens its content, or has it in memory (*ret_fd is -1 then); called as there is room for it. */
         int (*file)(void *owner, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err);
         void *owner;
 };
 
-/* News of a job, in this order: running, exited; or refused alone. */
+/* News of a sandbox, in this order: ready, joined if it was asked for, exited; or refused at any time before a program ran. */
 struct backend_events {
-        /* home_fd, the home directory, and proxy_fd, the socket that listens inside or -1, are the callee's. */
-        void (*running)(void *owner, const struct wire_boundary *boundary, int home_fd, int proxy_fd);
+        void (*ready)(void *owner, const struct wire_boundary *boundary, const struct backend_ends *ends);
+        void (*joined)(void *owner, const struct wire_boundary *boundary);
         void (*exited)(void *owner, const struct wire_exit *how);
         void (*refused)(void *owner, const struct csn_error *error);
-        /* The backend itself is gone, and with it every job. */
+        /* A zygote serves (error is NULL; info is a JSON object), or is gone. */
+        void (*zygote)(void *engine, uint32_t id, const char *info, const struct csn_error *error);
+        /* The backend itself is gone, and with it every sandbox. */
         void (*lost)(void *engine, const struct csn_error *error);
 };
 
 struct backend_options {
         const char *uid_range;           /* "FIRST:COUNT" */
         const char *cgroup_parent;
-        void *engine;                    /* for lost() */
+        void *engine;                    /* for zygote() and lost() */
 };
 
 struct backend_link;
@@ -42,8 +50,16 @@ struct backend {
         const char *name;
         int (*open)(struct loop *loop, const struct backend_options *options, const struct backend_events *events,
                     struct backend_link **ret, struct csn_error *err);
-        int (*start)(struct backend_link *link, const struct backend_job *job, struct csn_error *err);
+        /* Make a sandbox.  Its number is the caller's choice and unique among the live ones; owner is for the events. */
+        int (*prepare)(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err);
+        /* Put an interpreter into it that waits: a zygote's fork, or one that is started.  NULL: this backend cannot. */
+        int (*join)(struct backend_link *link, uint32_t id, uint32_t zygote, struct csn_error *err);
+        int (*worker)(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err);
+        /* Run a program in it, once; may be called as soon as prepare() returned. */
+        int (*start)(struct backend_link *link, uint32_t id, const struct backend_program *program, struct csn_error *err);
         void (*kill)(struct backend_link *link, uint32_t id);
+        int (*zygote)(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err);
+        void (*retire)(struct backend_link *link, uint32_t id);
         void (*close)(struct backend_link *link);
 };
 

@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,8 +29,11 @@ struct host_job {
         struct watch death;
         struct timer deadline;
         char folder[64];
-        uint64_t started_us;
+        int home;
+        int fds[WIRE_STDIO];             /* the program's, until it starts; 0 is not used */
+        uint64_t started_us, disk_bytes;
         unsigned reasons;
+        struct timer dropped;            /* killed before it had a program: told from the loop */
 };
 
 struct backend_link {
@@ -52,7 +56,11 @@ static void job_free(struct host_job *job)
 {
         loop_unwatch(job->link->loop, &job->death);
         loop_untimer(job->link->loop, &job->deadline);
+        loop_untimer(job->link->loop, &job->dropped);
         fd_close(&job->death.fd);
+        fd_close(&job->home);
+        for (int i = 0; i < WIRE_STDIO; i++)
+                fd_close(&job->fds[i]);
         for (struct host_job **at = &job->link->jobs; *at; at = &(*at)->next)
                 if (*at == job) {
                         *at = job->next;
@@ -65,6 +73,10 @@ static void job_free(struct host_job *job)
 static void job_kill(struct host_job *job, unsigned reason)
 {
         job->reasons |= reason;
+        if (job->pid <= 0) {
+                loop_timer(job->link->loop, &job->dropped, 0);
+                return;
+        }
         kill(-job->pid, SIGKILL);
         kill(job->pid, SIGKILL);
 }
@@ -72,6 +84,17 @@ static void job_kill(struct host_job *job, unsigned reason)
 static void job_deadline(struct timer *timer)
 {
         job_kill(timer->owner, WIRE_WALL);
+}
+
+static void job_dropped(struct timer *timer)
+{
+        struct host_job *job = timer->owner;
+        const struct backend_events *news = job->link->events;
+        void *owner = job->owner;
+        const struct wire_exit how = { .reasons = job->reasons };
+        io_remove_tree(AT_FDCWD, job->folder);
+        job_free(job);
+        news->exited(owner, &how);
 }
 
 static void job_died(struct watch *watch, uint32_t events)
@@ -124,6 +147,10 @@ static int put_file(int home, const struct wire_file *file, int source, struct c
         off_t offset = 0;
         if (fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the input file %s", file->name);
+        if (file->content && io_write_all(fd, file->content, file->content_len) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "write the input file %s", file->name);
+        if (file->content)
+                return 0;
         ssize_t n;
         while ((n = sendfile(fd, source, &offset, 16 * MIB)) != 0)
                 if (n < 0 && errno != EINTR)
@@ -131,12 +158,12 @@ static int put_file(int home, const struct wire_file *file, int source, struct c
         return 0;
 }
 
-static int put_files(const struct backend_job *job, int home, struct csn_error *err)
+static int put_files(const struct backend_program *what, int home, struct csn_error *err)
 {
-        for (uint64_t i = 0; i < job->start.files_n; i++) {
+        for (uint64_t i = 0; i < what->files_n; i++) {
                 struct wire_file file;
                 int source = -1;
-                if (job->file(job->owner, i, &file, &source, err) < 0)
+                if (what->file(what->owner, i, &file, &source, err) < 0)
                         return -err->code;
                 auto_fd fd = source;
                 if (put_file(home, &file, fd, err) < 0)
@@ -146,7 +173,7 @@ static int put_files(const struct backend_job *job, int home, struct csn_error *
 }
 
 /* The runner's and the program's paths inside a sandbox, as they are on the host. */
-static char **host_argv(struct arena *arena, const struct wire_start *start, const char *folder)
+static char **host_argv(struct arena *arena, const struct wire_program *start, const char *folder)
 {
         char **argv = arena_alloc(arena, (start->argv_n + 1) * sizeof *argv);
         for (size_t i = 0; i < start->argv_n; i++) {
@@ -162,7 +189,7 @@ static char **host_argv(struct arena *arena, const struct wire_start *start, con
         return argv;
 }
 
-static char **host_env(struct arena *arena, const struct wire_start *start, const char *folder)
+static char **host_env(struct arena *arena, const struct wire_program *start, const char *folder)
 {
         char **env = arena_alloc(arena, (start->env_n + 1) * sizeof *env);
         for (size_t i = 0; i < start->env_n; i++)
@@ -171,15 +198,16 @@ static char **host_env(struct arena *arena, const struct wire_start *start, cons
         return env;
 }
 
-static _Noreturn void become_program(const struct backend_job *job, char *const *argv, char *const *env, const char *folder)
+static _Noreturn void become_program(const struct host_job *job, const struct backend_program *what, char *const *argv, char *const *env)
 {
-        struct plan plan = { .start = job->start, .abilities = { .controllers = WIRE_CTL_PIDS } };
+        struct plan plan = { .limits = what->limits, .shape = { .disk_bytes = job->disk_bytes }, .abilities = { .controllers = WIRE_CTL_PIDS } };
         struct csn_error err;
         sigset_t none;
         int fds[WIRE_STDIO];
         sigemptyset(&none);
+        int null = what->stdin_fd >= 0 ? what->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
         for (int i = 0; i < WIRE_STDIO; i++)
-                fds[i] = fcntl(job->stdio[i], F_DUPFD_CLOEXEC, 10);
+                fds[i] = fcntl(i == 0 ? null : job->fds[i], F_DUPFD_CLOEXEC, 10);
         for (int i = 0; i < WIRE_STDIO; i++)
                 if (dup2(fds[i], i) < 0)
                         _exit(126);
@@ -187,62 +215,106 @@ static _Noreturn void become_program(const struct backend_job *job, char *const 
         for (int sig = 1; sig < NSIG; sig++)
                 signal(sig, SIG_DFL);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        if (setsid() < 0 || chdir(folder) < 0 || limits_child(&plan, &err) < 0)
+        if (setsid() < 0 || chdir(job->folder) < 0 || limits_set(&plan, 0, false, &err) < 0)
                 _exit(126);
         execve(argv[0], argv, env);
         _exit(127);
 }
 
-static int watch_child(struct host_job *job, const struct backend_job *what, struct csn_error *err)
+static int watch_child(struct host_job *job, const struct backend_program *what, struct csn_error *err)
 {
         job->death.fd = (int)syscall(SYS_pidfd_open, job->pid, 0);
         if (job->death.fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "pidfd_open");
-        loop_timer(job->link->loop, &job->deadline, what->start.wall_ms * 1000);
+        loop_timer(job->link->loop, &job->deadline, what->limits.wall_ms * 1000);
         return loop_watch(job->link->loop, &job->death, job->death.fd, EPOLLIN, err);
 }
 
-static int host_start(struct backend_link *link, const struct backend_job *what, struct csn_error *err)
+static int make_ends(struct host_job *job, struct backend_ends *ret, struct csn_error *err)
 {
+        int out[2], error[2], channel[2];
+        if (pipe2(out, O_CLOEXEC) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "pipe");
+        job->fds[1] = out[1];
+        ret->out = out[0];
+        if (pipe2(error, O_CLOEXEC) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "pipe");
+        job->fds[2] = error[1];
+        ret->error = error[0];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
+        job->fds[3] = channel[1];
+        ret->channel = channel[0];
+        ret->home = fcntl(job->home, F_DUPFD_CLOEXEC, 0);
+        if (ret->home < 0 || fcntl(ret->out, F_SETFL, O_NONBLOCK) < 0 || fcntl(ret->error, F_SETFL, O_NONBLOCK) < 0 ||
+            fcntl(ret->channel, F_SETFL, O_NONBLOCK) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make the pipes of a run");
+        return 0;
+}
+
+static int host_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err)
+{
+        struct backend_ends ends = { -1, -1, -1, -1, -1 };
         struct host_job *job = mem_alloc(sizeof *job);
-        *job = (struct host_job){ .next = link->jobs, .link = link, .id = what->id, .owner = what->owner,
+        *job = (struct host_job){ .next = link->jobs, .link = link, .id = id, .owner = owner, .home = -1, .fds = { -1, -1, -1, -1 }, .disk_bytes = shape->disk_bytes,
                                   .death = { .fd = -1, .ready = job_died, .owner = job },
-                                  .deadline = { .fired = job_deadline, .owner = job }, .started_us = clock_us() };
+                                  .deadline = { .fired = job_deadline, .owner = job },
+                                  .dropped = { .fired = job_dropped, .owner = job } };
         link->jobs = job;
         snprintf(job->folder, sizeof job->folder, "/tmp/caisson-host-XXXXXX");
-        if (!mkdtemp(job->folder)) {
-                job_free(job);
-                return err_set(err, CSN_E_SYSTEM, errno, "make a folder for the run");
-        }
-        auto_fd home = open(job->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int rc = home < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open the run's folder") : put_files(what, home, err);
+        int rc = mkdtemp(job->folder) ? 0 : err_set(err, CSN_E_SYSTEM, errno, "make a folder for the run");
         if (rc == 0) {
-                struct arena arena = { 0 };
-                char **argv = host_argv(&arena, &what->start, job->folder);
-                char **env = host_env(&arena, &what->start, job->folder);
-                job->pid = fork();
-                if (job->pid == 0)
-                        become_program(what, argv, env, job->folder);
-                rc = job->pid < 0 ? err_set(err, CSN_E_SYSTEM, errno, "fork") : watch_child(job, what, err);
-                arena_done(&arena);
+                job->home = open(job->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                rc = job->home < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open the run's folder") : make_ends(job, &ends, err);
         }
         if (rc < 0) {
+                fd_close(&ends.home);
+                fd_close(&ends.out);
+                fd_close(&ends.error);
+                fd_close(&ends.channel);
                 io_remove_tree(AT_FDCWD, job->folder);
                 job_free(job);
                 return rc;
         }
-        struct wire_boundary none = { .host_uid = geteuid(), .capabilities = geteuid() == 0 ? UINT64_MAX : 0 };
-        link->events->running(what->owner, &none, take_fd(&home), -1);
+        const struct wire_boundary none = { .host_uid = geteuid(), .capabilities = geteuid() == 0 ? UINT64_MAX : 0 };
+        link->events->ready(owner, &none, &ends);
         return 0;
+}
+
+static struct host_job *find_job(struct backend_link *link, uint32_t id)
+{
+        for (struct host_job *job = link->jobs; job; job = job->next)
+                if (job->id == id)
+                        return job;
+        return NULL;
+}
+
+static int host_start(struct backend_link *link, uint32_t id, const struct backend_program *what, struct csn_error *err)
+{
+        struct host_job *job = find_job(link, id);
+        if (!job)
+                return err_set(err, CSN_E_SYSTEM, 0, "a program for a run that is gone");
+        if (put_files(what, job->home, err) < 0)
+                return -err->code;
+        struct arena arena = { 0 };
+        char **argv = host_argv(&arena, &what->program, job->folder);
+        char **env = host_env(&arena, &what->program, job->folder);
+        job->started_us = clock_us();
+        job->pid = fork();
+        if (job->pid == 0)
+                become_program(job, what, argv, env);
+        int rc = job->pid < 0 ? err_set(err, CSN_E_SYSTEM, errno, "fork") : watch_child(job, what, err);
+        arena_done(&arena);
+        for (int i = 0; i < WIRE_STDIO; i++)
+                fd_close(&job->fds[i]);
+        return rc;
 }
 
 static void host_kill(struct backend_link *link, uint32_t id)
 {
-        for (struct host_job *job = link->jobs; job; job = job->next)
-                if (job->id == id) {
-                        job_kill(job, WIRE_KILLED);
-                        return;
-                }
+        struct host_job *job = find_job(link, id);
+        if (job)
+                job_kill(job, WIRE_KILLED);
 }
 
 static void host_close(struct backend_link *link)
@@ -252,7 +324,8 @@ static void host_close(struct backend_link *link)
         for (struct host_job *job = link->jobs, *next; job; job = next) {
                 next = job->next;
                 job_kill(job, WIRE_KILLED);
-                waitpid(job->pid, NULL, 0);
+                if (job->pid > 0)
+                        waitpid(job->pid, NULL, 0);
                 io_remove_tree(AT_FDCWD, job->folder);
                 job_free(job);
         }
@@ -260,5 +333,5 @@ static void host_close(struct backend_link *link)
 }
 
 const struct backend backend_host = {
-        .name = "host", .open = host_open, .start = host_start, .kill = host_kill, .close = host_close,
+        .name = "host", .open = host_open, .prepare = host_prepare, .start = host_start, .kill = host_kill, .close = host_close,
 };

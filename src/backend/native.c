@@ -13,19 +13,14 @@
 #define HELLO_MS 10000
 #define SOCKET_FD 3
 
-/* The input files of a job that is being set up, sent as fast as process 1 takes them. */
-struct sender {
-        struct sender *next;
-        struct backend_link *link;
-        struct watch watch;
-        struct backend_job job;
-        size_t sent;
-};
-
 struct native_job {
         struct native_job *next;
+        struct backend_link *link;
         uint32_t id;
         void *owner;
+        struct watch door;                       /* its fd is ours, -1 before READY and when all is sent */
+        const struct backend_program *program;   /* to be sent, or NULL */
+        size_t sent;                             /* of its files */
 };
 
 struct backend_link {
@@ -33,10 +28,9 @@ struct backend_link {
         const struct backend_events *events;
         void *engine;
         pid_t pid;
-        int sock;
-        struct watch watch;
+        struct watch watch;                      /* its fd is the socket */
+        struct outbox box;
         struct native_job *jobs;
-        struct sender *senders;
 };
 
 /* ---- the supervisor's process ---- */
@@ -69,7 +63,7 @@ static int start_supervisor(struct backend_link *link, const struct backend_opti
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd theirs = pair[1];
-        link->sock = pair[0];
+        link->watch.fd = pair[0];
         backend_supervisor();   /* looked up before the fork: snprintf and readlink are for the parent */
         backend_runner_dir();
         link->pid = fork();
@@ -80,15 +74,22 @@ static int start_supervisor(struct backend_link *link, const struct backend_opti
         return 0;
 }
 
-static int send_message(struct backend_link *link, struct buf *message, bool fits, const int *fds, size_t fds_n,
-                        struct csn_error *err)
+static int send_message(struct backend_link *link, struct buf *message, bool fits, struct csn_error *err)
 {
+        int rc = 0;
         if (!fits)
-                return err_set(err, CSN_E_INPUT, 0, "arguments and environment together are longer than %d KiB",
-                               WIRE_MAX / 1024);
-        if (wire_send(link->sock, message->bytes, message->len, fds, fds_n) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "send to the supervisor");
-        return 0;
+                rc = err_set(err, CSN_E_INPUT, 0, "a message is longer than %d KiB", WIRE_MAX / 1024);
+        else if (outbox_put(&link->box, message->bytes, message->len, NULL, 0) < 0)
+                rc = err_set(err, CSN_E_SYSTEM, errno, "send to the supervisor");
+        buf_done(message);
+        return rc;
+}
+
+static int send_plain(struct backend_link *link, enum wire_op op, uint32_t id, struct csn_error *err)
+{
+        struct buf message;
+        buf_init(&message, WIRE_MAX);
+        return send_message(link, &message, wire_put_plain(&message, op, id), err);
 }
 
 static int greet(struct backend_link *link, struct csn_error *err)
@@ -98,18 +99,14 @@ static int greet(struct backend_link *link, struct csn_error *err)
         size_t fds_n;
         struct wire_header header;
         struct wire_abilities abilities;
-        struct buf message;
-        buf_init(&message, WIRE_MAX);
-        int rc = send_message(link, &message, wire_put_plain(&message, WIRE_HELLO, 0), NULL, 0, err);
-        buf_done(&message);
-        if (rc < 0)
-                return rc;
-        struct pollfd poll_fd = { .fd = link->sock, .events = POLLIN };
+        if (send_plain(link, WIRE_HELLO, 0, err) < 0)
+                return -err->code;
+        struct pollfd poll_fd = { .fd = link->watch.fd, .events = POLLIN };
         int n;
         do
                 n = poll(&poll_fd, 1, HELLO_MS);
         while (n < 0 && errno == EINTR);
-        ssize_t len = n == 1 ? wire_receive(link->sock, bytes, fds, &fds_n) : 0;
+        ssize_t len = n == 1 ? wire_receive(link->watch.fd, bytes, fds, &fds_n) : 0;
         if (len <= 0)
                 return err_set(err, CSN_E_SYSTEM, 0, "%s did not start; is it installed beside this program?", backend_supervisor());
         if (wire_get_header(bytes, (size_t)len, &header, err) < 0)
@@ -119,37 +116,7 @@ static int greet(struct backend_link *link, struct csn_error *err)
         return wire_get_abilities(bytes + WIRE_HEADER, header.len, &abilities, err);
 }
 
-/* ---- input files ---- */
-
-static void sender_free(struct sender *sender)
-{
-        loop_unwatch(sender->link->loop, &sender->watch);
-        fd_close(&sender->watch.fd);
-        for (struct sender **at = &sender->link->senders; *at; at = &(*at)->next)
-                if (*at == sender) {
-                        *at = sender->next;
-                        break;
-                }
-        free(sender);
-}
-
-static int send_file(struct sender *sender, struct csn_error *err)
-{
-        struct wire_file file;
-        int source = -1;
-        if (sender->job.file(sender->job.owner, sender->sent, &file, &source, err) < 0)
-                return -err->code;
-        auto_fd fd = source;
-        struct buf message;
-        buf_init(&message, WIRE_MAX);
-        wire_put_file(&message, &file);
-        int rc = wire_send(sender->watch.fd, message.bytes, message.len, &fd, 1);
-        int sys = errno;
-        buf_done(&message);
-        if (rc < 0)
-                return err_set(err, sys == EAGAIN ? CSN_E_BUSY : CSN_E_SYSTEM, sys, "send an input file to the sandbox");
-        return 0;
-}
+/* ---- jobs ---- */
 
 static struct native_job *find_job(struct backend_link *link, uint32_t id)
 {
@@ -159,14 +126,11 @@ static struct native_job *find_job(struct backend_link *link, uint32_t id)
         return NULL;
 }
 
-static void forget_job(struct backend_link *link, struct native_job *job)
+static void forget_job(struct native_job *job)
 {
-        for (struct sender *sender = link->senders, *next; sender; sender = next) {
-                next = sender->next;
-                if (sender->job.id == job->id)
-                        sender_free(sender);
-        }
-        for (struct native_job **at = &link->jobs; *at; at = &(*at)->next)
+        loop_unwatch(job->link->loop, &job->door);
+        fd_close(&job->door.fd);
+        for (struct native_job **at = &job->link->jobs; *at; at = &(*at)->next)
                 if (*at == job) {
                         *at = job->next;
                         break;
@@ -176,68 +140,154 @@ static void forget_job(struct backend_link *link, struct native_job *job)
 
 static void native_kill(struct backend_link *link, uint32_t id)
 {
-        struct buf message;
         struct csn_error err;
-        buf_init(&message, WIRE_MAX);
-        if (send_message(link, &message, wire_put_plain(&message, WIRE_KILL, id), NULL, 0, &err) < 0)
+        if (send_plain(link, WIRE_KILL, id, &err) < 0)
                 log_text(LOG_DEBUG, "%s", err.text);   /* the supervisor is gone, and with it the job */
-        buf_done(&message);
 }
 
-static void sender_ready(struct watch *watch, uint32_t events)
+/* ---- through the door ---- */
+
+static int send_packet(struct native_job *job, struct buf *packet, bool fits, int fd, struct csn_error *err)
 {
-        struct sender *sender = watch->owner;
+        int rc = 0;
+        if (!fits)
+                rc = err_set(err, CSN_E_INPUT, 0, "arguments and environment together are longer than %d KiB", WIRE_MAX / 1024);
+        else if (wire_send(job->door.fd, packet->bytes, packet->len, &fd, fd >= 0) < 0)
+                rc = err_set(err, errno == EAGAIN ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "send the program to its sandbox");
+        buf_done(packet);
+        return rc;
+}
+
+static int send_file(struct native_job *job, struct csn_error *err)
+{
+        const struct backend_program *program = job->program;
+        struct wire_file file;
+        struct buf packet;
+        int source = -1;
+        if (program->file(program->owner, job->sent, &file, &source, err) < 0)
+                return -err->code;
+        auto_fd fd = source;
+        buf_init(&packet, WIRE_MAX);
+        return send_packet(job, &packet, wire_put_file(&packet, &file), fd, err);
+}
+
+static int send_rest(struct native_job *job, struct csn_error *err)
+{
+        const struct backend_program *program = job->program;
+        struct buf packet;
+        for (; job->sent < program->files_n; job->sent++)
+                if (send_file(job, err) < 0)
+                        return -err->code;
+        buf_init(&packet, WIRE_MAX);
+        return send_packet(job, &packet, wire_put_program(&packet, &program->program), program->stdin_fd, err);
+}
+
+/* Ours to tell; the supervisor's own word on the kill that follows finds nobody any more. */
+static void give_up(struct native_job *job, const struct csn_error *err)
+{
+        struct backend_link *link = job->link;
+        void *owner = job->owner;
+        native_kill(link, job->id);
+        forget_job(job);
+        link->events->refused(owner, err);
+}
+
+static void feed(struct native_job *job)
+{
+        struct backend_link *link = job->link;
         struct csn_error err = { 0 };
-        while (sender->sent < sender->job.start.files_n && !(events & (EPOLLERR | EPOLLHUP))) {
-                if (send_file(sender, &err) < 0) {
-                        if (err.code == CSN_E_BUSY)
-                                return;
-                        break;
-                }
-                sender->sent++;
-        }
-        bool done = sender->sent == sender->job.start.files_n;
-        struct backend_link *link = sender->link;
-        struct native_job *job = find_job(link, sender->job.id);
-        if (!done && err.code && err.sys != EPIPE && job) {
-                /* Ours to tell; the supervisor's own word on the kill that follows finds nobody any more. */
-                native_kill(link, job->id);
-                link->events->refused(job->owner, &err);
-                forget_job(link, job);
+        if (!job->program || job->door.fd < 0)
                 return;
+        if (send_rest(job, &err) < 0) {
+                bool full = err.code == CSN_E_BUSY && err.sys == EAGAIN;
+                if (full && loop_watch(link->loop, &job->door, job->door.fd, EPOLLOUT, &err) == 0)
+                        return;
+                if (err.sys != EPIPE) {
+                        give_up(job, &err);
+                        return;
+                }
         }
-        sender_free(sender);   /* all sent; or process 1 failed, and the supervisor will say why */
+        /* All is sent; or the process that would be the program failed, and the supervisor will say why. */
+        loop_unwatch(link->loop, &job->door);
+        fd_close(&job->door.fd);
+}
+
+static void door_ready(struct watch *watch, uint32_t events)
+{
+        (void)events;
+        feed(watch->owner);
 }
 
 /* ---- messages ---- */
 
+static int take_ready(struct native_job *job, const struct wire_boundary *boundary, int fds[WIRE_FDS_MAX], struct csn_error *err)
+{
+        if (job->door.fd >= 0)
+                return err_set(err, CSN_E_PROTOCOL, 0, "READY came twice");
+        for (int i = 0; i < WIRE_END_PROXY; i++)
+                if (fds[i] < 0)
+                        return err_set(err, CSN_E_PROTOCOL, 0, "READY without its descriptors");
+        const struct backend_ends ends = { .home = take_fd(&fds[WIRE_END_HOME]), .out = take_fd(&fds[WIRE_END_STDOUT]),
+                                           .error = take_fd(&fds[WIRE_END_STDERR]), .channel = take_fd(&fds[WIRE_END_CHANNEL]),
+                                           .proxy = take_fd(&fds[WIRE_END_PROXY]) };
+        job->door.fd = take_fd(&fds[WIRE_END_DOOR]);
+        struct backend_link *link = job->link;
+        uint32_t id = job->id;
+        link->events->ready(job->owner, boundary, &ends);
+        job = find_job(link, id);
+        if (job)
+                feed(job);
+        return 0;
+}
+
 static int handle(struct backend_link *link, const struct wire_header *header, const uint8_t *body, int fds[WIRE_FDS_MAX],
                   struct csn_error *err)
 {
-        struct native_job *job = find_job(link, header->job);
         struct wire_boundary boundary;
         struct wire_exit how;
-        struct csn_error refusal;
-        if (!job)
-                return 0;   /* we gave it up before */
-        void *owner = job->owner;
+        struct csn_error error;
+        struct native_job *job = find_job(link, header->job);
+        void *owner = job ? job->owner : NULL;
         switch (header->op) {
-        case WIRE_RUNNING:
-                if (wire_get_boundary(body, header->len, &boundary, err) < 0 || fds[0] < 0)
-                        return err_set(err, CSN_E_PROTOCOL, 0, "RUNNING is malformed");
-                link->events->running(owner, &boundary, take_fd(&fds[0]), take_fd(&fds[1]));
+        case WIRE_ZYGOTE: {
+                struct arena arena = { 0 };
+                char *info;
+                int rc = wire_get_text(body, header->len, &arena, &info, err);
+                if (rc == 0)
+                        link->events->zygote(link->engine, header->job, info, NULL);
+                arena_done(&arena);
+                return rc;
+        }
+        case WIRE_GONE:
+                if (wire_get_error(body, header->len, &error, err) < 0)
+                        return -err->code;
+                link->events->zygote(link->engine, header->job, NULL, &error);
+                return 0;
+        case WIRE_READY:
+                if (wire_get_boundary(body, header->len, &boundary, err) < 0)
+                        return -err->code;
+                return job ? take_ready(job, &boundary, fds, err) : 0;
+        case WIRE_JOINED:
+                if (wire_get_boundary(body, header->len, &boundary, err) < 0)
+                        return -err->code;
+                if (job)
+                        link->events->joined(owner, &boundary);
                 return 0;
         case WIRE_EXITED:
                 if (wire_get_exit(body, header->len, &how, err) < 0)
                         return -err->code;
-                forget_job(link, job);
+                if (!job)
+                        return 0;   /* we gave it up before */
+                forget_job(job);
                 link->events->exited(owner, &how);
                 return 0;
         case WIRE_REFUSED:
-                if (wire_get_refused(body, header->len, &refusal, err) < 0)
+                if (wire_get_error(body, header->len, &error, err) < 0)
                         return -err->code;
-                forget_job(link, job);
-                link->events->refused(owner, &refusal);
+                if (!job)
+                        return 0;
+                forget_job(job);
+                link->events->refused(owner, &error);
                 return 0;
         default:
                 return err_set(err, CSN_E_PROTOCOL, 0, "the supervisor sent message %u", header->op);
@@ -249,28 +299,27 @@ static void link_lost(struct backend_link *link, const struct csn_error *error)
         loop_unwatch(link->loop, &link->watch);
         while (link->jobs) {
                 void *owner = link->jobs->owner;
-                forget_job(link, link->jobs);
+                forget_job(link->jobs);
                 link->events->refused(owner, error);
         }
         link->events->lost(link->engine, error);
 }
 
-static void link_ready(struct watch *watch, uint32_t events)
+/* One message.  False: there is none now, or never again. */
+static bool take_message(struct backend_link *link)
 {
-        struct backend_link *link = watch->owner;
-        (void)events;
         static uint8_t bytes[WIRE_MAX];
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
         struct csn_error err;
         struct wire_header header;
-        ssize_t len = wire_receive(link->sock, bytes, fds, &fds_n);
+        ssize_t len = wire_receive(link->watch.fd, bytes, fds, &fds_n);
         if (len < 0 && errno == EAGAIN)
-                return;
+                return false;
         if (len <= 0) {
                 err_set(&err, CSN_E_SYSTEM, len < 0 ? errno : 0, "the supervisor ended unexpectedly");
                 link_lost(link, &err);
-                return;
+                return false;
         }
         int rc = wire_get_header(bytes, (size_t)len, &header, &err);
         if (rc == 0)
@@ -279,6 +328,20 @@ static void link_ready(struct watch *watch, uint32_t events)
                 fd_close(&fds[i]);
         if (rc < 0)
                 link_lost(link, &err);
+        return rc == 0;
+}
+
+static void link_ready(struct watch *watch, uint32_t events)
+{
+        struct backend_link *link = watch->owner;
+        struct csn_error err;
+        if (events & EPOLLOUT && outbox_flush(&link->box) < 0) {
+                err_set(&err, CSN_E_SYSTEM, errno, "send to the supervisor");
+                link_lost(link, &err);
+                return;
+        }
+        if (events & ~(uint32_t)EPOLLOUT)
+                take_message(link);
 }
 
 /* ---- the backend's own functions ---- */
@@ -288,11 +351,10 @@ static void native_close(struct backend_link *link)
         if (!link)
                 return;
         loop_unwatch(link->loop, &link->watch);
-        while (link->senders)
-                sender_free(link->senders);
         while (link->jobs)
-                forget_job(link, link->jobs);
-        fd_close(&link->sock);
+                forget_job(link->jobs);
+        outbox_done(&link->box);
+        fd_close(&link->watch.fd);
         /* It ends when the socket does, after it has killed and removed all that it made. */
         while (link->pid > 0 && waitpid(link->pid, NULL, 0) < 0 && errno == EINTR)
                 ;
@@ -303,14 +365,15 @@ static int native_open(struct loop *loop, const struct backend_options *options,
                        struct backend_link **ret, struct csn_error *err)
 {
         struct backend_link *link = mem_alloc(sizeof *link);
-        *link = (struct backend_link){ .loop = loop, .events = events, .engine = options->engine, .sock = -1 };
-        link->watch = (struct watch){ .ready = link_ready, .owner = link };
+        *link = (struct backend_link){ .loop = loop, .events = events, .engine = options->engine };
+        link->watch = (struct watch){ .fd = -1, .ready = link_ready, .owner = link };
+        link->box = (struct outbox){ .loop = loop, .watch = &link->watch };
         if (start_supervisor(link, options, err) < 0 || greet(link, err) < 0 ||
-            loop_watch(loop, &link->watch, link->sock, EPOLLIN, err) < 0) {
+            loop_watch(loop, &link->watch, link->watch.fd, EPOLLIN, err) < 0) {
                 native_close(link);
                 return -err->code;
         }
-        if (fcntl(link->sock, F_SETFL, O_NONBLOCK) < 0) {
+        if (fcntl(link->watch.fd, F_SETFL, O_NONBLOCK) < 0) {
                 err_set(err, CSN_E_SYSTEM, errno, "make the supervisor's socket non-blocking");
                 native_close(link);
                 return -err->code;
@@ -319,44 +382,68 @@ static int native_open(struct loop *loop, const struct backend_options *options,
         return 0;
 }
 
-static int open_sender(struct backend_link *link, const struct backend_job *job, int *ret_theirs, struct csn_error *err)
+static int native_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err)
 {
-        int pair[2];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
-        struct sender *sender = mem_alloc(sizeof *sender);
-        *sender = (struct sender){ .next = link->senders, .link = link, .job = *job };
-        sender->watch = (struct watch){ .fd = pair[0], .ready = sender_ready, .owner = sender };
-        link->senders = sender;
-        *ret_theirs = pair[1];
-        if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "make the files socket non-blocking");
-        return loop_watch(link->loop, &sender->watch, pair[0], EPOLLOUT, err);
-}
-
-static int native_start(struct backend_link *link, const struct backend_job *job, struct csn_error *err)
-{
-        auto_fd files = -1;
-        struct native_job *entry = mem_alloc(sizeof *entry);
-        *entry = (struct native_job){ .next = link->jobs, .id = job->id, .owner = job->owner };
-        link->jobs = entry;
-
         struct buf message;
         buf_init(&message, WIRE_MAX);
-        int rc = job->start.files_n ? open_sender(link, job, &files, err) : 0;
-        if (rc == 0) {
-                int fds[WIRE_FDS_MAX];
-                memcpy(fds, job->stdio, sizeof job->stdio);
-                fds[WIRE_FILES] = files;
-                rc = send_message(link, &message, wire_put_start(&message, job->id, &job->start), fds,
-                                  WIRE_STDIO + (job->start.files_n > 0), err);
-        }
-        buf_done(&message);
-        if (rc < 0)
-                forget_job(link, entry);
-        return rc;
+        if (send_message(link, &message, wire_put_shape(&message, id, shape), err) < 0)
+                return -err->code;
+        struct native_job *job = mem_alloc(sizeof *job);
+        *job = (struct native_job){ .next = link->jobs, .link = link, .id = id, .owner = owner,
+                                    .door = { .fd = -1, .ready = door_ready, .owner = job } };
+        link->jobs = job;
+        return 0;
+}
+
+static int native_join(struct backend_link *link, uint32_t id, uint32_t zygote, struct csn_error *err)
+{
+        struct buf message;
+        buf_init(&message, WIRE_MAX);
+        return send_message(link, &message, wire_put_join(&message, id, zygote), err);
+}
+
+/* Its command line goes through the door, as that of a program does. */
+static int native_worker(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err)
+{
+        struct native_job *job = find_job(link, id);
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        if (!job || job->door.fd < 0)
+                return err_set(err, CSN_E_SYSTEM, 0, "a worker for a sandbox that is not ready");
+        if (send_packet(job, &packet, wire_put_program(&packet, program), -1, err) < 0)
+                return -err->code;
+        return send_plain(link, WIRE_WORKER, id, err);
+}
+
+static int native_start(struct backend_link *link, uint32_t id, const struct backend_program *program, struct csn_error *err)
+{
+        struct native_job *job = find_job(link, id);
+        struct buf message;
+        if (!job)
+                return err_set(err, CSN_E_SYSTEM, 0, "a program for a sandbox that is gone");
+        buf_init(&message, WIRE_MAX);
+        if (send_message(link, &message, wire_put_limits(&message, id, &program->limits), err) < 0)
+                return -err->code;
+        job->program = program;
+        feed(job);
+        return 0;
+}
+
+static int native_zygote(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err)
+{
+        struct buf message;
+        buf_init(&message, WIRE_MAX);
+        return send_message(link, &message, wire_put_command(&message, WIRE_ZYGOTE, id, program), err);
+}
+
+static void native_retire(struct backend_link *link, uint32_t id)
+{
+        struct csn_error err;
+        if (send_plain(link, WIRE_RETIRE, id, &err) < 0)
+                log_text(LOG_DEBUG, "%s", err.text);
 }
 
 const struct backend backend_native = {
-        .name = "native", .open = native_open, .start = native_start, .kill = native_kill, .close = native_close,
+        .name = "native", .open = native_open, .prepare = native_prepare, .join = native_join, .worker = native_worker,
+        .start = native_start, .kill = native_kill, .zygote = native_zygote, .retire = native_retire, .close = native_close,
 };

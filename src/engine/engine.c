@@ -13,24 +13,6 @@
 #define WARNINGS_MAX 32
 #define REFUSALS_TOLD 20
 
-enum { NATIVE, HOST, BACKENDS };
-
-struct engine {
-        const struct settings *settings;
-        struct arena arena;
-        const struct language *languages;
-        struct loop *loop;
-        struct backend_link *links[BACKENDS];
-        struct run *runs;
-        uint32_t jobs;
-        char uid_range[48];
-};
-
-const struct settings *engine_settings_of(const struct engine *engine)
-{
-        return engine->settings;
-}
-
 void time_text(char text[static 40])
 {
         struct timespec now;
@@ -62,8 +44,8 @@ void run_warn(struct run *run, const char *code, const char *fmt, ...)
 
 static void kill_run(struct run *run)
 {
-        if (run->state == RUN_RUNNING || run->state == RUN_STARTING)
-                run->backend->kill(run->engine->links[run->backend == &backend_host], run->job);
+        if (run->box)
+                box_kill(run->box);
 }
 
 /* One read.  False: nothing there now, or never again. */
@@ -156,20 +138,6 @@ static void open_proxy(struct run *run, int proxy_fd)
                 run_warn(run, "proxy_failed", "the program has no network: %s", err.text);
 }
 
-static void on_running(void *owner, const struct wire_boundary *boundary, int home_fd, int proxy_fd)
-{
-        struct run *run = owner;
-        run->state = RUN_RUNNING;
-        run->boundary = *boundary;
-        run->has_boundary = true;
-        run->home_fd = home_fd;
-        run->started_us = clock_us();
-        if (proxy_fd >= 0)
-                open_proxy(run, proxy_fd);
-        if (run->cancelled)
-                kill_run(run);
-}
-
 static void close_ends(struct run *run)
 {
         struct loop *loop = run->engine->loop;
@@ -191,99 +159,188 @@ static void finish(struct run *run)
         run->events->done(run->owner, &run->result);
 }
 
-static void on_exited(void *owner, const struct wire_exit *how)
+static void leave(struct run *run)
 {
-        struct run *run = owner;
+        run->box = NULL;
+        run->engine->running--;
+}
+
+/* After the answer: somebody waits for that, and for this nobody yet. */
+static void look_around(struct engine *engine)
+{
+        engine_dispatch(engine);
+        if (engine->pools)
+                pools_refill(engine);
+}
+
+void run_exited(struct run *run, const struct wire_exit *how)
+{
         run->how = *how;
         run->ended_us = clock_us();
+        run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
         drain(run);
         egress_close(run->egress);
         run->egress = NULL;
+        leave(run);
+        struct engine *engine = run->engine;
         finish(run);
+        look_around(engine);
 }
 
-static void on_refused(void *owner, const struct csn_error *error)
+/* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
+void run_refused(struct run *run, const struct csn_error *error, bool again)
 {
-        struct run *run = owner;
-        run->refusal = *error;
-        finish(run);
+        struct engine *engine = run->engine;
+        leave(run);
+        egress_close(run->egress);
+        run->egress = NULL;
+        close_ends(run);
+        fd_close(&run->home_fd);
+        if (again && !run->cold && !run->cancelled) {
+                run->cold = true;
+                run->has_boundary = false;
+                run->state = RUN_QUEUED;
+                run->next_queued = engine->queue;
+                engine->queue = run;
+                if (!engine->queue_last)
+                        engine->queue_last = run;
+                engine->queued++;
+        } else {
+                run->refusal = *error;
+                finish(run);
+        }
+        look_around(engine);
 }
-
-static void on_lost(void *owner, const struct csn_error *error)
-{
-        struct engine *engine = owner;
-        log_text(LOG_ERROR, "%s", error->text);
-        backend_native.close(engine->links[NATIVE]);
-        engine->links[NATIVE] = NULL;
-}
-
-static const struct backend_events news = { on_running, on_exited, on_refused, on_lost };
 
 /* ---- starting ---- */
 
-static int make_pipe(struct stream *stream, struct run *run, int number, int *ret_theirs, struct csn_error *err)
+static int attach_stream(struct stream *stream, struct run *run, int number, int fd, struct csn_error *err)
 {
-        int ends[2];
-        if (pipe2(ends, O_CLOEXEC) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "pipe");
-        *stream = (struct stream){ .watch = { .fd = ends[0], .ready = stream_ready, .owner = stream }, .run = run, .number = number };
-        capture_init(&stream->capture, (size_t)run->request.limits.output_bytes);
-        *ret_theirs = ends[1];
-        if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "make a pipe non-blocking");
-        return loop_watch(run->engine->loop, &stream->watch, ends[0], EPOLLIN, err);
+        stream->watch = (struct watch){ .fd = fd, .ready = stream_ready, .owner = stream };
+        stream->run = run;
+        stream->number = number;
+        return loop_watch(run->engine->loop, &stream->watch, fd, EPOLLIN, err);
 }
 
-static int make_channel(struct run *run, int *ret_theirs, struct csn_error *err)
+/* The sandbox' ends are the run's from here on. */
+void run_attached(struct run *run, struct box *box)
 {
-        int pair[2];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
-        run->channel_watch = (struct watch){ .fd = pair[0], .ready = channel_ready, .owner = run };
-        channel_init(&run->channel, (size_t)run->request.limits.value_bytes);
-        *ret_theirs = pair[1];
-        if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "make the channel non-blocking");
-        return loop_watch(run->engine->loop, &run->channel_watch, pair[0], EPOLLIN, err);
+        struct csn_error err;
+        run->boundary = box->boundary;
+        run->has_boundary = true;
+        run->home_fd = take_fd(&box->ends.home);
+        run->channel_watch = (struct watch){ .fd = take_fd(&box->ends.channel), .ready = channel_ready, .owner = run };
+        if (attach_stream(&run->streams[0], run, 1, take_fd(&box->ends.out), &err) < 0 ||
+            attach_stream(&run->streams[1], run, 2, take_fd(&box->ends.error), &err) < 0 ||
+            loop_watch(run->engine->loop, &run->channel_watch, run->channel_watch.fd, EPOLLIN, &err) < 0) {
+                run_warn(run, "output_lost", "%s", err.text);
+                kill_run(run);
+        }
+        if (box->ends.proxy >= 0)
+                open_proxy(run, take_fd(&box->ends.proxy));
 }
 
-static int make_stdin(const struct run *run, int *ret, struct csn_error *err)
+static int make_stdin(struct run *run, struct csn_error *err)
 {
         const struct bytes *bytes = &run->request.stdin;
-        *ret = bytes->len ? io_memfd("stdin", bytes->bytes, bytes->len) : open("/dev/null", O_RDONLY | O_CLOEXEC);
-        return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make standard input") : 0;
+        if (!bytes->len || run->what.stdin_fd >= 0)
+                return 0;
+        run->what.stdin_fd = io_memfd("stdin", bytes->bytes, bytes->len);
+        return run->what.stdin_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make standard input") : 0;
 }
 
-static int open_link(struct engine *engine, const struct backend *backend, struct csn_error *err)
-{
-        struct backend_link **link = &engine->links[backend == &backend_host];
-        const struct backend_options options = { .uid_range = engine->uid_range,
-                                                 .cgroup_parent = engine->settings->engine.cgroup_parent,
-                                                 .engine = engine };
-        return *link ? 0 : backend->open(engine->loop, &options, &news, link, err);
-}
-
-static int start(struct run *run, struct csn_error *err)
+/* A run that is next: with the best sandbox that is there, or one of its own. */
+static int begin(struct run *run, struct csn_error *err)
 {
         struct engine *engine = run->engine;
-        if (run_prepare(run, err) < 0)
+        struct box *box = NULL;
+        uint32_t zygote = 0;
+        if (make_stdin(run, err) < 0)
                 return -err->code;
-        auto_fd in = -1;
-        auto_fd out = -1;
-        auto_fd error = -1;
-        auto_fd channel = -1;
-        if (open_link(engine, run->backend, err) < 0 || make_stdin(run, &in, err) < 0 ||
-            make_pipe(&run->streams[0], run, 1, &out, err) < 0 || make_pipe(&run->streams[1], run, 2, &error, err) < 0 ||
-            make_channel(run, &channel, err) < 0)
+        if (engine->pools && !run->cold && run->backend == &backend_native)
+                pools_take(engine, run, &box, &zygote);
+        if (!box && box_new(engine, run->backend, &run->shape, run, NULL, &box, err) < 0)
                 return -err->code;
-        run->job = ++engine->jobs;
-        run->what.id = run->job;
-        run->what.owner = run;
-        run->what.file = run_open_input;
-        const int stdio[WIRE_STDIO] = { in, out, error, channel };
-        memcpy(run->what.stdio, stdio, sizeof stdio);
-        run->state = RUN_STARTING;
-        return run->backend->start(engine->links[run->backend == &backend_host], &run->what, err);
+        run->box = box;
+        box->run = run;
+        if (zygote && box_join(box, zygote, err) < 0)
+                return -err->code;
+        return box_start(box, run, err);
+}
+
+static void finish_refused(struct run *run, const struct csn_error *error)
+{
+        run->refusal = *error;
+        run->state = RUN_OVER;
+        loop_timer(run->engine->loop, &run->finish, 0);
+}
+
+/* As many at once as the settings allow; and of those that have to be made first, no more than there are cores for it. */
+static void serve_queue(struct engine *engine)
+{
+        const struct engine_settings *settings = &engine->settings->engine;
+        while (engine->queue && engine->running < settings->running_max && engine->starting < settings->starting_max) {
+                struct run *run = engine->queue;
+                struct csn_error err = { 0 };
+                engine->queue = run->next_queued;
+                if (!engine->queue)
+                        engine->queue_last = NULL;
+                engine->queued--;
+                engine->running++;
+                run->state = RUN_RUNNING;
+                if (begin(run, &err) == 0)
+                        continue;
+                struct box *box = run->box;
+                run->box = NULL;
+                engine->running--;
+                if (box) {
+                        box->run = NULL;   /* its end is nobody's business any more */
+                        box_kill(box);
+                }
+                finish_refused(run, &err);
+        }
+}
+
+static void dispatch_now(struct timer *timer)
+{
+        serve_queue(timer->owner);
+}
+
+void engine_dispatch(struct engine *engine)
+{
+        if (engine->queue)
+                loop_timer(engine->loop, &engine->dispatch, 0);
+}
+
+static int enqueue(struct run *run, struct csn_error *err)
+{
+        struct engine *engine = run->engine;
+        if (engine->queued >= engine->settings->engine.queue_max)
+                return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", engine->queued,
+                               engine->running);
+        run->state = RUN_QUEUED;
+        run->next_queued = NULL;
+        if (engine->queue_last)
+                engine->queue_last->next_queued = run;
+        else
+                engine->queue = run;
+        engine->queue_last = run;
+        engine->queued++;
+        return 0;
+}
+
+static void dequeue(struct run *run)
+{
+        struct engine *engine = run->engine;
+        struct run *before = NULL;
+        for (struct run **at = &engine->queue; *at; before = *at, at = &(*at)->next_queued)
+                if (*at == run) {
+                        *at = run->next_queued;
+                        if (engine->queue_last == run)
+                                engine->queue_last = before;
+                        engine->queued--;
+                        return;
+                }
 }
 
 static void finish_later(struct timer *timer)
@@ -295,9 +352,7 @@ void run_refuse(struct run *run, const struct csn_error *error, const struct run
 {
         run->events = events;
         run->owner = owner;
-        run->refusal = *error;
-        run->state = RUN_OVER;
-        loop_timer(run->engine->loop, &run->finish, 0);
+        finish_refused(run, error);
 }
 
 void run_start(struct run *run, bool local, const struct run_events *events, void *owner)
@@ -307,15 +362,27 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         run->events = events;
         run->owner = owner;
         time_text(run->started_at);
-        if (start(run, &err) < 0)
+        if (run_prepare(run, &err) < 0 || enqueue(run, &err) < 0) {
                 run_refuse(run, &err, events, owner);
+                return;
+        }
+        for (int i = 0; i < 2; i++)
+                capture_init(&run->streams[i].capture, (size_t)run->request.limits.output_bytes);
+        channel_init(&run->channel, (size_t)run->request.limits.value_bytes);
+        serve_queue(run->engine);
 }
 
 void run_cancel(struct run *run)
 {
+        struct csn_error err;
         if (run->state == RUN_OVER || run->state == RUN_NEW || run->cancelled)
                 return;
         run->cancelled = true;
+        if (run->state == RUN_QUEUED) {
+                dequeue(run);
+                err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
+                finish_refused(run, &err);
+        }
         kill_run(run);
 }
 
@@ -335,7 +402,7 @@ static void make_id(char id[static 40])
 struct run *run_new(struct engine *engine)
 {
         struct run *run = mem_alloc(sizeof *run);
-        *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .work_fd = -1, .created_us = clock_us(),
+        *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .work_fd = -1, .what = { .stdin_fd = -1 }, .created_us = clock_us(),
                              .streams = { { .watch = { .fd = -1 } }, { .watch = { .fd = -1 } } }, .channel_watch = { .fd = -1 },
                              .finish = { .fired = finish_later, .owner = run } };
         engine->runs = run;
@@ -363,7 +430,14 @@ void run_free(struct run *run)
                         break;
                 }
         loop_untimer(run->engine->loop, &run->finish);
+        dequeue(run);
+        if (run->box) {
+                run->box->run = NULL;
+                box_kill(run->box);
+                run->engine->running--;
+        }
         close_ends(run);
+        fd_close(&run->what.stdin_fd);
         egress_close(run->egress);
         work_close(run);
         fd_close(&run->home_fd);
@@ -377,7 +451,7 @@ void run_free(struct run *run)
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err)
 {
         struct engine *engine = mem_alloc(sizeof *engine);
-        engine->settings = settings;
+        *engine = (struct engine){ .settings = settings, .dispatch = { .fired = dispatch_now, .owner = engine } };
         snprintf(engine->uid_range, sizeof engine->uid_range, "%llu:%llu", (unsigned long long)settings->engine.uid_first,
                  (unsigned long long)settings->engine.uid_count);
         if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 || loop_new(&engine->loop, err) < 0) {
@@ -393,15 +467,23 @@ void engine_close(struct engine *engine)
 {
         if (!engine)
                 return;
-        backend_native.close(engine->links[NATIVE]);
-        backend_host.close(engine->links[HOST]);
+        backend_native.close(engine->links[0]);
+        backend_host.close(engine->links[1]);
+        engine->links[0] = engine->links[1] = NULL;
+        pools_close(engine);
         for (struct run *run = engine->runs, *next; run; run = next) {
                 next = run->next;
                 run_free(run);
         }
+        boxes_free(engine);
         loop_free(engine->loop);
         arena_done(&engine->arena);
         free(engine);
+}
+
+void engine_warm(struct engine *engine)
+{
+        pools_open(engine);
 }
 
 const struct language *engine_languages(struct engine *engine)

@@ -39,6 +39,12 @@ void engine_close(struct engine *engine);
 /* The languages that the configuration adds. */
 const struct language *engine_languages(struct engine *engine);
 
+/*
+ * Keep interpreters and sandboxes ready from now on: start zygotes and fill the pools as the settings say.  For
+ * a program that lives long; without it each run makes its own.
+ */
+void engine_warm(struct engine *engine);
+
 /* Its event loop, for watches of the caller's own (signals, sockets). */
 struct loop *engine_loop(struct engine *engine);
 

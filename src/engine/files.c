@@ -6,6 +6,7 @@
 #include <fnmatch.h>
 #include <linux/openat2.h>
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -62,6 +63,19 @@ int files_open_input(int dir_fd, const char *name)
 
 /* ---- hashing ---- */
 
+static void print_digest(const unsigned char digest[32], char hex[static 65])
+{
+        for (size_t i = 0; i < 32; i++)
+                snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+void files_sha256_bytes(const void *bytes, size_t len, char hex[static 65])
+{
+        unsigned char digest[32];
+        SHA256(bytes, len, digest);
+        print_digest(digest, hex);
+}
+
 int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size)
 {
         EVP_MD_CTX *ctx = EVP_MD_CTX_new();
@@ -86,8 +100,7 @@ int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size)
                 errno = sys ? sys : EIO;
                 return -1;
         }
-        for (size_t i = 0; i < sizeof digest; i++)
-                snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+        print_digest(digest, hex);
         *ret_size = size;
         return 0;
 }

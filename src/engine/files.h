@@ -72,5 +72,6 @@ const char *files_mime(const char *name, const void *head, size_t head_len);
 
 /* SHA-256 of everything that can be read from fd, as hex.  At most max bytes: -1 with EFBIG for more. */
 int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size);
+void files_sha256_bytes(const void *bytes, size_t len, char hex[static 65]);
 
 #endif

@@ -38,21 +38,27 @@ static int choose_name(struct run *run, struct csn_error *err)
 #define PROXY_NOT "localhost,127.0.0.1,::1"
 
 /* What every program finds; a request's variables of the same name replace these. */
-static const struct pair usual_env[] = {
-        { "PATH", "/usr/local/bin:/usr/bin:/bin" },
-        { "HOME", SANDBOX_HOME },
-        { "USER", "user" },
-        { "LOGNAME", "user" },
-        { "LANG", "C.UTF-8" },
-        { "TZ", "UTC" },
-        { "TMPDIR", "/tmp" },
-        { "SANDBOX_MODE", "1" },
-        { "MPLBACKEND", "Agg" },
-        { "MPLCONFIGDIR", "/tmp/.matplotlib" },         /* caches are no output of the program */
-        { "XDG_CACHE_HOME", "/tmp/.cache" },
-        { "PYTHONDONTWRITEBYTECODE", "1" },
-        { "PYTHONUNBUFFERED", "1" },                    /* what was printed is not lost when the program is killed */
+static const char *const usual_env[] = {
+        "PATH=/usr/local/bin:/usr/bin:/bin",
+        "HOME=" SANDBOX_HOME,
+        "USER=user",
+        "LOGNAME=user",
+        "LANG=C.UTF-8",
+        "TZ=UTC",
+        "TMPDIR=/tmp",
+        "SANDBOX_MODE=1",
+        "MPLBACKEND=Agg",
+        "MPLCONFIGDIR=/tmp/.matplotlib",         /* caches are no output of the program */
+        "XDG_CACHE_HOME=/tmp/.cache",
+        "PYTHONDONTWRITEBYTECODE=1",
+        "PYTHONUNBUFFERED=1",                    /* what was printed is not lost when the program is killed */
+        NULL
 };
+
+const char *const *run_usual_env(void)
+{
+        return usual_env;
+}
 
 /* Both spellings, because programs look for either; and the switch that makes node's fetch look at all. */
 static const struct pair proxy_env[] = {
@@ -61,10 +67,12 @@ static const struct pair proxy_env[] = {
         { "NODE_USE_ENV_PROXY", "1" },
 };
 
+/* `name` may be followed by its value. */
 static bool has_variable(const struct run_request *request, const char *name)
 {
+        size_t len = strcspn(name, "=");
         for (size_t i = 0; i < request->env_n; i++)
-                if (strcmp(request->env[i].name, name) == 0)
+                if (strncmp(request->env[i].name, name, len) == 0 && request->env[i].name[len] == 0)
                         return true;
         return false;
 }
@@ -76,9 +84,9 @@ static void build_env(struct run *run)
         struct arena *arena = &run->arena;
         char **env = arena_alloc(arena, (ARRAY_LEN(usual_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) + request->env_n + 1) * sizeof *env);
         size_t n = 0;
-        for (size_t i = 0; i < ARRAY_LEN(usual_env); i++)
-                if (!has_variable(request, usual_env[i].name))
-                        env[n++] = arena_text(arena, "%s=%s", usual_env[i].name, usual_env[i].value);
+        for (size_t i = 0; usual_env[i]; i++)
+                if (!has_variable(request, usual_env[i]))
+                        env[n++] = arena_text(arena, "%s", usual_env[i]);
         for (size_t i = 0; request->network != network_NONE && i < ARRAY_LEN(proxy_env); i++)
                 if (!has_variable(request, proxy_env[i].name))
                         env[n++] = arena_text(arena, "%s=%s", proxy_env[i].name, proxy_env[i].value);
@@ -88,8 +96,8 @@ static void build_env(struct run *run)
                         env[n++] = arena_text(arena, "%s=%" PRIu64, threads[i], (request->limits.cpu_milli + 999) / 1000);
         for (size_t i = 0; i < request->env_n; i++)
                 env[n++] = arena_text(arena, "%s=%s", request->env[i].name, request->env[i].value);
-        run->what.start.env = env;
-        run->what.start.env_n = n;
+        run->what.program.env = env;
+        run->what.program.env_n = n;
 }
 
 /* ---- input files ---- */
@@ -98,7 +106,12 @@ int run_open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_f
 {
         struct run *run = owner;
         const struct run_input *input = &run->inputs[i];
-        if (input->path) {
+        *ret_fd = -1;
+        *ret_file = (struct wire_file){ .mode = input->mode, .name = (char *)(uintptr_t)input->name };
+        if (!input->path && input->content.len <= WIRE_INLINE_MAX) {
+                ret_file->content = input->content.bytes ? input->content.bytes : "";
+                ret_file->content_len = input->content.len;
+        } else if (input->path) {
                 /* Opened again here, one at a time: there may be more inputs than descriptors. */
                 *ret_fd = input->work ? files_open_input(run->work_fd, input->name)
                                       : open(input->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -109,7 +122,6 @@ int run_open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_f
                 if (*ret_fd < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "hold the input file %s", input->name);
         }
-        *ret_file = (struct wire_file){ .mode = input->mode, .name = (char *)(uintptr_t)input->name };
         return 0;
 }
 
@@ -127,13 +139,22 @@ static int examine_input(struct run *run, size_t i, uint64_t *left, struct csn_e
         struct wire_file file;
         struct stat st;
         int opened = -1;
-        if (run_open_input(run, i, &file, &opened, err) < 0)
-                return -err->code;
-        auto_fd fd = opened;
-        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-                return err_field(err, "/files", "%s is not a regular file", input->path ? input->path : input->name);
+        bool fits = true;
         digest->name = input->name;
-        if ((uint64_t)st.st_size > *left || files_sha256(fd, *left, digest->sha256, &digest->size) < 0)
+        digest->size = input->content.len;
+        if (input->path) {
+                if (run_open_input(run, i, &file, &opened, err) < 0)
+                        return -err->code;
+                auto_fd fd = opened;
+                if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                        return err_field(err, "/files", "%s is not a regular file", input->path);
+                fits = (uint64_t)st.st_size <= *left && files_sha256(fd, *left, digest->sha256, &digest->size) == 0;
+        } else if (digest->size <= *left) {
+                files_sha256_bytes(input->content.bytes, input->content.len, digest->sha256);
+        } else {
+                fits = false;
+        }
+        if (!fits)
                 return err_field(err, "/files", "the input files are together larger than input_bytes=%" PRIu64 " or disk_bytes=%" PRIu64
                                                 " allow (--input, --disk); %s does not fit", run->request.limits.input_bytes,
                                  run->request.limits.disk_bytes, input->name);
@@ -222,8 +243,8 @@ static void build_argv(struct run *run)
         for (size_t i = 0; i < request->preload_n; i++)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
         const char *file = arena_text(&run->arena, SANDBOX_HOME "/%s", run->main_file);
-        run->what.start.argv = lang_argv(run->language, &run->arena, options.bytes, file, request->args, request->args_n,
-                                         &run->what.start.argv_n);
+        run->what.program.argv = lang_argv(run->language, &run->arena, options.bytes, file, request->args, request->args_n,
+                                           &run->what.program.argv_n);
         buf_done(&options);
 }
 
@@ -239,27 +260,36 @@ static char *build_label(struct run *run)
         return arena_text(&run->arena, "%s-%.12s", name, run->id + 4);
 }
 
-static void build_start(struct run *run)
+static void build_sandbox(struct run *run)
 {
         const struct run_request *request = &run->request;
         const struct limits *limits = &request->limits;
-        struct wire_start *start = &run->what.start;
-        start->wall_ms = limits->wall_ms;
-        start->cpu_ms = limits->cpu_ms;
-        start->cpu_milli = limits->cpu_milli;
-        start->memory_bytes = limits->memory_bytes;
-        start->pids = limits->pids;
-        start->disk_bytes = limits->disk_bytes;
-        start->disk_files = limits->disk_files;
-        start->tmp_bytes = limits->tmp_bytes;
-        start->open_files = limits->open_files;
-        start->background_ms = limits->background_ms;
-        start->files_n = run->inputs_n;
-        start->label = build_label(run);
-        start->flags = (request->landlock == need_REQUIRE ? WIRE_LANDLOCK_REQUIRED : 0) |
-                       (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
-                       (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
-                       (request->strict_proc ? WIRE_PROC_STRICT : 0) | (request->network != network_NONE ? WIRE_PROXY : 0);
+        run->shape = (struct wire_shape){
+                .flags = (request->landlock == need_REQUIRE ? WIRE_LANDLOCK_REQUIRED : 0) |
+                         (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
+                         (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
+                         (request->strict_proc ? WIRE_PROC_STRICT : 0) | (request->network != network_NONE ? WIRE_PROXY : 0),
+                .disk_bytes = limits->disk_bytes,
+                .disk_files = limits->disk_files,
+                .tmp_bytes = limits->tmp_bytes,
+                .memory_bytes = limits->memory_bytes,
+                .cpu_milli = limits->cpu_milli,
+                .pids = limits->pids,
+                .label = build_label(run),
+        };
+        run->what.limits = (struct wire_limits){
+                .wall_ms = limits->wall_ms,
+                .cpu_ms = limits->cpu_ms,
+                .memory_bytes = limits->memory_bytes,
+                .cpu_milli = limits->cpu_milli,
+                .pids = limits->pids,
+                .open_files = limits->open_files,
+                .background_ms = limits->background_ms,
+        };
+        run->what.files_n = run->inputs_n;
+        run->what.file = run_open_input;
+        run->what.owner = run;
+        run->what.stdin_fd = -1;
 }
 
 static int check_network(const struct run_request *request, struct csn_error *err)
@@ -281,7 +311,7 @@ int run_prepare(struct run *run, struct csn_error *err)
         struct run_request *request = &run->request;
         if (model_check_request(request, run->local, err) < 0)
                 return -err->code;
-        if (settings_apply(engine_settings_of(run->engine), request, &run->arena, err) < 0)
+        if (settings_apply(run->engine->settings, request, &run->arena, err) < 0)
                 return -err->code;
         if (!HAS(request, run_request, code))
                 return err_field(err, "/code", "there is no program; give code (-c, a file, or - for standard input)");
@@ -296,7 +326,7 @@ int run_prepare(struct run *run, struct csn_error *err)
                 return -err->code;
         build_env(run);
         build_argv(run);
-        build_start(run);
+        build_sandbox(run);
         if (request->packages_n)
                 run_warn(run, "packages_not_installed", "packages are checked and recorded, not installed: the image has to have them");
         if (run->backend == &backend_host)

@@ -7,7 +7,7 @@
 #include "engine/files.h"
 #include "engine/verdict.h"
 
-enum run_state { RUN_NEW, RUN_STARTING, RUN_RUNNING, RUN_OVER };
+enum run_state { RUN_NEW, RUN_QUEUED, RUN_RUNNING, RUN_OVER };
 
 /* An input file as it will be sent: bytes in memory, or a file of this host. */
 struct run_input {
@@ -35,13 +35,16 @@ struct run {
         const struct run_events *events;
         void *owner;
         char id[40];
-        uint32_t job;
+        struct run *next_queued;
+        struct box *box;               /* the sandbox that it has, or NULL */
+        bool cold;                     /* a sandbox that waited was lost: not again */
         unsigned refusals;             /* connections that the proxy refused */
 
         struct run_request request;
         const struct language *language;
         const struct backend *backend;
-        struct backend_job what;
+        struct wire_shape shape;
+        struct backend_program what;
         const char *main_file;
         struct run_input *inputs;
         size_t inputs_n;
@@ -71,8 +74,94 @@ struct run {
 
 void run_warn(struct run *run, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* ---- engine.c, for box.c and pool.c ---- */
+
+struct engine {
+        const struct settings *settings;
+        struct arena arena;
+        const struct language *languages;
+        struct loop *loop;
+        struct backend_link *links[2];           /* native, host */
+        struct run *runs;
+        struct run *queue, *queue_last;          /* in the order in which they came */
+        size_t queued, running, starting;
+        struct box *boxes;
+        uint32_t boxes_made;
+        struct pools *pools;                     /* NULL: nothing is kept ready */
+        struct timer dispatch;
+        char uid_range[48];
+};
+
+/* Runs that wait are looked at again, soon. */
+void engine_dispatch(struct engine *engine);
+
+/* What a sandbox tells about the run that has it. */
+void run_attached(struct run *run, struct box *box);
+void run_exited(struct run *run, const struct wire_exit *how);
+void run_refused(struct run *run, const struct csn_error *error, bool again);
+
+/* ---- box.c: sandboxes ---- */
+
+enum box_state {
+        BOX_MAKING,            /* the backend makes it */
+        BOX_SHELL,             /* it stands, and nothing is in it */
+        BOX_JOINING,           /* an interpreter is on its way */
+        BOX_WARM,              /* and waits */
+};
+
+struct box {
+        struct box *next;
+        struct engine *engine;
+        const struct backend *backend;
+        uint32_t id;
+        enum box_state state;
+        struct wire_shape shape;
+        struct pool *pool;             /* that it belongs to while no run has it, or NULL */
+        struct run *run;
+        bool starting;                 /* counted in engine->starting */
+        bool kept;                     /* it waited, or an interpreter was put into it: another may do */
+        struct wire_boundary boundary;
+        struct backend_ends ends;      /* ours until a run has them */
+        uint64_t ready_us;
+        struct box *next_waiting;      /* in its pool */
+};
+
+/* A sandbox for a run, or with run NULL for a pool.  Errors as backends have them. */
+int box_new(struct engine *engine, const struct backend *backend, const struct wire_shape *shape, struct run *run, struct pool *pool,
+            struct box **ret, struct csn_error *err);
+int box_join(struct box *box, uint32_t zygote, struct csn_error *err);
+int box_worker(struct box *box, const struct wire_program *program, struct csn_error *err);
+/* Give it to a run and let it start. */
+int box_start(struct box *box, struct run *run, struct csn_error *err);
+void box_kill(struct box *box);
+/* The backend, started when it is needed first. */
+int box_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err);
+void boxes_free(struct engine *engine);
+extern const struct backend_events box_events;
+
+/* ---- pool.c: what waits ---- */
+
+void pools_open(struct engine *engine);
+void pools_close(struct engine *engine);
+/*
+ * The best that there is for a run: an interpreter that waits (*ret_box is warm), a sandbox without one, or
+ * none; and the zygote to join then, or 0.
+ */
+void pools_take(struct engine *engine, struct run *run, struct box **ret_box, uint32_t *ret_zygote);
+/* News of a box that belongs to a pool. */
+void pool_changed(struct box *box);
+void pool_lost(struct box *box);
+void pools_zygote(struct engine *engine, uint32_t id, const char *info, const struct csn_error *error);
+/* The backend is gone, and with it all zygotes. */
+void pools_lost(struct engine *engine);
+/* A run ended: there may be time to make what will be needed next. */
+void pools_refill(struct engine *engine);
+json_t *pools_status(const struct engine *engine);   /* an array */
+
 /* prepare.c: the request, made whole, into what a backend needs.  Errors: as records have them. */
 int run_prepare(struct run *run, struct csn_error *err);
+/* What every program finds in its environment, "NAME=value"; NULL-terminated. */
+const char *const *run_usual_env(void);
 /* Opens input i for the backend. */
 int run_open_input(void *run, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err);
 
@@ -85,7 +174,5 @@ void run_record(struct run *run);
 
 /* The time now, RFC 3339 in UTC with milliseconds. */
 void time_text(char text[static 40]);
-
-const struct settings *engine_settings_of(const struct engine *engine);
 
 #endif

@@ -29,7 +29,7 @@ static int make_path(const char *path)
 
 static int make_folder(struct run *run, struct csn_error *err)
 {
-        char *state = settings_state_dir(engine_settings_of(run->engine), &run->arena);
+        char *state = settings_state_dir(run->engine->settings, &run->arena);
         char *path = arena_text(&run->arena, "%s/runs/%s", state, run->id);
         if (make_path(path) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the folder %s", path);

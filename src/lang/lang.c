@@ -93,3 +93,24 @@ char **lang_argv(const struct language *language, struct arena *arena, const cha
         *ret_n = n;
         return argv;
 }
+
+static char **copy_list(const char *const *first, const char *const *second, struct arena *arena, size_t *ret_n)
+{
+        const char *const *const lists[] = { first, second };
+        size_t n = 0;
+        for (size_t l = 0; l < ARRAY_LEN(lists); l++)
+                for (const char *const *at = lists[l]; at && *at; at++)
+                        n++;
+        char **texts = arena_alloc(arena, (n + 1) * sizeof *texts);
+        *ret_n = 0;
+        for (size_t l = 0; l < ARRAY_LEN(lists); l++)
+                for (const char *const *at = lists[l]; at && *at; at++)
+                        texts[(*ret_n)++] = arena_text(arena, "%s", *at);
+        return texts;
+}
+
+void lang_wait_program(const struct language *language, const char *const *usual, struct arena *arena, struct wire_program *ret)
+{
+        ret->argv = copy_list(language->wait_argv, NULL, arena, &ret->argv_n);
+        ret->env = copy_list(usual, language->wait_env, arena, &ret->env_n);
+}

@@ -11,6 +11,7 @@
 #define LANG_LANG_H
 
 #include "model/settings.h"
+#include "wire/wire.h"
 
 struct language {
         const char *name;
@@ -21,6 +22,11 @@ struct language {
         const char *file;                /* the program's name in the home directory */
         const char *const *extensions;   /* of files on the command line, NULL-terminated */
         bool value;                      /* the runner reports the program's value */
+        const char *const *zygote;       /* command line of an interpreter that is forked, before the image's name; or NULL */
+        const char *const *wait_argv;    /* command line of an interpreter that waits for its program (README.md), or NULL */
+        const char *const *wait_env;     /* what it needs in its environment besides the usual, or NULL */
+        const char *const *cold_env;     /* variables, or prefixes with a * behind, that an interpreter reads when it starts */
+        bool wait_plain;                 /* it waits for a program without arguments only */
         const char *const *command;      /* instead of a runner: arguments, in which {file} is the program; or NULL */
         const struct language *next;     /* of those that were added by a file */
 };
@@ -49,6 +55,9 @@ int lang_find(const struct language *added, const char *name, const struct langu
 
 /* By the extension of a file's name; NULL if no language has it. */
 const struct language *lang_of_file(const struct language *added, const char *path);
+
+/* The command line and environment of an interpreter that waits; everything but `usual` lives in the arena. */
+void lang_wait_program(const struct language *language, const char *const *usual, struct arena *arena, struct wire_program *ret);
 
 /*
  * The interpreter's arguments for a program: interpreter, runner, options, file, args.  `options` is the

@@ -18,7 +18,7 @@ static const struct {
 
 /* What a profile sets; everything else is what one run is about. */
 static const char *const profile_fields[] = {
-        "language", "args", "env", "limits", "network", "allow", "preload", "packages", "strict_proc",
+        "language", "args", "env", "limits", "image", "network", "allow", "preload", "packages", "strict_proc",
         "landlock", "cgroup", "backend", "labels", "aliases",
 };
 

@@ -4,10 +4,12 @@
  */
 #include "sandbox/sandbox.h"
 
-static const struct {
+struct step {
         const char *name;
         int (*apply)(struct plan *plan, struct csn_error *err);
-} steps[] = {
+};
+
+static const struct step steps[] = {
         { "namespaces", ns_child },
         { "file system", mount_child },
         { "inner namespace", ns_lock_child },
@@ -16,10 +18,27 @@ static const struct {
         { "seccomp", seccomp_child },
 };
 
+/* Namespaces and mounts are the sandbox' own; these three are a process' own. */
+static const struct step joined[] = {
+        { "privileges", privs_child },
+        { "Landlock", landlock_child },
+        { "seccomp", seccomp_child },
+};
+
+static int apply(const struct step *rows, size_t n, struct plan *plan, struct csn_error *err)
+{
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].apply(plan, err) < 0)
+                        return err_wrap(err, "sandbox step \"%s\"", rows[i].name);
+        return 0;
+}
+
 int apply_child(struct plan *plan, struct csn_error *err)
 {
-        for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-                if (steps[i].apply(plan, err) < 0)
-                        return err_wrap(err, "sandbox step \"%s\"", steps[i].name);
-        return 0;
+        return apply(steps, ARRAY_LEN(steps), plan, err);
+}
+
+int apply_joined(struct plan *plan, struct csn_error *err)
+{
+        return apply(joined, ARRAY_LEN(joined), plan, err);
 }

@@ -443,14 +443,22 @@ static int watch_oom(struct cgroup_leaf *leaf, struct csn_error *err)
         return 0;
 }
 
-static int limit_v1(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err)
+/* The kernel keeps memory <= memory + swap at every moment, so the order depends on the direction. */
+static int limit_memory_v1(int dir, uint64_t bytes, struct csn_error *err)
+{
+        if (set_number(dir, "memory.limit_in_bytes", bytes, err) == 0)
+                return set_if_there(dir, "memory.memsw.limit_in_bytes", bytes, err);
+        if (set_if_there(dir, "memory.memsw.limit_in_bytes", bytes, err) < 0)
+                return -err->code;
+        return set_number(dir, "memory.limit_in_bytes", bytes, err);
+}
+
+static int limit_v1(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err)
 {
         if (leaf->dir[MEMORY] >= 0 &&
-            (set_number(leaf->dir[MEMORY], "memory.limit_in_bytes", limits->memory_bytes, err) < 0 ||
-             set_if_there(leaf->dir[MEMORY], "memory.memsw.limit_in_bytes", limits->memory_bytes, err) < 0 ||
+            (limit_memory_v1(leaf->dir[MEMORY], limits->memory_bytes, err) < 0 ||
              /* v1 does not charge the buffers of TCP and UDP to the limit above; v2 does */
-             set_if_there(leaf->dir[MEMORY], "memory.kmem.tcp.limit_in_bytes", limits->memory_bytes / 8, err) < 0 ||
-             watch_oom(leaf, err) < 0))
+             set_if_there(leaf->dir[MEMORY], "memory.kmem.tcp.limit_in_bytes", limits->memory_bytes / 8, err) < 0))
                 return -err->code;
         if (leaf->dir[PIDS] >= 0 && set_number(leaf->dir[PIDS], "pids.max", limits->pids, err) < 0)
                 return -err->code;
@@ -477,20 +485,21 @@ int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct c
                 if (ret->dir[i] < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "open the cgroup %s", ret->name);
         }
-        int rc = base->mode == WIRE_CGROUP_V2   ? limit_v2(ret, limits, err)
-                 : base->mode == WIRE_CGROUP_V1 ? limit_v1(ret, limits, err)
-                                                : 0;
-        return rc < 0 ? err_wrap(err, "limit the cgroup %s", ret->name) : 0;
+        if (ret->dir[MEMORY] >= 0 && base->mode == WIRE_CGROUP_V1 && watch_oom(ret, err) < 0)
+                return err_wrap(err, "watch the memory of the cgroup %s", ret->name);
+        return cgroup_leaf_limit(ret, limits, err);
 }
 
-int cgroup_leaf_clone_fd(const struct cgroup_leaf *leaf)
+int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err)
 {
-        return leaf->base && leaf->base->mode == WIRE_CGROUP_V2 ? leaf->dir[MEMORY] : -1;
+        int rc = leaf->base->mode == WIRE_CGROUP_V2   ? limit_v2(leaf, limits, err)
+                 : leaf->base->mode == WIRE_CGROUP_V1 ? limit_v1(leaf, limits, err)
+                                                      : 0;
+        return rc < 0 ? err_wrap(err, "limit the cgroup %s", leaf->name) : 0;
 }
 
 int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err)
 {
-        /* On v2 this is a second word for CLONE_INTO_CGROUP, and the only one on kernels without it. */
         for (int i = 0; i < HIERARCHIES; i++)
                 if (leaf->dir[i] >= 0 && set_number(leaf->dir[i], "cgroup.procs", (uint64_t)pid, err) < 0)
                         return err_wrap(err, "put process %d into its cgroup", pid);
@@ -540,6 +549,20 @@ void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret)
         ret->memory_peak = read_number(dir[MEMORY], "memory.max_usage_in_bytes");
         ret->oom_kills = read_key(dir[MEMORY], "memory.oom_control", "oom_kill");
         ret->pids_hits = read_key(dir[PIDS], "pids.events", "max");
+}
+
+uint64_t cgroup_leaf_memory(const struct cgroup_leaf *leaf)
+{
+        if (!leaf->base || !(leaf->base->controllers & WIRE_CTL_MEMORY))
+                return 0;
+        return read_number(leaf->dir[MEMORY], leaf->base->mode == WIRE_CGROUP_V2 ? "memory.current" : "memory.usage_in_bytes");
+}
+
+bool cgroup_leaf_alone(const struct cgroup_leaf *leaf)
+{
+        if (!leaf->base || !(leaf->base->controllers & WIRE_CTL_PIDS))
+                return false;
+        return read_number(leaf->dir[leaf->base->mode == WIRE_CGROUP_V2 ? MEMORY : PIDS], "pids.current") == 1;
 }
 
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf)

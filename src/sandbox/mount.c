@@ -1,6 +1,7 @@
 /*
  * The root file system: a small read-only tmpfs with the host's /usr in it, private /tmp, /dev/shm and home,
- * a new /proc with masks, a handful of devices, no /sys.
+ * a new /proc with masks, a handful of devices, no /sys.  The keeper builds once what is the same for all; a
+ * sandbox' mount namespace is a copy of the keeper's and adds what is its own.
  *
  * Everything goes by descriptor (open_tree(2), fsopen(2), move_mount(2), Linux 5.2), so that no path is
  * looked up twice: what was checked is what is mounted.  Flags are set by mount_setattr(2) (Linux 5.12);
@@ -169,7 +170,7 @@ static int open_top(size_t i, struct host_trees *host, struct csn_error *err)
         return 0;
 }
 
-static int host_trees_open(const struct plan *plan, struct host_trees *host, struct csn_error *err)
+static int host_trees_open(int runner_tree, struct host_trees *host, struct csn_error *err)
 {
         _Static_assert(BINDS_MAX >= 10 && DEVICES_MAX >= 5, "room for the tables of plan.c");
         for (size_t i = 0; i < plan_binds_n; i++)
@@ -181,9 +182,9 @@ static int host_trees_open(const struct plan *plan, struct host_trees *host, str
         for (size_t i = 0; i < ARRAY_LEN(top_dirs); i++)
                 if (open_top(i, host, err) < 0)
                         return -err->code;
-        host->runners = plan->runner_tree >= 0 ? fcntl(plan->runner_tree, F_DUPFD_CLOEXEC, 0) : tree_open(AT_FDCWD, plan->runner_dir);
+        host->runners = fcntl(runner_tree, F_DUPFD_CLOEXEC, 0);
         if (host->runners < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open the folder of the language runners, %s", plan->runner_dir);
+                return err_set(err, CSN_E_SYSTEM, errno, "keep the folder of the language runners");
         return 0;
 }
 
@@ -299,14 +300,14 @@ static int attach_tmpfs(int root_fd, const char *target, uint64_t bytes, uint64_
         return attach_fs(root_fd, "tmpfs", target, options, attrs, err);
 }
 
-static int attach_private(int root_fd, const struct wire_start *start, struct csn_error *err)
+static int attach_private(int root_fd, const struct wire_shape *shape, struct csn_error *err)
 {
         static const struct option pts[] = { { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
                                              { "max", "16" }, { NULL, NULL } };
         /* The home's root is an inode of its own, which the program did not ask for. */
-        if (attach_tmpfs(root_fd, "home/user", start->disk_bytes, start->disk_files + 1, "0700", ATTR_FILES, err) < 0 ||
-            attach_tmpfs(root_fd, "tmp", start->tmp_bytes, 16384, "1777", ATTR_FILES, err) < 0 ||
-            attach_tmpfs(root_fd, "dev/shm", start->tmp_bytes, 4096, "1777", ATTR_DATA, err) < 0)
+        if (attach_tmpfs(root_fd, "home/user", shape->disk_bytes, shape->disk_files + 1, "0700", ATTR_FILES, err) < 0 ||
+            attach_tmpfs(root_fd, "tmp", shape->tmp_bytes, 16384, "1777", ATTR_FILES, err) < 0 ||
+            attach_tmpfs(root_fd, "dev/shm", shape->tmp_bytes, 4096, "1777", ATTR_DATA, err) < 0)
                 return -err->code;
         return attach_fs(root_fd, "devpts", "dev/pts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 }
@@ -331,7 +332,7 @@ static int mask(int proc_fd, int cover_fd, const char *cover, const char *entry,
 
 static int mask_proc(int root_fd, int proc_fd, struct csn_error *err)
 {
-        /* The mask of files is the device that open_device() looked at, the one of folders an empty tmpfs. */
+        /* The mask of files is the device that open_device() looked at, the one of folders the empty /run. */
         auto_fd null = openat(root_fd, "dev/null", O_PATH | O_CLOEXEC);
         if (null < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open /dev/null");
@@ -339,9 +340,6 @@ static int mask_proc(int root_fd, int proc_fd, struct csn_error *err)
                 if (mask(proc_fd, null, "", plan_masked_files[i], err) < 0)
                         return -err->code;
 
-        /* Only an attached mount can be copied; /run stays empty and read-only anyway. */
-        if (attach_tmpfs(root_fd, "run", 4096, 1, "0555", MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0)
-                return -err->code;
         for (size_t i = 0; plan_masked_folders[i]; i++)
                 if (mask(proc_fd, root_fd, "run", plan_masked_folders[i], err) < 0)
                         return -err->code;
@@ -354,11 +352,12 @@ static int mask_proc(int root_fd, int proc_fd, struct csn_error *err)
         return add_attrs(sys, MOUNT_ATTR_RDONLY | ATTR_DATA, false, err);
 }
 
+static const struct option plain[] = { { NULL, NULL } };
+
 static int attach_proc(int root_fd, struct plan *plan, struct csn_error *err)
 {
-        static const struct option plain[] = { { NULL, NULL } };
         static const struct option strict[] = { { "subset", "pid" }, { "hidepid", "invisible" }, { NULL, NULL } };
-        bool is_strict = plan->start.flags & WIRE_PROC_STRICT;
+        bool is_strict = plan->shape.flags & WIRE_PROC_STRICT;
 
         auto_fd proc = fs_new("proc", is_strict ? strict : plain, ATTR_DATA, err);
         if (proc < 0)
@@ -379,11 +378,10 @@ static int attach_proc(int root_fd, struct plan *plan, struct csn_error *err)
 
 /* ---- in order ---- */
 
-/* From here on files are made with the sandbox's own id: the host's is not mapped and could not own any. */
-static int take_ids(struct csn_error *err)
+static int take_ids(uint32_t id, struct csn_error *err)
 {
-        if (setresgid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0 || setresuid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "take uid and gid %d", SANDBOX_UID);
+        if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "take uid and gid %u", id);
         return 0;
 }
 
@@ -399,38 +397,60 @@ static int enter_root(int root_fd, struct csn_error *err)
         return 0;
 }
 
-static int build_root(struct plan *plan, const struct host_trees *host, struct csn_error *err)
+static int build_template(const struct host_trees *host, struct csn_error *err)
 {
-        char id[12];
-        snprintf(id, sizeof id, "%d", SANDBOX_UID);
-        const struct option options[] = { { "size", "1m" }, { "nr_inodes", "256" }, { "mode", "0755" },
-                                          { "uid", id }, { "gid", id }, { NULL, NULL } };
-        if (take_ids(err) < 0)
-                return -err->code;
+        static const struct option options[] = { { "size", "1m" }, { "nr_inodes", "256" }, { "mode", "0755" }, { NULL, NULL } };
+        static const struct option empty[] = { { "size", "4k" }, { "nr_inodes", "1" }, { "mode", "0555" }, { NULL, NULL } };
         auto_fd root = fs_new("tmpfs", options, ATTR_DATA, err);
         if (root < 0)
                 return root;
         /* It has to be attached somewhere until pivot_root(2) takes it; /usr is there and already opened. */
         if (move_mount(root, "", AT_FDCWD, "/usr", MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "attach the new root");
+        /* /proc is the keeper's own; each sandbox covers it with one of its own, and needs it for making that. */
         if (fill_root(root, err) < 0 || attach_host_trees(root, host, err) < 0 ||
-            attach_private(root, &plan->start, err) < 0 || attach_proc(root, plan, err) < 0)
-                return -err->code;
-        if (add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
+            attach_fs(root, "tmpfs", "run", empty, MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0 ||
+            attach_fs(root, "proc", "proc", plain, ATTR_DATA, err) < 0 || add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
                 return -err->code;
         return enter_root(root, err);
 }
 
-int mount_child(struct plan *plan, struct csn_error *err)
+int mount_template(int runner_tree, struct csn_error *err)
 {
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the mounts private");
         struct host_trees host;
         memset(&host, 0xff, sizeof host);   /* every descriptor -1 */
         memset(host.links, 0, sizeof host.links);
-        int rc = host_trees_open(plan, &host, err);
+        int rc = host_trees_open(runner_tree, &host, err);
         if (rc == 0)
-                rc = build_root(plan, &host, err);
+                rc = build_template(&host, err);
         host_trees_done(&host);
         return rc;
+}
+
+/* From here on files are made with the sandbox's own id: the host's is not mapped and could not own any. */
+int mount_child(struct plan *plan, struct csn_error *err)
+{
+        if (take_ids(SANDBOX_UID, err) < 0)
+                return -err->code;
+        auto_fd root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (root < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open /");
+        if (attach_private(root, &plan->shape, err) < 0)
+                return -err->code;
+        return attach_proc(root, plan, err);
+}
+
+int mount_zygote(struct csn_error *err)
+{
+        static const struct option options[] = { { "size", "64m" }, { "nr_inodes", "4096" }, { "mode", "1777" }, { NULL, NULL } };
+        static const char *const targets[] = { "home/user", "tmp", "dev/shm" };
+        auto_fd root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (root < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open /");
+        for (size_t i = 0; i < ARRAY_LEN(targets); i++)
+                if (attach_fs(root, "tmpfs", targets[i], options, ATTR_DATA, err) < 0)
+                        return -err->code;
+        return 0;
 }

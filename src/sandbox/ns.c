@@ -15,22 +15,36 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-int ns_map_ids(pid_t pid, uint32_t host_uid, struct csn_error *err)
+static int write_maps(const char *folder, const char *uid_map, const char *gid_map, struct csn_error *err)
 {
-        const char *const files[] = { "setgroups", "uid_map", "gid_map" };
-        char map[64];
-        snprintf(map, sizeof map, "%d %u 1", SANDBOX_UID, host_uid);
+        const char *const files[][2] = { { "setgroups", "deny" }, { "uid_map", uid_map }, { "gid_map", gid_map } };
         for (size_t i = 0; i < ARRAY_LEN(files); i++) {
                 char path[64];
-                char gid_map[64];
-                snprintf(path, sizeof path, "/proc/%d/%s", pid, files[i]);
-                /* Rootless, the only gid that may be mapped is our own (user_namespaces(7)). */
-                snprintf(gid_map, sizeof gid_map, "%d %u 1", SANDBOX_UID, host_uid == geteuid() ? getegid() : host_uid);
-                const char *text = i == 0 ? "deny" : i == 1 ? map : gid_map;
-                if (io_write_file(AT_FDCWD, path, text) < 0)
+                snprintf(path, sizeof path, "%s/%s", folder, files[i][0]);
+                if (io_write_file(AT_FDCWD, path, files[i][1]) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "write %s", path);
         }
         return 0;
+}
+
+int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err)
+{
+        char folder[32], uid_map[64], gid_map[64];
+        snprintf(folder, sizeof folder, "/proc/%d", pid);
+        /* Rootless, the only ids that may be mapped are our own. */
+        snprintf(uid_map, sizeof uid_map, "%u %u %u", rootless ? SANDBOX_UID : 0, rootless ? geteuid() : uids->first, rootless ? 1 : uids->count);
+        snprintf(gid_map, sizeof gid_map, "%u %u %u", rootless ? SANDBOX_UID : 0, rootless ? getegid() : uids->first, rootless ? 1 : uids->count);
+        return write_maps(folder, uid_map, gid_map, err);
+}
+
+int ns_map_self(uint32_t outer, struct csn_error *err)
+{
+        char map[64];
+        /* /proc/self belongs to the overflow uid unless we are dumpable. */
+        if (prctl(PR_SET_DUMPABLE, 1) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
+        snprintf(map, sizeof map, "%d %u 1", SANDBOX_UID, outer);
+        return write_maps("/proc/self", map, map, err);
 }
 
 /* Programs talk to themselves over loopback; there is no other interface and no route. */
@@ -63,11 +77,13 @@ static int listen_for_proxy(struct plan *plan, struct csn_error *err)
 
 int ns_child(struct plan *plan, struct csn_error *err)
 {
+        if (ns_map_self(plan->keeper_uid, err) < 0)
+                return -err->code;
         if (unshare(CLONE_NEWCGROUP) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a cgroup namespace");
         if (loopback_up(err) < 0)
                 return -err->code;
-        if (plan->start.flags & WIRE_PROXY && listen_for_proxy(plan, err) < 0)
+        if (plan->shape.flags & WIRE_PROXY && listen_for_proxy(plan, err) < 0)
                 return -err->code;
         if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set the host name");
@@ -90,17 +106,22 @@ static int close_sysctls(int dir_fd, struct csn_error *err)
         return 0;
 }
 
+/*
+ * inotify counts against the owner of each user namespace above (kernel/ucount.c), so all sandboxes of one
+ * keeper share what the host allows its owner.  A share of it for each leaves something for the others.
+ */
+#define INOTIFY_INSTANCES "16"
+#define INOTIFY_WATCHES "8192"
+
 int ns_lock_child(struct plan *plan, struct csn_error *err)
 {
-        char map[64];
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the inner user namespace");
-        /* /proc/self belongs to the overflow uid unless we are dumpable; privs_child() ends that again. */
-        if (prctl(PR_SET_DUMPABLE, 1) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
-        snprintf(map, sizeof map, "%d %d 1", SANDBOX_UID, SANDBOX_UID);
-        if (io_write_file(AT_FDCWD, "/proc/self/uid_map", map) < 0 || io_write_file(AT_FDCWD, "/proc/self/gid_map", map) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "map the ids of the inner user namespace");
+        if (ns_map_self(SANDBOX_UID, err) < 0)
+                return -err->code;
+        if (io_write_file(plan->sysctl_dir, "max_inotify_instances", INOTIFY_INSTANCES) < 0 ||
+            io_write_file(plan->sysctl_dir, "max_inotify_watches", INOTIFY_WATCHES) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "bound inotify");
         int rc = close_sysctls(plan->sysctl_dir, err);
         fd_close(&plan->sysctl_dir);
         return rc;

@@ -37,49 +37,77 @@ const char *const plan_masked_folders[] = {
         "acpi", "asound", "scsi", "bus", "fs", "irq", "driver", "tty/driver", "dynamic_debug", "pressure", NULL,
 };
 
-static int check_range(const char *field, uint64_t value, uint64_t min, uint64_t max, struct csn_error *err)
-{
-        if (value >= min && value <= max)
-                return 0;
-        return err_field(err, field, "%s is %llu; %llu to %llu are possible", field, (unsigned long long)value,
-                         (unsigned long long)min, (unsigned long long)max);
-}
+struct range {
+        const char *field;
+        uint64_t value, min, max;
+};
 
-#define DAY_MS (24ULL * 3600 * 1000)
-
-static int check_numbers(const struct wire_start *start, struct csn_error *err)
+static int check_ranges(const struct range *rows, size_t n, struct csn_error *err)
 {
-        const struct {
-                const char *field;
-                uint64_t value, min, max;
-        } rows[] = {
-                { "wall_ms", start->wall_ms, 1, DAY_MS },
-                { "cpu_ms", start->cpu_ms, 0, DAY_MS * 64 },
-                { "cpu_milli", start->cpu_milli, 10, 1024 * 1000 },
-                { "memory_bytes", start->memory_bytes, 4 * MIB, 1024 * GIB },
-                { "pids", start->pids, 1, 100000 },
-                { "disk_bytes", start->disk_bytes, 4 * KIB, 1024 * GIB },
-                { "disk_files", start->disk_files, 4, 100000000 },
-                { "tmp_bytes", start->tmp_bytes, 4 * KIB, 1024 * GIB },
-                { "open_files", start->open_files, 16, 1000000 },
-                { "background_ms", start->background_ms, 0, DAY_MS },
-        };
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-                if (check_range(rows[i].field, rows[i].value, rows[i].min, rows[i].max, err) < 0)
-                        return -CSN_E_INPUT;
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].value < rows[i].min || rows[i].value > rows[i].max)
+                        return err_field(err, rows[i].field, "%s is %llu; %llu to %llu are possible", rows[i].field,
+                                         (unsigned long long)rows[i].value, (unsigned long long)rows[i].min,
+                                         (unsigned long long)rows[i].max);
         return 0;
 }
 
-int plan_make(const struct wire_start *start, const struct abilities *abilities, const char *runner_dir,
-              struct plan *ret, struct csn_error *err)
+#define DAY_MS (24ULL * 3600 * 1000)
+#define CPU_RANGE 10, 1024 * 1000
+#define MEMORY_RANGE 4 * MIB, 1024 * GIB
+#define PIDS_RANGE 1, 100000
+
+static int check_shape(const struct wire_shape *shape, struct csn_error *err)
 {
-        if (check_numbers(start, err) < 0)
+        const struct range rows[] = {
+                { "disk_bytes", shape->disk_bytes, 4 * KIB, 1024 * GIB },
+                { "disk_files", shape->disk_files, 4, 100000000 },
+                { "tmp_bytes", shape->tmp_bytes, 4 * KIB, 1024 * GIB },
+                { "memory_bytes", shape->memory_bytes, MEMORY_RANGE },
+                { "cpu_milli", shape->cpu_milli, CPU_RANGE },
+                { "pids", shape->pids, PIDS_RANGE },
+        };
+        return check_ranges(rows, ARRAY_LEN(rows), err);
+}
+
+static int check_limits(const struct wire_limits *limits, struct csn_error *err)
+{
+        const struct range rows[] = {
+                { "wall_ms", limits->wall_ms, 1, DAY_MS },
+                { "cpu_ms", limits->cpu_ms, 0, DAY_MS * 64 },
+                { "memory_bytes", limits->memory_bytes, MEMORY_RANGE },
+                { "cpu_milli", limits->cpu_milli, CPU_RANGE },
+                { "pids", limits->pids, PIDS_RANGE },
+                { "open_files", limits->open_files, 16, 1000000 },
+                { "background_ms", limits->background_ms, 0, DAY_MS },
+        };
+        return check_ranges(rows, ARRAY_LEN(rows), err);
+}
+
+/* Process 1 is ours and counts too. */
+static struct cgroup_limits cgroup_of(uint64_t memory_bytes, uint64_t cpu_milli, uint64_t pids)
+{
+        return (struct cgroup_limits){ .memory_bytes = memory_bytes, .cpu_milli = cpu_milli, .pids = pids + 1 };
+}
+
+int plan_limit(struct plan *plan, const struct wire_limits *limits, struct csn_error *err)
+{
+        if (check_limits(limits, err) < 0)
                 return -CSN_E_INPUT;
-        if (start->flags & WIRE_LANDLOCK_REQUIRED && !abilities->landlock_abi)
+        plan->limits = *limits;
+        plan->cgroup = cgroup_of(limits->memory_bytes, limits->cpu_milli, limits->pids);
+        return 0;
+}
+
+int plan_make(const struct wire_shape *shape, const struct abilities *abilities, struct plan *ret, struct csn_error *err)
+{
+        if (check_shape(shape, err) < 0)
+                return -CSN_E_INPUT;
+        if (shape->flags & WIRE_LANDLOCK_REQUIRED && !abilities->landlock_abi)
                 return err_set(err, CSN_E_UNSUPPORTED, 0,
                                "Landlock is required and this kernel has none: boot with lsm=landlock,... (Linux 5.13 "
                                "or later), or set landlock to \"prefer\"");
-        if (start->flags & WIRE_CGROUP_REQUIRED && abilities->controllers != WIRE_CTL_ALL)
+        if (shape->flags & WIRE_CGROUP_REQUIRED && abilities->controllers != WIRE_CTL_ALL)
                 return err_set(err, CSN_E_UNSUPPORTED, 0,
                                "cgroup limits are required and%s%s%s cannot be had here: run as root, or inside a delegated "
                                "cgroup (systemd-run --user --scope -p Delegate=yes ...), or set cgroup to \"prefer\"",
@@ -88,21 +116,17 @@ int plan_make(const struct wire_start *start, const struct abilities *abilities,
                                abilities->controllers & WIRE_CTL_PIDS ? "" : " pids");
 
         *ret = (struct plan){
-                .start = *start,
+                .shape = *shape,
                 .abilities = *abilities,
                 .clone_flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
                                CLONE_NEWCGROUP,
-                .runner_dir = runner_dir,
-                .runner_tree = -1,
-                .landlock = abilities->landlock_abi > 0 && !(start->flags & WIRE_LANDLOCK_OFF),
+                .landlock = abilities->landlock_abi > 0 && !(shape->flags & WIRE_LANDLOCK_OFF),
                 .degraded = abilities->controllers != WIRE_CTL_ALL,
-                /* Process 1 is ours and counts too. */
-                .cgroup = { .memory_bytes = start->memory_bytes,
-                            .cpu_milli = start->cpu_milli,
-                            .pids = start->pids + 1 },
+                .cgroup = cgroup_of(shape->memory_bytes, shape->cpu_milli, shape->pids),
                 .proxy = -1,
                 .sysctl_dir = -1,
         };
+        ret->shape.label = NULL;
         ret->boundary = (struct wire_boundary){
                 .cgroup = abilities->cgroup,
                 .controllers = abilities->controllers,
@@ -115,33 +139,33 @@ int plan_make(const struct wire_start *start, const struct abilities *abilities,
 
 size_t plan_rlimits(const struct plan *plan, struct plan_rlimit limits[PLAN_RLIMITS_MAX])
 {
-        const struct wire_start *start = &plan->start;
-        uint64_t cpu_s = start->cpu_ms ? (start->cpu_ms + 999) / 1000 + 1
-                                       : (start->wall_ms * ((start->cpu_milli + 999) / 1000) + 999) / 1000 + 2;
+        const struct wire_limits *of = &plan->limits;
+        uint64_t cpu_s = of->cpu_ms ? (of->cpu_ms + 999) / 1000 + 1
+                                    : (of->wall_ms * ((of->cpu_milli + 999) / 1000) + 999) / 1000 + 2;
         /*
          * With a pids controller this is only a second net; without it, it is the limit itself.  The count
          * is kept for each user namespace since Linux 5.14, and process 1 is in it.
          */
-        uint64_t nproc = plan->abilities.controllers & WIRE_CTL_PIDS ? start->pids * 4 : start->pids + 1;
+        uint64_t nproc = plan->abilities.controllers & WIRE_CTL_PIDS ? of->pids * 4 : of->pids + 1;
         /*
          * Address space stays free (node and WebAssembly reserve tens of GiB without using them).  Without a
          * memory controller, private writable memory of each process is bounded instead (Linux 4.7).
          */
-        uint64_t data = plan->abilities.controllers & WIRE_CTL_MEMORY ? RLIM_INFINITY : start->memory_bytes;
+        uint64_t data = plan->abilities.controllers & WIRE_CTL_MEMORY ? RLIM_INFINITY : of->memory_bytes;
         const struct plan_rlimit rows[] = {
-                { RLIMIT_CORE, 0, 0 },
-                { RLIMIT_NOFILE, start->open_files, start->open_files },
-                { RLIMIT_NPROC, nproc, nproc },
-                { RLIMIT_FSIZE, start->disk_bytes, start->disk_bytes },
-                { RLIMIT_MEMLOCK, 8 * MIB, 8 * MIB },
-                { RLIMIT_SIGPENDING, 1024, 1024 },
-                { RLIMIT_MSGQUEUE, 64 * KIB, 64 * KIB },
-                { RLIMIT_STACK, 8 * MIB, 64 * MIB },
-                { RLIMIT_RTPRIO, 0, 0 },
-                { RLIMIT_NICE, 0, 0 },
-                { RLIMIT_RTTIME, 1000000, 1000000 },
-                { RLIMIT_DATA, data, data },
-                { RLIMIT_CPU, cpu_s, cpu_s },
+                { RLIMIT_CORE, true, 0, 0 },
+                { RLIMIT_NOFILE, false, of->open_files, of->open_files },
+                { RLIMIT_NPROC, false, nproc, nproc },
+                { RLIMIT_FSIZE, false, plan->shape.disk_bytes, plan->shape.disk_bytes },
+                { RLIMIT_MEMLOCK, true, 8 * MIB, 8 * MIB },
+                { RLIMIT_SIGPENDING, true, 1024, 1024 },
+                { RLIMIT_MSGQUEUE, true, 64 * KIB, 64 * KIB },
+                { RLIMIT_STACK, true, 8 * MIB, 64 * MIB },
+                { RLIMIT_RTPRIO, true, 0, 0 },
+                { RLIMIT_NICE, true, 0, 0 },
+                { RLIMIT_RTTIME, true, 1000000, 1000000 },
+                { RLIMIT_DATA, false, data, data },
+                { RLIMIT_CPU, false, cpu_s, cpu_s },
         };
         _Static_assert(ARRAY_LEN(rows) <= PLAN_RLIMITS_MAX, "room for every rlimit");
         memcpy(limits, rows, sizeof rows);

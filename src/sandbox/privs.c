@@ -57,14 +57,41 @@ int privs_child(struct plan *plan, struct csn_error *err)
                 return -err->code;
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_NO_NEW_PRIVS");
-        /* The program has the same uid as process 1: it must not read its memory or look at its descriptors. */
-        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
         umask(027);
 
         plan->boundary.capabilities = caps_count();
         plan->boundary.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
         if (plan->boundary.capabilities != 0)
                 return err_set(err, CSN_E_SYSTEM, 0, "capabilities are left after they were dropped");
+        return 0;
+}
+
+/*
+ * A child of a zygote enters a sandbox: setns(2) wants CAP_SYS_ADMIN over its namespaces and CAP_SYS_PTRACE to
+ * look at its process 1.  Both are those of the keeper's user namespace and reach nothing of the host.
+ */
+int privs_zygote(uint32_t uid, struct csn_error *err)
+{
+        static const unsigned long kept[] = { CAP_SYS_ADMIN, CAP_SYS_PTRACE };
+        uint32_t bits = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_PTRACE;
+        for (unsigned long cap = 0; cap < CAPS_END; cap++)
+                if (cap != kept[0] && cap != kept[1] && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+                        if (errno == EINVAL && cap > 0)
+                                break;
+                        return err_set(err, CSN_E_SYSTEM, errno, "drop capability %lu from the bounding set", cap);
+                }
+        if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "set the securebits");
+        if (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "take the zygote's uid");
+        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct sets[2] = { { .effective = bits, .permitted = bits, .inheritable = bits } };
+        if (syscall(SYS_capset, &header, sets) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "capset");
+        for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+                if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, kept[i], 0, 0) < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "raise an ambient capability");
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_NO_NEW_PRIVS");
         return 0;
 }

@@ -1,137 +1,199 @@
-/* A sandbox as its parent sees it: made in one clone3(2), killed by one signal, given back in order. */
+/* A sandbox as the supervisor sees it: made by the keeper, killed by one signal, given back in order. */
 #include "sandbox/sandbox.h"
 
-#include <linux/sched.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
+
+enum { INNER_OUT, INNER_ERROR, INNER_CHANNEL, INNER_DOOR };
 
 void sandbox_init(struct sandbox *box)
 {
-        *box = (struct sandbox){ .pid_fd = -1, .control = -1, .uid_lock = -1 };
+        *box = (struct sandbox){ .pid_fd = -1, .control = -1, .talk = -1, .program_fd = -1, .uid_lock = -1 };
+        for (size_t i = 0; i < ARRAY_LEN(box->inner); i++)
+                box->inner[i] = -1;
+        for (size_t i = 0; i < WIRE_ENDS; i++)
+                box->outer[i] = -1;
         cgroup_leaf_init(&box->leaf);
+}
+
+/* Too many descriptors is a question of load and not of the request. */
+static int no_descriptor(struct csn_error *err, const char *what)
+{
+        return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "%s", what);
 }
 
 static int take_uid(struct sandbox *box, const struct uid_range *uids, struct csn_error *err)
 {
         if (box->plan.abilities.rootless) {
                 box->plan.host_uid = geteuid();
+                box->plan.keeper_uid = SANDBOX_UID;
                 return 0;
         }
-        return uid_take(uids, &box->plan.host_uid, &box->uid_lock, err);
+        if (uid_take(uids, &box->plan.host_uid, &box->uid_lock, err) < 0)
+                return -err->code;
+        box->plan.keeper_uid = box->plan.host_uid - uids->first;
+        return 0;
 }
 
 /*
  * The program opens /dev/stdout and /dev/stderr by name, which asks for the rights on the pipe's inode; so
- * its pipes belong to the sandbox's uid.  Other kinds of descriptors stay as they are.
+ * its pipes belong to the sandbox's uid.
  */
-static int own_pipes(const struct sandbox *box, const int fds[WIRE_FDS_MAX], struct csn_error *err)
+static int make_pipe(struct sandbox *box, int inner, int outer, struct csn_error *err)
 {
-        for (int i = 0; i < 3 && !box->plan.abilities.rootless; i++) {
-                struct stat st;
-                if (fstat(fds[i], &st) == 0 && S_ISFIFO(st.st_mode) && fchown(fds[i], box->plan.host_uid, box->plan.host_uid) < 0)
-                        return err_set(err, CSN_E_SYSTEM, errno, "give the sandbox its pipe %d", i);
-        }
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return no_descriptor(err, "make a pipe");
+        box->outer[outer] = ends[0];
+        box->inner[inner] = ends[1];
+        /* O_NONBLOCK belongs to our end alone: each has a file description of its own. */
+        if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ||
+            (!box->plan.abilities.rootless && fchown(ends[1], box->plan.host_uid, box->plan.host_uid) < 0))
+                return err_set(err, CSN_E_SYSTEM, errno, "give the sandbox its pipe");
         return 0;
 }
 
-/*
- * The user namespace belongs to whoever makes it, and what is counted inside is counted against its owner
- * outside too (inotify instances, pending signals: kernel/ucount.c).  So it is made with the sandbox's own
- * uid: made as root, all sandboxes would share root's quotas, whatever their processes' uids.
- */
-static int become_owner(const struct sandbox *box)
+static int make_pair(int *ret_inner, int *ret_outer, bool nonblock, struct csn_error *err)
 {
-        if (box->plan.abilities.rootless)
-                return 0;
-        if (setresgid((gid_t)-1, box->plan.host_uid, (gid_t)-1) < 0 || setresuid((uid_t)-1, box->plan.host_uid, (uid_t)-1) < 0)
-                return -1;
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return no_descriptor(err, "make a pair of sockets");
+        *ret_outer = ends[0];
+        *ret_inner = ends[1];
+        if (nonblock && fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make a socket non-blocking");
         return 0;
 }
 
-static int become_root(const struct sandbox *box)
+static int make_ends(struct sandbox *box, struct csn_error *err)
 {
-        if (box->plan.abilities.rootless)
-                return 0;
-        if (setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0)
-                return -1;
+        if (make_pipe(box, INNER_OUT, WIRE_END_STDOUT, err) < 0 || make_pipe(box, INNER_ERROR, WIRE_END_STDERR, err) < 0 ||
+            make_pair(&box->inner[INNER_CHANNEL], &box->outer[WIRE_END_CHANNEL], true, err) < 0 ||
+            make_pair(&box->inner[INNER_DOOR], &box->outer[WIRE_END_DOOR], true, err) < 0)
+                return -err->code;
         return 0;
 }
 
-static pid_t make_process(struct sandbox *box, int *ret_sys)
-{
-        int into = cgroup_leaf_clone_fd(&box->leaf);
-        struct clone_args args = {
-                .flags = (box->plan.clone_flags & ~(uint64_t)CLONE_NEWCGROUP) | CLONE_PIDFD,
-                .pidfd = (uint64_t)(uintptr_t)&box->pid_fd,
-                .exit_signal = SIGCHLD,
-        };
-        if (into >= 0) {
-                args.flags |= CLONE_INTO_CGROUP;
-                args.cgroup = (unsigned)into;
-        }
-        long pid = syscall(SYS_clone3, &args, sizeof args);
-        if (pid < 0 && into >= 0 && (errno == EINVAL || errno == E2BIG || errno == EACCES || errno == EBUSY)) {
-                /* Before Linux 5.7 there is no CLONE_INTO_CGROUP; cgroup_leaf_enter() does it then. */
-                args.flags &= ~CLONE_INTO_CGROUP;
-                args.cgroup = 0;
-                pid = syscall(SYS_clone3, &args, sizeof args);
-        }
-        *ret_sys = errno;
-        return (pid_t)pid;
-}
-
-static int start_process(struct sandbox *box, const int fds[WIRE_FDS_MAX], struct csn_error *err)
-{
-        int pair[2], sys;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
-        auto_fd theirs = pair[1];
-        box->control = pair[0];
-        /* The owner could not look into a folder of ours (a build in somebody's home), so we open it for him. */
-        auto_fd runners = box->plan.abilities.rootless ? -1 : open_tree(AT_FDCWD, box->plan.runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        box->plan.runner_tree = runners;
-        if (become_owner(box) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "take the sandbox's uid for its namespace");
-        box->pid = make_process(box, &sys);
-        if (box->pid == 0)
-                init_main(&box->plan, theirs, fds);
-        box->plan.runner_tree = -1;
-        if (become_root(box) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "give the sandbox's uid back");
-        if (box->pid < 0) {
-                char why[sizeof err->text];
-                box->pid = 0;
-                probe_explain_clone(sys, why, sizeof why);
-                return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
-        }
-        return 0;
-}
-
-int sandbox_open(struct sandbox *box, const struct wire_start *start, const struct abilities *abilities,
-                 struct cgroup_base *base, const struct uid_range *uids, const char *runner_dir,
-                 const int fds[WIRE_FDS_MAX], struct csn_error *err)
+int sandbox_open(struct sandbox *box, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
+                 struct cgroup_base *base, const struct uid_range *uids, struct outbox *keeper, struct csn_error *err)
 {
         sandbox_init(box);
-        if (plan_make(start, abilities, runner_dir, &box->plan, err) < 0)
+        if (plan_make(shape, abilities, &box->plan, err) < 0)
                 return -err->code;
-        if (take_uid(box, uids, err) < 0 || own_pipes(box, fds, err) < 0)
+        auto_fd theirs = -1;
+        if (take_uid(box, uids, err) < 0 || make_ends(box, err) < 0 || make_pair(&theirs, &box->control, true, err) < 0 ||
+            cgroup_leaf_open(base, shape->label, &box->plan.cgroup, &box->leaf, err) < 0)
                 return -err->code;
-        if (cgroup_leaf_open(base, start->label, &box->plan.cgroup, &box->leaf, err) < 0)
-                return -err->code;
-        if (start_process(box, fds, err) < 0)
-                return -err->code;
-        if (cgroup_leaf_enter(&box->leaf, box->pid, err) < 0 || ns_map_ids(box->pid, box->plan.host_uid, err) < 0)
+        struct keeper_message request = { .op = KEEPER_SHELL, .id = id, .plan = box->plan };
+        const int fds[] = { theirs, box->inner[INNER_OUT], box->inner[INNER_ERROR], box->inner[INNER_CHANNEL], box->inner[INNER_DOOR] };
+        if (outbox_put(keeper, &request, sizeof request, fds, ARRAY_LEN(fds)) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a sandbox");
+        return 0;
+}
+
+/* A pid of another pid namespace, in ours: the kernel tells it for the pidfd (proc(5), fdinfo). */
+static pid_t pid_of(int pid_fd)
+{
+        char path[48], text[512];
+        snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pid_fd);
+        if (io_read_file(AT_FDCWD, path, text, sizeof text - 1) < 0)
+                return -1;
+        const char *line = strstr(text, "\nPid:");
+        return line ? (pid_t)strtol(line + strlen("\nPid:"), NULL, 10) : -1;
+}
+
+int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_error *err)
+{
+        pid_t pid = pid_of(pid_fd);
+        if (pid <= 0)
+                return err_set(err, CSN_E_SYSTEM, 0, "a process ended while it was set up");
+        return cgroup_leaf_enter(leaf, pid, err);
+}
+
+void sandbox_tree(const struct sandbox *box, struct tree_usage *ret)
+{
+        pid_t pid = box->pid_fd >= 0 ? pid_of(box->pid_fd) : -1;
+        pid_t program = box->program && box->program_fd >= 0 ? pid_of(box->program_fd) : -1;
+        struct tree_usage more = { 0 };
+        *ret = more;
+        if (pid > 0)
+                tree_usage(pid, ret);
+        if (program > 0)
+                tree_usage(program, &more);
+        ret->memory_bytes += more.memory_bytes;
+        ret->cpu_us += more.cpu_us;
+        ret->processes += more.processes;
+}
+
+static int settle(const struct sandbox *box, int pid_fd, int sock, struct csn_error *err)
+{
+        if (sandbox_enter_leaf(&box->leaf, pid_fd, err) < 0)
                 return -err->code;
         struct init_message go = { .op = INIT_GO };
-        if (wire_send(box->control, &go, sizeof go, NULL, 0) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "let process 1 of the sandbox go on");
+        if (wire_send(sock, &go, sizeof go, NULL, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "let a process of the sandbox go on");
         return 0;
+}
+
+int sandbox_made(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *err)
+{
+        box->pid = pid;
+        box->pid_fd = pid_fd;
+        return settle(box, pid_fd, box->control, err);
+}
+
+int sandbox_join(struct sandbox *box, uint32_t id, struct outbox *zygote, struct csn_error *err)
+{
+        auto_fd theirs = -1;
+        if (make_pair(&theirs, &box->talk, true, err) < 0)
+                return -err->code;
+        struct zygote_message request = { .op = ZYGOTE_FORK, .id = id, .plan = box->plan };
+        const int fds[] = { box->pid_fd, theirs, box->inner[INNER_OUT], box->inner[INNER_ERROR], box->inner[INNER_CHANNEL],
+                            box->inner[INNER_DOOR] };
+        if (outbox_put(zygote, &request, sizeof request, fds, ARRAY_LEN(fds)) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "ask the zygote for an interpreter");
+        return 0;
+}
+
+static void close_inner(struct sandbox *box)
+{
+        for (size_t i = 0; i < ARRAY_LEN(box->inner); i++)
+                fd_close(&box->inner[i]);
+}
+
+int sandbox_joined(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *err)
+{
+        box->program = pid;
+        box->program_fd = pid_fd;
+        close_inner(box);
+        return settle(box, pid_fd, box->talk, err);
+}
+
+int sandbox_tell(struct sandbox *box, uint32_t op, struct csn_error *err)
+{
+        struct init_message message = { .op = op };
+        bool to_program = op == INIT_RUN && box->program;
+        if (op == INIT_RUN)
+                message.limits = box->plan.limits;
+        if (wire_send(to_program ? box->talk : box->control, &message, sizeof message, NULL, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "talk to a process of the sandbox");
+        if (op == INIT_RUN || op == INIT_WORKER)
+                close_inner(box);
+        return 0;
+}
+
+int sandbox_limit(struct sandbox *box, struct csn_error *err)
+{
+        const struct wire_shape *shape = &box->plan.shape;
+        const struct wire_limits *limits = &box->plan.limits;
+        if (shape->memory_bytes == limits->memory_bytes && shape->cpu_milli == limits->cpu_milli && shape->pids == limits->pids)
+                return 0;
+        return cgroup_leaf_limit(&box->leaf, &box->plan.cgroup, err);
 }
 
 void sandbox_kill(struct sandbox *box)
@@ -147,14 +209,13 @@ void sandbox_kill(struct sandbox *box)
 
 bool sandbox_close(struct sandbox *box)
 {
-        if (box->pid > 0) {
-                siginfo_t info = { 0 };
-                if (waitid(P_PID, (id_t)box->pid, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
-                        return false;
-                box->pid = 0;
-        }
         fd_close(&box->pid_fd);
         fd_close(&box->control);
+        fd_close(&box->talk);
+        fd_close(&box->program_fd);
+        close_inner(box);
+        for (size_t i = 0; i < WIRE_ENDS; i++)
+                fd_close(&box->outer[i]);
         if (!cgroup_leaf_remove(&box->leaf))
                 return false;
         fd_close(&box->uid_lock);

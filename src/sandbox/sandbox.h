@@ -5,22 +5,27 @@
  *   plan      request + abilities -> everything that will be done; pure, no rights needed
  *   uids      a host uid that no other live sandbox has
  *   cgroup    memory, CPU, pids: a leaf for each sandbox          parent's door
- *   ns        namespaces, id maps, loopback, host name            both doors
- *   mount     the root file system                                child's door
+ *   keeper    the process below which all sandboxes live: their root file system, made once, and zygotes
+ *   ns        namespaces, id maps, loopback, host name            child's door
+ *   mount     the root file system: what all share, and what each has for itself
  *   tree      memory and CPU read from /proc, where no controller counts
  *   limits    rlimits                                             child's door
  *   privs     capabilities, securebits, no_new_privs              child's door
  *   landlock  the second wall around files, sockets, signals      child's door
  *   seccomp   which system calls exist                            child's door, last
  *   apply     the order, in one table
- *   init      process 1 inside: receives files, starts the program, reaps, tells how it ended
+ *   door      what comes from the engine: input files, and the program's arguments and environment
+ *   init      process 1 inside: starts the program, reaps, tells how it ended
+ *   join      the way of a zygote's child into a sandbox
  *
- * Two processes work on a sandbox.  The *parent* (caisson-supervisor) owns cgroup, uid and clocks and is
- * the only one that decides how a run ended.  The *child* becomes process 1 of the new namespaces, builds
- * the root, gives up everything, and then starts the program.  Any step that fails ends the run before a
- * byte of foreign code was looked at, with the step's name (security.md (b)).
+ * The *parent* (caisson-supervisor) owns cgroup, uid and clocks and is the only one that decides how a run
+ * ended.  The *keeper* is its child, process 1 of a user, mount and pid namespace of its own: what it has
+ * mounted is locked for everybody below, and with it everything dies.  The *child* becomes process 1 of the
+ * namespaces of one sandbox, adds what is its own, and gives up everything.  The program is started there by
+ * execve(2), or comes as a fork of a zygote that enters.  Any step that fails ends the run before a byte of
+ * foreign code was looked at, with the step's name (security.md (b)).
  *
- * The root is built in one user namespace and used in a second one below it: mounts that come from a
+ * The root is built in one user namespace and used in another one below it: mounts that come from a
  * parent user namespace are locked (mount_namespaces(7)), so that no capability inside could ever undo a
  * mask, even before seccomp and the empty capability sets are asked.
  */
@@ -69,8 +74,10 @@ unsigned probe_landlock_abi(void);
 
 struct uid_range {
         uint32_t first;            /* at least 65536: never an account of the host */
-        uint32_t count;
+        uint32_t count;            /* more than UIDS_RESERVED */
 };
+
+#define UIDS_RESERVED 2            /* the first is the keeper's, the second that of zygotes */
 
 /*
  * A uid of the range that no other live sandbox of this host has.  *ret_lock is a socket bound to the
@@ -117,10 +124,14 @@ struct cgroup_leaf {
 
 int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits,
                      struct cgroup_leaf *ret, struct csn_error *err);
-/* Put a process in, from outside (v1, and v2 without CLONE_INTO_CGROUP). */
+/* Change its limits. */
+int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err);
+/* Put a process in, from outside. */
 int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err);
-/* The descriptor for CLONE_INTO_CGROUP (Linux 5.7), or -1 on v1. */
-int cgroup_leaf_clone_fd(const struct cgroup_leaf *leaf);
+/* True if a controller counts processes and process 1 is the only one. */
+bool cgroup_leaf_alone(const struct cgroup_leaf *leaf);
+/* What it uses now; 0: unknown. */
+uint64_t cgroup_leaf_memory(const struct cgroup_leaf *leaf);
 void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret);
 /* Kill everything in it (v2: cgroup.kill, Linux 5.14; else signals to what is listed). */
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf);
@@ -146,14 +157,14 @@ struct plan_bind {
         bool required;
 };
 
+/* Without a pointer in it, because it travels from process to process. */
 struct plan {
-        struct wire_start start;
+        struct wire_shape shape;   /* label is NULL */
+        struct wire_limits limits; /* from START on */
         struct abilities abilities;
         uint64_t clone_flags;      /* CLONE_NEW* */
-        const char *runner_dir;    /* of the host; mounted at /opt/caisson */
-        int runner_tree;           /* the same as a detached mount of the parent's, or -1: the child opens it */
         uint32_t host_uid;
-        bool own_uid;
+        uint32_t keeper_uid;       /* the same id, as the keeper's user namespace calls it */
         bool landlock;
         bool degraded;             /* some controller is missing: rlimits and a poll stand in */
         struct cgroup_limits cgroup;
@@ -166,11 +177,14 @@ struct plan {
  * Decide everything.  Errors: CSN_E_INPUT (a number out of bounds), CSN_E_UNSUPPORTED (what is required is
  * not there; the text has the remedy).  Nothing is touched.
  */
-int plan_make(const struct wire_start *start, const struct abilities *abilities, const char *runner_dir,
-              struct plan *ret, struct csn_error *err);
+int plan_make(const struct wire_shape *shape, const struct abilities *abilities, struct plan *ret, struct csn_error *err);
+
+/* The limits of the program, checked in the same way, into the plan of a sandbox that is there. */
+int plan_limit(struct plan *plan, const struct wire_limits *limits, struct csn_error *err);
 
 struct plan_rlimit {
         int resource;
+        bool early;                /* the same for every program: set before it is known */
         uint64_t soft, hard;
 };
 
@@ -192,31 +206,132 @@ int ns_lock_child(struct plan *plan, struct csn_error *err);   /* the second use
 int privs_child(struct plan *plan, struct csn_error *err);
 int landlock_child(struct plan *plan, struct csn_error *err);
 int seccomp_child(struct plan *plan, struct csn_error *err);
-int limits_child(const struct plan *plan, struct csn_error *err);   /* for the program only */
 
-/* Parent's door of ns: id maps of a child that waits. */
-int ns_map_ids(pid_t pid, uint32_t host_uid, struct csn_error *err);
+/*
+ * rlimits of one process, 0 for the caller: the early ones, or all of them.  An interpreter that waits gets
+ * the early ones when it starts and all when its program is known.
+ */
+int limits_set(const struct plan *plan, pid_t pid, bool early, struct csn_error *err);
 
-/* Everything of the above in its order (security.md (b)). */
+/* Everything of the above in its order (security.md (b)), for process 1; and what a process that enters adds. */
 int apply_child(struct plan *plan, struct csn_error *err);
+int apply_joined(struct plan *plan, struct csn_error *err);
+
+/* Parent's door of ns: the id maps of a keeper that waits, all of `uids` or, rootless, our own. */
+int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err);
+/* A process maps its own effective ids to those of the sandbox; needs no rights (user_namespaces(7)). */
+int ns_map_self(uint32_t outer, struct csn_error *err);
+
+/* The keeper's root: the host's /usr and the rest that all sandboxes see, and its own /proc. */
+int mount_template(int runner_tree, struct csn_error *err);
+
+/* Capabilities of a zygote: what entering a sandbox needs, kept over execve(2). */
+int privs_zygote(uint32_t uid, struct csn_error *err);
+int seccomp_zygote(struct csn_error *err);
+/* A zygote's own /tmp, /dev/shm and home. */
+int mount_zygote(struct csn_error *err);
 
 /* ---- seccomp's program, for the tests and the fuzzers ---- */
 
 struct sock_filter;
-/* The filter for this architecture; static, *ret_len instructions. */
-const struct sock_filter *seccomp_program(size_t *ret_len);
+/*
+ * The filter for this architecture; static, *ret_len instructions.  A zygote's is the same and lets the calls
+ * pass by which its children enter a sandbox, where the other is loaded on top.
+ */
+const struct sock_filter *seccomp_program(bool zygote, size_t *ret_len);
 
 enum seccomp_verdict { SECCOMP_ALLOW, SECCOMP_CHECK, SECCOMP_ERRNO };
 /* How the table treats a system call by number; *ret_errno for SECCOMP_ERRNO.  false: it is not in the table. */
 bool seccomp_lookup(long nr, enum seccomp_verdict *ret_verdict, int *ret_errno);
 
+/* ---- what comes through the door ---- */
+
+/*
+ * Take input files into `home` until the program comes; `*ret` lives in the arena, *ret_stdin is a descriptor
+ * or -1.  Errors: CSN_E_INPUT (a file does not fit, two have one name), CSN_E_PROTOCOL.  The end of the
+ * connection ends this process: the engine is gone.
+ */
+int door_take(int door, int home, struct arena *arena, struct wire_program *ret, int *ret_stdin, struct csn_error *err);
+
+/* ---- the keeper ---- */
+
+struct keeper {
+        pid_t pid;
+        int sock;                  /* SOCK_SEQPACKET, struct keeper_message */
+};
+
+enum keeper_op {
+        KEEPER_READY = 1,  /* keeper: the root is built */
+        KEEPER_SHELL,      /* parent: make the process 1 of a sandbox; its control socket, stdout, stderr, channel, door */
+        KEEPER_ZYGOTE,     /* parent: start a zygote; its control socket, on which its command line waits as PROGRAM */
+        KEEPER_MADE,       /* keeper: pid, and a pidfd beside it */
+        KEEPER_FAILED,     /* keeper: an error */
+        KEEPER_DIED,       /* keeper: pid, wait(2) status and counters of a child */
+};
+
+struct keeper_message {
+        uint32_t op;
+        uint32_t id;               /* of the job or the zygote */
+        int32_t pid;               /* in the keeper's pid namespace */
+        int32_t status;
+        uint64_t cpu_us, memory_peak;
+        union {
+                struct plan plan;
+                struct csn_error error;
+        };
+};
+
+/* Make it and wait until its root stands.  Errors: CSN_E_UNSUPPORTED with the remedy, CSN_E_SYSTEM. */
+int keeper_start(struct keeper *keeper, const struct uid_range *uids, bool rootless, const char *runner_dir, struct csn_error *err);
+/* It dies, and with it everything below (pid_namespaces(7)). */
+void keeper_stop(struct keeper *keeper);
+
+/* ---- zygotes ---- */
+
+#define ZYGOTE_SOCKET_FD 3
+
+enum zygote_op {
+        ZYGOTE_SERVES = 1, /* zygote: everything is loaded; info is a JSON object */
+        ZYGOTE_FORK,       /* parent: pidfd of the sandbox' process 1, talk, stdout, stderr, channel, door */
+        ZYGOTE_FORKED,     /* zygote: pid in the keeper's pid namespace, and a pidfd beside it */
+        ZYGOTE_FAILED,     /* zygote: an error; with id 0 it cannot serve at all */
+};
+
+struct zygote_message {
+        uint32_t op;
+        uint32_t id;               /* of the job */
+        int32_t pid;
+        union {
+                struct plan plan;
+                struct csn_error error;
+                char info[4096];
+        };
+};
+
+/*
+ * The child of a zygote, right after its fork: takes descriptors and namespaces, gives up what it was, and
+ * says INIT_JOINED.  fds in the order of ZYGOTE_FORK; all other descriptors are closed.  Errors were told.
+ */
+int join_enter(struct plan *plan, int fds[6], struct csn_error *err);
+
+/*
+ * Wait for the program: files, arguments, environment, and the parent's word to go on.  After it standard
+ * input and the rlimits are in place.
+ */
+int join_wait(struct plan *plan, struct arena *arena, struct wire_program *ret, struct csn_error *err);
+
 /* ---- a sandbox, seen by the parent ---- */
 
 struct sandbox {
-        pid_t pid;                 /* of process 1, in our pid namespace */
+        pid_t pid;                 /* of process 1, in the keeper's pid namespace; 0: none, or dead */
         int pid_fd;
         int control;               /* SOCK_SEQPACKET to process 1 */
+        pid_t program;             /* of a forked interpreter likewise, whose parent the keeper is */
+        int program_fd;
+        int talk;                  /* SOCK_SEQPACKET to it */
         int uid_lock;
+        int inner[4];              /* until an interpreter has them: stdout, stderr, channel, door */
+        int outer[WIRE_ENDS];      /* the engine's ends, until READY hands them over */
         struct cgroup_leaf leaf;
         struct plan plan;
 };
@@ -224,13 +339,30 @@ struct sandbox {
 void sandbox_init(struct sandbox *box);
 
 /*
- * Make a sandbox and its process 1, which builds the root and waits for start.files_n files.  fds are the
- * program's stdin, stdout, stderr and channel, and the files socket or -1; they stay the caller's.
- * Errors: CSN_E_UNSUPPORTED with the remedy, CSN_E_BUSY (no uid free), CSN_E_SYSTEM.
+ * Ask the keeper for a sandbox.  sandbox_made() follows when it answered.  Errors: CSN_E_UNSUPPORTED with the
+ * remedy, CSN_E_BUSY (no uid or no descriptor free), CSN_E_SYSTEM.
  */
-int sandbox_open(struct sandbox *box, const struct wire_start *start, const struct abilities *abilities,
-                 struct cgroup_base *base, const struct uid_range *uids, const char *runner_dir,
-                 const int fds[WIRE_FDS_MAX], struct csn_error *err);
+int sandbox_open(struct sandbox *box, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
+                 struct cgroup_base *base, const struct uid_range *uids, struct outbox *keeper, struct csn_error *err);
+
+/* Put a process into a cgroup, by its pidfd. */
+int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_error *err);
+
+/* tree_usage() of everything inside. */
+void sandbox_tree(const struct sandbox *box, struct tree_usage *ret);
+
+/* Process 1 is there: put it into its cgroup and let it go on.  pid_fd becomes the sandbox'. */
+int sandbox_made(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *err);
+
+/* Ask a zygote for an interpreter in it; sandbox_joined() follows when it answered. */
+int sandbox_join(struct sandbox *box, uint32_t id, struct outbox *zygote, struct csn_error *err);
+int sandbox_joined(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *err);
+
+/* Let process 1, or the interpreter that joined, go on with this: INIT_WORKER, INIT_RUN, INIT_END. */
+int sandbox_tell(struct sandbox *box, uint32_t op, struct csn_error *err);
+
+/* Change the cgroup's limits to those of the program, where they differ. */
+int sandbox_limit(struct sandbox *box, struct csn_error *err);
 
 /* Kill everything inside, at once: process 1 takes its whole pid namespace along (pid_namespaces(7)). */
 void sandbox_kill(struct sandbox *box);
@@ -241,19 +373,28 @@ void sandbox_kill(struct sandbox *box);
  */
 bool sandbox_close(struct sandbox *box);
 
-/* What process 1 tells the parent over the control socket, one packet each. */
+/* What processes inside and the parent tell each other over control and talk, one packet each. */
 enum init_op {
-        INIT_GO = 1,       /* parent: id maps and cgroup are in place */
-        INIT_READY,        /* child: the root is built; the home directory, and with WIRE_PROXY the listening socket */
-        INIT_RUNNING,      /* child: everything is in force, the program starts; a struct wire_boundary follows */
-        INIT_EXITED,       /* child: the program ended; a wait(2) status word follows */
-        INIT_FAILED,       /* child: a struct csn_error follows */
+        INIT_GO = 1,       /* parent: the cgroup is in place */
+        INIT_READY,        /* process 1: everything is in force; the home directory, and with WIRE_PROXY the listening socket */
+        INIT_WORKER,       /* parent: the door has an interpreter's command line; start it, its program comes later */
+        INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
+        INIT_JOINED,       /* an interpreter is in its place and waits; its boundary follows */
+        INIT_RUN,          /* parent: take the program from the door and start it; its limits follow */
+        INIT_RUNNING,      /* the program starts */
+        INIT_EXITED,       /* process 1: the program ended; a wait(2) status word follows, and whether anything is left */
+        INIT_END,          /* parent: the program ended; end when nothing is left */
+        INIT_FAILED,       /* a struct csn_error follows */
 };
 
 struct init_message {
         uint32_t op;
         union {
-                int status;
+                struct {
+                        int status;
+                        int left;  /* 1: processes remain, or it is not known */
+                };
+                struct wire_limits limits;
                 struct wire_boundary boundary;
                 struct csn_error error;
         };
@@ -264,8 +405,15 @@ struct init_message {
  * before), so that process 1 can wipe them and be called "init".
  */
 void init_own_title(int argc, char **argv);
+void init_wipe_title(void);
 
-/* Process 1.  Never returns. */
-_Noreturn void init_main(struct plan *plan, int control, const int fds[WIRE_FDS_MAX]);
+/* Process 1; control, stdout, stderr, channel and door.  Never returns. */
+_Noreturn void init_main(struct plan *plan, int fds[5]);
+
+/*
+ * Keep these n descriptors, entries of -1 left out, at numbers from 10 up, and close all else; 0, 1 and 2
+ * become /dev/null, so that no later descriptor can be taken for one of them.
+ */
+int descriptors_keep(int *fds[], size_t n, struct csn_error *err);
 
 #endif

@@ -346,7 +346,10 @@ struct builder {
         size_t jumps_n;
 };
 
-static void collect_intervals(struct builder *b)
+/* How a zygote's child gets from where it was forked into a sandbox. */
+static const long zygote_calls[] = { SYS_setns, SYS_prctl };
+
+static void collect_intervals(struct builder *b, bool zygote)
 {
         struct interval by_number[NR_END + 1];
         for (uint32_t nr = 0; nr <= NR_END; nr++)
@@ -355,6 +358,8 @@ static void collect_intervals(struct builder *b)
                 by_number[rows[i].nr].verdict = rows[i].verdict;
                 by_number[rows[i].nr].value = rows[i].value;
         }
+        for (size_t i = 0; zygote && i < ARRAY_LEN(zygote_calls); i++)
+                by_number[zygote_calls[i]] = (struct interval){ (uint32_t)zygote_calls[i], SECCOMP_ALLOW, 0 };
         for (uint32_t nr = 0; nr <= NR_END; nr++) {
                 const struct interval *last = b->n ? &b->intervals[b->n - 1] : NULL;
                 if (!last || last->verdict != by_number[nr].verdict || last->value != by_number[nr].value)
@@ -402,25 +407,26 @@ static void emit_checks(struct builder *b)
                 b->program->insns[b->jumps[i]].k = (uint32_t)(at[b->targets[i]] - b->jumps[i] - 1);
 }
 
-static void build(struct program *p)
+static void build(struct program *p, bool zygote)
 {
         struct builder b = { .program = p };
         emit(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
         emit(p, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
         emit_return(p, SECCOMP_RET_KILL_PROCESS);   /* i386 by int 0x80, or a far jump into another mode */
         emit(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-        collect_intervals(&b);   /* the last interval is ENOSYS and has no upper end: x32 numbers fall there */
+        collect_intervals(&b, zygote);   /* the last interval is ENOSYS and has no upper end: x32 numbers fall there */
         emit_tree(&b, 0, b.n);
         emit_checks(&b);
 }
 
-const struct sock_filter *seccomp_program(size_t *ret_len)
+const struct sock_filter *seccomp_program(bool zygote, size_t *ret_len)
 {
-        static struct program program;
-        if (!program.len)
-                build(&program);
-        *ret_len = program.len;
-        return program.insns;
+        static struct program programs[2];
+        struct program *program = &programs[zygote];
+        if (!program->len)
+                build(program, zygote);
+        *ret_len = program->len;
+        return program->insns;
 }
 
 bool seccomp_lookup(long nr, enum seccomp_verdict *ret_verdict, int *ret_errno)
@@ -434,14 +440,26 @@ bool seccomp_lookup(long nr, enum seccomp_verdict *ret_verdict, int *ret_errno)
         return false;
 }
 
-int seccomp_child(struct plan *plan, struct csn_error *err)
+static int load(bool zygote, struct csn_error *err)
 {
         size_t len;
-        const struct sock_filter *insns = seccomp_program(&len);
+        const struct sock_filter *insns = seccomp_program(zygote, &len);
         struct sock_fprog fprog = { .len = (unsigned short)len, .filter = (struct sock_filter *)(uintptr_t)insns };
         /* One thread only; TSYNC would change nothing here and hide it if that were ever untrue. */
         if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "load the system call filter");
+        return 0;
+}
+
+int seccomp_child(struct plan *plan, struct csn_error *err)
+{
+        if (load(false, err) < 0)
+                return -err->code;
         plan->boundary.seccomp = 1;
         return 0;
+}
+
+int seccomp_zygote(struct csn_error *err)
+{
+        return load(true, err);
 }

@@ -35,7 +35,7 @@ int uid_take(const struct uid_range *range, uint32_t *ret_uid, int *ret_lock, st
                 uint32_t random;
                 if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
                         return err_set(err, CSN_E_SYSTEM, errno, "getrandom");
-                uint32_t uid = range->first + random % range->count;
+                uint32_t uid = range->first + UIDS_RESERVED + random % (range->count - UIDS_RESERVED);
                 if (lock_uid(uid, ret_lock) == 0) {
                         *ret_uid = uid;
                         return 0;

@@ -63,20 +63,55 @@ bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job)
         return finish(buf, add_header(buf, op, job));
 }
 
-bool wire_put_start(struct buf *buf, uint32_t job, const struct wire_start *start)
+bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape)
+{
+        bool fits = add_header(buf, WIRE_PREPARE, job);
+#define N(name) fits = fits && add_u64(buf, shape->name);
+        WIRE_SHAPE_NUMBERS(N)
+#undef N
+        return finish(buf, fits && add_text(buf, shape->label));
+}
+
+bool wire_put_join(struct buf *buf, uint32_t job, uint32_t zygote)
+{
+        return finish(buf, add_header(buf, WIRE_JOIN, job) && add_u64(buf, zygote));
+}
+
+bool wire_put_limits(struct buf *buf, uint32_t job, const struct wire_limits *limits)
 {
         bool fits = add_header(buf, WIRE_START, job);
-#define N(name) fits = fits && add_u64(buf, start->name);
-        WIRE_START_NUMBERS(N)
+#define N(name) fits = fits && add_u64(buf, limits->name);
+        WIRE_LIMITS_NUMBERS(N)
 #undef N
-        fits = fits && add_text(buf, start->label) && add_texts(buf, start->argv, start->argv_n) &&
-               add_texts(buf, start->env, start->env_n);
         return finish(buf, fits);
 }
 
+static bool add_program(struct buf *buf, const struct wire_program *program)
+{
+        return add_texts(buf, program->argv, program->argv_n) && add_texts(buf, program->env, program->env_n);
+}
+
+bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program)
+{
+        return finish(buf, add_header(buf, op, job) && add_program(buf, program));
+}
+
+static bool add_door(struct buf *buf, enum wire_door door)
+{
+        uint8_t byte = (uint8_t)door;
+        return buf_add(buf, &byte, 1);
+}
+
+bool wire_put_program(struct buf *buf, const struct wire_program *program)
+{
+        return add_door(buf, WIRE_DOOR_PROGRAM) && add_program(buf, program);
+}
+
+/* The content is the rest of the packet; whether it is there at all is a number before it. */
 bool wire_put_file(struct buf *buf, const struct wire_file *file)
 {
-        return add_u64(buf, file->mode) && add_text(buf, file->name);
+        return add_door(buf, WIRE_DOOR_FILE) && add_u64(buf, file->mode) && add_text(buf, file->name) &&
+               add_u64(buf, file->content != NULL) && (!file->content || buf_add(buf, file->content, file->content_len));
 }
 
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities)
@@ -88,9 +123,9 @@ bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities)
         return finish(buf, fits);
 }
 
-bool wire_put_boundary(struct buf *buf, uint32_t job, const struct wire_boundary *boundary)
+bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_boundary *boundary)
 {
-        bool fits = add_header(buf, WIRE_RUNNING, job);
+        bool fits = add_header(buf, op, job);
 #define N(name) fits = fits && add_u64(buf, boundary->name);
         WIRE_BOUNDARY_NUMBERS(N)
 #undef N
@@ -106,11 +141,15 @@ bool wire_put_exit(struct buf *buf, uint32_t job, const struct wire_exit *how)
         return finish(buf, fits);
 }
 
-bool wire_put_refused(struct buf *buf, uint32_t job, const struct csn_error *error)
+bool wire_put_error(struct buf *buf, enum wire_op op, uint32_t job, const struct csn_error *error)
 {
-        return finish(buf, add_header(buf, WIRE_REFUSED, job) && add_u64(buf, (uint64_t)error->code) &&
-                                   add_u64(buf, (uint64_t)error->sys) && add_text(buf, error->field) &&
-                                   add_text(buf, error->text));
+        return finish(buf, add_header(buf, op, job) && add_u64(buf, (uint64_t)error->code) && add_u64(buf, (uint64_t)error->sys) &&
+                                   add_text(buf, error->field) && add_text(buf, error->text));
+}
+
+bool wire_put_text(struct buf *buf, enum wire_op op, uint32_t job, const char *text)
+{
+        return finish(buf, add_header(buf, op, job) && add_text(buf, text));
 }
 
 /* ---- reading ---- */
@@ -193,35 +232,101 @@ int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, s
         return 0;
 }
 
-int wire_get_start(const uint8_t *body, size_t len, struct arena *arena, struct wire_start *ret, struct csn_error *err)
+static bool is_label(const char *text)
+{
+        for (const char *at = text; *at; at++)
+                if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') || *at == '_' || *at == '-'))
+                        return false;
+        return text[0] != 0;
+}
+
+int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret, struct csn_error *err)
 {
         struct cursor c = { body, len, false };
-        struct wire_start start = { 0 };
-#define N(name) start.name = take_u64(&c);
-        WIRE_START_NUMBERS(N)
+        struct wire_shape shape = { 0 };
+#define N(name) shape.name = take_u64(&c);
+        WIRE_SHAPE_NUMBERS(N)
 #undef N
-        start.label = take_text(&c, arena, WIRE_LABEL_MAX);
-        start.argv = take_texts(&c, arena, &start.argv_n);
-        start.env = take_texts(&c, arena, &start.env_n);
-        if (!c.bad) {
-                c.bad = start.argv_n == 0 || start.argv[0][0] != '/' || start.label[0] == 0 ||
-                        (start.flags & ~(uint64_t)WIRE_START_FLAGS) != 0 || start.files_n > WIRE_FILES_MAX;
-                for (const char *at = start.label; *at && !c.bad; at++)
-                        c.bad = !((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                                  (*at >= '0' && *at <= '9') || *at == '_' || *at == '-');
-        }
-        if (verdict(&c, "START", err) < 0)
+        shape.label = take_text(&c, arena, WIRE_LABEL_MAX);
+        c.bad = c.bad || !is_label(shape.label) || (shape.flags & ~(uint64_t)WIRE_FLAGS) != 0;
+        if (verdict(&c, "PREPARE", err) < 0)
                 return -CSN_E_PROTOCOL;
-        *ret = start;
+        *ret = shape;
         return 0;
 }
 
-int wire_get_file(const uint8_t *body, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err)
+int wire_get_join(const uint8_t *body, size_t len, uint32_t *ret_zygote, struct csn_error *err)
 {
         struct cursor c = { body, len, false };
+        uint64_t zygote = take_u64(&c);
+        c.bad = c.bad || zygote > UINT32_MAX;
+        if (verdict(&c, "JOIN", err) < 0)
+                return -CSN_E_PROTOCOL;
+        *ret_zygote = (uint32_t)zygote;
+        return 0;
+}
+
+int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err)
+{
+        struct cursor c = { body, len, false };
+        struct wire_limits limits;
+#define N(name) limits.name = take_u64(&c);
+        WIRE_LIMITS_NUMBERS(N)
+#undef N
+        if (verdict(&c, "START", err) < 0)
+                return -CSN_E_PROTOCOL;
+        *ret = limits;
+        return 0;
+}
+
+static int take_program(struct cursor *c, const char *what, struct arena *arena, struct wire_program *ret, struct csn_error *err)
+{
+        struct wire_program program = { 0 };
+        program.argv = take_texts(c, arena, &program.argv_n);
+        program.env = take_texts(c, arena, &program.env_n);
+        c->bad = c->bad || program.argv_n == 0 || program.argv[0][0] != '/';
+        if (verdict(c, what, err) < 0)
+                return -CSN_E_PROTOCOL;
+        *ret = program;
+        return 0;
+}
+
+int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err)
+{
+        struct cursor c = { body, len, false };
+        return take_program(&c, "command", arena, ret, err);
+}
+
+static void take_door(struct cursor *c, enum wire_door door)
+{
+        if (c->left < 1 || c->at[0] != door) {
+                c->bad = true;
+                return;
+        }
+        c->at++;
+        c->left--;
+}
+
+int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err)
+{
+        struct cursor c = { bytes, len, false };
+        take_door(&c, WIRE_DOOR_PROGRAM);
+        return take_program(&c, "PROGRAM", arena, ret, err);
+}
+
+int wire_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err)
+{
+        struct cursor c = { bytes, len, false };
+        take_door(&c, WIRE_DOOR_FILE);
         struct wire_file file = { .mode = take_u64(&c) };
         file.name = take_text(&c, arena, WIRE_NAME_MAX);
-        c.bad = c.bad || file.mode > 0777;
+        uint64_t has_content = take_u64(&c);
+        c.bad = c.bad || file.mode > 0777 || has_content > 1;
+        if (!c.bad && has_content) {
+                file.content = c.at;
+                file.content_len = c.left;
+                c.left = 0;
+        }
         if (verdict(&c, "FILE", err) < 0)
                 return -CSN_E_PROTOCOL;
         if (wire_name_check(file.name, strlen(file.name), err) < 0)
@@ -250,7 +355,7 @@ int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret
 #define N(name) boundary.name = take_u64(&c);
         WIRE_BOUNDARY_NUMBERS(N)
 #undef N
-        if (verdict(&c, "RUNNING", err) < 0)
+        if (verdict(&c, "boundary", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = boundary;
         return 0;
@@ -269,7 +374,7 @@ int wire_get_exit(const uint8_t *body, size_t len, struct wire_exit *ret, struct
         return 0;
 }
 
-int wire_get_refused(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err)
+int wire_get_error(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err)
 {
         struct arena arena = { 0 };
         struct cursor c = { body, len, false };
@@ -277,7 +382,7 @@ int wire_get_refused(const uint8_t *body, size_t len, struct csn_error *ret, str
         const char *field = take_text(&c, &arena, sizeof error.field - 1);
         const char *text = take_text(&c, &arena, sizeof error.text - 1);
         c.bad = c.bad || error.code <= 0;
-        int rc = verdict(&c, "REFUSED", err);
+        int rc = verdict(&c, "error", err);
         if (rc == 0) {
                 snprintf(error.field, sizeof error.field, "%s", field);
                 snprintf(error.text, sizeof error.text, "%s", text);
@@ -285,6 +390,16 @@ int wire_get_refused(const uint8_t *body, size_t len, struct csn_error *ret, str
         }
         arena_done(&arena);
         return rc;
+}
+
+int wire_get_text(const uint8_t *body, size_t len, struct arena *arena, char **ret, struct csn_error *err)
+{
+        struct cursor c = { body, len, false };
+        char *text = take_text(&c, arena, WIRE_TEXT_MAX);
+        if (verdict(&c, "text", err) < 0)
+                return -CSN_E_PROTOCOL;
+        *ret = text;
+        return 0;
 }
 
 /* ---- names ---- */

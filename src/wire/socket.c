@@ -49,13 +49,13 @@ static size_t take_descriptors(struct msghdr *msg, int fds[WIRE_FDS_MAX], bool *
         return n;
 }
 
-ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n)
+ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n)
 {
         union {
                 struct cmsghdr align;
                 char bytes[CMSG_SPACE(sizeof(int) * WIRE_FDS_MAX)];
         } control;
-        struct iovec iov = { .iov_base = bytes, .iov_len = WIRE_MAX };
+        struct iovec iov = { .iov_base = bytes, .iov_len = size };
         struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
                               .msg_controllen = sizeof control.bytes };
         for (size_t i = 0; i < WIRE_FDS_MAX; i++)
@@ -78,4 +78,9 @@ ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_f
         }
         *ret_fds_n = got;
         return n;
+}
+
+ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n)
+{
+        return wire_receive_small(sock, bytes, WIRE_MAX, fds, ret_fds_n);
 }

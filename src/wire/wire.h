@@ -10,18 +10,26 @@
  *
  *   engine -> supervisor
  *     HELLO                                    first message, asks what this host can enforce
- *     START   wire_start      4 descriptors    open a sandbox: stdin, stdout, stderr, channel; and a fifth,
- *                                              the files socket, when files_n is not 0
- *     KILL                                     end the run now; EXITED follows
+ *     PREPARE wire_shape                       make a sandbox; nothing runs in it yet
+ *     JOIN    u64                              fork the interpreter of this zygote into a prepared sandbox
+ *     WORKER  wire_program                     start this interpreter in it ahead of time, to wait for its program
+ *     START   wire_limits                      let the program begin that comes through the door
+ *     KILL                                     end it now; EXITED follows
+ *     ZYGOTE  wire_program                     start an interpreter that is to be forked; job is its number
+ *     RETIRE                                   end that zygote; what was forked from it goes on
  *   supervisor -> engine
  *     HELLO   wire_abilities
- *     RUNNING wire_boundary   1 descriptor     the program starts now; the home directory, for collecting files;
- *                                              and a second, with WIRE_PROXY: a socket that listens inside
+ *     READY   wire_boundary   enum wire_end    the sandbox stands; our ends of its descriptors
+ *     JOINED  wire_boundary                    the interpreter is inside and waits (JOIN, WORKER)
  *     EXITED  wire_exit                        everything inside is dead; the counters are final
- *     REFUSED csn_error                        the sandbox could not be made; nothing ran
+ *     REFUSED csn_error                        the sandbox or its program could not be made; nothing ran
+ *     ZYGOTE  text                             the zygote serves; a JSON object that tells what it has loaded
+ *     GONE    csn_error                        the zygote ended, or could not be started
  *
- *   engine -> process 1 of a sandbox, over the files socket (SOCK_SEQPACKET; no header)
- *     wire_file               1 descriptor     one input file, files_n of them; the supervisor sees none
+ *   engine -> process that will be the program, through the door (SOCK_SEQPACKET; no header).  The supervisor
+ *   sees none of it: no source, no argument, no name of a file.
+ *     FILE    wire_file       0 or 1           an input file: its bytes, or a descriptor to copy them from
+ *     PROGRAM wire_program    0 or 1           the last one: arguments, environment, and standard input
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H
@@ -33,18 +41,30 @@
 #define WIRE_HEADER 16
 #define WIRE_MAX (160 * 1024)    /* a whole message; below the default socket buffer, so that one send is enough */
 #define WIRE_STDIO 4             /* stdin, stdout, stderr, channel */
-#define WIRE_FILES WIRE_STDIO     /* place of the files socket among the descriptors of START */
-#define WIRE_FDS_MAX 5
+#define WIRE_FDS_MAX 8
 #define WIRE_PROXY_PORT 3128
 
 enum wire_op {
         WIRE_HELLO = 1,
+        WIRE_PREPARE,
+        WIRE_JOIN,
+        WIRE_WORKER,
         WIRE_START,
         WIRE_KILL,
-        WIRE_RUNNING,
+        WIRE_ZYGOTE,
+        WIRE_RETIRE,
+        WIRE_READY,
+        WIRE_JOINED,
         WIRE_EXITED,
         WIRE_REFUSED,
+        WIRE_GONE,
 };
+
+/* The descriptors of READY, in this order; the last is there with WIRE_PROXY alone. */
+enum wire_end { WIRE_END_HOME, WIRE_END_STDOUT, WIRE_END_STDERR, WIRE_END_CHANNEL, WIRE_END_DOOR, WIRE_END_PROXY, WIRE_ENDS };
+
+/* The first byte of a packet through the door. */
+enum wire_door { WIRE_DOOR_FILE = 1, WIRE_DOOR_PROGRAM };
 
 struct wire_header {
         uint16_t op;
@@ -58,46 +78,68 @@ struct wire_header {
 #define WIRE_LABEL_MAX 64
 #define WIRE_NAME_MAX 1024       /* a file's name below the home directory */
 #define WIRE_FILES_MAX 10000
+#define WIRE_INLINE_MAX (64 * 1024)   /* content of a file that goes in the packet itself */
+#define WIRE_ZYGOTES_MAX 16
 
-/* What a sandbox is to be.  Numbers are u64 on the wire, in this order. */
-#define WIRE_START_NUMBERS(N)                                                                                  \
-        N(wall_ms)          /* from the program's first instruction until everything is killed */              \
-        N(cpu_ms)           /* CPU time of all processes together; 0: as wall_ms allows */                      \
-        N(cpu_milli)        /* share of the machine, in thousandths of a core */                                \
-        N(memory_bytes)     /* of the whole tree, tmpfs included, no swap */                                    \
-        N(pids)             /* processes and threads */                                                         \
+/*
+ * What a sandbox is before anything runs in it.  Numbers are u64 on the wire, in this order.  The first four
+ * are built in and cannot be changed by START.
+ */
+#define WIRE_SHAPE_NUMBERS(N)                                                                                  \
+        N(flags)            /* enum wire_flag */                                                                \
         N(disk_bytes)       /* of the home directory */                                                         \
         N(disk_files)       /* inodes of the home directory */                                                  \
         N(tmp_bytes)        /* of /tmp and of /dev/shm, each */                                                 \
-        N(open_files)       /* RLIMIT_NOFILE */                                                                 \
-        N(background_ms)    /* how long processes that the program left behind may go on */                     \
-        N(flags)            /* enum wire_start_flag */                                                          \
-        N(files_n)          /* input files that come over the files socket */
+        N(memory_bytes)     /* of the whole tree, tmpfs included, no swap */                                    \
+        N(cpu_milli)        /* share of the machine, in thousandths of a core */                                \
+        N(pids)             /* processes and threads */
 
-enum wire_start_flag {
+enum wire_flag {
         WIRE_LANDLOCK_REQUIRED = 1 << 0,   /* no Landlock: refuse */
         WIRE_LANDLOCK_OFF = 1 << 1,        /* do not use it (for tests and for comparison) */
         WIRE_CGROUP_REQUIRED = 1 << 2,     /* no memory, CPU or pids controller: refuse, do not fall back to rlimits */
         WIRE_PROC_STRICT = 1 << 3,         /* /proc with subset=pid,hidepid=invisible */
         WIRE_PROXY = 1 << 4,               /* listen on 127.0.0.1:WIRE_PROXY_PORT inside, and hand the socket out */
-        WIRE_START_FLAGS = (1 << 5) - 1,
+        WIRE_FLAGS = (1 << 5) - 1,
 };
 
-struct wire_start {
+struct wire_shape {
 #define N(name) uint64_t name;
-        WIRE_START_NUMBERS(N)
+        WIRE_SHAPE_NUMBERS(N)
 #undef N
         char *label;     /* for the cgroup's name: [A-Za-z0-9_-] only */
+};
+
+/* What the program in it may use. */
+#define WIRE_LIMITS_NUMBERS(N)                                                                                 \
+        N(wall_ms)          /* from the program's first instruction until everything is killed */              \
+        N(cpu_ms)           /* CPU time of all processes together; 0: as wall_ms allows */                      \
+        N(memory_bytes)                                                                                         \
+        N(cpu_milli)                                                                                            \
+        N(pids)                                                                                                 \
+        N(open_files)       /* RLIMIT_NOFILE */                                                                 \
+        N(background_ms)    /* how long processes that the program left behind may go on */
+
+struct wire_limits {
+#define N(name) uint64_t name;
+        WIRE_LIMITS_NUMBERS(N)
+#undef N
+};
+
+/* A command line: of a program, or of a zygote. */
+struct wire_program {
         char **argv;     /* NULL-terminated; argv[0] is an absolute path inside */
         size_t argv_n;
         char **env;      /* NULL-terminated "NAME=value" */
         size_t env_n;
 };
 
-/* An input file, created before the program starts.  Its content is read from the descriptor. */
+/* An input file, created before the program starts. */
 struct wire_file {
-        uint64_t mode;   /* permission bits, at most 0777 */
-        char *name;      /* relative, checked by wire_name_check */
+        uint64_t mode;         /* permission bits, at most 0777 */
+        char *name;            /* relative, checked by wire_name_check */
+        const void *content;   /* content_len bytes; NULL: it is read from the descriptor beside the packet */
+        size_t content_len;
 };
 
 /* What this host can enforce, told in the answer to HELLO. */
@@ -135,7 +177,8 @@ struct wire_abilities {
         N(host_uid)         /* the uid that the host sees */                                                    \
         N(own_uid)          /* 1: no other live sandbox has this uid */                                         \
         N(rootless)                                                                                            \
-        N(proc_strict)
+        N(proc_strict)                                                                                         \
+        N(memory_bytes)     /* that the sandbox uses while it waits; 0: unknown */
 
 struct wire_boundary {
 #define N(name) uint64_t name;
@@ -155,7 +198,7 @@ struct wire_boundary {
         N(oom_kills)        /* processes that the memory limit killed */                                        \
         N(pids_hits)        /* forks that the process limit refused */                                          \
         N(throttled_us)     /* time in which the CPU share made it wait */                                      \
-        N(prepare_us)       /* from START to the program's first instruction */
+        N(prepare_us)       /* from PREPARE, or from START where it was ready before, to the first instruction */
 
 enum wire_reason {
         WIRE_WALL = 1 << 0,        /* wall_ms passed */
@@ -176,20 +219,34 @@ struct wire_exit {
  * Decoders get a body and fill *ret, texts pointing into the arena; 0, or -CSN_E_PROTOCOL.
  */
 bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job);
-bool wire_put_start(struct buf *buf, uint32_t job, const struct wire_start *start);
-bool wire_put_file(struct buf *buf, const struct wire_file *file);   /* without a header */
+bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape);
+bool wire_put_join(struct buf *buf, uint32_t job, uint32_t zygote);
+bool wire_put_limits(struct buf *buf, uint32_t job, const struct wire_limits *limits);
+bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program);
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities);
-bool wire_put_boundary(struct buf *buf, uint32_t job, const struct wire_boundary *boundary);
+bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_boundary *boundary);
 bool wire_put_exit(struct buf *buf, uint32_t job, const struct wire_exit *how);
-bool wire_put_refused(struct buf *buf, uint32_t job, const struct csn_error *error);
+bool wire_put_error(struct buf *buf, enum wire_op op, uint32_t job, const struct csn_error *error);
+bool wire_put_text(struct buf *buf, enum wire_op op, uint32_t job, const char *text);
+
+/* Packets of the door, without a header. */
+bool wire_put_file(struct buf *buf, const struct wire_file *file);
+bool wire_put_program(struct buf *buf, const struct wire_program *program);
 
 int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, struct csn_error *err);
-int wire_get_start(const uint8_t *body, size_t len, struct arena *arena, struct wire_start *ret, struct csn_error *err);
-int wire_get_file(const uint8_t *body, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err);
+int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret, struct csn_error *err);
+int wire_get_join(const uint8_t *body, size_t len, uint32_t *ret_zygote, struct csn_error *err);
+int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err);
+int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
 int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err);
 int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret, struct csn_error *err);
 int wire_get_exit(const uint8_t *body, size_t len, struct wire_exit *ret, struct csn_error *err);
-int wire_get_refused(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err);
+int wire_get_error(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err);
+int wire_get_text(const uint8_t *body, size_t len, struct arena *arena, char **ret, struct csn_error *err);
+
+/* A packet of the door by its first byte.  A file's content points into `bytes`. */
+int wire_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err);
+int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
 
 /*
  * A name below a directory that may be created for a request: relative, UTF-8, 1 to 255 bytes a part, at
@@ -209,6 +266,26 @@ int wire_send(int sock, const void *bytes, size_t len, const int *fds, size_t fd
  * are the caller's, close-on-exec; entries beyond are -1.
  */
 ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
+/* The same for messages of at most `size` bytes. */
+ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
+
+/*
+ * What could not be sent at once, because the peer does not read now (outbox.c).  It is on top of a watch for
+ * EPOLLIN, whose owner calls outbox_flush() when EPOLLOUT is among the events.
+ */
+struct outbox {
+        struct loop *loop;
+        struct watch *watch;             /* its fd is the socket, which has to be non-blocking */
+        struct outbox_packet *first, *last;
+        size_t n;
+};
+
+#define OUTBOX_MAX 65536                 /* packets that wait; more is a peer that is stuck */
+
+/* Send now or keep a copy, with copies of the descriptors.  0; -1 with errno: the connection is of no use any more. */
+int outbox_put(struct outbox *outbox, const void *bytes, size_t len, const int *fds, size_t fds_n);
+int outbox_flush(struct outbox *outbox);
+void outbox_done(struct outbox *outbox);
 
 /* ---- the private channel of a run (channel.c) ---- */
 

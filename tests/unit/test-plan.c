@@ -6,12 +6,16 @@
 
 #include "tap.h"
 
-static struct wire_start usual(void)
+static struct wire_shape usual(void)
 {
-        static char *argv[] = { "/bin/true", NULL }, *env[] = { NULL };
-        return (struct wire_start){ .wall_ms = 30000, .cpu_milli = 1000, .memory_bytes = 512 * MIB, .pids = 64,
-                .disk_bytes = 100 * MIB, .disk_files = 4096, .tmp_bytes = 64 * MIB, .open_files = 1024,
-                .background_ms = 100, .label = "x", .argv = argv, .argv_n = 1, .env = env };
+        return (struct wire_shape){ .cpu_milli = 1000, .memory_bytes = 512 * MIB, .pids = 64, .disk_bytes = 100 * MIB, .disk_files = 4096,
+                                    .tmp_bytes = 64 * MIB, .label = "x" };
+}
+
+static struct wire_limits usual_limits(void)
+{
+        return (struct wire_limits){ .wall_ms = 30000, .cpu_milli = 1000, .memory_bytes = 512 * MIB, .pids = 64, .open_files = 1024,
+                                     .background_ms = 100 };
 }
 
 static const struct abilities full = { .landlock_abi = 7, .cgroup = WIRE_CGROUP_V2, .controllers = WIRE_CTL_ALL };
@@ -33,8 +37,8 @@ static void all_namespaces_are_always_made(void)
         for (size_t i = 0; i < 2; i++) {
                 struct plan plan;
                 struct csn_error err;
-                struct wire_start start = usual();
-                CHECK(plan_make(&start, hosts[i], "/r", &plan, &err) == 0);
+                struct wire_shape start = usual();
+                CHECK(plan_make(&start, hosts[i], &plan, &err) == 0);
                 CHECK(plan.clone_flags == (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
                                            CLONE_NEWUTS | CLONE_NEWCGROUP));
         }
@@ -44,8 +48,8 @@ static void nothing_is_reported_in_force_before_it_is(void)
 {
         struct plan plan;
         struct csn_error err;
-        struct wire_start start = usual();
-        CHECK(plan_make(&start, &full, "/r", &plan, &err) == 0);
+        struct wire_shape start = usual();
+        CHECK(plan_make(&start, &full, &plan, &err) == 0);
         CHECK(!plan.boundary.seccomp && !plan.boundary.no_new_privs && !plan.boundary.landlock_abi && !plan.boundary.namespaces);
         CHECK(plan.boundary.capabilities != 0);
 }
@@ -54,16 +58,16 @@ static void what_is_required_and_missing_is_refused_with_a_remedy(void)
 {
         struct plan plan;
         struct csn_error err;
-        struct wire_start start = usual();
+        struct wire_shape start = usual();
         start.flags = WIRE_LANDLOCK_REQUIRED;
-        CHECK(plan_make(&start, &full, "/r", &plan, &err) == 0 && plan.landlock);
-        CHECK(plan_make(&start, &poor, "/r", &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "lsm=landlock"));
+        CHECK(plan_make(&start, &full, &plan, &err) == 0 && plan.landlock);
+        CHECK(plan_make(&start, &poor, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "lsm=landlock"));
         start.flags = WIRE_CGROUP_REQUIRED;
-        CHECK(plan_make(&start, &full, "/r", &plan, &err) == 0);
-        CHECK(plan_make(&start, &poor, "/r", &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "systemd-run --user"));
+        CHECK(plan_make(&start, &full, &plan, &err) == 0);
+        CHECK(plan_make(&start, &poor, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "systemd-run --user"));
         struct abilities part = full;
         part.controllers = WIRE_CTL_MEMORY;
-        CHECK(plan_make(&start, &part, "/r", &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "pids"));
+        CHECK(plan_make(&start, &part, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "pids"));
         CHECK(strstr(err.text, " memory cannot") == NULL);
 }
 
@@ -73,12 +77,16 @@ static void numbers_out_of_bounds_are_refused_by_name(void)
         struct csn_error err;
 #define BAD(member, value)                                                                                      \
         do {                                                                                                    \
-                struct wire_start start = usual();                                                              \
-                start.member = (value);                                                                         \
-                CHECK(plan_make(&start, &full, "/r", &plan, &err) == -CSN_E_INPUT && strcmp(err.field, #member) == 0); \
+                struct wire_shape shape = usual();                                                              \
+                shape.member = (value);                                                                         \
+                CHECK(plan_make(&shape, &full, &plan, &err) == -CSN_E_INPUT && strcmp(err.field, #member) == 0); \
         } while (0)
-        BAD(wall_ms, 0);
-        BAD(wall_ms, UINT64_MAX);
+#define BAD_LIMIT(member, value)                                                                                \
+        do {                                                                                                    \
+                struct wire_limits limits = usual_limits();                                                     \
+                limits.member = (value);                                                                        \
+                CHECK(plan_limit(&plan, &limits, &err) == -CSN_E_INPUT && strcmp(err.field, #member) == 0);     \
+        } while (0)
         BAD(cpu_milli, 0);
         BAD(memory_bytes, 1);
         BAD(pids, 0);
@@ -86,43 +94,63 @@ static void numbers_out_of_bounds_are_refused_by_name(void)
         BAD(disk_bytes, 0);
         BAD(disk_files, 0);
         BAD(tmp_bytes, 0);
-        BAD(open_files, 3);
-        BAD(background_ms, UINT64_MAX);
+        BAD_LIMIT(wall_ms, 0);
+        BAD_LIMIT(wall_ms, UINT64_MAX);
+        BAD_LIMIT(cpu_milli, 0);
+        BAD_LIMIT(memory_bytes, 1);
+        BAD_LIMIT(pids, 0);
+        BAD_LIMIT(open_files, 3);
+        BAD_LIMIT(background_ms, UINT64_MAX);
 }
 
 static void rlimits_stand_in_for_missing_controllers(void)
 {
         struct plan plan;
         struct csn_error err;
-        struct wire_start start = usual();
-        plan_make(&start, &full, "/r", &plan, &err);
+        struct wire_shape shape = usual();
+        struct wire_limits limits = usual_limits();
+        CHECK(plan_make(&shape, &full, &plan, &err) == 0 && plan_limit(&plan, &limits, &err) == 0);
         CHECK(!plan.degraded && rlimit_of(&plan, RLIMIT_NPROC) == 256 && rlimit_of(&plan, RLIMIT_DATA) == RLIM_INFINITY);
         CHECK(rlimit_of(&plan, RLIMIT_AS) == 12345);   /* never: node reserves more than any limit */
-        plan_make(&start, &poor, "/r", &plan, &err);
+        CHECK(plan_make(&shape, &poor, &plan, &err) == 0 && plan_limit(&plan, &limits, &err) == 0);
         CHECK(plan.degraded && rlimit_of(&plan, RLIMIT_NPROC) == 65 && rlimit_of(&plan, RLIMIT_DATA) == 512 * MIB);
 }
 
 static void the_cpu_rlimit_is_behind_the_real_one(void)
 {
+        static const struct { uint64_t cpu_milli, cpu_ms, seconds; } rows[] = { { 1000, 0, 32 }, { 2000, 0, 62 }, { 2000, 1500, 3 } };
         struct plan plan;
         struct csn_error err;
-        struct wire_start start = usual();
-        plan_make(&start, &full, "/r", &plan, &err);
-        CHECK(rlimit_of(&plan, RLIMIT_CPU) == 32);
-        start.cpu_milli = 2000;
-        plan_make(&start, &full, "/r", &plan, &err);
-        CHECK(rlimit_of(&plan, RLIMIT_CPU) == 62);
-        start.cpu_ms = 1500;
-        plan_make(&start, &full, "/r", &plan, &err);
-        CHECK(rlimit_of(&plan, RLIMIT_CPU) == 3);
+        struct wire_shape shape = usual();
+        CHECK(plan_make(&shape, &full, &plan, &err) == 0);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct wire_limits limits = usual_limits();
+                limits.cpu_milli = rows[i].cpu_milli;
+                limits.cpu_ms = rows[i].cpu_ms;
+                CHECK(plan_limit(&plan, &limits, &err) == 0 && rlimit_of(&plan, RLIMIT_CPU) == rows[i].seconds);
+        }
+}
+
+static void the_program_gets_the_limits_of_its_own_request(void)
+{
+        struct plan plan;
+        struct csn_error err;
+        struct wire_shape shape = usual();
+        struct wire_limits limits = usual_limits();
+        limits.memory_bytes = 64 * MIB;
+        limits.cpu_milli = 250;
+        limits.pids = 8;
+        CHECK(plan_make(&shape, &full, &plan, &err) == 0 && plan.cgroup.memory_bytes == 512 * MIB);
+        CHECK(plan_limit(&plan, &limits, &err) == 0);
+        CHECK(plan.cgroup.memory_bytes == 64 * MIB && plan.cgroup.cpu_milli == 250 && plan.cgroup.pids == 9);
 }
 
 static void process_1_is_not_counted_against_the_program(void)
 {
         struct plan plan;
         struct csn_error err;
-        struct wire_start start = usual();
-        plan_make(&start, &full, "/r", &plan, &err);
+        struct wire_shape start = usual();
+        plan_make(&start, &full, &plan, &err);
         CHECK(plan.cgroup.pids == 65);
 }
 
@@ -143,6 +171,7 @@ int main(void)
         RUN(numbers_out_of_bounds_are_refused_by_name);
         RUN(rlimits_stand_in_for_missing_controllers);
         RUN(the_cpu_rlimit_is_behind_the_real_one);
+        RUN(the_program_gets_the_limits_of_its_own_request);
         RUN(process_1_is_not_counted_against_the_program);
         RUN(host_folders_are_read_only_system_parts);
         return tap_done();

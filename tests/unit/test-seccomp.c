@@ -27,7 +27,7 @@
 static uint32_t run(const struct seccomp_data *data)
 {
         size_t len;
-        const struct sock_filter *insns = seccomp_program(&len);
+        const struct sock_filter *insns = seccomp_program(false, &len);
         uint32_t acc = 0;
         for (size_t pc = 0; pc < len; pc++) {
                 const struct sock_filter *i = &insns[pc];

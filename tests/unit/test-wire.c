@@ -3,63 +3,137 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "tap.h"
 
-static struct wire_start sample(void)
+static struct wire_shape sample_shape(void)
+{
+        struct wire_shape shape = { .label = "run-1_A" };
+        uint64_t n = 1000;
+#define N(name) shape.name = n++;
+        WIRE_SHAPE_NUMBERS(N)
+#undef N
+        shape.flags = WIRE_PROC_STRICT;
+        return shape;
+}
+
+static struct wire_program sample_program(void)
 {
         static char *argv[] = { "/usr/bin/python3", "", "x y", NULL };
         static char *env[] = { "A=1", "EMPTY=", NULL };
-        struct wire_start start = { .label = "run-1_A", .argv = argv, .argv_n = 3, .env = env, .env_n = 2 };
-        uint64_t n = 1000;
-#define N(name) start.name = n++;
-        WIRE_START_NUMBERS(N)
-#undef N
-        start.flags = WIRE_PROC_STRICT;
-        return start;
+        return (struct wire_program){ .argv = argv, .argv_n = 3, .env = env, .env_n = 2 };
 }
 
-static void a_start_message_survives_the_journey(void)
+static const uint8_t *body_of(const struct buf *buf)
 {
-        struct wire_start in = sample(), out;
+        return (const uint8_t *)buf->bytes + WIRE_HEADER;
+}
+
+static void a_shape_survives_the_journey(void)
+{
+        struct wire_shape in = sample_shape(), out;
         struct wire_header header;
         struct buf buf;
         struct arena arena = { 0 };
         struct csn_error err;
         buf_init(&buf, WIRE_MAX);
-        CHECK(wire_put_start(&buf, 77, &in));
+        CHECK(wire_put_shape(&buf, 77, &in));
         CHECK(wire_get_header((uint8_t *)buf.bytes, buf.len, &header, &err) == 0);
-        CHECK(header.op == WIRE_START && header.job == 77);
-        CHECK(wire_get_start((uint8_t *)buf.bytes + WIRE_HEADER, header.len, &arena, &out, &err) == 0);
+        CHECK(header.op == WIRE_PREPARE && header.job == 77);
+        CHECK(wire_get_shape(body_of(&buf), header.len, &arena, &out, &err) == 0);
         bool same = true;
 #define N(name) same = same && in.name == out.name;
-        WIRE_START_NUMBERS(N)
+        WIRE_SHAPE_NUMBERS(N)
 #undef N
-        CHECK(same && strcmp(out.label, in.label) == 0 && out.argv_n == 3 && out.env_n == 2);
-        CHECK(strcmp(out.argv[2], "x y") == 0 && out.argv[3] == NULL && strcmp(out.env[1], "EMPTY=") == 0);
+        CHECK(same && strcmp(out.label, in.label) == 0);
+        arena_done(&arena);
+        buf_done(&buf);
+}
+
+static void limits_and_joins_survive_the_journey(void)
+{
+        struct wire_limits in, out;
+        struct buf buf;
+        struct csn_error err;
+        uint64_t n = 5;
+        uint32_t zygote = 0;
+#define N(name) in.name = n++;
+        WIRE_LIMITS_NUMBERS(N)
+#undef N
+        buf_init(&buf, WIRE_MAX);
+        CHECK(wire_put_limits(&buf, 1, &in) && wire_get_limits(body_of(&buf), buf.len - WIRE_HEADER, &out, &err) == 0);
+        CHECK(memcmp(&in, &out, sizeof in) == 0);
+        buf_done(&buf);
+        CHECK(wire_put_join(&buf, 1, 42) && wire_get_join(body_of(&buf), buf.len - WIRE_HEADER, &zygote, &err) == 0 && zygote == 42);
+        buf_done(&buf);
+}
+
+static void a_program_survives_the_journey(void)
+{
+        struct wire_program in = sample_program(), out;
+        struct buf buf;
+        struct arena arena = { 0 };
+        struct csn_error err;
+        buf_init(&buf, WIRE_MAX);
+        CHECK(wire_put_program(&buf, &in));
+        CHECK(wire_get_program((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == 0);
+        CHECK(out.argv_n == 3 && out.env_n == 2 && strcmp(out.argv[2], "x y") == 0 && out.argv[3] == NULL);
+        CHECK(strcmp(out.env[1], "EMPTY=") == 0);
+        buf_done(&buf);
+        CHECK(wire_put_command(&buf, WIRE_ZYGOTE, 3, &in));
+        CHECK(wire_get_command(body_of(&buf), buf.len - WIRE_HEADER, &arena, &out, &err) == 0 && out.argv_n == 3);
+        arena_done(&arena);
+        buf_done(&buf);
+}
+
+static void a_file_comes_with_its_content_or_without(void)
+{
+        struct wire_file in = { .mode = 0644, .name = "a/b", .content = "x\0y", .content_len = 3 }, out;
+        struct buf buf;
+        struct arena arena = { 0 };
+        struct csn_error err;
+        buf_init(&buf, WIRE_MAX);
+        CHECK(wire_put_file(&buf, &in) && wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == 0);
+        CHECK(out.mode == 0644 && strcmp(out.name, "a/b") == 0 && out.content_len == 3 && memcmp(out.content, "x\0y", 3) == 0);
+        buf_done(&buf);
+        in.content_len = 0;
+        CHECK(wire_put_file(&buf, &in) && wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == 0);
+        CHECK(out.content != NULL && out.content_len == 0);
+        buf_done(&buf);
+        in.content = NULL;
+        CHECK(wire_put_file(&buf, &in) && wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == 0 && !out.content);
+        buf_done(&buf);
+        in.name = "../x";
+        CHECK(wire_put_file(&buf, &in) && wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == -CSN_E_PROTOCOL);
         arena_done(&arena);
         buf_done(&buf);
 }
 
 static void a_message_cut_anywhere_is_refused(void)
 {
-        struct wire_start in = sample(), out;
-        struct buf buf;
+        struct wire_shape in = sample_shape(), out;
+        struct wire_program program = sample_program(), program_out;
+        struct buf buf, packet;
         struct csn_error err;
         unsigned accepted = 0;
         buf_init(&buf, WIRE_MAX);
-        wire_put_start(&buf, 1, &in);
-        for (size_t len = 0; len < buf.len - WIRE_HEADER; len++) {
-                struct arena arena = { 0 };
-                accepted += wire_get_start((uint8_t *)buf.bytes + WIRE_HEADER, len, &arena, &out, &err) == 0;
-                arena_done(&arena);
-        }
+        buf_init(&packet, WIRE_MAX);
+        wire_put_shape(&buf, 1, &in);
+        wire_put_program(&packet, &program);
+        struct arena arena = { 0 };
+        for (size_t len = 0; len < buf.len - WIRE_HEADER; len++)
+                accepted += wire_get_shape(body_of(&buf), len, &arena, &out, &err) == 0;
+        for (size_t len = 0; len < packet.len; len++)
+                accepted += wire_get_program((uint8_t *)packet.bytes, len, &arena, &program_out, &err) == 0;
         CHECK(accepted == 0);
         struct wire_header header;
         for (size_t len = 0; len < buf.len; len++)
                 accepted += wire_get_header((uint8_t *)buf.bytes, len, &header, &err) == 0;
         CHECK(accepted == 0);
+        arena_done(&arena);
+        buf_done(&packet);
         buf_done(&buf);
 }
 
@@ -68,22 +142,22 @@ static void labels_and_programs_are_checked(void)
         static char *relative[] = { "python3", NULL };
         static const char *const bad[] = { "", "a/b", "..", "a b", "x\n" };
         struct csn_error err;
-        struct wire_start out;
-        for (size_t i = 0; i <= ARRAY_LEN(bad); i++) {
-                struct wire_start in = sample();
-                struct buf buf;
-                struct arena arena = { 0 };
-                if (i < ARRAY_LEN(bad))
-                        in.label = (char *)(uintptr_t)bad[i];
-                else
-                        in.argv = relative, in.argv_n = 1;
-                buf_init(&buf, WIRE_MAX);
-                wire_put_start(&buf, 1, &in);
-                CHECK(wire_get_start((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &arena, &out, &err) ==
-                      -CSN_E_PROTOCOL);
-                arena_done(&arena);
+        struct wire_shape out;
+        struct wire_program program = { .argv = relative, .argv_n = 1 };
+        struct buf buf;
+        struct arena arena = { 0 };
+        buf_init(&buf, WIRE_MAX);
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+                struct wire_shape in = sample_shape();
+                in.label = (char *)(uintptr_t)bad[i];
+                wire_put_shape(&buf, 1, &in);
+                CHECK(wire_get_shape(body_of(&buf), buf.len - WIRE_HEADER, &arena, &out, &err) == -CSN_E_PROTOCOL);
                 buf_done(&buf);
         }
+        wire_put_program(&buf, &program);
+        CHECK(wire_get_program((uint8_t *)buf.bytes, buf.len, &arena, &program, &err) == -CSN_E_PROTOCOL);
+        arena_done(&arena);
+        buf_done(&buf);
 }
 
 static void exits_boundaries_and_refusals_survive(void)
@@ -98,12 +172,12 @@ static void exits_boundaries_and_refusals_survive(void)
         CHECK(wire_get_exit((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &exit_out, &err) == 0);
         CHECK(memcmp(&exit_in, &exit_out, sizeof exit_in) == 0);
         buf_done(&buf);
-        CHECK(wire_put_boundary(&buf, 3, &boundary_in));
+        CHECK(wire_put_boundary(&buf, WIRE_READY, 3, &boundary_in));
         CHECK(wire_get_boundary((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &boundary_out, &err) == 0);
         CHECK(memcmp(&boundary_in, &boundary_out, sizeof boundary_in) == 0);
         buf_done(&buf);
-        CHECK(wire_put_refused(&buf, 3, &error_in));
-        CHECK(wire_get_refused((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &error_out, &err) == 0);
+        CHECK(wire_put_error(&buf, WIRE_REFUSED, 3, &error_in));
+        CHECK(wire_get_error((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &error_out, &err) == 0);
         CHECK(error_out.code == CSN_E_INPUT && strcmp(error_out.field, "files") == 0);
         CHECK(strcmp(error_out.text, error_in.text) == 0);
         buf_done(&buf);
@@ -114,11 +188,10 @@ static void a_message_too_long_does_not_fit(void)
         char *big = mem_alloc(WIRE_MAX + 10);
         memset(big, 'a', WIRE_MAX + 9);
         char *argv[] = { big, NULL };
-        struct wire_start in = sample();
+        struct wire_program in = { .argv = argv, .argv_n = 1 };
         struct buf buf;
-        in.argv = argv, in.argv_n = 1;
         buf_init(&buf, WIRE_MAX);
-        CHECK(!wire_put_start(&buf, 1, &in));
+        CHECK(!wire_put_program(&buf, &in));
         buf_done(&buf);
         free(big);
 }
@@ -148,6 +221,38 @@ static void names_that_leave_or_deceive_are_refused(void)
         CHECK(wire_name_check(deep, 65, &err) == -CSN_E_INPUT && wire_name_check(deep, 63, &err) == 0);
         memset(part, 'p', sizeof part);
         CHECK(wire_name_check(part, 255, &err) == 0 && wire_name_check(part, 256, &err) == -CSN_E_INPUT);
+}
+
+static void what_a_peer_does_not_read_waits_in_order(void)
+{
+        int pair[2], fds[WIRE_FDS_MAX];
+        size_t fds_n;
+        struct loop *loop;
+        struct csn_error err;
+        struct watch watch = { 0 };
+        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0 && loop_new(&loop, &err) == 0);
+        CHECK(loop_watch(loop, &watch, pair[0], EPOLLIN, &err) == 0);
+        struct outbox box = { .loop = loop, .watch = &watch };
+        uint32_t sent = 0;
+        static uint8_t bytes[WIRE_MAX];
+        for (; box.n < 100; sent++) {
+                uint8_t message[4096] = { (uint8_t)sent, (uint8_t)(sent >> 8) };
+                if (outbox_put(&box, message, sizeof message, &pair[1], sent % 2) < 0)
+                        break;
+        }
+        CHECK(box.n == 100);
+        for (uint32_t i = 0; i < sent; i++) {
+                while (wire_receive(pair[1], bytes, fds, &fds_n) != 4096)
+                        if (outbox_flush(&box) < 0)
+                                break;
+                CHECK((bytes[0] | bytes[1] << 8) == (int)i && fds_n == i % 2);
+                fd_close(&fds[0]);
+        }
+        CHECK(box.n == 0 && wire_receive(pair[1], bytes, fds, &fds_n) == -1);
+        loop_unwatch(loop, &watch);
+        loop_free(loop);
+        fd_close(&pair[0]);
+        fd_close(&pair[1]);
 }
 
 static void descriptors_travel_and_surplus_is_an_attack(void)
@@ -258,13 +363,17 @@ static void endless_empty_frames_break_the_channel(void)
 
 int main(void)
 {
-        RUN(a_start_message_survives_the_journey);
+        RUN(a_shape_survives_the_journey);
+        RUN(limits_and_joins_survive_the_journey);
+        RUN(a_program_survives_the_journey);
+        RUN(a_file_comes_with_its_content_or_without);
         RUN(a_message_cut_anywhere_is_refused);
         RUN(labels_and_programs_are_checked);
         RUN(exits_boundaries_and_refusals_survive);
         RUN(a_message_too_long_does_not_fit);
         RUN(names_that_people_use_are_allowed);
         RUN(names_that_leave_or_deceive_are_refused);
+        RUN(what_a_peer_does_not_read_waits_in_order);
         RUN(descriptors_travel_and_surplus_is_an_attack);
         RUN(a_runner_that_keeps_to_the_order_is_believed);
         RUN(frames_out_of_order_break_the_channel);

@@ -1,0 +1,189 @@
+/* Sandboxes, from the backend's news to the run that has one or the pool in which one waits. */
+#include "engine/run.h"
+
+static struct backend_link *link_of(const struct engine *engine, const struct backend *backend)
+{
+        return engine->links[backend == &backend_host];
+}
+
+static void close_ends(struct box *box)
+{
+        fd_close(&box->ends.home);
+        fd_close(&box->ends.out);
+        fd_close(&box->ends.error);
+        fd_close(&box->ends.channel);
+        fd_close(&box->ends.proxy);
+}
+
+static void is_ready(struct box *box)
+{
+        if (box->starting)
+                box->engine->starting--;
+        box->starting = false;
+}
+
+static void box_free(struct box *box)
+{
+        is_ready(box);
+        close_ends(box);
+        for (struct box **at = &box->engine->boxes; *at; at = &(*at)->next)
+                if (*at == box) {
+                        *at = box->next;
+                        break;
+                }
+        free(box);
+}
+
+void boxes_free(struct engine *engine)
+{
+        while (engine->boxes)
+                box_free(engine->boxes);
+}
+
+/* ---- news ---- */
+
+static void on_ready(void *owner, const struct wire_boundary *boundary, const struct backend_ends *ends)
+{
+        struct box *box = owner;
+        box->boundary = *boundary;
+        box->ends = *ends;
+        box->ready_us = clock_us();
+        if (box->state == BOX_MAKING) {
+                box->state = BOX_SHELL;
+                is_ready(box);
+        }
+        if (box->run)
+                run_attached(box->run, box);
+        else if (box->pool)
+                pool_changed(box);
+}
+
+static void on_joined(void *owner, const struct wire_boundary *boundary)
+{
+        struct box *box = owner;
+        box->boundary = *boundary;
+        box->ready_us = clock_us();
+        box->state = BOX_WARM;
+        is_ready(box);
+        if (box->run)
+                box->run->boundary = *boundary;
+        else if (box->pool)
+                pool_changed(box);
+        engine_dispatch(box->engine);
+}
+
+static void on_exited(void *owner, const struct wire_exit *how)
+{
+        struct box *box = owner;
+        struct run *run = box->run;
+        if (box->pool)
+                pool_lost(box);
+        box_free(box);
+        if (run)
+                run_exited(run, how);
+}
+
+static void on_refused(void *owner, const struct csn_error *error)
+{
+        struct box *box = owner;
+        struct run *run = box->run;
+        bool again = box->kept && error->code != CSN_E_INPUT;
+        if (box->pool) {
+                log_text(LOG_INFO, "a sandbox that waited is gone: %s", error->text);
+                pool_lost(box);
+        }
+        box_free(box);
+        if (run)
+                run_refused(run, error, again);
+}
+
+static void on_zygote(void *owner, uint32_t id, const char *info, const struct csn_error *error)
+{
+        pools_zygote(owner, id, info, error);
+}
+
+static void on_lost(void *owner, const struct csn_error *error)
+{
+        struct engine *engine = owner;
+        log_text(LOG_ERROR, "%s", error->text);
+        backend_native.close(engine->links[0]);
+        engine->links[0] = NULL;
+        pools_lost(engine);
+        engine_dispatch(engine);
+}
+
+const struct backend_events box_events = { on_ready, on_joined, on_exited, on_refused, on_zygote, on_lost };
+
+/* ---- what is asked of the backend ---- */
+
+int box_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err)
+{
+        struct backend_link **link = &engine->links[backend == &backend_host];
+        const struct backend_options options = { .uid_range = engine->uid_range,
+                                                 .cgroup_parent = engine->settings->engine.cgroup_parent,
+                                                 .engine = engine };
+        return *link ? 0 : backend->open(engine->loop, &options, &box_events, link, err);
+}
+
+int box_new(struct engine *engine, const struct backend *backend, const struct wire_shape *shape, struct run *run, struct pool *pool,
+            struct box **ret, struct csn_error *err)
+{
+        if (box_open_link(engine, backend, err) < 0)
+                return -err->code;
+        struct box *box = mem_alloc(sizeof *box);
+        *box = (struct box){ .next = engine->boxes, .engine = engine, .backend = backend, .id = ++engine->boxes_made, .run = run,
+                             .pool = pool, .shape = *shape, .starting = true, .ends = { -1, -1, -1, -1, -1 } };
+        box->shape.label = NULL;
+        engine->boxes = box;
+        engine->starting++;
+        if (run)
+                run->box = box;
+        if (backend->prepare(link_of(engine, backend), box->id, box, shape, err) < 0) {
+                if (run)
+                        run->box = NULL;
+                box_free(box);
+                return -err->code;
+        }
+        *ret = box;
+        return 0;
+}
+
+static void is_joining(struct box *box)
+{
+        box->state = BOX_JOINING;
+        box->kept = true;
+        if (!box->starting)
+                box->engine->starting++;
+        box->starting = true;
+}
+
+int box_join(struct box *box, uint32_t zygote, struct csn_error *err)
+{
+        is_joining(box);
+        return box->backend->join(link_of(box->engine, box->backend), box->id, zygote, err);
+}
+
+int box_worker(struct box *box, const struct wire_program *program, struct csn_error *err)
+{
+        is_joining(box);
+        return box->backend->worker(link_of(box->engine, box->backend), box->id, program, err);
+}
+
+int box_start(struct box *box, struct run *run, struct csn_error *err)
+{
+        box->run = run;
+        run->box = box;
+        if (box->pool) {
+                box->pool = NULL;
+                box->kept = true;
+        }
+        if (box->ends.home >= 0)
+                run_attached(run, box);
+        return box->backend->start(link_of(box->engine, box->backend), box->id, &run->what, err);
+}
+
+void box_kill(struct box *box)
+{
+        if (link_of(box->engine, box->backend))
+                box->backend->kill(link_of(box->engine, box->backend), box->id);
+}

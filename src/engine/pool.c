@@ -1,0 +1,424 @@
+/*
+ * What waits: sandboxes, and interpreters in them.  Each serves one run.
+ *
+ * A pool is for one kind of interpreter in one shape of sandbox, and comes to be when the first run of that kind
+ * does.  A run that finds it empty makes it larger; time without a run makes it smaller.  What is missing is made
+ * when there is nothing better to do.
+ */
+#include "engine/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define TICK_US 250000
+#define REFILL_US 500          /* after the end of a run: its caller may have the next one already */
+#define MAKING_MAX 2
+#define FAILED_MS 1000         /* how long a pool rests after it could not be filled */
+#define ZYGOTE_RETRY_MS 1000   /* doubled with each failure in a row */
+#define ZYGOTE_RETRY_MAX_MS 60000
+#define POOLS_MAX 256
+
+struct zygote {
+        bool asked, serves;
+        uint32_t id;
+        uint64_t retry_ms, retry_at_ms;
+        char *info;
+};
+
+struct pool {
+        struct pool *next;
+        char name[160];
+        struct wire_shape shape;
+        const struct language *language;   /* whose interpreter it holds, or NULL: none */
+        int image;
+        struct box *first, *last;          /* that wait, oldest first */
+        size_t waiting, making, target;
+        uint64_t hits, misses, memory, used_ms, rests_until_ms;
+};
+
+struct pools {
+        struct pool *all;
+        size_t n;
+        struct zygote zygotes[image_DATA + 1];    /* one an image */
+        uint32_t zygotes_made;
+        struct timer tick, refill;
+};
+
+/* ---- zygotes ---- */
+
+static void start_zygote(struct engine *engine, int image)
+{
+        static const char *const images[] = { [image_SYSTEM] = "system", [image_DATA] = "data" };
+        struct zygote *zygote = &engine->pools->zygotes[image];
+        struct csn_error err = { 0 };
+        char *argv[16], *env[16], warming[32];
+        size_t n = 0;
+        if (zygote->asked || clock_ms() < zygote->retry_at_ms)
+                return;
+        for (; lang_python.zygote[n]; n++)
+                argv[n] = (char *)(uintptr_t)lang_python.zygote[n];
+        argv[n++] = (char *)(uintptr_t)images[image];
+        snprintf(warming, sizeof warming, "%" PRIu64, engine->settings->engine.pool_warming);
+        argv[n++] = warming;
+        struct wire_program program = { .argv = argv, .argv_n = n, .env = env };
+        for (const char *const *usual = run_usual_env(); usual[program.env_n] && program.env_n < ARRAY_LEN(env); program.env_n++)
+                env[program.env_n] = (char *)(uintptr_t)usual[program.env_n];
+        zygote->id = ++engine->pools->zygotes_made;
+        zygote->asked = true;
+        if (box_open_link(engine, &backend_native, &err) < 0 ||
+            backend_native.zygote(engine->links[0], zygote->id, &program, &err) < 0)
+                pools_zygote(engine, zygote->id, NULL, &err);
+}
+
+static void gone(struct zygote *zygote)
+{
+        zygote->asked = zygote->serves = false;
+        zygote->retry_ms = zygote->retry_ms ? min_u64(zygote->retry_ms * 2, ZYGOTE_RETRY_MAX_MS) : ZYGOTE_RETRY_MS;
+        zygote->retry_at_ms = clock_ms() + zygote->retry_ms;
+}
+
+void pools_zygote(struct engine *engine, uint32_t id, const char *info, const struct csn_error *error)
+{
+        struct pools *pools = engine->pools;
+        for (size_t i = 0; pools && i < ARRAY_LEN(pools->zygotes); i++) {
+                struct zygote *zygote = &pools->zygotes[i];
+                if (!zygote->asked || zygote->id != id)
+                        continue;
+                if (error) {
+                        log_text(LOG_WARN, "a Python zygote is gone: %s", error->text);
+                        gone(zygote);
+                        return;
+                }
+                zygote->serves = true;
+                zygote->retry_ms = 0;
+                free(zygote->info);
+                zygote->info = mem_copy(info, strlen(info));
+                for (struct box *box = engine->boxes; box; box = box->next)
+                        if (box->pool && box->state == BOX_SHELL)
+                                pool_changed(box);
+                pools_refill(engine);
+        }
+}
+
+/* ---- which pool ---- */
+
+static bool matches(const char *pattern, const char *name)
+{
+        size_t len = strlen(pattern);
+        return len && pattern[len - 1] == '*' ? strncmp(pattern, name, len - 1) == 0 : strcmp(pattern, name) == 0;
+}
+
+/* An interpreter that started before the request has read some of its environment already. */
+static bool fits_ahead(const struct run *run)
+{
+        const struct language *language = run->language;
+        const struct run_request *request = &run->request;
+        bool worker = language->wait_argv != NULL;
+        if (!language->zygote && !worker)
+                return false;
+        for (size_t i = 0; language->cold_env && i < request->env_n; i++)
+                for (const char *const *pattern = language->cold_env; *pattern; pattern++)
+                        if (matches(*pattern, request->env[i].name))
+                                return false;
+        /* A worker has its standard input and its main file's name already. */
+        return !worker || (!request->stdin.len && strcmp(run->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
+}
+
+static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
+{
+        return a->flags == b->flags && a->disk_bytes == b->disk_bytes && a->disk_files == b->disk_files && a->tmp_bytes == b->tmp_bytes;
+}
+
+static size_t least(const struct engine *engine, const struct pool *pool)
+{
+        const struct engine_settings *settings = &engine->settings->engine;
+        return (size_t)min_u64(settings->pool_min, pool->language ? settings->pool_max : settings->pool_shells);
+}
+
+static size_t most(const struct engine *engine, const struct pool *pool)
+{
+        const struct engine_settings *settings = &engine->settings->engine;
+        return (size_t)(pool->language ? settings->pool_max : settings->pool_shells);
+}
+
+static struct pool *pool_for(struct engine *engine, const struct run *run, const struct language *language)
+{
+        struct pools *pools = engine->pools;
+        int image = language && language->zygote ? run->request.image : image_SYSTEM;
+        for (struct pool *pool = pools->all; pool; pool = pool->next)
+                if (pool->language == language && pool->image == image && same_shape(&pool->shape, &run->shape))
+                        return pool;
+        if (pools->n == POOLS_MAX)
+                return NULL;
+        struct pool *pool = mem_alloc(sizeof *pool);
+        char disk[24];
+        *pool = (struct pool){ .next = pools->all, .shape = run->shape, .language = language, .image = image, .used_ms = clock_ms() };
+        pool->shape.label = NULL;
+        size_print(pool->shape.disk_bytes, disk, sizeof disk);
+        snprintf(pool->name, sizeof pool->name, "%s%s/%s%s%s/%s", language ? language->name : "empty",
+                 image == image_DATA ? "+data" : "", run->request.profile ? run->request.profile : "standard",
+                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "", disk);
+        pool->target = least(engine, pool);
+        pools->all = pool;
+        pools->n++;
+        return pool;
+}
+
+/* ---- its boxes ---- */
+
+static void append(struct pool *pool, struct box *box)
+{
+        box->next_waiting = NULL;
+        if (pool->last)
+                pool->last->next_waiting = box;
+        else
+                pool->first = box;
+        pool->last = box;
+        pool->waiting++;
+        pool->memory += box->boundary.memory_bytes;
+        pool->making--;
+}
+
+static bool unlink_waiting(struct pool *pool, struct box *box)
+{
+        struct box *before = NULL;
+        for (struct box **at = &pool->first; *at; before = *at, at = &(*at)->next_waiting)
+                if (*at == box) {
+                        *at = box->next_waiting;
+                        if (pool->last == box)
+                                pool->last = before;
+                        pool->waiting--;
+                        pool->memory -= box->boundary.memory_bytes;
+                        return true;
+                }
+        return false;
+}
+
+void pool_lost(struct box *box)
+{
+        struct pool *pool = box->pool;
+        if (!unlink_waiting(pool, box)) {
+                pool->making--;
+                pool->rests_until_ms = clock_ms() + FAILED_MS;
+        }
+        box->pool = NULL;
+        pools_refill(box->engine);
+}
+
+static int put_interpreter(struct box *box, struct csn_error *err)
+{
+        const struct language *language = box->pool->language;
+        struct zygote *zygote = &box->engine->pools->zygotes[box->pool->image];
+        if (language->zygote)
+                return zygote->serves ? box_join(box, zygote->id, err) : 0;
+        struct wire_program program = { 0 };
+        struct arena arena = { 0 };
+        lang_wait_program(language, run_usual_env(), &arena, &program);
+        int rc = box_worker(box, &program, err);
+        arena_done(&arena);
+        return rc;
+}
+
+void pool_changed(struct box *box)
+{
+        struct csn_error err;
+        if (box->state == BOX_WARM || !box->pool->language) {
+                append(box->pool, box);
+                pools_refill(box->engine);
+                engine_dispatch(box->engine);
+        } else if (put_interpreter(box, &err) < 0) {
+                log_text(LOG_WARN, "%s", err.text);
+                box_kill(box);
+        }
+}
+
+static struct box *take(struct pool *pool)
+{
+        struct box *box = pool ? pool->first : NULL;
+        if (!pool)
+                return NULL;
+        pool->used_ms = clock_ms();
+        if (!box) {
+                pool->misses++;
+                return NULL;
+        }
+        unlink_waiting(pool, box);
+        pool->hits++;
+        return box;
+}
+
+static void grow(const struct engine *engine, struct pool *pool)
+{
+        pool->target = (size_t)min_u64(pool->target * 2 + 1, most(engine, pool));
+}
+
+void pools_take(struct engine *engine, struct run *run, struct box **ret_box, uint32_t *ret_zygote)
+{
+        bool ahead = fits_ahead(run);
+        struct pool *warm = ahead ? pool_for(engine, run, run->language) : NULL;
+        struct box *box = take(warm);
+        if (warm && !box)
+                grow(engine, warm);
+        if (!box) {
+                struct pool *empty = pool_for(engine, run, NULL);
+                box = take(empty);
+                if (empty && !box)
+                        grow(engine, empty);
+                const struct zygote *zygote = &engine->pools->zygotes[run->request.image];
+                if (ahead && run->language->zygote && zygote->serves)
+                        *ret_zygote = zygote->id;
+        }
+        *ret_box = box;
+}
+
+/* ---- more and less ---- */
+
+static uint64_t memory_of_all(const struct pools *pools)
+{
+        uint64_t bytes = 0;
+        for (const struct pool *pool = pools->all; pool; pool = pool->next)
+                bytes += pool->memory;
+        return bytes;
+}
+
+static bool make_one(struct engine *engine, struct pool *pool)
+{
+        struct csn_error err;
+        struct box *box;
+        struct wire_shape shape = pool->shape;
+        bool ready = !pool->language || !pool->language->zygote || engine->pools->zygotes[pool->image].serves;
+        if (!ready || pool->waiting + pool->making >= pool->target || clock_ms() < pool->rests_until_ms)
+                return false;
+        shape.label = (char *)(uintptr_t)"ready";
+        pool->making++;
+        if (box_new(engine, &backend_native, &shape, NULL, pool, &box, &err) == 0)
+                return true;
+        log_text(LOG_WARN, "%s", err.text);
+        pool->making--;
+        pool->rests_until_ms = clock_ms() + FAILED_MS;
+        return false;
+}
+
+/* Runs that wait are made first. */
+static void refill(struct timer *timer)
+{
+        struct engine *engine = timer->owner;
+        struct pools *pools = engine->pools;
+        size_t making = 0;
+        bool more = !engine->queue;
+        for (struct pool *pool = pools->all; pool; pool = pool->next)
+                making += pool->making;
+        while (more) {
+                more = false;
+                for (struct pool *pool = pools->all; pool && making < MAKING_MAX; pool = pool->next)
+                        if (memory_of_all(pools) < engine->settings->engine.pool_memory_bytes && make_one(engine, pool)) {
+                                making++;
+                                more = true;
+                        }
+        }
+}
+
+void pools_refill(struct engine *engine)
+{
+        if (!engine->pools->refill.active)
+                loop_timer(engine->loop, &engine->pools->refill, engine->running ? REFILL_US : 0);
+}
+
+static void shrink(struct engine *engine, struct pool *pool, uint64_t now)
+{
+        if (now - pool->used_ms < engine->settings->engine.pool_idle_ms)
+                return;
+        pool->used_ms = now;
+        pool->target = (size_t)max_u64(pool->target / 2, least(engine, pool));
+        while (pool->waiting > pool->target) {
+                struct box *box = pool->first;
+                unlink_waiting(pool, box);
+                box->pool = NULL;
+                box_kill(box);
+        }
+}
+
+static void tick(struct timer *timer)
+{
+        struct engine *engine = timer->owner;
+        uint64_t now = clock_ms();
+        for (struct pool *pool = engine->pools->all; pool; pool = pool->next) {
+                shrink(engine, pool, now);
+                if (pool->language && pool->language->zygote)
+                        start_zygote(engine, pool->image);
+        }
+        pools_refill(engine);
+        loop_timer(engine->loop, timer, TICK_US);
+}
+
+/* ---- begin and end ---- */
+
+/* The pools of a request that says nothing but its language, so that the first run finds one. */
+static void expect(struct engine *engine, const struct language *language)
+{
+        struct csn_error err;
+        struct run *run = run_new(engine);
+        struct run_request *request = run_request(run);
+        SET(request, run_request, language, arena_text(run_arena(run), "%s", language->name));
+        SET(request, run_request, code, ((struct bytes){ .bytes = arena_text(run_arena(run), "%s", "") }));
+        if (run_prepare(run, &err) < 0) {
+                log_text(LOG_WARN, "%s", err.text);
+        } else {
+                pool_for(engine, run, NULL);
+                if (fits_ahead(run))
+                        pool_for(engine, run, language);
+        }
+        run_free(run);
+}
+
+void pools_open(struct engine *engine)
+{
+        if (engine->pools)
+                return;
+        engine->pools = mem_alloc(sizeof *engine->pools);
+        engine->pools->tick = (struct timer){ .fired = tick, .owner = engine };
+        engine->pools->refill = (struct timer){ .fired = refill, .owner = engine };
+        for (size_t i = 0; lang_at(i); i++)
+                expect(engine, lang_at(i));
+        loop_timer(engine->loop, &engine->pools->tick, 0);
+}
+
+void pools_lost(struct engine *engine)
+{
+        for (size_t i = 0; engine->pools && i < ARRAY_LEN(engine->pools->zygotes); i++)
+                if (engine->pools->zygotes[i].asked)
+                        gone(&engine->pools->zygotes[i]);
+}
+
+void pools_close(struct engine *engine)
+{
+        struct pools *pools = engine->pools;
+        if (!pools)
+                return;
+        loop_untimer(engine->loop, &pools->tick);
+        loop_untimer(engine->loop, &pools->refill);
+        for (struct pool *pool = pools->all, *next; pool; pool = next) {
+                next = pool->next;
+                free(pool);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(pools->zygotes); i++)
+                free(pools->zygotes[i].info);
+        free(pools);
+        engine->pools = NULL;
+}
+
+json_t *pools_status(const struct engine *engine)
+{
+        json_t *list = json_array();
+        for (const struct pool *pool = engine->pools ? engine->pools->all : NULL; pool; pool = pool->next) {
+                const struct zygote *zygote = &engine->pools->zygotes[pool->image];
+                json_t *item = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "key", pool->name, "ready", (json_int_t)pool->waiting,
+                                         "making", (json_int_t)pool->making, "target", (json_int_t)pool->target, "min",
+                                         (json_int_t)least(engine, pool), "max", (json_int_t)most(engine, pool), "memory_bytes",
+                                         (json_int_t)pool->memory, "hits", (json_int_t)pool->hits, "misses", (json_int_t)pool->misses);
+                if (pool->language && pool->language->zygote)
+                        json_object_set_new(item, "zygote", zygote->serves ? json_loads(zygote->info, 0, NULL) : json_null());
+                json_array_append_new(list, item);
+        }
+        return list;
+}

@@ -1,0 +1,128 @@
+/*
+ * What the engine sends through the door, taken by the process that will be the program, with the sandbox' own
+ * rights and before anything foreign runs there.
+ */
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+/* ---- input files ---- */
+
+/* The folder of a name below the home, made if need be; *ret_base is the last part of the name. */
+static int open_parent(int home, char *name, const char **ret_base, struct csn_error *err)
+{
+        auto_fd dir = fcntl(home, F_DUPFD_CLOEXEC, 10);
+        char *part = name;
+        for (char *slash = strchr(part, '/'); slash && dir >= 0; slash = strchr(part, '/')) {
+                *slash = 0;
+                if (mkdirat(dir, part, 0755) < 0 && errno != EEXIST)
+                        return err_set(err, CSN_E_SYSTEM, errno, "make the folder %s", part);
+                int next = openat(dir, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                fd_close(&dir);
+                dir = next;
+                part = slash + 1;
+        }
+        if (dir < 0 && (errno == ENOTDIR || errno == ELOOP))
+                return err_field(err, "/files", "the name of one input file is a folder in the name of another (%s)", part);
+        if (dir < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the folder of %s", part);
+        *ret_base = part;
+        return take_fd(&dir);
+}
+
+static int no_room(struct csn_error *err)
+{
+        return err_set(err, CSN_E_INPUT, 0, "the input files do not fit in the home directory; raise the disk limit (--disk)");
+}
+
+static int copy_content(int from, int to, struct csn_error *err)
+{
+        off_t offset = 0;
+        for (;;) {
+                ssize_t n = sendfile(to, from, &offset, 16 * MIB);
+                if (n == 0)
+                        return 0;
+                if (n < 0 && errno == ENOSPC)
+                        return no_room(err);
+                if (n < 0 && errno != EINTR)
+                        return err_set(err, CSN_E_SYSTEM, errno, "copy an input file");
+        }
+}
+
+static int write_content(int to, const struct wire_file *file, struct csn_error *err)
+{
+        if (io_write_all(to, file->content, file->content_len) == 0)
+                return 0;
+        return errno == ENOSPC ? no_room(err) : err_set(err, CSN_E_SYSTEM, errno, "write an input file");
+}
+
+static int put_file(int home, struct wire_file *file, int source, struct csn_error *err)
+{
+        const char *base = file->name;
+        struct stat st;
+        if (!file->content == (source < 0))
+                return err_set(err, CSN_E_PROTOCOL, 0, "an input file without its content, or with two");
+        auto_fd dir = open_parent(home, file->name, &base, err);
+        if (dir < 0)
+                return dir;
+        auto_fd fd = openat(dir, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 && errno == EEXIST)
+                return err_field(err, "files", "two input files have the name %s", base);
+        if (fd < 0 && errno == ENOSPC)
+                return err_field(err, "files", "more input files than the limit of files allows (--files-max)");
+        if (fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make the input file %s", base);
+        if ((file->content ? write_content(fd, file, err) : copy_content(source, fd, err)) < 0)
+                return -err->code;
+        if (fchmod(fd, (mode_t)file->mode) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "finish the input file %s", base);
+        if (file->content)
+                return 0;
+        if (fstat(source, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "look at the input file %s", base);
+        struct timespec times[2] = { st.st_mtim, st.st_mtim };
+        if (futimens(fd, times) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "set the time of the input file %s", base);
+        return 0;
+}
+
+/* ---- packets ---- */
+
+static int take_file(int home, const uint8_t *bytes, size_t len, int source, struct csn_error *err)
+{
+        struct wire_file file;
+        struct arena arena = { 0 };
+        int rc = wire_get_file(bytes, len, &arena, &file, err);
+        if (rc == 0)
+                rc = put_file(home, &file, source, err);
+        arena_done(&arena);
+        return rc;
+}
+
+int door_take(int door, int home, struct arena *arena, struct wire_program *ret, int *ret_stdin, struct csn_error *err)
+{
+        static uint8_t bytes[WIRE_MAX];
+        for (;;) {
+                int fds[WIRE_FDS_MAX];
+                size_t fds_n;
+                ssize_t len = wire_receive(door, bytes, fds, &fds_n);
+                if (len <= 0)
+                        _exit(1);   /* the engine is gone */
+                auto_fd beside = fds[0];
+                for (size_t i = 1; i < fds_n; i++)
+                        fd_close(&fds[i]);
+                if (fds_n > 1)
+                        return err_set(err, CSN_E_PROTOCOL, 0, "a packet with %zu descriptors", fds_n);
+                if (bytes[0] == WIRE_DOOR_FILE) {
+                        if (take_file(home, bytes, (size_t)len, beside, err) < 0)
+                                return -err->code;
+                        continue;
+                }
+                if (wire_get_program(bytes, (size_t)len, arena, ret, err) < 0)
+                        return -err->code;
+                *ret_stdin = take_fd(&beside);
+                return 0;
+        }
+}

@@ -1,0 +1,118 @@
+/*
+ * A zygote's child on its way into a sandbox.  It was forked into the sandbox' pid namespace and enters the others
+ * with setns(2) on the pidfd of process 1 (Linux 5.8).  It then puts the same layers on itself as process 1 did,
+ * takes the program from the door, and is the program.
+ *
+ * Its memory is a copy of the zygote's, in which no foreign code ever ran.
+ */
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define ENTERED (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+/* Where they are until the program comes; it sees 0 to 3 only. */
+enum { TALK_FD = 4, DOOR_FD, HOME_FD, FDS };
+
+static int report(uint32_t op, const struct wire_boundary *boundary, const struct csn_error *error)
+{
+        struct init_message message = { .op = op };
+        if (boundary)
+                message.boundary = *boundary;
+        if (error)
+                message.error = *error;
+        return wire_send(TALK_FD, &message, sizeof message, NULL, 0);
+}
+
+static int expect(uint32_t op, struct init_message *ret)
+{
+        ssize_t n;
+        do
+                n = recv(TALK_FD, ret, sizeof *ret, 0);
+        while (n < 0 && errno == EINTR);
+        return n == (ssize_t)sizeof *ret && ret->op == op ? 0 : -1;
+}
+
+/* All descriptors to their places: 0 to 3 are the program's, above them ours, and nothing else stays. */
+static int place(int fds[6], struct csn_error *err)
+{
+        int *mine[] = { &fds[0], &fds[1], &fds[2], &fds[3], &fds[4], &fds[5] };
+        static const int places[] = { -1, TALK_FD, STDOUT_FILENO, STDERR_FILENO, SANDBOX_CHANNEL_FD, DOOR_FD };
+        if (descriptors_keep(mine, ARRAY_LEN(mine), err) < 0)
+                return -err->code;
+        for (size_t i = 1; i < ARRAY_LEN(places); i++)
+                if (dup3(fds[i], places[i], places[i] > SANDBOX_CHANNEL_FD ? O_CLOEXEC : 0) < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "put a descriptor in its place");
+        if (fcntl(STDIN_FILENO, F_SETFD, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "keep standard input");
+        return 0;
+}
+
+static int enter(int pid_fd, struct csn_error *err)
+{
+        if (setns(pid_fd, ENTERED) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "enter the sandbox");
+        if (setresgid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0 || setresuid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid");
+        if (setsid() < 0 || chdir(SANDBOX_HOME) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' home and a session");
+        return 0;
+}
+
+static int confine(struct plan *plan, struct csn_error *err)
+{
+        struct init_message go;
+        if (expect(INIT_GO, &go) < 0)
+                _exit(1);
+        if (apply_joined(plan, err) < 0)
+                return -err->code;
+        /* The program's memory is its own, as after execve(2); changing the ids had taken that away. */
+        if (prctl(PR_SET_DUMPABLE, 1) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
+        auto_fd home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (home < 0 || dup3(home, HOME_FD, O_CLOEXEC) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the home directory");
+        if (close_range(FDS, ~0U, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "close_range");
+        home = -1;   /* closed with the rest */
+        return 0;
+}
+
+int join_enter(struct plan *plan, int fds[6], struct csn_error *err)
+{
+        sigset_t none;
+        sigemptyset(&none);
+        if (place(fds, err) < 0)
+                return -err->code;
+        if (enter(fds[0], err) < 0 || confine(plan, err) < 0) {
+                report(INIT_FAILED, NULL, err);
+                return -err->code;
+        }
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        return 0;
+}
+
+int join_wait(struct plan *plan, struct arena *arena, struct wire_program *ret, struct csn_error *err)
+{
+        struct init_message run;
+        int in = -1;
+        if (report(INIT_JOINED, &plan->boundary, NULL) < 0)
+                _exit(1);
+        int rc = door_take(DOOR_FD, HOME_FD, arena, ret, &in, err);
+        if (rc == 0 && expect(INIT_RUN, &run) < 0)
+                _exit(1);
+        if (rc == 0) {
+                plan->limits = run.limits;
+                rc = limits_set(plan, 0, false, err);
+        }
+        if (rc == 0 && in >= 0 && dup2(in, STDIN_FILENO) < 0)
+                rc = err_set(err, CSN_E_SYSTEM, errno, "give the program its standard input");
+        report(rc == 0 ? INIT_RUNNING : INIT_FAILED, NULL, rc == 0 ? NULL : err);
+        close_range(TALK_FD, ~0U, 0);
+        return rc;
+}

@@ -1,0 +1,302 @@
+/*
+ * The keeper: process 1 of a user, mount, pid, net, ipc and uts namespace, a copy of the supervisor without exec.
+ *
+ * It builds once the root file system that all sandboxes share; each sandbox' process 1 is its child, gets a copy
+ * of its mounts, and finds them locked because it lives in another user namespace.  Zygotes live here as well,
+ * beside the sandboxes and not inside any.  It is the parent of their children too (CLONE_PARENT), so that a zygote
+ * may die and what it forked goes on, and so that exit statuses come from somebody who never ran foreign code.
+ *
+ * When it dies the kernel kills everything below, and it dies with the supervisor.
+ */
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define ZYGOTE_NAMESPACES (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define ZYGOTE_UID 1
+
+struct keeping {
+        int sock;
+        int signals;
+        int errors;                /* standard error of the supervisor, for zygotes that cannot start */
+        bool rootless;
+};
+
+static pid_t clone_into(uint64_t namespaces, int *ret_pid_fd)
+{
+        struct clone_args args = {
+                .flags = namespaces | (ret_pid_fd ? CLONE_PIDFD : 0),
+                .pidfd = (uint64_t)(uintptr_t)ret_pid_fd,
+                .exit_signal = SIGCHLD,
+        };
+        return (pid_t)syscall(SYS_clone3, &args, sizeof args);
+}
+
+static void answer(const struct keeping *keeping, const struct keeper_message *message, int fd)
+{
+        if (wire_send(keeping->sock, message, sizeof *message, &fd, fd >= 0) < 0)
+                _exit(1);   /* the supervisor is gone */
+}
+
+/* ---- sandboxes ---- */
+
+/*
+ * A user namespace belongs to whoever makes it, and what is counted inside is counted against its owner too
+ * (kernel/ucount.c): each is made with the sandbox' own id as effective id.
+ */
+static int become_owner(const struct keeping *keeping, uint32_t uid)
+{
+        if (keeping->rootless)
+                return 0;
+        return setresgid((gid_t)-1, uid, (gid_t)-1) < 0 || setresuid((uid_t)-1, uid, (uid_t)-1) < 0 ? -1 : 0;
+}
+
+static int become_keeper(const struct keeping *keeping)
+{
+        if (keeping->rootless)
+                return 0;
+        return setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0 ? -1 : 0;
+}
+
+static pid_t make_shell(const struct keeping *keeping, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
+{
+        if (become_owner(keeping, plan->keeper_uid) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid for its namespace");
+        pid_t pid = clone_into(plan->clone_flags & ~(uint64_t)CLONE_NEWCGROUP, ret_pid_fd);
+        int sys = errno;
+        if (pid == 0) {
+                plan->boundary.host_uid = plan->host_uid;
+                init_main(plan, fds);
+        }
+        if (become_keeper(keeping) < 0)
+                _exit(1);
+        if (pid < 0) {
+                char why[sizeof err->text];
+                probe_explain_clone(sys, why, sizeof why);
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
+        }
+        return pid;
+}
+
+/* ---- zygotes ---- */
+
+static _Noreturn void zygote_main(const struct keeping *keeping, struct plan *plan, int control)
+{
+        static uint8_t bytes[WIRE_MAX];
+        int fds[WIRE_FDS_MAX], errors = keeping->errors;
+        int *mine[] = { &control, &errors };
+        size_t fds_n;
+        struct wire_program program;
+        struct arena arena = { 0 };
+        struct csn_error err = { 0 };
+        sigset_t none;
+        sigemptyset(&none);
+        ssize_t len = wire_receive(control, bytes, fds, &fds_n);
+        if (len <= 0)
+                _exit(1);
+        if (wire_get_program(bytes, (size_t)len, &arena, &program, &err) == 0 && descriptors_keep(mine, ARRAY_LEN(mine), &err) == 0 &&
+            mount_zygote(&err) == 0 && limits_set(plan, 0, true, &err) == 0 &&
+            privs_zygote(keeping->rootless ? SANDBOX_UID : ZYGOTE_UID, &err) == 0 && seccomp_zygote(&err) == 0) {
+                for (int sig = 1; sig < NSIG; sig++)
+                        signal(sig, SIG_DFL);
+                sigprocmask(SIG_SETMASK, &none, NULL);
+                if (dup2(errors, STDERR_FILENO) >= 0 && fcntl(control, F_SETFD, FD_CLOEXEC) == 0 && chdir(SANDBOX_HOME) == 0 &&
+                    dup2(control, ZYGOTE_SOCKET_FD) >= 0)
+                        execve(program.argv[0], program.argv, program.env);
+                err_set(&err, CSN_E_UNSUPPORTED, errno, "start %s", program.argv[0]);
+        }
+        struct zygote_message failed = { .op = ZYGOTE_FAILED, .error = err };
+        wire_send(control, &failed, sizeof failed, NULL, 0);
+        _exit(1);
+}
+
+static pid_t make_zygote(const struct keeping *keeping, struct plan *plan, int control, int *ret_pid_fd, struct csn_error *err)
+{
+        pid_t pid = clone_into(ZYGOTE_NAMESPACES, ret_pid_fd);
+        if (pid == 0)
+                zygote_main(keeping, plan, control);
+        return pid < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make the process of a zygote") : pid;
+}
+
+/* ---- its loop ---- */
+
+static void serve(const struct keeping *keeping)
+{
+        struct keeper_message message;
+        static uint8_t bytes[WIRE_MAX];
+        int fds[WIRE_FDS_MAX], pid_fd = -1;
+        size_t fds_n;
+        struct csn_error err = { 0 };
+        ssize_t len = wire_receive(keeping->sock, bytes, fds, &fds_n);
+        if (len < 0 && (errno == EMFILE || errno == ENFILE || errno == EPROTO))
+                return;   /* the parent's own deadline ends what this was for */
+        if (len != (ssize_t)sizeof message)
+                _exit(0);
+        memcpy(&message, bytes, sizeof message);
+        pid_t pid = -1;
+        if (message.op == KEEPER_SHELL && fds_n == 5)
+                pid = make_shell(keeping, &message.plan, fds, &pid_fd, &err);
+        else if (message.op == KEEPER_ZYGOTE && fds_n == 1)
+                pid = make_zygote(keeping, &message.plan, fds[0], &pid_fd, &err);
+        else
+                _exit(1);
+        for (size_t i = 0; i < fds_n; i++)
+                fd_close(&fds[i]);
+        struct keeper_message made = { .op = pid > 0 ? KEEPER_MADE : KEEPER_FAILED, .id = message.id, .pid = pid };
+        if (pid < 0)
+                made.error = err;
+        answer(keeping, &made, pid_fd);
+        fd_close(&pid_fd);
+}
+
+static void reap(const struct keeping *keeping)
+{
+        struct signalfd_siginfo info;
+        while (read(keeping->signals, &info, sizeof info) == (ssize_t)sizeof info)
+                ;
+        for (;;) {
+                struct rusage usage;
+                int status;
+                pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
+                if (pid <= 0)
+                        return;
+                struct keeper_message died = {
+                        .op = KEEPER_DIED,
+                        .pid = pid,
+                        .status = status,
+                        .cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+                                  (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec),
+                        .memory_peak = (uint64_t)usage.ru_maxrss * KIB,
+                };
+                answer(keeping, &died, -1);
+        }
+}
+
+static int open_signals(int *ret, struct csn_error *err)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGCHLD);
+        *ret = sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -1 : signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "signalfd") : 0;
+}
+
+static int settle(struct keeping *keeping, int runner_tree, const char *runner_dir, struct csn_error *err)
+{
+        auto_fd opened = runner_tree >= 0 ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        uint32_t id = keeping->rootless ? SANDBOX_UID : 0;
+        if (runner_tree < 0 && opened < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the folder of the language runners, %s", runner_dir);
+        if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "take the keeper's ids");
+        /* Changing credentials forgets it, so it is set after the last change. */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_PDEATHSIG");
+        umask(022);
+        if (mount_template(runner_tree >= 0 ? runner_tree : opened, err) < 0)
+                return -err->code;
+        return open_signals(&keeping->signals, err);
+}
+
+static _Noreturn void keeper_main(bool rootless, int sock, int runner_tree, const char *runner_dir)
+{
+        struct keeping keeping = { .sock = sock, .signals = -1, .errors = STDERR_FILENO, .rootless = rootless };
+        int *mine[] = { &keeping.sock, &keeping.errors, &runner_tree };
+        struct csn_error err = { 0 };
+        char go;
+        prctl(PR_SET_NAME, "keeper");
+        if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0 || recv(keeping.sock, &go, 1, 0) != 1)
+                _exit(1);
+        int rc = settle(&keeping, runner_tree, runner_dir, &err);
+        struct keeper_message ready = { .op = rc < 0 ? KEEPER_FAILED : KEEPER_READY };
+        if (rc < 0)
+                ready.error = err;
+        answer(&keeping, &ready, -1);
+        fd_close(&runner_tree);
+        if (rc < 0)
+                _exit(1);
+        init_wipe_title();
+        prctl(PR_SET_NAME, "keeper");
+        for (;;) {
+                struct pollfd fds[] = { { .fd = keeping.signals, .events = POLLIN }, { .fd = keeping.sock, .events = POLLIN } };
+                if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
+                        _exit(1);
+                /* Deaths first: somebody waits for an answer, and nobody yet for a new sandbox. */
+                if (fds[0].revents)
+                        reap(&keeping);
+                if (fds[1].revents)
+                        serve(&keeping);
+        }
+}
+
+/* ---- the parent's side ---- */
+
+static int wait_ready(const struct keeper *keeper, struct csn_error *err)
+{
+        struct keeper_message message;
+        ssize_t n;
+        do
+                n = recv(keeper->sock, &message, sizeof message, 0);
+        while (n < 0 && errno == EINTR);
+        if (n != (ssize_t)sizeof message)
+                return err_set(err, CSN_E_SYSTEM, 0, "the keeper ended while it was set up");
+        if (message.op == KEEPER_READY)
+                return 0;
+        *err = message.error;
+        return -err->code;
+}
+
+int keeper_start(struct keeper *keeper, const struct uid_range *uids, bool rootless, const char *runner_dir, struct csn_error *err)
+{
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
+        auto_fd theirs = pair[1];
+        keeper->sock = pair[0];
+        /* The keeper's uid could not look into a folder of ours (a build in somebody's home), so we open it for it. */
+        auto_fd runners = rootless ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (!rootless && (setresgid((gid_t)-1, uids->first, (gid_t)-1) < 0 || setresuid((uid_t)-1, uids->first, (uid_t)-1) < 0))
+                return err_set(err, CSN_E_SYSTEM, errno, "take the keeper's uid for its namespace");
+        keeper->pid = clone_into(NAMESPACES, NULL);
+        int sys = errno;
+        if (keeper->pid == 0)
+                keeper_main(rootless, theirs, runners, runner_dir);
+        if (!rootless && (setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0))
+                return err_set(err, CSN_E_SYSTEM, errno, "give the keeper's uid back");
+        if (keeper->pid < 0) {
+                char why[sizeof err->text];
+                keeper->pid = 0;
+                probe_explain_clone(sys, why, sizeof why);
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
+        }
+        fd_close(&theirs);
+        if (ns_map_keeper(keeper->pid, uids, rootless, err) < 0)
+                return -err->code;
+        if (send(keeper->sock, "", 1, MSG_NOSIGNAL) != 1)
+                return err_set(err, CSN_E_SYSTEM, errno, "let the keeper go on");
+        return wait_ready(keeper, err);
+}
+
+void keeper_stop(struct keeper *keeper)
+{
+        if (keeper->pid > 0) {
+                kill(keeper->pid, SIGKILL);
+                while (waitpid(keeper->pid, NULL, __WALL) < 0 && errno == EINTR)
+                        ;
+        }
+        keeper->pid = 0;
+        fd_close(&keeper->sock);
+}

@@ -1,0 +1,600 @@
+/* The life of a sandbox: made by the keeper, perhaps joined by an interpreter, started, ended, given back. */
+#include "supervisor/parts.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+#define SETUP_MS 60000         /* for each step before the program's first instruction; large input files take time */
+#define POLL_MS 25             /* how often counters are read where no event tells */
+#define CLOSE_RETRY_MS 2
+#define QUARANTINE_MS 2000     /* a cgroup that does not empty in this time is reported, its uid kept */
+
+enum job_state {
+        JOB_MAKING,            /* the keeper was asked for process 1 */
+        JOB_SETUP,             /* process 1 puts the layers on */
+        JOB_READY,             /* it waits */
+        JOB_JOINING,           /* an interpreter is on its way */
+        JOB_JOINED,            /* and waits */
+        JOB_STARTING,          /* the program comes through the door */
+        JOB_RUNNING,           /* it runs */
+        JOB_BACKGROUND,        /* it ended, what it left behind may go on for a little */
+        JOB_DYING,             /* everything was killed, process 1 is not reaped yet */
+        JOB_CLOSING,           /* dead and told; cgroup and uid are being given back */
+};
+
+/* What the engine wants besides a sandbox; done as soon as the state allows it. */
+enum wish { WISH_NONE, WISH_WORKER, WISH_ZYGOTE };
+
+struct job {
+        struct job *next;
+        struct supervisor *sup;
+        uint32_t id;
+        enum job_state state;
+        struct sandbox box;
+        enum wish interpreter;
+        uint32_t zygote;
+        bool wants_start;
+        bool inside;                   /* the interpreter said that it waits; process 1 has to say that it left */
+        struct watch control, talk, oom;
+        struct timer deadline, poll, closing;
+        uint64_t asked_us, running_us, ended_us, closing_us;
+        struct wire_exit how;
+        uint64_t cpu_us, memory_peak;  /* of its dead processes, where no controller counts */
+        struct wire_boundary boundary;
+        bool told;                     /* EXITED or REFUSED went out */
+        bool quarantined;
+};
+
+static struct job *find_job(struct supervisor *sup, uint32_t id)
+{
+        for (struct job *job = sup->jobs; job; job = job->next)
+                if (job->id == id)
+                        return job;
+        return NULL;
+}
+
+/* ---- telling the engine ---- */
+
+static void tell_boundary(struct job *job, enum wire_op op)
+{
+        struct buf message;
+        int n = job->box.plan.shape.flags & WIRE_PROXY ? WIRE_ENDS : WIRE_END_PROXY;
+        buf_init(&message, WIRE_MAX);
+        job->boundary.memory_bytes = cgroup_leaf_memory(&job->box.leaf);
+        sup_answer(job->sup, &message, wire_put_boundary(&message, op, job->id, &job->boundary), job->box.outer,
+                   op == WIRE_READY ? (size_t)n : 0);
+        for (int i = 0; i < WIRE_ENDS && op == WIRE_READY; i++)
+                fd_close(&job->box.outer[i]);
+}
+
+static void tell_exited(struct job *job)
+{
+        struct buf message;
+        buf_init(&message, WIRE_MAX);
+        sup_answer(job->sup, &message, wire_put_exit(&message, job->id, &job->how), NULL, 0);
+        job->told = true;
+}
+
+/* ---- its end ---- */
+
+static void job_free(struct job *job)
+{
+        struct loop *loop = job->sup->loop;
+        loop_unwatch(loop, &job->control);
+        loop_unwatch(loop, &job->talk);
+        loop_unwatch(loop, &job->oom);
+        loop_untimer(loop, &job->deadline);
+        loop_untimer(loop, &job->poll);
+        loop_untimer(loop, &job->closing);
+        for (struct job **at = &job->sup->jobs; *at; at = &(*at)->next)
+                if (*at == job) {
+                        *at = job->next;
+                        break;
+                }
+        free(job);
+}
+
+static void job_try_close(struct timer *timer)
+{
+        struct job *job = timer->owner;
+        if (sandbox_close(&job->box)) {
+                job_free(job);
+                return;
+        }
+        if (!job->quarantined && clock_us() - job->closing_us > QUARANTINE_MS * 1000ULL) {
+                log_text(LOG_ERROR, "the cgroup %s does not empty; its uid %u stays out of use", job->box.leaf.name,
+                         job->box.plan.host_uid);
+                job->quarantined = true;
+        }
+        cgroup_leaf_kill(&job->box.leaf);
+        loop_timer(job->sup->loop, timer, (job->quarantined ? QUARANTINE_MS : CLOSE_RETRY_MS) * 1000ULL);
+}
+
+static void job_close(struct job *job)
+{
+        struct loop *loop = job->sup->loop;
+        job->state = JOB_CLOSING;
+        job->closing_us = clock_us();
+        loop_untimer(loop, &job->deadline);
+        loop_untimer(loop, &job->poll);
+        loop_unwatch(loop, &job->oom);
+        loop_unwatch(loop, &job->control);
+        loop_unwatch(loop, &job->talk);
+        loop_timer(loop, &job->closing, 0);
+}
+
+/* End everything inside now.  The cause is kept as a reason of the exit, unless an earlier one is there. */
+static void job_kill(struct job *job, unsigned reason)
+{
+        if (job->state >= JOB_DYING)
+                return;
+        job->how.reasons |= reason;
+        if (job->state == JOB_RUNNING)
+                job->ended_us = clock_us();
+        job->state = JOB_DYING;
+        loop_untimer(job->sup->loop, &job->deadline);
+        loop_untimer(job->sup->loop, &job->poll);
+        sandbox_kill(&job->box);   /* without a process 1 yet: job_made() does it */
+}
+
+static void job_refuse(struct job *job, const struct csn_error *error)
+{
+        if (!job->told)
+                sup_answer_error(job->sup, WIRE_REFUSED, job->id, error);
+        job->told = true;
+        job_kill(job, 0);
+}
+
+static void count_usage(struct job *job)
+{
+        struct cgroup_usage usage;
+        cgroup_leaf_usage(&job->box.leaf, &usage);
+        struct wire_exit *how = &job->how;
+        how->cpu_us = usage.cpu_us ? usage.cpu_us : job->cpu_us;
+        how->memory_peak = usage.memory_peak ? usage.memory_peak : job->memory_peak;
+        how->pids_peak = usage.pids_peak ? usage.pids_peak - 1 : 0;   /* process 1 is ours */
+        how->oom_kills = usage.oom_kills;
+        how->pids_hits = usage.pids_hits;
+        how->throttled_us = usage.throttled_us;
+        if (usage.oom_kills)
+                how->reasons |= WIRE_MEMORY;
+        how->wall_us = job->ended_us > job->running_us ? job->ended_us - job->running_us : 0;
+        how->prepare_us = job->running_us > job->asked_us ? job->running_us - job->asked_us : 0;
+}
+
+/* Everything inside is dead, or nothing is left but process 1: the counters do not change any more. */
+static void job_report(struct job *job)
+{
+        if (job->told)
+                return;
+        count_usage(job);
+        tell_exited(job);
+}
+
+/* Process 1 is dead, and with it everything inside. */
+static void job_died(struct job *job)
+{
+        struct csn_error err;
+        /* What it said last may still be in its socket, and was said before it died. */
+        if (job->control.active)
+                job->control.ready(&job->control, EPOLLIN);
+        job->box.pid = 0;
+        if (job->state < JOB_RUNNING && !job->told) {
+                err_set(&err, CSN_E_SYSTEM, 0, "process 1 of the sandbox ended before the program began");
+                job_refuse(job, &err);
+        }
+        if (job->state == JOB_RUNNING)
+                job->ended_us = clock_us();
+        job_report(job);
+        job_close(job);
+}
+
+/* ---- clocks ---- */
+
+static void job_deadline(struct timer *timer)
+{
+        struct job *job = timer->owner;
+        struct csn_error err;
+        if (job->state == JOB_RUNNING) {
+                job_kill(job, WIRE_WALL);
+        } else if (job->state == JOB_BACKGROUND) {
+                job_kill(job, WIRE_LEFTOVERS);
+        } else if (job->state < JOB_RUNNING) {
+                err_set(&err, CSN_E_SYSTEM, 0, "the sandbox was not ready after %d seconds", SETUP_MS / 1000);
+                job_refuse(job, &err);
+        }
+}
+
+static void expect_within(struct job *job, uint64_t ms)
+{
+        loop_timer(job->sup->loop, &job->deadline, ms * 1000);
+}
+
+static void job_oom(struct watch *watch, uint32_t events)
+{
+        struct job *job = watch->owner;
+        (void)events;
+        job_kill(job, WIRE_MEMORY);
+        loop_unwatch(job->sup->loop, watch);
+}
+
+/* Limits that no event tells of: CPU time, and memory where no controller bounds it. */
+static void job_poll(struct timer *timer)
+{
+        struct job *job = timer->owner;
+        const struct wire_limits *limits = &job->box.plan.limits;
+        struct cgroup_usage usage;
+        struct tree_usage tree = { 0 };
+        cgroup_leaf_usage(&job->box.leaf, &usage);
+        bool counted = job->box.plan.abilities.controllers & WIRE_CTL_CPU;
+        bool bounded = job->box.plan.abilities.controllers & WIRE_CTL_MEMORY;
+        if (!counted || !bounded)
+                sandbox_tree(&job->box, &tree);
+        if (!bounded && tree.memory_bytes > limits->memory_bytes) {
+                job_kill(job, WIRE_MEMORY);
+                return;
+        }
+        uint64_t used_ms = (counted ? usage.cpu_us : tree.cpu_us) / 1000;
+        if (limits->cpu_ms && used_ms >= limits->cpu_ms) {
+                job_kill(job, WIRE_CPU);
+                return;
+        }
+        /* CPU time cannot grow faster than the share allows, so there is no need to look before. */
+        uint64_t next_ms = POLL_MS;
+        if (bounded && limits->cpu_ms)
+                next_ms = max_u64((limits->cpu_ms - used_ms) * 1000 / max_u64(limits->cpu_milli, 1), 2);
+        loop_timer(job->sup->loop, timer, next_ms * 1000);
+}
+
+/* ---- its steps ---- */
+
+static void job_runs(struct job *job)
+{
+        const struct wire_limits *limits = &job->box.plan.limits;
+        job->state = JOB_RUNNING;
+        job->running_us = clock_us();
+        expect_within(job, limits->wall_ms);
+        if (limits->cpu_ms || job->box.plan.degraded)
+                loop_timer(job->sup->loop, &job->poll, POLL_MS * 1000);
+}
+
+static void job_ended(struct job *job, int status, bool left)
+{
+        struct csn_error err;
+        job->ended_us = clock_us();
+        job->how.status = (uint64_t)(unsigned)status;
+        job->how.has_status = 1;
+        if (cgroup_leaf_alone(&job->box.leaf)) {
+                /* The kernel counts process 1 alone: what remains is ours, and needs nobody to wait for it. */
+                job_report(job);
+                job_kill(job, 0);
+                return;
+        }
+        job->state = JOB_BACKGROUND;
+        if (job->box.program && sandbox_tell(&job->box, INIT_END, &err) < 0)
+                log_text(LOG_DEBUG, "%s", err.text);   /* process 1 is dead; that comes next */
+        /* Process 1 ends by itself when nothing is left; what still runs then gets a little time. */
+        expect_within(job, left || job->box.program ? job->box.plan.limits.background_ms : SETUP_MS);
+}
+
+/* One step on, if the engine wants one and the state allows it. */
+static void advance(struct job *job)
+{
+        struct csn_error err = { 0 };
+        bool known;
+        int rc = 0;
+        if (job->state == JOB_READY && job->interpreter == WISH_WORKER) {
+                job->state = JOB_JOINING;
+                rc = sandbox_tell(&job->box, INIT_WORKER, &err);
+        } else if (job->state == JOB_READY && job->interpreter == WISH_ZYGOTE) {
+                struct outbox *zygote = zygote_outbox(job->sup, job->zygote, &known);
+                if (!known)
+                        rc = err_set(&err, CSN_E_BUSY, 0, "the zygote of this sandbox is gone");
+                if (!zygote && known)
+                        return;
+                job->state = JOB_JOINING;
+                if (rc == 0 && (rc = sandbox_join(&job->box, job->id, zygote, &err)) == 0)
+                        rc = loop_watch(job->sup->loop, &job->talk, job->box.talk, EPOLLIN, &err);
+        } else if (job->wants_start && (job->state == JOB_JOINED || (job->state == JOB_READY && job->interpreter == WISH_NONE))) {
+                job->state = JOB_STARTING;
+                if ((rc = sandbox_limit(&job->box, &err)) == 0)
+                        rc = sandbox_tell(&job->box, INIT_RUN, &err);
+        } else {
+                return;
+        }
+        if (rc < 0)
+                job_refuse(job, &err);
+        else
+                expect_within(job, SETUP_MS);
+}
+
+static void wait_for_engine(struct job *job, enum job_state state)
+{
+        job->state = state;
+        loop_untimer(job->sup->loop, &job->deadline);
+        advance(job);
+}
+
+static void take_ends(struct job *job, int fds[WIRE_FDS_MAX])
+{
+        job->box.outer[WIRE_END_HOME] = take_fd(&fds[0]);
+        job->box.outer[WIRE_END_PROXY] = take_fd(&fds[1]);
+}
+
+/* ---- what the processes inside say ---- */
+
+/*
+ * It is our own code, but its memory was next to foreign code: nothing is taken on trust.  A step that is not
+ * due ends the sandbox.
+ */
+static void job_said(struct job *job, const struct init_message *message, int fds[WIRE_FDS_MAX], bool by_program)
+{
+        bool proxied = job->box.plan.shape.flags & WIRE_PROXY;
+        bool forked = job->interpreter == WISH_ZYGOTE;
+        struct csn_error err;
+        if (message->op == INIT_FAILED && job->state <= JOB_RUNNING && message->error.code > 0) {
+                job_refuse(job, &message->error);
+        } else if (message->op == INIT_READY && job->state == JOB_SETUP && !by_program && fds[0] >= 0 && proxied == (fds[1] >= 0)) {
+                take_ends(job, fds);
+                job->boundary = message->boundary;
+                tell_boundary(job, WIRE_READY);
+                wait_for_engine(job, JOB_READY);
+        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && !job->inside) {
+                job->inside = true;
+                job->boundary.seccomp = message->boundary.seccomp;
+                job->boundary.landlock_abi = message->boundary.landlock_abi;
+                job->boundary.no_new_privs = message->boundary.no_new_privs;
+                job->boundary.capabilities = message->boundary.capabilities;
+                if (sandbox_tell(&job->box, INIT_LEAVE, &err) < 0)
+                        job_refuse(job, &err);
+        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
+                tell_boundary(job, WIRE_JOINED);
+                wait_for_engine(job, JOB_JOINED);
+        } else if (message->op == INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->box.program != 0)) {
+                job_runs(job);
+        } else if (message->op == INIT_EXITED && job->state == JOB_RUNNING && !job->box.program) {
+                job_ended(job, message->status, message->left != 0);
+        } else {
+                job_kill(job, 0);
+        }
+}
+
+static void listen_to(struct watch *watch, bool by_program)
+{
+        struct job *job = watch->owner;
+        while (watch->active) {
+                static uint8_t bytes[WIRE_MAX];
+                int fds[WIRE_FDS_MAX];
+                size_t fds_n;
+                struct init_message message;
+                ssize_t len = wire_receive(watch->fd, bytes, fds, &fds_n);
+                if (len < 0 && errno == EAGAIN)
+                        return;
+                if (len != (ssize_t)sizeof message) {
+                        /* Its end is the keeper's to tell, which comes next. */
+                        loop_unwatch(job->sup->loop, watch);
+                } else {
+                        memcpy(&message, bytes, sizeof message);
+                        message.error.text[sizeof message.error.text - 1] = 0;
+                        message.error.field[sizeof message.error.field - 1] = 0;
+                        job_said(job, &message, fds, by_program);
+                }
+                for (size_t i = 0; i < WIRE_FDS_MAX; i++)
+                        fd_close(&fds[i]);
+        }
+}
+
+static void job_control(struct watch *watch, uint32_t events)
+{
+        (void)events;
+        listen_to(watch, false);
+}
+
+static void job_talk(struct watch *watch, uint32_t events)
+{
+        (void)events;
+        listen_to(watch, true);
+}
+
+/* ---- what the keeper and zygotes say ---- */
+
+static int watch_job(struct job *job, struct csn_error *err)
+{
+        struct loop *loop = job->sup->loop;
+        if (loop_watch(loop, &job->control, job->box.control, EPOLLIN, err) < 0)
+                return -err->code;
+        if (job->box.leaf.oom_event >= 0 && loop_watch(loop, &job->oom, job->box.leaf.oom_event, EPOLLIN, err) < 0)
+                return -err->code;
+        return 0;
+}
+
+bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
+{
+        struct job *job = find_job(sup, id);
+        struct csn_error err;
+        auto_fd fd = pid_fd;
+        if (!job || (job->state != JOB_MAKING && job->state != JOB_DYING) || job->box.pid)
+                return false;
+        if (error) {
+                job_refuse(job, error);
+                job_close(job);
+                return true;
+        }
+        bool doomed = job->state == JOB_DYING;
+        if (!doomed)
+                job->state = JOB_SETUP;
+        if (sandbox_made(&job->box, pid, take_fd(&fd), &err) < 0 && !doomed)
+                job_refuse(job, &err);
+        if (doomed)
+                sandbox_kill(&job->box);
+        return true;
+}
+
+bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
+{
+        struct job *job = find_job(sup, id);
+        struct csn_error err;
+        auto_fd fd = pid_fd;
+        if (!job || job->interpreter != WISH_ZYGOTE)
+                return false;
+        if (job->state != JOB_JOINING)
+                return true;   /* it was given up meanwhile, and its pid namespace is dead or dies now */
+        if (error)
+                job_refuse(job, error);
+        else if (sandbox_joined(&job->box, pid, take_fd(&fd), &err) < 0)
+                job_refuse(job, &err);
+        return true;
+}
+
+static void add_usage(struct job *job, const struct keeper_message *died)
+{
+        job->cpu_us += died->cpu_us;
+        job->memory_peak = max_u64(job->memory_peak, died->memory_peak);
+}
+
+bool job_lost(struct supervisor *sup, const struct keeper_message *died)
+{
+        struct csn_error err;
+        for (struct job *job = sup->jobs; job; job = job->next) {
+                if (job->box.pid == died->pid) {
+                        add_usage(job, died);
+                        job_died(job);
+                        return true;
+                }
+                if (job->box.program != died->pid)
+                        continue;
+                add_usage(job, died);
+                if (job->talk.active)
+                        job->talk.ready(&job->talk, EPOLLIN);
+                if (job->state == JOB_RUNNING) {
+                        job_ended(job, died->status, true);
+                } else if (job->state < JOB_RUNNING) {
+                        err_set(&err, CSN_E_SYSTEM, 0, "the interpreter ended before the program began");
+                        job_refuse(job, &err);
+                }
+                return true;
+        }
+        return false;
+}
+
+void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_error *gone)
+{
+        for (struct job *job = sup->jobs, *next; job; job = next) {
+                next = job->next;
+                if (job->interpreter != WISH_ZYGOTE || job->zygote != zygote)
+                        continue;
+                if (!gone)
+                        advance(job);
+                else if (job->state == JOB_READY || (job->state == JOB_JOINING && !job->box.program))
+                        job_refuse(job, gone);
+        }
+}
+
+/* ---- what the engine asks ---- */
+
+static int unexpected(const char *what, struct csn_error *err)
+{
+        return err_set(err, CSN_E_PROTOCOL, 0, "%s is not allowed now, or twice", what);
+}
+
+int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *shape, struct csn_error *err)
+{
+        struct csn_error refusal;
+        if (find_job(sup, id) || id & SUPERVISOR_ZYGOTE)
+                return unexpected("PREPARE", err);
+        struct job *job = mem_alloc(sizeof *job);
+        *job = (struct job){ .next = sup->jobs, .sup = sup, .id = id, .asked_us = clock_us(),
+                             .control = { .ready = job_control, .owner = job }, .talk = { .ready = job_talk, .owner = job },
+                             .oom = { .ready = job_oom, .owner = job }, .deadline = { .fired = job_deadline, .owner = job },
+                             .poll = { .fired = job_poll, .owner = job }, .closing = { .fired = job_try_close, .owner = job } };
+        sup->jobs = job;
+        sandbox_init(&job->box);
+        if (sup->no_keeper.code) {
+                job_refuse(job, &sup->no_keeper);
+                job_close(job);
+                return 0;
+        }
+        if (sandbox_open(&job->box, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids, &sup->keeper_box, &refusal) < 0 ||
+            watch_job(job, &refusal) < 0) {
+                job_refuse(job, &refusal);
+                job_close(job);
+                return 0;
+        }
+        expect_within(job, SETUP_MS);
+        return 0;
+}
+
+/* The engine may not know yet that a sandbox of its is dead: what it asks of one is then for nobody. */
+static bool is_over(const struct job *job)
+{
+        return !job || job->state >= JOB_DYING;
+}
+
+int job_join(struct supervisor *sup, uint32_t id, uint32_t zygote, struct csn_error *err)
+{
+        struct job *job = find_job(sup, id);
+        if (is_over(job))
+                return 0;
+        if (job->interpreter != WISH_NONE || job->wants_start)
+                return unexpected("JOIN", err);
+        job->interpreter = WISH_ZYGOTE;
+        job->zygote = zygote;
+        advance(job);
+        return 0;
+}
+
+int job_worker(struct supervisor *sup, uint32_t id, struct csn_error *err)
+{
+        struct job *job = find_job(sup, id);
+        if (is_over(job))
+                return 0;
+        if (job->interpreter != WISH_NONE || job->wants_start)
+                return unexpected("WORKER", err);
+        job->interpreter = WISH_WORKER;
+        advance(job);
+        return 0;
+}
+
+int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *limits, struct csn_error *err)
+{
+        struct job *job = find_job(sup, id);
+        struct csn_error refusal;
+        if (is_over(job))
+                return 0;
+        if (job->wants_start)
+                return unexpected("START", err);
+        job->wants_start = true;
+        if (job->state == JOB_READY || job->state == JOB_JOINED)
+                job->asked_us = clock_us();
+        if (plan_limit(&job->box.plan, limits, &refusal) < 0)
+                job_refuse(job, &refusal);
+        else
+                advance(job);
+        return 0;
+}
+
+void job_stop(struct supervisor *sup, uint32_t id)
+{
+        struct job *job = find_job(sup, id);
+        if (job)
+                job_kill(job, WIRE_KILLED);
+}
+
+/* ---- all of them ---- */
+
+void jobs_kill(struct supervisor *sup)
+{
+        for (struct job *job = sup->jobs; job; job = job->next) {
+                job->told = true;   /* nobody listens any more */
+                job_kill(job, WIRE_KILLED);
+        }
+}
+
+void jobs_free(struct supervisor *sup)
+{
+        for (struct job *job = sup->jobs, *next; job; job = next) {
+                next = job->next;
+                job_free(job);
+        }
+}

@@ -1,0 +1,253 @@
+/* Zygotes, as the supervisor knows them: numbered by the engine, started by the keeper, asked over a socket. */
+#include "supervisor/parts.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#define LOADING_MS 120000      /* for importing everything that is to be loaded ahead */
+
+/* Bounds for our own code and for libraries that an administrator chose; shared pages are charged here. */
+static const struct cgroup_limits zygote_limits = { .memory_bytes = 4 * GIB, .cpu_milli = 64000, .pids = 64 };
+
+struct zygote {
+        struct zygote *next;
+        struct supervisor *sup;
+        uint32_t id;
+        pid_t pid;                 /* in the keeper's pid namespace; 0: asked for, not there yet */
+        int pid_fd;
+        bool serves;
+        bool told;                 /* GONE went out */
+        struct watch watch;
+        struct outbox box;
+        struct cgroup_leaf leaf;
+        struct timer deadline, closing;
+};
+
+static struct zygote *find_zygote(struct supervisor *sup, uint32_t id)
+{
+        for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)
+                if (zygote->id == id)
+                        return zygote;
+        return NULL;
+}
+
+static void zygote_free(struct zygote *zygote)
+{
+        struct loop *loop = zygote->sup->loop;
+        loop_untimer(loop, &zygote->deadline);
+        loop_untimer(loop, &zygote->closing);
+        loop_unwatch(loop, &zygote->watch);
+        outbox_done(&zygote->box);
+        fd_close(&zygote->watch.fd);
+        fd_close(&zygote->pid_fd);
+        for (struct zygote **at = &zygote->sup->zygotes; *at; at = &(*at)->next)
+                if (*at == zygote) {
+                        *at = zygote->next;
+                        break;
+                }
+        free(zygote);
+}
+
+static void try_close(struct timer *timer)
+{
+        struct zygote *zygote = timer->owner;
+        if (cgroup_leaf_remove(&zygote->leaf))
+                zygote_free(zygote);
+        else
+                loop_timer(zygote->sup->loop, timer, 10000);
+}
+
+/* It serves nobody any more.  Without a process its folder goes at once, else when the keeper told its death. */
+static void end(struct zygote *zygote, const struct csn_error *why)
+{
+        struct supervisor *sup = zygote->sup;
+        if (zygote->told)
+                return;
+        zygote->told = true;
+        zygote->serves = false;
+        loop_unwatch(sup->loop, &zygote->watch);
+        loop_untimer(sup->loop, &zygote->deadline);
+        if (zygote->pid_fd >= 0)
+                syscall(SYS_pidfd_send_signal, zygote->pid_fd, SIGKILL, NULL, 0);
+        sup_answer_error(sup, WIRE_GONE, zygote->id, why);
+        jobs_of_zygote(sup, zygote->id, why);
+}
+
+static void loading_took_too_long(struct timer *timer)
+{
+        struct csn_error err;
+        err_set(&err, CSN_E_SYSTEM, 0, "the zygote did not serve after %d seconds", LOADING_MS / 1000);
+        end(timer->owner, &err);
+}
+
+/* ---- what it says ---- */
+
+static void serves(struct zygote *zygote, const char *info)
+{
+        struct buf message;
+        zygote->serves = true;
+        loop_untimer(zygote->sup->loop, &zygote->deadline);
+        buf_init(&message, WIRE_MAX);
+        sup_answer(zygote->sup, &message, wire_put_text(&message, WIRE_ZYGOTE, zygote->id, info), NULL, 0);
+        jobs_of_zygote(zygote->sup, zygote->id, NULL);
+}
+
+static void said(struct zygote *zygote, struct zygote_message *message, int fds[WIRE_FDS_MAX])
+{
+        struct csn_error err;
+        message->info[sizeof message->info - 1] = 0;
+        message->error.text[sizeof message->error.text - 1] = 0;
+        message->error.field[sizeof message->error.field - 1] = 0;
+        if (message->op == ZYGOTE_SERVES && !zygote->serves) {
+                serves(zygote, message->info);
+        } else if (message->op == ZYGOTE_FORKED && zygote->serves) {
+                job_forked(zygote->sup, message->id, message->pid, take_fd(&fds[0]), NULL);
+        } else if (message->op == ZYGOTE_FAILED && zygote->serves) {
+                job_forked(zygote->sup, message->id, 0, -1, &message->error);
+        } else {
+                err = message->error;
+                if (message->op != ZYGOTE_FAILED || err.code <= 0)
+                        err_set(&err, CSN_E_PROTOCOL, 0, "the zygote broke its protocol");
+                end(zygote, &err);
+        }
+}
+
+static void ready(struct watch *watch, uint32_t events)
+{
+        struct zygote *zygote = watch->owner;
+        struct csn_error err;
+        static uint8_t bytes[WIRE_MAX];
+        struct zygote_message message;
+        int fds[WIRE_FDS_MAX];
+        size_t fds_n;
+        if (events & EPOLLOUT && outbox_flush(&zygote->box) < 0) {
+                err_set(&err, CSN_E_SYSTEM, errno, "talk to the zygote");
+                end(zygote, &err);
+                return;
+        }
+        ssize_t len = wire_receive(watch->fd, bytes, fds, &fds_n);
+        if (len < 0 && errno == EAGAIN)
+                return;
+        if (len == (ssize_t)sizeof message) {
+                memcpy(&message, bytes, sizeof message);
+                said(zygote, &message, fds);
+        } else {
+                err_set(&err, CSN_E_SYSTEM, 0, "the zygote ended");
+                end(zygote, &err);
+        }
+        for (size_t i = 0; i < WIRE_FDS_MAX; i++)
+                fd_close(&fds[i]);
+}
+
+struct outbox *zygote_outbox(struct supervisor *sup, uint32_t id, bool *ret_known)
+{
+        struct zygote *zygote = find_zygote(sup, id);
+        *ret_known = zygote && !zygote->told;
+        return *ret_known && zygote->serves ? &zygote->box : NULL;
+}
+
+/* ---- start and end ---- */
+
+static int ask_keeper(struct zygote *zygote, const struct wire_program *program, struct csn_error *err)
+{
+        struct supervisor *sup = zygote->sup;
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
+        auto_fd theirs = pair[1];
+        zygote->watch.fd = pair[0];
+        struct buf command;
+        buf_init(&command, WIRE_MAX);
+        bool sent = wire_put_program(&command, program) && wire_send(pair[0], command.bytes, command.len, NULL, 0) == 0;
+        buf_done(&command);
+        if (!sent)
+                return err_set(err, CSN_E_SYSTEM, errno, "hand a zygote its command line");
+        if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 || cgroup_leaf_open(sup->cgroups, "zygote", &zygote_limits, &zygote->leaf, err) < 0 ||
+            loop_watch(sup->loop, &zygote->watch, pair[0], EPOLLIN, err) < 0)
+                return -err->code;
+        struct keeper_message request = { .op = KEEPER_ZYGOTE, .id = zygote->id | SUPERVISOR_ZYGOTE, .plan = { .abilities = sup->abilities } };
+        if (outbox_put(&sup->keeper_box, &request, sizeof request, &theirs, 1) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a zygote");
+        return 0;
+}
+
+int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program *program, struct csn_error *err)
+{
+        struct csn_error why;
+        size_t n = 0;
+        for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)
+                n++;
+        if (find_zygote(sup, id) || id & SUPERVISOR_ZYGOTE || n == WIRE_ZYGOTES_MAX)
+                return err_set(err, CSN_E_PROTOCOL, 0, "zygote %u is there already, or there are too many", id);
+        struct zygote *zygote = mem_alloc(sizeof *zygote);
+        *zygote = (struct zygote){ .next = sup->zygotes, .sup = sup, .id = id, .pid_fd = -1,
+                                   .watch = { .fd = -1, .ready = ready, .owner = zygote },
+                                   .deadline = { .fired = loading_took_too_long, .owner = zygote },
+                                   .closing = { .fired = try_close, .owner = zygote } };
+        zygote->box = (struct outbox){ .loop = sup->loop, .watch = &zygote->watch };
+        cgroup_leaf_init(&zygote->leaf);
+        sup->zygotes = zygote;
+        why = sup->no_keeper;
+        if (why.code || ask_keeper(zygote, program, &why) < 0) {
+                end(zygote, &why);
+                loop_timer(sup->loop, &zygote->closing, 0);
+                return 0;
+        }
+        loop_timer(sup->loop, &zygote->deadline, LOADING_MS * 1000ULL);
+        return 0;
+}
+
+void zygote_retire(struct supervisor *sup, uint32_t id)
+{
+        struct zygote *zygote = find_zygote(sup, id);
+        struct csn_error err;
+        err_set(&err, CSN_E_CANCELLED, 0, "the zygote was retired");
+        if (zygote)
+                end(zygote, &err);
+}
+
+bool zygote_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
+{
+        struct zygote *zygote = find_zygote(sup, id);
+        struct csn_error err;
+        auto_fd fd = pid_fd;
+        if (!zygote || zygote->pid)
+                return false;
+        if (error) {
+                end(zygote, error);
+                loop_timer(sup->loop, &zygote->closing, 0);
+                return true;
+        }
+        zygote->pid = pid;
+        zygote->pid_fd = take_fd(&fd);
+        if (zygote->told)
+                syscall(SYS_pidfd_send_signal, zygote->pid_fd, SIGKILL, NULL, 0);
+        else if (sandbox_enter_leaf(&zygote->leaf, zygote->pid_fd, &err) < 0)
+                end(zygote, &err);
+        return true;
+}
+
+bool zygote_lost(struct supervisor *sup, const struct keeper_message *died)
+{
+        struct csn_error err;
+        for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)
+                if (zygote->pid == died->pid) {
+                        if (zygote->watch.active)
+                                ready(&zygote->watch, EPOLLIN);   /* what it said last may explain it */
+                        err_set(&err, CSN_E_SYSTEM, 0, "the zygote ended");
+                        end(zygote, &err);
+                        loop_timer(sup->loop, &zygote->closing, 0);
+                        return true;
+                }
+        return false;
+}
+
+void zygotes_free(struct supervisor *sup)
+{
+        while (sup->zygotes)
+                zygote_free(sup->zygotes);
+}
