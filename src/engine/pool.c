@@ -94,7 +94,7 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
                 free(zygote->info);
                 zygote->info = mem_copy(info, strlen(info));
                 for (struct box *box = engine->boxes; box; box = box->next)
-                        if (box->pool && box->state == BOX_SHELL)
+                        if (box->pool && box->pool->language && box->state == BOX_SHELL)
                                 pool_changed(box);
                 pools_refill(engine);
         }

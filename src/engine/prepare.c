@@ -40,7 +40,7 @@ static int choose_name(struct run *run, struct csn_error *err)
 /* What every program finds; a request's variables of the same name replace these. */
 static const char *const usual_env[] = {
         "PATH=/usr/local/bin:/usr/bin:/bin",
-        "HOME=" SANDBOX_HOME,
+        "HOME=/home/user",                       /* SANDBOX_HOME */
         "USER=user",
         "LOGNAME=user",
         "LANG=C.UTF-8",

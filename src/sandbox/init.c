@@ -73,7 +73,7 @@ static int by_number(const void *a, const void *b)
 
 int descriptors_keep(int *fds[], size_t n, struct csn_error *err)
 {
-        int keep[16];
+        int keep[16] = { 0 };
         size_t kept = 0;
         for (size_t i = 0; i < n && kept < ARRAY_LEN(keep); i++) {
                 if (*fds[i] < 0)

@@ -74,13 +74,11 @@ static int confine(struct plan *plan, struct csn_error *err)
         /* The program's memory is its own, as after execve(2); changing the ids had taken that away. */
         if (prctl(PR_SET_DUMPABLE, 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
-        auto_fd home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (home < 0 || dup3(home, HOME_FD, O_CLOEXEC) < 0)
+        int home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (home < 0 || (home != HOME_FD && dup3(home, HOME_FD, O_CLOEXEC) < 0))
                 return err_set(err, CSN_E_SYSTEM, errno, "open the home directory");
-        if (close_range(FDS, ~0U, 0) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "close_range");
-        home = -1;   /* closed with the rest */
-        return 0;
+        /* What is left over beside the one in its place goes with the rest. */
+        return close_range(FDS, ~0U, 0) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "close_range") : 0;
 }
 
 int join_enter(struct plan *plan, int fds[6], struct csn_error *err)

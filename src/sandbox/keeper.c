@@ -113,8 +113,8 @@ static _Noreturn void zygote_main(const struct keeping *keeping, struct plan *pl
                 for (int sig = 1; sig < NSIG; sig++)
                         signal(sig, SIG_DFL);
                 sigprocmask(SIG_SETMASK, &none, NULL);
-                if (dup2(errors, STDERR_FILENO) >= 0 && fcntl(control, F_SETFD, FD_CLOEXEC) == 0 && chdir(SANDBOX_HOME) == 0 &&
-                    dup2(control, ZYGOTE_SOCKET_FD) >= 0)
+                if (dup2(errors, STDERR_FILENO) >= 0 && fcntl(STDIN_FILENO, F_SETFD, 0) == 0 && fcntl(STDOUT_FILENO, F_SETFD, 0) == 0 &&
+                    chdir(SANDBOX_HOME) == 0 && dup2(control, ZYGOTE_SOCKET_FD) >= 0)
                         execve(program.argv[0], program.argv, program.env);
                 err_set(&err, CSN_E_UNSUPPORTED, errno, "start %s", program.argv[0]);
         }

@@ -32,8 +32,10 @@ int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct
         char folder[32], uid_map[64], gid_map[64];
         snprintf(folder, sizeof folder, "/proc/%d", pid);
         /* Rootless, the only ids that may be mapped are our own. */
-        snprintf(uid_map, sizeof uid_map, "%u %u %u", rootless ? SANDBOX_UID : 0, rootless ? geteuid() : uids->first, rootless ? 1 : uids->count);
-        snprintf(gid_map, sizeof gid_map, "%u %u %u", rootless ? SANDBOX_UID : 0, rootless ? getegid() : uids->first, rootless ? 1 : uids->count);
+        int inner = rootless ? SANDBOX_UID : 0;
+        uint32_t count = rootless ? 1 : uids->count;
+        snprintf(uid_map, sizeof uid_map, "%d %u %u", inner, rootless ? geteuid() : uids->first, count);
+        snprintf(gid_map, sizeof gid_map, "%d %u %u", inner, rootless ? getegid() : uids->first, count);
         return write_maps(folder, uid_map, gid_map, err);
 }
 

@@ -67,15 +67,18 @@ int privs_child(struct plan *plan, struct csn_error *err)
 }
 
 /*
- * A child of a zygote enters a sandbox: setns(2) wants CAP_SYS_ADMIN over its namespaces and CAP_SYS_PTRACE to
- * look at its process 1.  Both are those of the keeper's user namespace and reach nothing of the host.
+ * A child of a zygote enters a sandbox: setns(2) wants CAP_SYS_ADMIN over its namespaces, CAP_SYS_CHROOT for its
+ * mounts, and CAP_SYS_PTRACE to look at its process 1.  All are those of the keeper's user namespace and reach
+ * nothing of the host.
  */
 int privs_zygote(uint32_t uid, struct csn_error *err)
 {
-        static const unsigned long kept[] = { CAP_SYS_ADMIN, CAP_SYS_PTRACE };
-        uint32_t bits = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_PTRACE;
+        static const unsigned long kept[] = { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE };
+        uint64_t bits = 0;
+        for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+                bits |= 1ULL << kept[i];
         for (unsigned long cap = 0; cap < CAPS_END; cap++)
-                if (cap != kept[0] && cap != kept[1] && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+                if (!(bits >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
                         if (errno == EINVAL && cap > 0)
                                 break;
                         return err_set(err, CSN_E_SYSTEM, errno, "drop capability %lu from the bounding set", cap);
@@ -85,7 +88,7 @@ int privs_zygote(uint32_t uid, struct csn_error *err)
         if (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "take the zygote's uid");
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct sets[2] = { { .effective = bits, .permitted = bits, .inheritable = bits } };
+        struct __user_cap_data_struct sets[2] = { { .effective = (uint32_t)bits, .permitted = (uint32_t)bits, .inheritable = (uint32_t)bits } };
         if (syscall(SYS_capset, &header, sets) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "capset");
         for (size_t i = 0; i < ARRAY_LEN(kept); i++)

@@ -204,7 +204,6 @@ void sandbox_kill(struct sandbox *box)
          */
         if (box->pid_fd >= 0)
                 syscall(SYS_pidfd_send_signal, box->pid_fd, SIGKILL, NULL, 0);
-        cgroup_leaf_kill(&box->leaf);
 }
 
 bool sandbox_close(struct sandbox *box)

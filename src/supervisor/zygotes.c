@@ -248,6 +248,8 @@ bool zygote_lost(struct supervisor *sup, const struct keeper_message *died)
 
 void zygotes_free(struct supervisor *sup)
 {
-        while (sup->zygotes)
-                zygote_free(sup->zygotes);
+        for (struct zygote *zygote = sup->zygotes, *next; zygote; zygote = next) {
+                next = zygote->next;
+                zygote_free(zygote);
+        }
 }

@@ -1,0 +1,204 @@
+/*
+ * _caisson: what a Python zygote cannot do in Python.  serve() forks, wait() brings the program.
+ *
+ * The fork is a clone(2) of ours, because the child's parent has to be the keeper (CLONE_PARENT) and its pid
+ * namespace that of a sandbox.  So what fork(3) does besides is done here: Python's own preparations, and the
+ * thread id that the C library keeps, at the address that the kernel was told (PR_GET_TID_ADDRESS).  Handlers of
+ * pthread_atfork(3) do not run; a zygote has one thread, and there is nothing that they would put in order.
+ */
+#define Py_LIMITED_API 0x03080000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "sandbox/sandbox.h"
+
+static struct plan plan;
+
+static PyObject *raise_error(const struct csn_error *err)
+{
+        PyErr_SetString(PyExc_OSError, err->text);
+        return NULL;
+}
+
+/* ---- the fork ---- */
+
+static int *tid_address(void)
+{
+        int *address = NULL;
+        if (prctl(PR_GET_TID_ADDRESS, &address) < 0 || !address || *address != (int)syscall(SYS_gettid))
+                return NULL;
+        return address;
+}
+
+static pid_t fork_into(int *tid, int *ret_pid_fd)
+{
+        /* clone(2) on x86_64: flags, stack, parent_tid (the pidfd), child_tid, tls; the last two are swapped elsewhere. */
+        unsigned long flags = CLONE_PARENT | CLONE_PIDFD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+#if defined(__x86_64__)
+        return (pid_t)syscall(SYS_clone, flags, NULL, ret_pid_fd, tid, NULL);
+#else
+        return (pid_t)syscall(SYS_clone, flags, NULL, ret_pid_fd, NULL, tid);
+#endif
+}
+
+static void answer(const struct zygote_message *message, int fd)
+{
+        if (wire_send(ZYGOTE_SOCKET_FD, message, sizeof *message, &fd, fd >= 0) < 0)
+                _exit(0);   /* the supervisor is gone */
+}
+
+static void refuse(uint32_t id, const struct csn_error *err)
+{
+        struct zygote_message failed = { .op = ZYGOTE_FAILED, .id = id, .error = *err };
+        answer(&failed, -1);
+}
+
+/* The child of a request, in its sandbox: true.  The zygote: false. */
+static bool serve_one(const struct zygote_message *request, int fds[WIRE_FDS_MAX], int own_pid_ns, int *tid)
+{
+        struct csn_error err = { 0 };
+        int pid_fd = -1;
+        plan = request->plan;
+        if (setns(fds[0], CLONE_NEWPID) < 0) {
+                err_set(&err, CSN_E_SYSTEM, errno, "enter the pid namespace of the sandbox");
+                refuse(request->id, &err);
+                return false;
+        }
+        PyOS_BeforeFork();
+        pid_t pid = fork_into(tid, &pid_fd);
+        int sys = errno;
+        if (pid == 0) {
+                if (join_enter(&plan, fds, &err) < 0)
+                        _exit(1);
+                PyOS_AfterFork_Child();
+                return true;
+        }
+        PyOS_AfterFork_Parent();
+        if (setns(own_pid_ns, CLONE_NEWPID) < 0)
+                _exit(1);   /* no child of ours may come to be in a sandbox that is another's */
+        if (pid < 0) {
+                err_set(&err, CSN_E_SYSTEM, sys, "fork the interpreter");
+                refuse(request->id, &err);
+                return false;
+        }
+        struct zygote_message forked = { .op = ZYGOTE_FORKED, .id = request->id, .pid = pid };
+        answer(&forked, pid_fd);
+        fd_close(&pid_fd);
+        return false;
+}
+
+static int own_pid_namespace(struct csn_error *err)
+{
+        int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+        return fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "pidfd_open (Linux 5.3)") : fd;
+}
+
+static PyObject *serve(PyObject *self, PyObject *args)
+{
+        const char *info;
+        Py_ssize_t len;
+        struct csn_error err;
+        struct zygote_message message = { .op = ZYGOTE_SERVES };
+        (void)self;
+        if (!PyArg_ParseTuple(args, "y#", &info, &len))
+                return NULL;
+        if ((size_t)len >= sizeof message.info)
+                return PyErr_Format(PyExc_ValueError, "info has %zd bytes, %zu are possible", len, sizeof message.info - 1);
+        memcpy(message.info, info, (size_t)len);
+        int *tid = tid_address();
+        if (!tid) {
+                err_set(&err, CSN_E_UNSUPPORTED, 0, "this kernel does not tell the address of the thread id (CONFIG_CHECKPOINT_RESTORE)");
+                refuse(0, &err);
+                return raise_error(&err);
+        }
+        int own_pid_ns = own_pid_namespace(&err);   /* for as long as it serves; a child has it closed by join_enter() */
+        if (own_pid_ns < 0) {
+                refuse(0, &err);
+                return raise_error(&err);
+        }
+        answer(&message, -1);
+        for (;;) {
+                int fds[WIRE_FDS_MAX];
+                size_t fds_n;
+                ssize_t n = wire_receive_small(ZYGOTE_SOCKET_FD, &message, sizeof message, fds, &fds_n);
+                if (n == 0)
+                        _exit(0);
+                if (n != (ssize_t)sizeof message || message.op != ZYGOTE_FORK || fds_n != 6)
+                        _exit(1);
+                if (serve_one(&message, fds, own_pid_ns, tid))
+                        Py_RETURN_NONE;
+                for (size_t i = 0; i < fds_n; i++)
+                        fd_close(&fds[i]);
+        }
+}
+
+/* ---- the program ---- */
+
+static PyObject *list_of(char *const *texts, size_t n)
+{
+        PyObject *list = PyList_New((Py_ssize_t)n);
+        for (size_t i = 0; list && i < n; i++) {
+                PyObject *text = PyBytes_FromString(texts[i]);
+                if (!text || PyList_SetItem(list, (Py_ssize_t)i, text) < 0) {
+                        Py_DecRef(list);
+                        return NULL;
+                }
+        }
+        return list;
+}
+
+/* The interpreter and the runner are those of the cold command line, and no argument of the program. */
+#define OWN_ARGUMENTS 2
+
+static PyObject *wait_for_program(PyObject *self, PyObject *none)
+{
+        struct arena arena = { 0 };
+        struct wire_program program;
+        struct csn_error err = { 0 };
+        (void)self, (void)none;
+        if (join_wait(&plan, &arena, &program, &err) < 0)
+                _exit(1);   /* it was told */
+        size_t own = program.argv_n < OWN_ARGUMENTS ? program.argv_n : OWN_ARGUMENTS;
+        PyObject *argv = list_of(program.argv + own, program.argv_n - own), *env = list_of(program.env, program.env_n);
+        arena_done(&arena);
+        if (!argv || !env) {
+                Py_DecRef(argv);
+                Py_DecRef(env);
+                return NULL;
+        }
+        return Py_BuildValue("(NN)", argv, env);
+}
+
+static PyObject *leave(PyObject *self, PyObject *args)
+{
+        int status;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "i", &status))
+                return NULL;
+        _exit(status);
+}
+
+static PyMethodDef methods[] = {
+        { "serve", serve, METH_VARARGS, "serve(info): tell that everything is loaded, and fork at each request; returns in the children." },
+        { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes." },
+        { "leave", leave, METH_VARARGS, "leave(status): end this process at once." },
+        { NULL, NULL, 0, NULL },
+};
+
+static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_caisson", "The zygote's side of a sandbox.", -1, methods, NULL, NULL, NULL, NULL };
+
+__attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__caisson(void);
+
+PyMODINIT_FUNC PyInit__caisson(void)
+{
+        return PyModule_Create(&module);
+}
