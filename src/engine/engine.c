@@ -31,6 +31,11 @@ const struct settings *engine_settings_of(const struct engine *engine)
         return engine->settings;
 }
 
+const struct run *engine_runs(const struct engine *engine)
+{
+        return engine->runs;
+}
+
 void time_text(char text[static 40])
 {
         struct timespec now;
@@ -351,6 +356,11 @@ struct arena *run_arena(struct run *run)
 struct run_request *run_request(struct run *run)
 {
         return &run->request;
+}
+
+void run_set_owner(struct run *run, const char *key)
+{
+        snprintf(run->owner_key, sizeof run->owner_key, "%s", key);
 }
 
 void run_free(struct run *run)

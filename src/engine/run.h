@@ -35,6 +35,7 @@ struct run {
         const struct run_events *events;
         void *owner;
         char id[40];
+        char owner_key[32];            /* for whom it runs, or "" */
         uint32_t job;
         unsigned refusals;             /* connections that the proxy refused */
 
@@ -87,5 +88,8 @@ void run_record(struct run *run);
 void time_text(char text[static 40]);
 
 const struct settings *engine_settings_of(const struct engine *engine);
+
+/* The newest; the others follow by their `next`. */
+const struct run *engine_runs(const struct engine *engine);
 
 #endif
