@@ -3,6 +3,7 @@
  *
  *   library   the public C functions (include/caisson/caisson.h): JSON in, JSON out
  *   cli       the command line
+ *   daemon    frames on a Unix socket (frames.h)
  *
  * A front turns its own words into a run_request and a run_result into its own words, and knows nothing
  * else.  Adding one is a file and a line.
@@ -14,6 +15,9 @@
 
 /* The whole command line; returns the exit status. */
 int cli_main(int argc, char **argv);
+
+/* caissond until a signal ends it, with these settings.  Errors: those of endpoint_open() and engine_open(). */
+int daemon_serve(const struct settings *settings, struct csn_error *err);
 
 #define FRONT_RECORD_MAX (4 * GIB)   /* every part of a record has its own, lower ceiling */
 
