@@ -21,7 +21,11 @@ int daemon_serve(const struct settings *settings, struct csn_error *err);
 
 #define FRONT_RECORD_MAX (4 * GIB)   /* every part of a record has its own, lower ceiling */
 
-/* A record as JSON text at the end of buf, in one line or indented, with aliases if the request asked for them. */
-bool front_record_text(const struct run_result *result, bool aliases, bool indented, struct buf *buf);
+/* A record as JSON, with aliases if the request asked for them.  The caller's reference. */
+json_t *front_record(const struct run_result *result, bool aliases);
+/* JSON of ours as text at the end of buf, in one line or indented. */
+bool front_dump(json_t *record, bool indented, struct buf *buf);
+/* Both, in one line. */
+bool front_record_text(const struct run_result *result, bool aliases, struct buf *buf);
 
 #endif

@@ -132,7 +132,7 @@ static void on_done(void *owner, const struct run_result *result)
         struct buf text;
         struct csn_error err;
         buf_init(&text, FRAME_RECORD_MAX);
-        if (job->peer && front_record_text(result, job->aliases, false, &text)) {
+        if (job->peer && front_record_text(result, job->aliases, &text)) {
                 queue_frame(job->peer, FRAME_RECORD, job->id, text.bytes, text.len);
         } else if (job->peer) {
                 buf_done(&text);
