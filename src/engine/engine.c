@@ -420,6 +420,11 @@ struct run_request *run_request(struct run *run)
         return &run->request;
 }
 
+void run_set_owner(struct run *run, const char *key)
+{
+        snprintf(run->owner_key, sizeof run->owner_key, "%s", key);
+}
+
 void run_free(struct run *run)
 {
         if (!run)

@@ -55,6 +55,8 @@ int engine_step(struct engine *engine, int max_ms, struct csn_error *err);
 struct run *run_new(struct engine *engine);
 struct arena *run_arena(struct run *run);
 struct run_request *run_request(struct run *run);
+/* For whom it runs, as status shows it: "uid:1000".  At most 31 bytes of it are kept. */
+void run_set_owner(struct run *run, const char *key);
 
 /*
  * Start it.  done() is called exactly once, from a later engine_step(), also for a request that is refused:
@@ -69,6 +71,14 @@ void run_refuse(struct run *run, const struct csn_error *error, const struct run
 void run_cancel(struct run *run);
 
 void run_free(struct run *run);
+
+/* ---- what it does now (status.c) ---- */
+
+/*
+ * {"runs":[{id, state, language, profile, owner, age_ms, …}], "queue":{waiting, running, max}, "pools":[{key,
+ * ready, min, max, memory_bytes, hits, misses}]}.  A max of 0 is none.  The caller's reference.
+ */
+json_t *engine_status(struct engine *engine);
 
 /* ---- the record as text (render.c) ---- */
 

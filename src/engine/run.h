@@ -38,6 +38,7 @@ struct run {
         struct run *next_queued;
         struct box *box;               /* the sandbox that it has, or NULL */
         bool cold;                     /* a sandbox that waited was lost: not again */
+        char owner_key[32];            /* for whom it runs, or "" */
         unsigned refusals;             /* connections that the proxy refused */
 
         struct run_request request;

@@ -5,6 +5,9 @@
 
 const struct cli_command cli_commands[] = {
         { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run },
+        { "ps", "[--json]", "List the runs of the daemon.", cli_ps },
+        { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top },
+        { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool },
         { "doctor", "[--json]", "Say what this host can enforce, and the remedy for what it cannot.", cli_doctor },
         { "profiles", "list | show NAME [--json]", "List profiles, or show what one sets.", cli_profiles },
         { "config", "show [--json] [--effective]", "Show every setting, its value, and where it came from.", cli_config },

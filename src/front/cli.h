@@ -39,6 +39,9 @@ int cli_profiles(int argc, char **argv);
 int cli_config(int argc, char **argv);
 int cli_schema(int argc, char **argv);
 int cli_gc(int argc, char **argv);
+int cli_ps(int argc, char **argv);
+int cli_top(int argc, char **argv);
+int cli_pool(int argc, char **argv);
 int cli_completion(int argc, char **argv);
 int cli_version(int argc, char **argv);
 int cli_help(int argc, char **argv);
@@ -53,6 +56,14 @@ struct cli_settings {
 /* Takes --config FILE and --set KEY=VALUE out of argv.  Returns the new argc, or -1 after a message. */
 int cli_take_settings(int argc, char **argv, struct cli_settings *ret);
 int cli_load_settings(const struct cli_settings *from, struct settings *ret);
+/* Both, then the command with what is left of argv. */
+int cli_with_settings(int argc, char **argv, int (*command)(int argc, char **argv, const struct settings *settings));
+
+/* Takes a flag out of argv; whether it was there. */
+bool cli_has_flag(int *argc, char **argv, const char *flag);
+
+/* Indented, on standard output; takes the reference. */
+void cli_print_json(json_t *json);
 
 /* "caisson: TEXT" on stderr; returns the exit status that goes with the error. */
 int cli_fail(const struct csn_error *err);
@@ -60,5 +71,53 @@ int cli_usage(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* Colour only for people: on a terminal, without NO_COLOR (no-color.org), not for TERM=dumb. */
 bool cli_colours(FILE *stream);
+
+/* Control characters of foreign text made visible; out has room for 4 * len bytes.  Returns the bytes used. */
+size_t cli_visible(const char *bytes, size_t len, char *out);
+
+/* ---- a run as people see it (cli_show.c) ---- */
+
+struct cli_show {
+        const char *format;
+        bool json, raw, quiet, verbose;
+        bool streaming;            /* output goes out as it comes */
+        bool tty[3];
+        bool closed[3];            /* nobody reads that stream of ours any more */
+        uint64_t shown[3];         /* bytes of output that came */
+        int exit_status;
+};
+
+/* When the options are known.  Errors of show_check(): CSN_E_INPUT, there is no such format. */
+void show_prepare(struct cli_show *show);
+int show_check(const struct cli_show *show, struct csn_error *err);
+
+/* False: nobody reads this stream any more, and the run may end. */
+bool show_output(struct cli_show *show, int stream, const void *bytes, size_t len);
+
+/* What is to be printed at the end, and the exit status.  record is needed with `json` alone. */
+void show_result(struct cli_show *show, const struct run_result *result, json_t *record);
+
+/* ---- a run by way of the daemon (cli_daemon.c) ---- */
+
+struct cli_road;
+
+struct cli_road_events {
+        void (*output)(void *owner, int stream, const void *bytes, size_t len);
+        void (*done)(void *owner, const struct run_result *result, json_t *record);
+        /* `alone`: nothing has run, and it may be run without the daemon. */
+        void (*failed)(void *owner, const struct csn_error *error, bool alone);
+};
+
+/*
+ * Send the request of a run that is not started to the daemon.  `word` is that of --daemon, or NULL: then
+ * CAISSON_DAEMON's, or auto.  *ret stays NULL where the run is to be started here, and err says why.  The
+ * request stays as it was.  Errors: CSN_E_INPUT (no such word; it has to be the daemon, and this request is
+ * not for it), CSN_E_SYSTEM (it has to be the daemon, and there is none).
+ */
+int road_open(struct loop *loop, const char *word, const struct settings *settings, const struct cli_settings *from, struct run *run,
+              const struct cli_road_events *events, void *owner, struct cli_road **ret, struct csn_error *err);
+const char *road_path(const struct cli_road *road);
+void road_cancel(struct cli_road *road);   /* harmless twice, for none, and after the end */
+void road_close(struct cli_road *road);    /* not from within its events */
 
 #endif

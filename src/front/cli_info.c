@@ -5,7 +5,7 @@
 
 #include "config.h"
 
-static bool has_flag(int *argc, char **argv, const char *flag)
+bool cli_has_flag(int *argc, char **argv, const char *flag)
 {
         for (int i = 1; i < *argc; i++)
                 if (strcmp(argv[i], flag) == 0) {
@@ -16,7 +16,7 @@ static bool has_flag(int *argc, char **argv, const char *flag)
         return false;
 }
 
-static void print_json(json_t *json)
+void cli_print_json(json_t *json)
 {
         char *text = json_dumps(json, JSON_INDENT(2));
         puts(text ? text : "null");
@@ -57,7 +57,7 @@ int cli_doctor(int argc, char **argv)
 {
         static const char *const words[] = { "ok", "weaker", "missing" };
         struct check checks[CHECKS_MAX];
-        bool json = has_flag(&argc, argv, "--json");
+        bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
                 return cli_usage("doctor: unknown argument %.40s", argv[1]);
         size_t n = probe_doctor(checks);
@@ -70,7 +70,7 @@ int cli_doctor(int argc, char **argv)
                 json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", checks[i].name, "state", words[checks[i].state],
                                                       "fact", checks[i].fact, "remedy", checks[i].remedy));
         }
-        print_json(json_pack("{s:b, s:o}", "usable", !missing, "checks", list));
+        cli_print_json(json_pack("{s:b, s:o}", "usable", !missing, "checks", list));
         return missing ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
 }
 
@@ -94,7 +94,7 @@ static int list_profiles(const struct settings *settings, bool json)
                         printf("%-18s %s\n", profile.name, profile.text);
         }
         if (json && status == 0)
-                print_json(json_incref(list));
+                cli_print_json(json_incref(list));
         json_decref(list);
         arena_done(&arena);
         return status;
@@ -115,7 +115,7 @@ static int show_profile(const struct settings *settings, const char *name, bool 
         if (status == 0 && settings_apply(settings, &whole, &arena, &err) < 0 && !profile.request.backend)
                 status = cli_fail(&err);
         if (status == 0 && json) {
-                print_json(model_encode(&object_run_request, &whole));
+                cli_print_json(model_encode(&object_run_request, &whole));
         } else if (status == 0) {
                 printf("%s: %s\n", profile.name, profile.text);
                 for (size_t i = 0; i < object_limits.n; i++) {
@@ -139,7 +139,7 @@ static int show_profile(const struct settings *settings, const char *name, bool 
         return status;
 }
 
-static int with_settings(int argc, char **argv, int (*command)(int argc, char **argv, const struct settings *settings))
+int cli_with_settings(int argc, char **argv, int (*command)(int argc, char **argv, const struct settings *settings))
 {
         struct cli_settings from;
         struct settings settings;
@@ -154,7 +154,7 @@ static int with_settings(int argc, char **argv, int (*command)(int argc, char **
 
 static int profiles(int argc, char **argv, const struct settings *settings)
 {
-        bool json = has_flag(&argc, argv, "--json");
+        bool json = cli_has_flag(&argc, argv, "--json");
         if (argc == 1 || (argc == 2 && strcmp(argv[1], "list") == 0))
                 return list_profiles(settings, json);
         if (argc == 3 && (strcmp(argv[1], "show") == 0 || strcmp(argv[1], "explain") == 0))
@@ -164,16 +164,16 @@ static int profiles(int argc, char **argv, const struct settings *settings)
 
 int cli_profiles(int argc, char **argv)
 {
-        return with_settings(argc, argv, profiles);
+        return cli_with_settings(argc, argv, profiles);
 }
 
 /* ---- config ---- */
 
 static int config(int argc, char **argv, const struct settings *settings)
 {
-        bool json = has_flag(&argc, argv, "--json");
+        bool json = cli_has_flag(&argc, argv, "--json");
         json_t *list = json_array();
-        has_flag(&argc, argv, "--effective");   /* what is shown is always what is in force */
+        cli_has_flag(&argc, argv, "--effective");   /* what is shown is always what is in force */
         if (argc > 2 || (argc == 2 && strcmp(argv[1], "show") != 0 && strcmp(argv[1], "check") != 0)) {
                 json_decref(list);
                 return cli_usage("config: say show");
@@ -189,14 +189,14 @@ static int config(int argc, char **argv, const struct settings *settings)
                         printf("%-26s %-14s %s\n", setting->key, value[0] ? value : "\"\"", setting->source);
         }
         if (json)
-                print_json(json_incref(list));
+                cli_print_json(json_incref(list));
         json_decref(list);
         return 0;
 }
 
 int cli_config(int argc, char **argv)
 {
-        return with_settings(argc, argv, config);
+        return cli_with_settings(argc, argv, config);
 }
 
 /* ---- schema ---- */
@@ -211,7 +211,7 @@ int cli_schema(int argc, char **argv)
                 name = "run_result";
         for (size_t i = 0; i < ARRAY_LEN(objects); i++)
                 if (strcmp(objects[i]->name, name) == 0) {
-                        print_json(model_schema(objects[i]));
+                        cli_print_json(model_schema(objects[i]));
                         return 0;
                 }
         return cli_usage("schema: there is no \"%.40s\"; say request, result, limits or boundary", name);
@@ -229,5 +229,5 @@ static int collect(int argc, char **argv, const struct settings *settings)
 
 int cli_gc(int argc, char **argv)
 {
-        return with_settings(argc, argv, collect);
+        return cli_with_settings(argc, argv, collect);
 }

@@ -18,6 +18,7 @@ const struct cli_option cli_run_options[] = {
         { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal." },
         { "quiet", 'q', NULL, "No summary on standard error." },
         { "verbose", 'v', NULL, "Say on standard error what is done." },
+        { "daemon", 0, "WORD", "Run by way of caissond: auto (if there is one that can), never or always." },
         { NULL, 0, NULL, NULL },
 };
 
@@ -37,15 +38,14 @@ size_t cli_fields(struct cli_field *fields, size_t max)
 struct run_cli {
         struct run *run;
         struct engine *engine;
+        const struct settings *settings;
+        struct cli_settings from;
         struct cli_field fields[64];
         size_t fields_n;
-        const char *code, *stdin_file, *format, *request_file;
-        bool json, raw, quiet, verbose;
-        bool streaming;            /* output goes out as it comes */
-        bool tty[3];
-        bool closed[3];            /* nobody reads that stream of ours any more */
+        const char *code, *stdin_file, *request_file, *daemon;
+        struct cli_show show;
+        struct cli_road *road;     /* by way of the daemon; NULL: our own engine runs it */
         bool done;
-        int exit_status;
         struct watch signals;
         int interrupts;
 };
@@ -188,11 +188,13 @@ static void set_plain(struct run_cli *cli, size_t i, const char *text)
         else if (strcmp(name, "request") == 0)
                 cli->request_file = text;
         else if (strcmp(name, "format") == 0)
-                cli->format = text;
-        cli->json = cli->json || strcmp(name, "json") == 0;
-        cli->raw = cli->raw || strcmp(name, "raw") == 0;
-        cli->quiet = cli->quiet || strcmp(name, "quiet") == 0;
-        cli->verbose = cli->verbose || strcmp(name, "verbose") == 0;
+                cli->show.format = text;
+        else if (strcmp(name, "daemon") == 0)
+                cli->daemon = text;
+        cli->show.json = cli->show.json || strcmp(name, "json") == 0;
+        cli->show.raw = cli->show.raw || strcmp(name, "raw") == 0;
+        cli->show.quiet = cli->show.quiet || strcmp(name, "quiet") == 0;
+        cli->show.verbose = cli->show.verbose || strcmp(name, "verbose") == 0;
 }
 
 /* What getopt_long(3) returns: a letter, or the place in one of three tables. */
@@ -333,148 +335,70 @@ static int take_request_file(struct run_cli *cli, struct csn_error *err)
         return 0;
 }
 
-/* ---- output ---- */
-
-/* What a program prints may be meant for the terminal that shows it; there it is made visible instead. */
-static size_t make_visible(const char *bytes, size_t len, char *out)
-{
-        static const char digits[] = "0123456789abcdef";
-        size_t n = 0;
-        while (len) {
-                unsigned char c = (unsigned char)bytes[0];
-                size_t step = utf8_step(bytes, len);
-                bool control = (c < 0x20 && !strchr("\n\t\r", c)) || c == 0 || c == 0x7f ||
-                               (step == 2 && c == 0xc2 && (unsigned char)bytes[1] < 0xa0);
-                if (control || !step) {
-                        unsigned char shown = step == 2 ? (unsigned char)bytes[1] : c;
-                        const char text[] = { '\\', 'x', digits[shown >> 4], digits[shown & 15] };
-                        memcpy(out + n, text, sizeof text);
-                        n += sizeof text;
-                        step = step ? step : 1;
-                } else {
-                        memcpy(out + n, bytes, step);
-                        n += step;
-                }
-                bytes += step;
-                len -= step;
-        }
-        return n;
-}
+/* ---- a run of our own engine ---- */
 
 static void on_output(void *owner, int stream, const void *bytes, size_t len)
 {
         struct run_cli *cli = owner;
-        static char visible[4 * 64 * KIB];
-        if (!cli->streaming || cli->closed[stream])
-                return;
-        if (cli->tty[stream] && !cli->raw && len <= sizeof visible / 4) {
-                len = make_visible(bytes, len, visible);
-                bytes = visible;
-        }
-        if (io_write_all(stream, bytes, len) < 0) {
-                /* "caisson run ... | head": nobody wants the rest. */
-                cli->closed[stream] = true;
-                run_cancel(cli->run);
-        }
-}
-
-static int exit_status(const struct run_result *result)
-{
-        int fixed = status_exit(result->status);
-        if (fixed >= 0)
-                return fixed;
-        if (HAS(result, run_result, signal))
-                return 128 + (int)result->signal;
-        int code = HAS(result, run_result, exit_code) ? (int)result->exit_code : 125;
-        /* A limit was hit although the program's first process ended well (a fork bomb in the background). */
-        return code == 0 && result->status != status_COMPLETED ? 1 : code;
-}
-
-static void print_line(const char *colour, bool colours, const char *head, const char *text)
-{
-        char *visible = mem_alloc(4 * strlen(text) + 1);
-        visible[make_visible(text, strlen(text), visible)] = 0;
-        fprintf(stderr, "%s%s%s%s%s\n", colours ? colour : "", head, colours ? "\033[0m" : "", head[0] ? ": " : "", visible);
-        free(visible);
-}
-
-static void print_summary(const struct run_cli *cli, const struct run_result *result)
-{
-        bool colours = cli_colours(stderr), refused = HAS(result, run_result, error) && HAS(&result->error, failure, code);
-        const struct failure *error = &result->error;
-        /* A refusal has no other way to be heard; everything else is a service for people at a terminal. */
-        if (cli->quiet || (!refused && !cli->tty[2] && !cli->verbose))
-                return;
-        char head[80];
-        snprintf(head, sizeof head, "caisson: %s", status_name(result->status));
-        bool told = error->type && result->status == status_FAILED;   /* the traceback is on stderr already */
-        if (HAS(result, run_result, error) && !told && !(result->status == status_SYNTAX_ERROR && error->type))
-                print_line("\033[31m", colours, head, error->message);
-        if (HAS(result, run_result, error) && HAS(error, failure, hint))
-                print_line("\033[33m", colours, "hint", error->hint);
-        for (size_t i = 0; i < result->warnings_n; i++)
-                print_line("\033[33m", colours, "warning", result->warnings[i].text);
-        for (size_t i = 0; i < result->files_n && i < 20; i++) {
-                const struct output_file *file = &result->files[i];
-                char size[40], text[1400];
-                size_print(file->size_bytes, size, sizeof size);
-                snprintf(text, sizeof text, "%s %s (%s, %s)%s%s", file->changed ? "changed" : "new", file->name, size, file->mime,
-                         file->path ? " -> " : file->error ? ": " : "", file->path ? file->path : file->error ? file->error : "");
-                print_line("\033[2m", colours, "file", text);
-        }
-        if (cli->verbose)
-                fprintf(stderr, "%s%s: %.1f ms wall, %.1f ms CPU, %.1f MiB, prepared in %.1f ms, collected in %.1f ms%s\n",
-                        colours ? "\033[2m" : "", result->id, result->usage.wall_ms, result->usage.cpu_ms,
-                        (double)result->usage.memory_peak_bytes / (double)MIB, result->timings.prepare_ms, result->timings.collect_ms,
-                        colours ? "\033[0m" : "");
-}
-
-static void print_record(struct run_cli *cli, const struct run_result *result)
-{
-        struct buf text;
-        buf_init(&text, FRONT_RECORD_MAX);
-        front_record_text(result, run_request(cli->run)->aliases, cli->tty[1], &text);
-        if (!buf_add(&text, "\n", 1) || io_write_all(STDOUT_FILENO, text.bytes, text.len) < 0)
-                cli->exit_status = 125;
-        buf_done(&text);
-}
-
-static void print_visible(struct run_cli *cli, const char *bytes, size_t len)
-{
-        char *visible = mem_alloc(4 * len + 1);
-        if (io_write_all(STDOUT_FILENO, visible, make_visible(bytes, len, visible)) < 0)
-                cli->exit_status = 125;
-        free(visible);
-}
-
-static void print_text(struct run_cli *cli, const struct run_result *result)
-{
-        struct buf buf;
-        struct csn_error err;
-        buf_init(&buf, 8 * MIB + 4 * (size_t)result->limits.output_bytes);
-        if (render_text(cli->format, result, &buf, &err) < 0)
-                cli->exit_status = cli_fail(&err);
-        else if (cli->tty[1] && !cli->raw)
-                print_visible(cli, buf.bytes, buf.len);
-        else if (io_write_all(STDOUT_FILENO, buf.bytes, buf.len) < 0)
-                cli->exit_status = 125;
-        buf_done(&buf);
+        if (!show_output(&cli->show, stream, bytes, len))
+                run_cancel(cli->run);   /* "caisson run ... | head": nobody wants the rest */
 }
 
 static void on_done(void *owner, const struct run_result *result)
 {
         struct run_cli *cli = owner;
+        json_t *record = cli->show.json ? front_record(result, run_request(cli->run)->aliases) : NULL;
         cli->done = true;
-        cli->exit_status = exit_status(result);
-        if (cli->json)
-                print_record(cli, result);
-        else if (cli->format)
-                print_text(cli, result);
-        else
-                print_summary(cli, result);
+        show_result(&cli->show, result, record);
+        json_decref(record);
 }
 
 static const struct run_events events = { on_output, on_done };
+
+static void run_alone(struct run_cli *cli, const struct csn_error *why)
+{
+        if (cli->show.verbose)
+                fprintf(stderr, "caisson: running alone: %s\n", why->text);
+        run_start(cli->run, true, &events, cli);
+}
+
+/* ---- a run by way of the daemon ---- */
+
+static void on_road_output(void *owner, int stream, const void *bytes, size_t len)
+{
+        struct run_cli *cli = owner;
+        if (!show_output(&cli->show, stream, bytes, len))
+                road_cancel(cli->road);
+}
+
+/* The daemon waits for nobody: who reads too slowly misses something, and should know. */
+static void tell_missing(const struct cli_show *show, const struct run_result *result)
+{
+        const uint64_t total[3] = { 0, result->truncated.stdout_total_bytes, result->truncated.stderr_total_bytes };
+        for (int stream = 1; stream <= 2; stream++)
+                if (show->streaming && !show->closed[stream] && show->shown[stream] < total[stream])
+                        fprintf(stderr, "caisson: %" PRIu64 " bytes of %s are missing here, because they were not read fast enough\n",
+                                total[stream] - show->shown[stream], stream == 1 ? "stdout" : "stderr");
+}
+
+static void on_road_done(void *owner, const struct run_result *result, json_t *record)
+{
+        struct run_cli *cli = owner;
+        cli->done = true;
+        tell_missing(&cli->show, result);
+        show_result(&cli->show, result, record);
+}
+
+static void on_road_failed(void *owner, const struct csn_error *error, bool alone)
+{
+        struct run_cli *cli = owner;
+        if (alone)
+                run_alone(cli, error);
+        else
+                run_refuse(cli->run, error, &events, cli);
+}
+
+static const struct cli_road_events road_events = { on_road_output, on_road_done, on_road_failed };
 
 /* ---- signals ---- */
 
@@ -487,7 +411,8 @@ static void on_signal(struct watch *watch, uint32_t what)
         if (read(watch->fd, &info, sizeof info) != (ssize_t)sizeof info)
                 return;
         if (++cli->interrupts > 1)
-                _exit(130);   /* the supervisor sees our end and kills the rest */
+                _exit(130);   /* the supervisor, or the daemon, sees our end and kills the rest */
+        road_cancel(cli->road);
         run_cancel(cli->run);
 }
 
@@ -510,50 +435,58 @@ static int watch_signals(struct run_cli *cli, struct csn_error *err)
 
 /* ---- in order ---- */
 
+/* The request, or what is wrong with it. */
+static int take_all(struct run_cli *cli, int argc, char **argv, struct csn_error *err)
+{
+        if (parse_options(cli, argc, argv, NULL, err) < 0 || take_program(cli, argc, argv, err) < 0 || take_request_file(cli, err) < 0 ||
+            show_check(&cli->show, err) < 0)
+                return -err->code;
+        return 0;
+}
+
+static void start(struct run_cli *cli)
+{
+        struct csn_error err = { 0 };
+        int rc = road_open(engine_loop(cli->engine), cli->daemon, cli->settings, &cli->from, cli->run, &road_events, cli, &cli->road, &err);
+        if (rc < 0)
+                run_refuse(cli->run, &err, &events, cli);
+        else if (!cli->road)
+                run_alone(cli, &err);
+        else if (cli->show.verbose)
+                fprintf(stderr, "caisson: by way of the daemon at %s\n", road_path(cli->road));
+}
+
 static int run_with(struct run_cli *cli, int argc, char **argv)
 {
         struct csn_error err = { 0 };
         if (watch_signals(cli, &err) < 0)
                 return cli_fail(&err);
-        int rc = parse_options(cli, argc, argv, NULL, &err);
-        if (rc == 0)
-                rc = take_program(cli, argc, argv, &err);
-        if (rc == 0)
-                rc = take_request_file(cli, &err);
-        if (rc == 0 && cli->format) {
-                struct buf probe;
-                struct run_result nothing = { 0 };
-                buf_init(&probe, 4096);
-                rc = render_text(cli->format, &nothing, &probe, &err);
-                buf_done(&probe);
-        }
-        for (int stream = 1; stream <= 2; stream++)
-                cli->tty[stream] = isatty(stream);
-        cli->streaming = !cli->json && !cli->format;
+        int rc = take_all(cli, argc, argv, &err);
+        show_prepare(&cli->show);
         if (rc < 0)
                 run_refuse(cli->run, &err, &events, cli);
         else
-                run_start(cli->run, true, &events, cli);
+                start(cli);
         while (!cli->done)
                 if (engine_step(cli->engine, -1, &err) < 0)
                         return cli_fail(&err);
-        return cli->exit_status;
+        return cli->show.exit_status;
 }
 
 int cli_run(int argc, char **argv)
 {
-        struct cli_settings from = { 0 };
         struct settings settings;
         struct csn_error err;
-        struct run_cli cli = { .signals = { .fd = -1 } };
+        struct run_cli cli = { .signals = { .fd = -1 }, .settings = &settings };
         cli.fields_n = cli_fields(cli.fields, ARRAY_LEN(cli.fields));
-        parse_options(&cli, argc, argv, &from, &err);   /* what is wrong is said the second time */
-        int status = cli_load_settings(&from, &settings);
+        parse_options(&cli, argc, argv, &cli.from, &err);   /* what is wrong is said the second time */
+        int status = cli_load_settings(&cli.from, &settings);
         if (status == 0 && engine_open(&settings, &cli.engine, &err) < 0)
                 status = cli_fail(&err);
         if (status == 0) {
                 cli.run = run_new(cli.engine);
                 status = run_with(&cli, argc, argv);
+                road_close(cli.road);
                 loop_unwatch(engine_loop(cli.engine), &cli.signals);
         }
         fd_close(&cli.signals.fd);

@@ -5,8 +5,6 @@
 
 #include "config.h"
 
-
-
 struct csn_engine {
         struct settings settings;
         struct engine *engine;
@@ -36,13 +34,24 @@ static int add_part(const char *bytes, size_t len, void *buf)
         return buf_add(buf, bytes, len) ? 0 : -1;
 }
 
-bool front_record_text(const struct run_result *result, bool aliases, bool indented, struct buf *buf)
+json_t *front_record(const struct run_result *result, bool aliases)
 {
         json_t *record = model_encode(&object_run_result, result);
         if (aliases)
                 model_add_aliases(record, result);
+        return record;
+}
+
+bool front_dump(json_t *record, bool indented, struct buf *buf)
+{
         size_t flags = JSON_REAL_PRECISION(12) | (indented ? JSON_INDENT(2) : JSON_COMPACT);
-        bool fits = json_dump_callback(record, add_part, buf, flags) == 0;
+        return json_dump_callback(record, add_part, buf, flags) == 0;
+}
+
+bool front_record_text(const struct run_result *result, bool aliases, struct buf *buf)
+{
+        json_t *record = front_record(result, aliases);
+        bool fits = front_dump(record, false, buf);
         json_decref(record);
         return fits;
 }
@@ -80,7 +89,7 @@ static void on_done(void *owner, const struct run_result *result)
         struct csn_run *run = owner;
         struct buf text;
         buf_init(&text, FRONT_RECORD_MAX);
-        front_record_text(result, run->aliases, false, &text);
+        front_record_text(result, run->aliases, &text);
         if (run->events && run->events->done)
                 run->events->done(run->owner, text.bytes ? text.bytes : "", text.len);
         run_free(run->run);

@@ -266,15 +266,18 @@ static int set_alias(struct settings *settings, const struct alias *alias, const
 static int check_variable(const struct settings *settings, const char *entry, struct csn_error *err)
 {
         static const char *const sections[] = { "CAISSON_LIMITS_", "CAISSON_CEILINGS_", "CAISSON_ENGINE_" };
+        static const char *const others[] = { "CAISSON_CONFIG", "CAISSON_DAEMON" };
         char name[100];
         const char *near = NULL;
         if (strncmp(entry, "CAISSON_", 8) != 0)
                 return 0;
         snprintf(name, sizeof name, "%.*s", (int)strcspn(entry, "="), entry);
-        if (strcmp(name, "CAISSON_CONFIG") == 0)
-                return 0;
-        if (model_alike("CAISSON_CONFIG", name))
-                near = "CAISSON_CONFIG";
+        for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+                if (strcmp(name, others[i]) == 0)
+                        return 0;
+                if (model_alike(others[i], name))
+                        near = others[i];
+        }
         for (size_t i = 0; i < settings->n; i++) {
                 if (strcmp(settings->list[i].variable, name) == 0)
                         return 0;

@@ -1,0 +1,24 @@
+/* What the engine does at this moment, as JSON for whoever watches it. */
+#include "engine/run.h"
+
+static json_t *one_run(const struct run *run, uint64_t now_us)
+{
+        static const char *const states[] = { [RUN_NEW] = "new", [RUN_QUEUED] = "waiting", [RUN_RUNNING] = "running", [RUN_OVER] = "over" };
+        const struct run_request *request = &run->request;
+        const char *language = run->language ? run->language->name : request->language;
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", run->id, "state", states[run->state], "language", language ? language : "",
+                         "profile", request->profile ? request->profile : "", "owner", run->owner_key, "age_ms",
+                         (json_int_t)((now_us - run->created_us) / 1000));
+}
+
+json_t *engine_status(struct engine *engine)
+{
+        json_t *runs = json_array();
+        uint64_t now_us = clock_us();
+        for (const struct run *run = engine->runs; run; run = run->next)
+                if (run->state != RUN_NEW)
+                        json_array_append_new(runs, one_run(run, now_us));
+        return json_pack("{s:o, s:{s:I, s:I, s:I, s:I}, s:o}", "runs", runs, "queue", "waiting", (json_int_t)engine->queued, "running",
+                         (json_int_t)engine->running, "max", (json_int_t)engine->settings->engine.running_max, "waiting_max",
+                         (json_int_t)engine->settings->engine.queue_max, "pools", pools_status(engine));
+}

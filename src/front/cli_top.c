@@ -1,0 +1,366 @@
+/* caisson ps, top and pool: what the daemon does, asked of it and shown. */
+#include "front/cli.h"
+
+#include "front/client.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+
+#define REFRESH_US 1000000ULL
+#define ANSWER_US (10 * 1000000ULL)
+
+/* One question after the other; `status` is the last answer. */
+struct asker {
+        struct loop *loop;
+        struct client *client;
+        struct timer late;
+        json_t *status;
+        bool answered;
+        struct csn_error err;      /* code 0: none */
+};
+
+static void no_output(void *owner, int stream, const void *bytes, size_t len)
+{
+        (void)owner, (void)stream, (void)bytes, (void)len;
+}
+
+static void on_answer(void *owner, enum frame_type type, const char *text, size_t len)
+{
+        struct asker *asker = owner;
+        json_t *status = type == FRAME_STATUS ? json_loadb(text, len, 0, NULL) : NULL;
+        if (!status)
+                err_set(&asker->err, CSN_E_PROTOCOL, 0, "the daemon's status cannot be read");
+        json_decref(asker->status);
+        asker->status = status;
+        asker->answered = true;
+}
+
+static void on_failed(void *owner, const struct csn_error *error, bool refused)
+{
+        struct asker *asker = owner;
+        (void)refused;
+        asker->err = *error;
+}
+
+static void on_late(struct timer *timer)
+{
+        struct asker *asker = timer->owner;
+        err_set(&asker->err, CSN_E_SYSTEM, 0, "the daemon does not answer");
+}
+
+static int asker_open(struct asker *asker, const struct settings *settings)
+{
+        static const struct client_events events = { no_output, on_answer, on_failed };
+        *asker = (struct asker){ .late = { .fired = on_late, .owner = asker } };
+        if (loop_new(&asker->loop, &asker->err) < 0)
+                return -asker->err.code;
+        return client_open(asker->loop, settings, &events, asker, &asker->client, &asker->err);
+}
+
+static void asker_close(struct asker *asker)
+{
+        client_close(asker->client);
+        loop_free(asker->loop);
+        json_decref(asker->status);
+}
+
+static void ask(struct asker *asker)
+{
+        asker->answered = false;
+        loop_timer(asker->loop, &asker->late, ANSWER_US);
+        client_send(asker->client, FRAME_ASK, NULL, 0);
+}
+
+/* Wait for an answer.  0, or the exit status after a message. */
+static int ask_once(struct asker *asker)
+{
+        ask(asker);
+        while (!asker->answered && !asker->err.code)
+                loop_step(asker->loop, -1, &asker->err);
+        return asker->err.code ? cli_fail(&asker->err) : 0;
+}
+
+/* ---- tables ---- */
+
+static const char *text_of(json_t *object, const char *name)
+{
+        const char *text = json_string_value(json_object_get(object, name));
+        return text ? text : "";
+}
+
+/* Names of languages and profiles are other people's words. */
+static void add_cell(struct buf *buf, int width, const char *text)
+{
+        char visible[4 * 64 + 1];
+        size_t len = strlen(text);
+        visible[cli_visible(text, len < 64 ? len : 64, visible)] = 0;
+        buf_printf(buf, "%-*.*s ", width, width > 0 ? 100 : 0, visible);
+}
+
+static void add_number(struct buf *buf, int width, json_t *object, const char *name, void (*print)(uint64_t number, char *text, size_t size))
+{
+        json_t *number = json_object_get(object, name);
+        char text[40] = "-";
+        if (json_is_number(number) && print)
+                print((uint64_t)json_number_value(number), text, sizeof text);
+        else if (json_is_number(number))
+                snprintf(text, sizeof text, "%" PRIu64, (uint64_t)json_number_value(number));
+        buf_printf(buf, "%*s ", width, text);
+}
+
+static void print_seconds(uint64_t ms, char *text, size_t size)
+{
+        snprintf(text, size, "%" PRIu64 ".%" PRIu64 "s", ms / 1000, ms / 100 % 10);
+}
+
+static void print_mib(uint64_t bytes, char *text, size_t size)
+{
+        snprintf(text, size, "%.1fMiB", (double)bytes / (double)MIB);
+}
+
+static void end_line(struct buf *buf)
+{
+        while (buf->len && buf->bytes[buf->len - 1] == ' ')
+                buf->bytes[--buf->len] = 0;
+        buf_add(buf, "\n", 1);
+}
+
+static void add_runs(struct buf *buf, json_t *status)
+{
+        size_t i;
+        json_t *run;
+        buf_printf(buf, "%-36s %-10s %-11s %-12s %-9s %8s %8s %10s\n", "ID", "OWNER", "LANGUAGE", "PROFILE", "STATE", "AGE", "CPU", "MEMORY");
+        json_array_foreach(json_object_get(status, "runs"), i, run) {
+                add_cell(buf, 36, text_of(run, "id"));
+                add_cell(buf, 10, text_of(run, "owner"));
+                add_cell(buf, 11, text_of(run, "language"));
+                add_cell(buf, 12, text_of(run, "profile"));
+                add_cell(buf, 9, text_of(run, "state"));
+                add_number(buf, 8, run, "age_ms", print_seconds);
+                add_number(buf, 8, run, "cpu_ms", print_seconds);
+                add_number(buf, 10, run, "memory_bytes", print_mib);
+                end_line(buf);
+        }
+}
+
+static void add_pools(struct buf *buf, json_t *status)
+{
+        size_t i;
+        json_t *pool;
+        buf_printf(buf, "%-30s %6s %6s %6s %10s %8s %8s\n", "POOL", "READY", "MIN", "MAX", "MEMORY", "HITS", "MISSES");
+        json_array_foreach(json_object_get(status, "pools"), i, pool) {
+                add_cell(buf, 30, text_of(pool, "key"));
+                add_number(buf, 6, pool, "ready", NULL);
+                add_number(buf, 6, pool, "min", NULL);
+                add_number(buf, 6, pool, "max", NULL);
+                add_number(buf, 10, pool, "memory_bytes", print_mib);
+                add_number(buf, 8, pool, "hits", NULL);
+                add_number(buf, 8, pool, "misses", NULL);
+                end_line(buf);
+        }
+}
+
+static json_int_t sum_of(json_t *list, const char *name)
+{
+        json_int_t sum = 0;
+        size_t i;
+        json_t *item;
+        json_array_foreach(list, i, item)
+                sum += json_integer_value(json_object_get(item, name));
+        return sum;
+}
+
+static void add_totals(struct buf *buf, json_t *status)
+{
+        json_t *daemon = json_object_get(status, "daemon"), *queue = json_object_get(status, "queue");
+        json_t *pools = json_object_get(status, "pools");
+        char uptime[40], max[40] = "";
+        json_int_t most = json_integer_value(json_object_get(queue, "max"));
+        print_seconds((uint64_t)json_integer_value(json_object_get(daemon, "uptime_ms")), uptime, sizeof uptime);
+        if (most)
+                snprintf(max, sizeof max, " of %" JSON_INTEGER_FORMAT, most);
+        buf_printf(buf, "caissond: process %" JSON_INTEGER_FORMAT ", up %s, %" JSON_INTEGER_FORMAT " connections\n",
+                   json_integer_value(json_object_get(daemon, "pid")), uptime, json_integer_value(json_object_get(daemon, "connections")));
+        buf_printf(buf, "runs: %" JSON_INTEGER_FORMAT "%s running, %" JSON_INTEGER_FORMAT " waiting\n",
+                   json_integer_value(json_object_get(queue, "running")), max, json_integer_value(json_object_get(queue, "waiting")));
+        buf_printf(buf, "pools: %zu, %" JSON_INTEGER_FORMAT " ready, %" JSON_INTEGER_FORMAT " hits, %" JSON_INTEGER_FORMAT " misses\n\n",
+                   json_array_size(pools), sum_of(pools, "ready"), sum_of(pools, "hits"), sum_of(pools, "misses"));
+}
+
+static void add_top(struct buf *buf, json_t *status)
+{
+        add_totals(buf, status);
+        add_runs(buf, status);
+}
+
+/* ---- once ---- */
+
+/* `part` of the status with --json, NULL: all of it; else what add() makes of it. */
+static int show_once(const struct settings *settings, bool json, const char *part, void (*add)(struct buf *buf, json_t *status))
+{
+        struct asker asker;
+        struct buf buf;
+        buf_init(&buf, FRAME_STATUS_MAX);
+        int status = asker_open(&asker, settings) < 0 ? cli_fail(&asker.err) : ask_once(&asker);
+        if (status == 0 && json)
+                cli_print_json(json_incref(part ? json_object_get(asker.status, part) : asker.status));
+        else if (status == 0)
+                add(&buf, asker.status);
+        if (buf.len)
+                fputs(buf.bytes, stdout);
+        buf_done(&buf);
+        asker_close(&asker);
+        return status;
+}
+
+static int ps(int argc, char **argv, const struct settings *settings)
+{
+        bool json = cli_has_flag(&argc, argv, "--json");
+        if (argc > 1)
+                return cli_usage("ps: unknown argument %.40s", argv[1]);
+        return show_once(settings, json, "runs", add_runs);
+}
+
+static int pool(int argc, char **argv, const struct settings *settings)
+{
+        bool json = cli_has_flag(&argc, argv, "--json");
+        if (argc > 1)
+                return cli_usage("pool: unknown argument %.40s", argv[1]);
+        return show_once(settings, json, "pools", add_pools);
+}
+
+/* ---- again and again ---- */
+
+struct screen {
+        struct asker asker;
+        struct watch keys, signals;
+        struct timer refresh;
+        struct termios before;
+        bool over;
+};
+
+/* What fits: longer lines would wrap and push the head out. */
+static void draw(json_t *status)
+{
+        struct winsize size = { 0 };
+        struct buf buf;
+        buf_init(&buf, FRAME_STATUS_MAX);
+        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_row || !size.ws_col)
+                size = (struct winsize){ .ws_row = 24, .ws_col = 80 };
+        add_top(&buf, status);
+        printf("\033[H\033[J");
+        char *line = buf.bytes;
+        for (int row = 0; row < size.ws_row && line && *line; row++) {
+                char *end = strchrnul(line, '\n');
+                printf("%s%.*s", row ? "\n" : "", (int)min_u64((uint64_t)(end - line), size.ws_col), line);
+                line = *end ? end + 1 : end;
+        }
+        fflush(stdout);
+        buf_done(&buf);
+}
+
+static void on_refresh(struct timer *timer)
+{
+        struct screen *screen = timer->owner;
+        if (!screen->asker.late.active)   /* else the last answer is still on its way */
+                ask(&screen->asker);
+        loop_timer(screen->asker.loop, &screen->refresh, REFRESH_US);
+}
+
+static void on_key(struct watch *watch, uint32_t what)
+{
+        struct screen *screen = watch->owner;
+        char key = 0;
+        (void)what;
+        ssize_t n = read(watch->fd, &key, 1);
+        screen->over = screen->over || n == 0 || (n < 0 && errno != EINTR) || key == 'q' || key == 'Q';
+}
+
+static void on_signal(struct watch *watch, uint32_t what)
+{
+        struct screen *screen = watch->owner;
+        (void)what;
+        screen->over = true;
+}
+
+static int watch_terminal(struct screen *screen, struct csn_error *err)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGHUP);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "sigprocmask");
+        screen->signals = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_signal, .owner = screen };
+        screen->keys = (struct watch){ .fd = STDIN_FILENO, .ready = on_key, .owner = screen };
+        if (screen->signals.fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "signalfd");
+        if (loop_watch(screen->asker.loop, &screen->signals, screen->signals.fd, EPOLLIN, err) < 0)
+                return -err->code;
+        return isatty(STDIN_FILENO) ? loop_watch(screen->asker.loop, &screen->keys, STDIN_FILENO, EPOLLIN, err) : 0;
+}
+
+static void show_again(struct screen *screen)
+{
+        struct asker *asker = &screen->asker;
+        struct termios keys;
+        bool terminal = tcgetattr(STDIN_FILENO, &screen->before) == 0;
+        keys = screen->before;
+        keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        if (terminal)
+                tcsetattr(STDIN_FILENO, TCSANOW, &keys);
+        printf("\033[?1049h\033[?25l");   /* the other screen, no cursor: xterm(1), and all that came after */
+        on_refresh(&screen->refresh);
+        while (!screen->over && !asker->err.code) {
+                loop_step(asker->loop, -1, &asker->err);
+                if (asker->answered && !asker->err.code)
+                        draw(asker->status);
+                if (asker->answered)
+                        loop_untimer(asker->loop, &asker->late);
+                asker->answered = false;
+        }
+        printf("\033[?25h\033[?1049l");
+        fflush(stdout);
+        if (terminal)
+                tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
+}
+
+static int show_live(const struct settings *settings)
+{
+        struct screen screen = { .keys = { .fd = -1 }, .signals = { .fd = -1 }, .refresh = { .fired = on_refresh, .owner = &screen } };
+        struct asker *asker = &screen.asker;
+        if (asker_open(asker, settings) == 0 && watch_terminal(&screen, &asker->err) == 0)
+                show_again(&screen);
+        int status = asker->err.code ? cli_fail(&asker->err) : 0;
+        fd_close(&screen.signals.fd);
+        asker_close(asker);
+        return status;
+}
+
+static int top(int argc, char **argv, const struct settings *settings)
+{
+        bool json = cli_has_flag(&argc, argv, "--json"), once = cli_has_flag(&argc, argv, "--once");
+        if (argc > 1)
+                return cli_usage("top: unknown argument %.40s", argv[1]);
+        return json || once || !isatty(STDOUT_FILENO) ? show_once(settings, json, NULL, add_top) : show_live(settings);
+}
+
+int cli_ps(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, ps);
+}
+
+int cli_top(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, top);
+}
+
+int cli_pool(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, pool);
+}

@@ -1,0 +1,195 @@
+/*
+ * caissond: one engine, whose clients are connections to a socket.
+ *
+ * The life of the daemon is the order of its states: it serves; told to end it takes no more requests and
+ * lets runs go on for engine.shutdown_ms; then it kills them; then clients may read their last frames; then it
+ * is over.  Each state has a deadline, so it always ends.
+ */
+#include "front/daemon.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#define CANCEL_US (15 * 1000000ULL)    /* collecting files of a killed run has this long as well */
+#define FLUSH_US (2 * 1000000ULL)      /* for a client to read what is left */
+#define AGAIN_US 100000ULL             /* until the next try, when there was no descriptor */
+
+/* ---- the end ---- */
+
+static void enter(struct daemon *daemon, enum daemon_state state);
+
+/* A state that has nothing left to wait for gives way to the next; so it is with one that is late. */
+static void next_state(struct daemon *daemon, bool late)
+{
+        if (daemon->state == DRAINING && (late || !daemon->jobs))
+                enter(daemon, daemon->jobs ? CANCELLING : FLUSHING);
+        else if (daemon->state == CANCELLING && (late || !daemon->jobs))
+                enter(daemon, FLUSHING);
+        else if (daemon->state == FLUSHING && (late || !daemon->peers))
+                enter(daemon, OVER);
+}
+
+static void on_deadline(struct timer *timer)
+{
+        next_state(timer->owner, true);
+}
+
+/* From the loop and not from here: whoever calls is in the middle of a list of ours. */
+void daemon_look(struct daemon *daemon)
+{
+        bool waits = (daemon->state == FLUSHING && !daemon->peers) ||
+                     ((daemon->state == DRAINING || daemon->state == CANCELLING) && !daemon->jobs);
+        if (waits)
+                loop_timer(daemon->loop, &daemon->deadline, 0);
+}
+
+static void stop_accepting(struct daemon *daemon)
+{
+        loop_unwatch(daemon->loop, &daemon->listener);
+        loop_untimer(daemon->loop, &daemon->again);
+}
+
+static void enter(struct daemon *daemon, enum daemon_state state)
+{
+        daemon->state = state;
+        if (state == DRAINING) {
+                endpoint_notify("STOPPING=1");
+                stop_accepting(daemon);
+                loop_timer(daemon->loop, &daemon->deadline, daemon->settings->engine.shutdown_ms * 1000);
+        } else if (state == CANCELLING) {
+                loop_timer(daemon->loop, &daemon->deadline, CANCEL_US);
+                for (struct job *job = daemon->jobs; job; job = job->next)
+                        run_cancel(job->run);
+        } else if (state == FLUSHING) {
+                loop_timer(daemon->loop, &daemon->deadline, FLUSH_US);
+                for (struct peer *peer = daemon->peers; peer; peer = peer->next)
+                        peer_end(peer);
+        }
+        daemon_look(daemon);
+}
+
+/* ---- signals ---- */
+
+/* The first lets runs end, the second does not. */
+static void on_signal(struct watch *watch, uint32_t what)
+{
+        struct daemon *daemon = watch->owner;
+        struct signalfd_siginfo info;
+        (void)what;
+        if (read(watch->fd, &info, sizeof info) != (ssize_t)sizeof info)
+                return;
+        log_text(LOG_INFO, "signal %u: the daemon ends", info.ssi_signo);
+        if (daemon->state == SERVING)
+                enter(daemon, DRAINING);
+        else if (daemon->state == DRAINING)
+                enter(daemon, CANCELLING);
+}
+
+static int watch_signals(struct daemon *daemon, struct csn_error *err)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "sigprocmask");
+        int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "signalfd");
+        daemon->signals = (struct watch){ .fd = fd, .ready = on_signal, .owner = daemon };
+        return loop_watch(daemon->loop, &daemon->signals, fd, EPOLLIN, err);
+}
+
+/* ---- connections ---- */
+
+static void listen_on(struct daemon *daemon)
+{
+        struct csn_error err;
+        if (loop_watch(daemon->loop, &daemon->listener, daemon->endpoint.fd, EPOLLIN, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+}
+
+static void accept_again(struct timer *timer)
+{
+        listen_on(timer->owner);
+}
+
+static void on_connection(struct watch *watch, uint32_t what)
+{
+        struct daemon *daemon = watch->owner;
+        (void)what;
+        int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+                peer_new(daemon, fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+                /* The connection stays in the queue, and would wake us for ever. */
+                log_text(LOG_ERROR, "accept: %s", strerrordesc_np(errno));
+                loop_unwatch(daemon->loop, &daemon->listener);
+                loop_timer(daemon->loop, &daemon->again, AGAIN_US);
+        }
+}
+
+/* ---- in order ---- */
+
+/* Each run has several descriptors, and the usual soft limit of 1024 is for programs that use select(2). */
+static void raise_descriptors(void)
+{
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+                limit.rlim_cur = limit.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &limit);
+        }
+}
+
+static int serve(struct daemon *daemon, struct csn_error *err)
+{
+        const struct settings *settings = daemon->settings;
+        if (endpoint_uids(settings->engine.socket_uids, &daemon->arena, &daemon->uids, &daemon->uids_n, err) < 0 ||
+            engine_open(settings, &daemon->engine, err) < 0)
+                return -err->code;
+        daemon->loop = engine_loop(daemon->engine);
+        if (watch_signals(daemon, err) < 0 || endpoint_open(settings, &daemon->endpoint, err) < 0)
+                return -err->code;
+        listen_on(daemon);
+        engine_warm(daemon->engine);
+        log_text(LOG_INFO, "serving %s", daemon->endpoint.path);
+        endpoint_notify("READY=1");
+        int rc = 0;
+        while (rc == 0 && daemon->state != OVER)
+                rc = engine_step(daemon->engine, -1, err);
+        return rc;
+}
+
+int daemon_serve(const struct settings *settings, struct csn_error *err)
+{
+        struct daemon daemon = { .settings = settings, .endpoint = { .fd = -1, .lock_fd = -1 }, .signals = { .fd = -1 },
+                                 .started_us = clock_us() };
+        daemon.listener = (struct watch){ .fd = -1, .ready = on_connection, .owner = &daemon };
+        daemon.deadline = (struct timer){ .fired = on_deadline, .owner = &daemon };
+        daemon.again = (struct timer){ .fired = accept_again, .owner = &daemon };
+        raise_descriptors();
+        int rc = serve(&daemon, err);
+        daemon.state = OVER;
+        if (daemon.loop) {
+                while (daemon.peers)
+                        peer_close(daemon.peers);
+                stop_accepting(&daemon);
+                loop_untimer(daemon.loop, &daemon.deadline);
+                loop_unwatch(daemon.loop, &daemon.signals);
+        }
+        endpoint_close(&daemon.endpoint);
+        fd_close(&daemon.signals.fd);
+        while (daemon.jobs) {   /* of an engine that failed; its runs are its own to free */
+                struct job *next = daemon.jobs->next;
+                free(daemon.jobs);
+                daemon.jobs = next;
+        }
+        engine_close(daemon.engine);
+        arena_done(&daemon.arena);
+        return rc;
+}

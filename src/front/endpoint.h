@@ -1,0 +1,44 @@
+/*
+ * endpoint: the socket of caissond in the file system, who made it, and who is at its other end.
+ *
+ * One daemon serves a path: it holds a lock on PATH.lock for as long as it lives, whatever it dies of.  So a
+ * socket without a lock belongs to nobody and is replaced.  A socket that the service manager made
+ * (sd_listen_fds(3)) is the manager's: no lock, and it stays when we end.
+ */
+#ifndef FRONT_ENDPOINT_H
+#define FRONT_ENDPOINT_H
+
+#include "model/settings.h"
+
+#define ENDPOINT_PATH_MAX 108      /* sun_path, unix(7) */
+
+struct endpoint {
+        int fd;                    /* listens, non-blocking */
+        int lock_fd;
+        char path[ENDPOINT_PATH_MAX];
+        bool ours;                 /* we made it, so we remove it */
+};
+
+/*
+ * Where this user's own daemon listens, or with `system` the one of root.  False: nowhere, because
+ * engine.socket and XDG_RUNTIME_DIR are both empty.
+ */
+bool endpoint_path(const struct settings *settings, bool system, char path[static ENDPOINT_PATH_MAX]);
+
+/*
+ * The socket that was handed to us, or a new one.  Errors: CSN_E_CONFIG (a setting is wrong), CSN_E_BUSY
+ * (another daemon serves this path), CSN_E_SYSTEM.
+ */
+int endpoint_open(const struct settings *settings, struct endpoint *ret, struct csn_error *err);
+void endpoint_close(struct endpoint *endpoint);
+
+/* Connect without waiting.  Errors: CSN_E_SYSTEM; err->sys is the errno. */
+int endpoint_connect(const char *path, int *ret_fd, struct csn_error *err);
+
+/* "0,1000" into numbers from the arena.  Errors: CSN_E_CONFIG. */
+int endpoint_uids(const char *text, struct arena *arena, uid_t **ret, size_t *ret_n, struct csn_error *err);
+
+/* "READY=1" to the service manager, if it listens (sd_notify(3)). */
+void endpoint_notify(const char *state);
+
+#endif
