@@ -1,12 +1,14 @@
 /* The timing loops of bench/run, in C so that the clock reads as little of the client as possible.
  *
- *     bench-client run COUNT THINK_US EXPECTED COMMAND [ARGUMENT...]
+ *     bench-client run CGROUP_PROCS COUNT THINK_US EXPECTED COMMAND [ARGUMENT...]
  *     bench-client ask SOCKET CLIENTS COUNT MILLISECONDS THINK_US EXPECTED   (the request on standard input)
  *
- * "run" starts a command COUNT times, and prints for each "nanoseconds cpu_us peak_rss_kib".
+ * "run" starts a command COUNT times, and prints for each "nanoseconds cpu_us peak_rss_kib".  It moves itself into a
+ * cgroup first, by its file cgroup.procs (or /dev/null for none), so that somebody else can count what all of it used.
  * "ask" sends a request over CLIENTS connections, each waiting for its answer before it asks again, until COUNT were
  * sent or MILLISECONDS have passed (0: no such bound), and prints the nanoseconds of each.
- * The last line of both is "elapsed NANOSECONDS".  An answer that is not what was expected ends the program with 1.
+ * The last line of both is "elapsed NANOSECONDS OWN_CPU_NANOSECONDS".  An answer that is not what was expected ends the
+ * program with 1.
  */
 #include <endian.h>
 #include <errno.h>
@@ -55,11 +57,16 @@ _Noreturn static void die_errno(const char *what)
         die(what, text, strlen(text));
 }
 
-static int64_t now_ns(void)
+static int64_t read_clock(clockid_t clock)
 {
         struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
+        clock_gettime(clock, &t);
         return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static int64_t now_ns(void)
+{
+        return read_clock(CLOCK_MONOTONIC);
 }
 
 /* Somewhere between half and one and a half of it, so that we do not beat in time with anything. */
@@ -135,6 +142,14 @@ static struct sample run_once(char **command, const char *expected)
         int64_t cpu_us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000LL + used.ru_utime.tv_usec +
                 used.ru_stime.tv_usec;
         return (struct sample){ ns, cpu_us, used.ru_maxrss };
+}
+
+static void join_cgroup(const char *procs)
+{
+        int fd = open(procs, O_WRONLY | O_CLOEXEC);
+        if (fd < 0 || write(fd, "0", 1) != 1)
+                die_errno(procs);
+        close(fd);
 }
 
 static void run(char **argv)
@@ -288,21 +303,23 @@ static void ask(char **argv)
 
 int main(int argc, char **argv)
 {
-        srandom((unsigned)getpid());
-        int64_t start = now_ns();
-        int with_processes = argc >= 6 && strcmp(argv[1], "run") == 0;
-        if (with_processes)
-                run(argv + 2);
-        else if (argc == 8 && strcmp(argv[1], "ask") == 0)
-                ask(argv + 2);
-        else
+        int with_processes = argc >= 7 && strcmp(argv[1], "run") == 0;
+        if (!with_processes && !(argc == 8 && strcmp(argv[1], "ask") == 0))
                 die("usage", "see bench/client.c", 18);
-        int64_t elapsed = now_ns() - start;
+        srandom((unsigned)getpid());
+        if (with_processes)
+                join_cgroup(argv[2]);
+        int64_t start = now_ns(), cpu_start = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+        if (with_processes)
+                run(argv + 3);
+        else
+                ask(argv + 2);
+        int64_t elapsed = now_ns() - start, cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_start;
         for (int i = 0; i < n_samples; i++)
                 if (with_processes)
                         printf("%ld %ld %ld\n", samples[i].ns, samples[i].cpu_us, samples[i].peak_kib);
                 else
                         printf("%ld\n", samples[i].ns);
-        printf("elapsed %ld\n", elapsed);
+        printf("elapsed %ld %ld\n", elapsed, cpu);
         return 0;
 }

@@ -11,13 +11,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from processes import CpuGroup, median_private, tree, tree_cpu_ns
+from processes import CpuGroup, mean_private, tree, tree_cpu_ns
 
 REQUEST, STATUS = 1, 3
 OUTPUT, RECORD, STATUS_ANSWER = 17, 18, 19
 HEADER = struct.Struct("<IIB3x")
 
 START_SECONDS = 60
+STOP_SECONDS = 20
 QUIET_SECONDS = 0.05
 QUIET_SHARE = 0.05
 
@@ -105,14 +106,16 @@ class Daemon:
             before = now
 
     def waiting(self, kind):
-        return median_private(self.process.pid, kind)
+        return mean_private(self.process.pid, kind)
 
     def close(self):
         self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(20)
+            self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.cgroup.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+            raise Broken(f"caissond was still there {STOP_SECONDS} s after SIGTERM") from None
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.cgroup.close()

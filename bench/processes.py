@@ -1,5 +1,6 @@
 """What is read from /proc and from cgroups: CPU time and memory of a tree of processes."""
 
+import contextlib
 import os
 import statistics
 import time
@@ -59,10 +60,13 @@ class CpuGroup:
                 self.folder, self.counter = folder, folder / counter
                 return
 
+    def procs(self):
+        """The file through which a process moves itself in here, by writing 0."""
+        return self.folder / "cgroup.procs" if self.folder else os.devnull
+
     def join(self):
-        """For a child before its exec: it moves itself."""
-        if self.folder:
-            (self.folder / "cgroup.procs").write_text("0", encoding="ascii")
+        """For a child before its exec."""
+        Path(self.procs()).write_text("0", encoding="ascii")
 
     def holds(self, pids):
         """Whether all these processes are in here or below: a sandbox may have been put elsewhere."""
@@ -74,6 +78,8 @@ class CpuGroup:
         return inside >= {pid for pid in pids if os.path.exists(f"/proc/{pid}")}
 
     def usage_ns(self):
+        if not self.folder:
+            return None
         words = self.counter.read_text(encoding="ascii").split()
         return int(words[0]) if len(words) == 1 else int(words[words.index("usage_usec") + 1]) * 1000
 
@@ -134,13 +140,10 @@ def sandboxes(root):
     The processes of one pid namespace are one sandbox, unless one of them is above a process in another: then it is
     where sandboxes are forked from.
     """
-    processes, own, groups, inner = tree(root), namespace("self"), {}, set()
-    spaces = {}
+    processes, own, spaces, groups, inner = tree(root), namespace("self"), {}, {}, set()
     for pid in processes:
-        try:
+        with contextlib.suppress(OSError):      # ended while we looked
             spaces[pid] = namespace(pid)
-        except OSError:
-            continue
     for pid, space in spaces.items():
         groups.setdefault(space, []).append(pid)
         above = processes[pid][0]
@@ -150,14 +153,20 @@ def sandboxes(root):
     for space, pids in groups.items():
         if space == own or space in inner:
             continue
-        try:
+        with contextlib.suppress(OSError):
             found.setdefault(kind_of(pids), []).append(sum(map(private_bytes, pids)))
-        except OSError:     # ended while we looked
-            continue
     return found
 
 
-def median_private(root, kind):
-    """(how many sandboxes of the kind wait, median of their private bytes or None)"""
+def mean_private(root, kind):
+    """(how many sandboxes of the kind wait, mean of their private bytes or None)"""
     sizes = sandboxes(root).get(kind, [])
-    return len(sizes), statistics.median(sizes) if sizes else None
+    return len(sizes), round(statistics.fmean(sizes)) if sizes else None
+
+
+def available_bytes():
+    """What the machine has left for new processes."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0

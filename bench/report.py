@@ -116,7 +116,7 @@ def columns(lines, left=1):
     for line in lines:
         cells = [text.ljust(width) if at < left else text.rjust(width)
                  for at, (text, width) in enumerate(zip(line, widths))]
-        yield "  ".join(cells).rstrip()
+        yield "  ".join(cells).replace("  x", " x").rstrip()
 
 
 def row_table(rows):

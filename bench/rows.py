@@ -1,5 +1,6 @@
 """What can be measured: a class for each kind of row."""
 
+import contextlib
 import functools
 import json
 import os
@@ -9,16 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon import Broken, Daemon, clean_environment
+from processes import available_bytes
 
 BENCH = Path(__file__).resolve().parent
 PYTHON = "/usr/bin/python3"
 WITHIN_SECONDS = 120
+ROOM_BYTES = 12 << 20      # for a waiting sandbox, all told
 
 PRINT = "print(1)"
 NUMPY = "import numpy as np\na = np.arange(10000.0)\nprint(float((a * a).sum()))"
 PANDAS = """import pandas as pd
 frame = pd.DataFrame({"key": [i % 10 for i in range(1000)], "value": range(1000)})
-print(frame.groupby("key").sum())"""
+print(frame.groupby("key")["value"].sum().to_dict())"""
 CODES = {"print": PRINT, "numpy": NUMPY, "pandas": PANDAS}
 
 # Libraries that start threads at import would make forks unsafe, and cost the cold peers time.
@@ -80,7 +83,8 @@ class Floor:
         return self.read()
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):      # it has failed, which was noted
+            self.process.stdin.close()
         self.process.wait()
 
 
@@ -119,7 +123,7 @@ class ForksRow(Row):
 
 
 def client(bench, *words, stdin=None):
-    """The samples of bench/client.c, a list of numbers each, and the elapsed nanoseconds."""
+    """Of bench/client.c: the samples, a list of numbers each; the elapsed nanoseconds; and those of its own CPU time."""
     try:
         done = subprocess.run([bench.build / "bench-client", *map(str, words)], input=stdin, capture_output=True, text=True,
                               timeout=WITHIN_SECONDS, env={**clean_environment(), **ONE_THREAD}, check=False)
@@ -127,16 +131,21 @@ def client(bench, *words, stdin=None):
         raise Broken(f"not done within {WITHIN_SECONDS} s") from None
     if done.returncode != 0:
         raise Broken(done.stderr.strip()[:500])
-    *samples, (_, elapsed) = [line.split() for line in done.stdout.splitlines()]
-    return [[int(word) for word in sample] for sample in samples], int(elapsed)
+    *samples, (_, elapsed, own_cpu) = [line.split() for line in done.stdout.splitlines()]
+    return [[int(word) for word in sample] for sample in samples], int(elapsed), int(own_cpu)
 
 
 class ProcessRow(Row):
-    """A command, started anew for each run.  command may be a function of bench that returns it."""
+    """A command, started anew for each run.  command may be a function of bench that returns it.
 
-    def __init__(self, name, base, runs, command, code="print", prints=None, why="not installed", cpu_known=True):
+    wraps: the program is a child of the command, so its memory is not in what the kernel tells of the command.
+    remote: it is not even a descendant, so its CPU time is not either.
+    """
+
+    def __init__(self, name, base, runs, command, code="print", prints=None, why="not installed", wraps=False, remote=False):
         super().__init__(name, base, runs)
-        self.command, self.code, self.prints, self.why, self.cpu_known = command, code, prints, why, cpu_known
+        self.command, self.code, self.prints, self.why = command, code, prints, why
+        self.wraps, self.remote = wraps, remote
 
     def words(self, bench):
         return self.command(bench) if callable(self.command) else self.command
@@ -147,12 +156,17 @@ class ProcessRow(Row):
 
     def slice(self, bench):
         prints = expected(self.code) if self.prints is None else self.prints
-        samples, elapsed = client(bench, "run", self.runs, bench.think_ms * 1000, prints, *self.words(bench))
-        if not self.cpu_known:
-            return Slice([ns for ns, _, _ in samples], elapsed)
-        self.cpu_by = "processes"
-        self.memory = {"private_bytes": None, "peak_bytes": max(peak for _, _, peak in samples) * 1024}
-        return Slice([ns for ns, _, _ in samples], elapsed, sum(cpu for _, cpu, _ in samples) * 1000)
+        group = bench.cpu_group()
+        before = group.usage_ns()
+        samples, elapsed, own_cpu = client(bench, "run", group.procs(), self.runs, bench.think_ms * 1000, prints,
+                                           *self.words(bench))
+        after = group.usage_ns()
+        cpu = sum(cpu_us for _, cpu_us, _ in samples) * 1000 if after is None else after - before - own_cpu
+        if not self.remote:
+            self.cpu_by = "processes" if after is None else "cgroup"
+        if not self.wraps:
+            self.memory = {"private_bytes": None, "peak_bytes": max(peak for _, _, peak in samples) * 1024}
+        return Slice([ns for ns, _, _ in samples], elapsed, None if self.remote else cpu)
 
 
 class DaemonRow(Row):
@@ -183,7 +197,7 @@ class DaemonRow(Row):
         self.cpu_by = daemon.cpu_by()
         before = daemon.cpu_ns(self.cpu_by)
         think_us = bench.think_ms * 1000 if self.think else 0
-        samples, elapsed = client(
+        samples, elapsed, _ = client(
             bench, "ask", daemon.socket, self.clients, self.runs or 10**6, round(self.seconds * 1000), think_us,
             '"stdout":' + json.dumps(self.prints), stdin=json.dumps(self.request))
         daemon.settle()
@@ -198,6 +212,9 @@ class MemoryRow(Row):
         self.request, self.kind, self.waiting = request, kind, waiting
 
     def missing(self, bench):
+        needed = self.waiting * ROOM_BYTES
+        if available_bytes() < needed:
+            return f"needs {needed >> 20} MiB of free memory"
         return bench.daemon_missing()
 
     def prepare(self, bench):

@@ -22,8 +22,11 @@ def docker_image():
     image = os.environ.get("CAISSON_BENCH_IMAGE")
     if not image or not shutil.which("docker"):
         return None
-    answer = subprocess.run(["docker", "version"], capture_output=True, timeout=30, check=False)
-    return image if answer.returncode == 0 else None
+    try:
+        answers = subprocess.run(["docker", "version"], capture_output=True, timeout=30, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        answers = False
+    return image if answers else None
 
 
 def docker_run(bench):
@@ -57,11 +60,11 @@ def peers():
     yield ProcessRow("peer python3 pandas", "floor pandas pandas", 2, [PYTHON, "-I", "-c", CODES["pandas"]], "pandas")
     yield ProcessRow("peer node", None, 5, ["node", "-e", "1"], prints="")
     yield ProcessRow("peer bash", None, 50, ["bash", "-c", "echo 1"])
-    yield ProcessRow("peer bwrap", "peer python3", 20, [*BWRAP, *PY])
-    yield ProcessRow("peer firejail", "peer python3", 10, [*FIREJAIL, *PY])
-    yield ProcessRow("peer nsjail", "peer python3", 20, [*NSJAIL, *PY])
-    yield ProcessRow("peer docker run", "peer python3", 3, docker_run, why=NO_DOCKER, cpu_known=False)
-    yield ProcessRow("peer docker exec", "peer python3", 5, docker_exec, why=NO_DOCKER, cpu_known=False)
+    yield ProcessRow("peer bwrap", "peer python3", 20, [*BWRAP, *PY], wraps=True)
+    yield ProcessRow("peer firejail", "peer python3", 10, [*FIREJAIL, *PY], wraps=True)
+    yield ProcessRow("peer nsjail", "peer python3", 20, [*NSJAIL, *PY], wraps=True)
+    yield ProcessRow("peer docker run", "peer python3", 3, docker_run, why=NO_DOCKER, wraps=True, remote=True)
+    yield ProcessRow("peer docker exec", "peer python3", 5, docker_exec, why=NO_DOCKER, wraps=True, remote=True)
 
 
 def python_request(code, **more):
@@ -70,7 +73,7 @@ def python_request(code, **more):
 
 def ours():
     printing = (python_request("print"), "1\n")
-    yield ProcessRow("caisson run", "peer python3", 10, caisson_run, why="not built")
+    yield ProcessRow("caisson run", "peer python3", 10, caisson_run, why="not built", wraps=True)
     yield DaemonRow("caissond print", BARE, 100, *printing, "python")
     yield DaemonRow("caissond print, back to back", BACK, 100, *printing, "python", think=False)
     for code in CODES:
