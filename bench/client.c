@@ -45,13 +45,13 @@ struct sample {
 static struct sample samples[SAMPLES_MAX];
 static int n_samples;
 
-_Noreturn static void die(const char *what, const char *text, size_t len)
+__attribute__((noreturn)) static void die(const char *what, const char *text, size_t len)
 {
         fprintf(stderr, "bench-client: %s: %.*s\n", what, (int)len, text);
         exit(1);
 }
 
-_Noreturn static void die_errno(const char *what)
+__attribute__((noreturn)) static void die_errno(const char *what)
 {
         const char *text = strerror(errno);
         die(what, text, strlen(text));
@@ -116,7 +116,6 @@ static size_t read_all(int fd, char *to, size_t max)
 static struct sample run_once(char **command, const char *expected)
 {
         static char output[FRAME_MAX];
-        extern char **environ;
         posix_spawn_file_actions_t actions;
         int out[2];
         int64_t start = now_ns();

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from processes import CpuGroup, mean_private, tree, tree_cpu_ns
+from processes import TICK_NS, TICKS_MIN, CpuGroup, mean_private, tree, tree_cpu_ns
 
 REQUEST, STATUS = 1, 3
 OUTPUT, RECORD, STATUS_ANSWER = 17, 18, 19
@@ -63,9 +63,10 @@ class Daemon:
                  for word in ("--set", f"{key}={value}")]
         self.cgroup = CpuGroup()
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([program, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            env={**clean_environment(), "CAISSON_CONFIG": f"{self.folder}/caisson.yaml"},
-                                            cwd=self.folder, preexec_fn=self.cgroup.join)
+            self.process = subprocess.Popen(
+                [program, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
+                env={**clean_environment(), "CAISSON_CONFIG": f"{self.folder}/caisson.yaml"},
+                preexec_fn=self.cgroup.join)
         try:
             self.wait_for_socket()
         except BaseException:
@@ -93,6 +94,11 @@ class Daemon:
 
     def cpu_ns(self, by):
         return self.cgroup.usage_ns() if by == "cgroup" else tree_cpu_ns(self.process.pid)
+
+    def cpu_since(self, by, before):
+        """What it used since then, or None where the clock is too coarse to say."""
+        used = self.cpu_ns(by) - before
+        return used if by == "cgroup" or used >= TICKS_MIN * TICK_NS else None
 
     def settle(self, seconds=10):
         """Wait until it has cleaned up and filled its pool: until it hardly uses the CPU any more."""

@@ -73,7 +73,8 @@ import json
 with open("/proc/self/smaps_rollup") as lines:
     kib = {words[0]: int(words[1]) for words in map(str.split, list(lines)[1:])}
 print()
-print(json.dumps({"private_bytes": (kib["Private_Clean:"] + kib["Private_Dirty:"]) * 1024, "peak_bytes": kib["Rss:"] * 1024}))
+private = kib["Private_Clean:"] + kib["Private_Dirty:"]
+print(json.dumps({"private_bytes": private * 1024, "peak_bytes": kib["Rss:"] * 1024}))
 """
 
 

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+TICKS_MIN = 10      # fewer of them are no measurement
 
 
 def stat_fields(pid):

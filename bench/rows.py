@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,7 +116,8 @@ class ForksRow(Row):
     def slice(self, bench):
         floors = [bench.floor("bare", number) for number in range(self.workers)]
         for floor in floors:
-            floor.send(do="slice", source=PRINT, count=10**6, seconds=self.seconds, expected=expected("print"), think_ms=0)
+            floor.send(do="slice", source=PRINT, count=10**6, seconds=self.seconds, expected=expected("print"),
+                       think_ms=0)
         answers = [floor.read() for floor in floors]
         return Slice(ns=sum((answer["ns"] for answer in answers), []),
                      elapsed_ns=max(answer["elapsed_ns"] for answer in answers),
@@ -125,8 +127,9 @@ class ForksRow(Row):
 def client(bench, *words, stdin=None):
     """Of bench/client.c: the samples, a list of numbers each; the elapsed nanoseconds; and those of its own CPU time."""
     try:
-        done = subprocess.run([bench.build / "bench-client", *map(str, words)], input=stdin, capture_output=True, text=True,
-                              timeout=WITHIN_SECONDS, env={**clean_environment(), **ONE_THREAD}, check=False)
+        done = subprocess.run([bench.build / "bench-client", *map(str, words)], input=stdin, capture_output=True,
+                              text=True, timeout=WITHIN_SECONDS, check=False,
+                              env={**clean_environment(), **ONE_THREAD})
     except subprocess.TimeoutExpired:
         raise Broken(f"not done within {WITHIN_SECONDS} s") from None
     if done.returncode != 0:
@@ -142,7 +145,8 @@ class ProcessRow(Row):
     remote: it is not even a descendant, so its CPU time is not either.
     """
 
-    def __init__(self, name, base, runs, command, code="print", prints=None, why="not installed", wraps=False, remote=False):
+    def __init__(self, name, base, runs, command, code="print", prints=None, why="not installed", wraps=False,
+                 remote=False):
         super().__init__(name, base, runs)
         self.command, self.code, self.prints, self.why = command, code, prints, why
         self.wraps, self.remote = wraps, remote
@@ -201,7 +205,7 @@ class DaemonRow(Row):
             bench, "ask", daemon.socket, self.clients, self.runs or 10**6, round(self.seconds * 1000), think_us,
             '"stdout":' + json.dumps(self.prints), stdin=json.dumps(self.request))
         daemon.settle()
-        return Slice([ns for ns, in samples], elapsed, daemon.cpu_ns(self.cpu_by) - before)
+        return Slice([ns for ns, in samples], elapsed, daemon.cpu_since(self.cpu_by, before))
 
 
 class MemoryRow(Row):
@@ -212,6 +216,8 @@ class MemoryRow(Row):
         self.request, self.kind, self.waiting = request, kind, waiting
 
     def missing(self, bench):
+        if os.geteuid() != 0:
+            return "needs root to look into sandboxes"
         needed = self.waiting * ROOM_BYTES
         if available_bytes() < needed:
             return f"needs {needed >> 20} MiB of free memory"
@@ -222,12 +228,19 @@ class MemoryRow(Row):
                                                    "engine.pool_max": self.waiting})
         try:
             daemon.run(self.request)
-            daemon.settle(WITHIN_SECONDS)
-            count, size = daemon.waiting(self.kind)
+            self.memory = {"private_bytes": self.wait_for(daemon), "peak_bytes": None}
         finally:
             daemon.close()
-        if count < self.waiting:
-            raise Broken(f"{count} sandboxes of the kind {self.kind} wait, not {self.waiting}")
-        self.memory = {"private_bytes": size, "peak_bytes": None}
+
+    def wait_for(self, daemon):
+        deadline = time.monotonic() + WITHIN_SECONDS
+        while True:
+            daemon.settle()
+            count, size = daemon.waiting(self.kind)
+            if count >= self.waiting:
+                return size
+            if time.monotonic() > deadline:
+                raise Broken(f"{count} sandboxes of the kind {self.kind} wait, not {self.waiting}")
+            time.sleep(1)
 
     slice = None

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-from rows import CODES, PRINT, PYTHON, DaemonRow, FloorRow, ForksRow, MemoryRow, ProcessRow, expected
+from rows import CODES, PANDAS, PRINT, PYTHON, DaemonRow, FloorRow, ForksRow, MemoryRow, ProcessRow, expected
 
 PY = [PYTHON, "-I", "-c", PRINT]
 BWRAP = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc",
@@ -57,7 +57,7 @@ def floors():
 
 def peers():
     yield ProcessRow("peer python3", BARE, 20, PY)
-    yield ProcessRow("peer python3 pandas", "floor pandas pandas", 2, [PYTHON, "-I", "-c", CODES["pandas"]], "pandas")
+    yield ProcessRow("peer python3 pandas", "floor pandas pandas", 2, [PYTHON, "-I", "-c", PANDAS], "pandas")
     yield ProcessRow("peer node", None, 5, ["node", "-e", "1"], prints="")
     yield ProcessRow("peer bash", None, 50, ["bash", "-c", "echo 1"])
     yield ProcessRow("peer bwrap", "peer python3", 20, [*BWRAP, *PY], wraps=True)
@@ -79,10 +79,12 @@ def ours():
     for code in CODES:
         yield DaemonRow(f"caissond data {code}", f"floor pandas {code}", 50, python_request(code, profile="data"),
                         expected(code), "data")
-    yield DaemonRow("caissond node", "peer node", 50, {"language": "javascript", "code": "console.log(1)"}, "1\n", "node")
-    yield DaemonRow("caissond bash", "peer bash", 50, {"language": "bash", "code": "echo 1"}, "1\n", "bash")
+    node, bash = {"language": "javascript", "code": "console.log(1)"}, {"language": "bash", "code": "echo 1"}
+    yield DaemonRow("caissond node", "peer node", 50, node, "1\n", "node")
+    yield DaemonRow("caissond bash", "peer bash", 50, bash, "1\n", "bash")
     yield DaemonRow("caissond print, on demand", BARE, 100, *printing, settings={"engine.pool_ready": 0})
-    yield DaemonRow("caissond print, cold", "peer python3", 10, *printing, settings={"engine.pool_max": 0, "engine.pool_min": 0})
+    yield DaemonRow("caissond print, cold", "peer python3", 10, *printing,
+                    settings={"engine.pool_min": 0, "engine.pool_max": 0})
     for clients in (1, 2, 8, 64):
         yield DaemonRow(f"caissond, {clients} client{'s' * (clients > 1)}", FORKS, 0, *printing, clients=clients,
                         seconds=1, think=False)
@@ -124,8 +126,8 @@ GOALS = [
     Goal("CPU per run / floor CPU", 2, row="caissond print", figure="cpu", over=BARE, over_figure="cpu"),
     Goal("runs per second, 8 clients / bare forks", at_least=0.55, row="caissond, 8 clients", figure="rate", over=FORKS,
          over_figure="rate"),
-    Goal("runs per second, 64 clients / bare forks", at_least=0.55, row="caissond, 64 clients", figure="rate", over=FORKS,
-         over_figure="rate"),
+    Goal("runs per second, 64 clients / bare forks", at_least=0.55, row="caissond, 64 clients", figure="rate",
+         over=FORKS, over_figure="rate"),
     Goal("bwrap python p50 / ready p50", at_least=40, row="peer bwrap", over="caissond print"),
     Goal("docker run p50 / ready p50", at_least=300, row="peer docker run", over="caissond print"),
     Goal("python3 pandas p50 / ready pandas p50", at_least=100, row="peer python3 pandas", over="caissond data pandas"),
