@@ -25,11 +25,12 @@ class Result:
         self.slices, self.note, self.broken = [], f"broken: {why}", True
 
     def rounds(self, figure):
-        """A figure of each round.  Milliseconds, or runs per second."""
+        """A figure of each round, or [].  Milliseconds, or runs per second."""
         of = {"p50": lambda one: percentile(one.ns, 0.5) / 1e6,
               "cpu": lambda one: one.cpu_ns / len(one.ns) / 1e6 if one.cpu_ns is not None else None,
               "rate": lambda one: len(one.ns) / one.elapsed_ns * 1e9 if self.row.throughput else None}[figure]
-        return [value for value in map(of, self.slices) if value is not None]
+        values = list(map(of, self.slices))
+        return values if None not in values else []
 
     def samples(self):
         return [ns for one in self.slices for ns in one.ns]

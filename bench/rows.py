@@ -125,7 +125,7 @@ class ForksRow(Row):
 
 
 def client(bench, *words, stdin=None):
-    """Of bench/client.c: the samples, a list of numbers each; the elapsed nanoseconds; and those of its own CPU time."""
+    """Of bench/client.c: the samples, numbers each; the elapsed nanoseconds; and those of its own CPU time."""
     try:
         done = subprocess.run([bench.build / "bench-client", *map(str, words)], input=stdin, capture_output=True,
                               text=True, timeout=WITHIN_SECONDS, check=False,
