@@ -40,7 +40,9 @@ def tree_cpu_ns(root):
 class CpuGroup:
     """A cgroup for one process and all that it will start; its counter loses nobody, and counts nanoseconds.
 
-    folder is None where we may not make one; then CPU time comes from tree_cpu_ns().
+    folder is None where we may not make one; then CPU time comes from tree_cpu_ns().  Processes are one level below it:
+    with version 2, Caisson makes its own cgroups in the nearest one that has no processes, and that should be ours.
+    Caisson sweeps empty cgroups whose names begin as its own do, so this one's must not.
     """
 
     count = 0
@@ -50,10 +52,10 @@ class CpuGroup:
         self.folder = None
         for hierarchy, counter in (("cpuacct", "cpuacct.usage"), ("", "cpu.stat")):
             own = own_cgroup(hierarchy)
-            folder = own and Path(own, f"caisson-bench-{os.getpid()}-{CpuGroup.count}")
+            folder = own and Path(own, f"bench-caisson-{os.getpid()}-{CpuGroup.count}")
             try:
                 if folder:
-                    folder.mkdir()
+                    (folder / "processes").mkdir(parents=True)
                     (folder / counter).read_text(encoding="ascii")
             except OSError:
                 continue
@@ -63,7 +65,7 @@ class CpuGroup:
 
     def procs(self):
         """The file through which a process moves itself in here, by writing 0."""
-        return self.folder / "cgroup.procs" if self.folder else os.devnull
+        return self.folder / "processes/cgroup.procs" if self.folder else os.devnull
 
     def join(self):
         """For a child before its exec."""

@@ -152,5 +152,11 @@ def goal_table(goals):
     return columns(lines, left=2)
 
 
+def headline(found):
+    """The load tells whether anybody else was at work here, which is in all figures."""
+    return (f"Linux {found['kernel']} on {found['machine']}, {found['cpus']} processors, Python {found['python']}; "
+            f"{found['rounds']} rounds; load before: {found['load_before']:.2f}")
+
+
 def text(found):
-    return "\n".join([*row_table(found["rows"]), "", *goal_table(found["goals"])])
+    return "\n".join([headline(found), "", *row_table(found["rows"]), "", *goal_table(found["goals"])])
