@@ -9,7 +9,7 @@ TESTS = CAISSON_BUILD=$(BUILD) tests/run
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help run test build asan fuzz setup setup-test install clean \
-        lint test-unit test-asan test-fuzz test-integration test-sandbox test-vm
+        lint test-unit test-asan test-fuzz test-integration test-sandbox test-vm bench
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -49,6 +49,9 @@ test-sandbox: build setup-test ## every promise of the sandbox, attacked
 
 test-vm: build setup-test ## other kernels and cgroup v2, in a virtual machine
 	@$(TESTS) vm
+
+bench: build setup-test ## measure Caisson beside bare forks and its peers (bench/README.md)
+	@CAISSON_BUILD=$(BUILD) bench/run
 
 install: build ## install to the system (DESTDIR is honoured)
 	@meson install -C $(BUILD)

@@ -1,0 +1,246 @@
+"""What can be measured: a class for each kind of row."""
+
+import contextlib
+import functools
+import json
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from daemon import Broken, Daemon, clean_environment
+from processes import available_bytes
+
+BENCH = Path(__file__).resolve().parent
+PYTHON = "/usr/bin/python3"
+WITHIN_SECONDS = 120
+ROOM_BYTES = 12 << 20      # for a waiting sandbox, all told
+
+PRINT = "print(1)"
+NUMPY = "import numpy as np\na = np.arange(10000.0)\nprint(float((a * a).sum()))"
+PANDAS = """import pandas as pd
+frame = pd.DataFrame({"key": [i % 10 for i in range(1000)], "value": range(1000)})
+print(frame.groupby("key")["value"].sum().to_dict())"""
+CODES = {"print": PRINT, "numpy": NUMPY, "pandas": PANDAS}
+
+# Libraries that start threads at import would make forks unsafe, and cost the cold peers time.
+ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+
+
+@functools.cache
+def expected(code):
+    return subprocess.run([PYTHON, "-I", "-c", CODES[code]], capture_output=True, text=True, check=True,
+                          timeout=WITHIN_SECONDS, env={**os.environ, **ONE_THREAD}).stdout
+
+
+@dataclass
+class Slice:
+    """One round of one row."""
+
+    ns: list            # of each run
+    elapsed_ns: int     # of all together
+    cpu_ns: int = None
+
+
+class Row:
+    """base is the name of the row that ratios are to; runs and seconds bound one slice, and 0 seconds is no bound."""
+
+    cpu_by = None
+    memory = None
+    throughput = False
+
+    def __init__(self, name, base, runs, seconds=0):
+        self.name, self.base, self.runs, self.seconds = name, base or name, runs, seconds
+
+    def missing(self, _bench):
+        """Why it cannot be measured here, or None."""
+        return None
+
+    def prepare(self, bench):
+        """Once, before the first slice."""
+
+
+class Floor:
+    """A process of bench/floor.py."""
+
+    def __init__(self, variant):
+        self.process = subprocess.Popen([PYTHON, "-I", BENCH / "floor.py", variant], text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **ONE_THREAD})
+        self.read()
+
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise Broken("the floor has ended")
+        return json.loads(line)
+
+    def send(self, **command):
+        self.process.stdin.write(json.dumps(command) + "\n")
+
+    def ask(self, **command):
+        self.send(**command)
+        return self.read()
+
+    def close(self):
+        with contextlib.suppress(BrokenPipeError):      # it has failed, which was noted
+            self.process.stdin.close()
+        self.process.wait()
+
+
+class FloorRow(Row):
+    def __init__(self, name, base, runs, variant, code, think=True):
+        super().__init__(name, base, runs)
+        self.variant, self.code, self.think = variant, code, think
+
+    def prepare(self, bench):
+        self.memory = bench.floor(self.variant).ask(do="memory", source=CODES[self.code])
+
+    def slice(self, bench):
+        answer = bench.floor(self.variant).ask(
+            do="slice", source=CODES[self.code], count=self.runs, seconds=0, expected=expected(self.code),
+            think_ms=bench.think_ms if self.think else 0)
+        return Slice(**answer)
+
+
+class ForksRow(Row):
+    """Bare forks for some time, by one process or several at once."""
+
+    throughput = True
+
+    def __init__(self, name, base, seconds, workers):
+        super().__init__(name, base, 0, seconds)
+        self.workers = workers
+
+    def slice(self, bench):
+        floors = [bench.floor("bare", number) for number in range(self.workers)]
+        for floor in floors:
+            floor.send(do="slice", source=PRINT, count=10**6, seconds=self.seconds, expected=expected("print"),
+                       think_ms=0)
+        answers = [floor.read() for floor in floors]
+        return Slice(ns=sum((answer["ns"] for answer in answers), []),
+                     elapsed_ns=max(answer["elapsed_ns"] for answer in answers),
+                     cpu_ns=sum(answer["cpu_ns"] for answer in answers))
+
+
+def client(bench, *words, stdin=None):
+    """Of bench/client.c: the samples, numbers each; the elapsed nanoseconds; and those of its own CPU time."""
+    try:
+        done = subprocess.run([bench.build / "bench-client", *map(str, words)], input=stdin, capture_output=True,
+                              text=True, timeout=WITHIN_SECONDS, check=False,
+                              env={**clean_environment(), **ONE_THREAD})
+    except subprocess.TimeoutExpired:
+        raise Broken(f"not done within {WITHIN_SECONDS} s") from None
+    if done.returncode != 0:
+        raise Broken(done.stderr.strip()[:500])
+    *samples, (_, elapsed, own_cpu) = [line.split() for line in done.stdout.splitlines()]
+    return [[int(word) for word in sample] for sample in samples], int(elapsed), int(own_cpu)
+
+
+class ProcessRow(Row):
+    """A command, started anew for each run.  command may be a function of bench that returns it.
+
+    wraps: the program is a child of the command, so its memory is not in what the kernel tells of the command.
+    remote: it is not even a descendant, so its CPU time is not either.
+    """
+
+    def __init__(self, name, base, runs, command, code="print", prints=None, why="not installed", wraps=False,
+                 remote=False):
+        super().__init__(name, base, runs)
+        self.command, self.code, self.prints, self.why = command, code, prints, why
+        self.wraps, self.remote = wraps, remote
+
+    def words(self, bench):
+        return self.command(bench) if callable(self.command) else self.command
+
+    def missing(self, bench):
+        words = self.words(bench)
+        return None if words and shutil.which(words[0]) else self.why
+
+    def slice(self, bench):
+        prints = expected(self.code) if self.prints is None else self.prints
+        group = bench.cpu_group()
+        before = group.usage_ns()
+        samples, elapsed, own_cpu = client(bench, "run", group.procs(), self.runs, bench.think_ms * 1000, prints,
+                                           *self.words(bench))
+        after = group.usage_ns()
+        cpu = sum(cpu_us for _, cpu_us, _ in samples) * 1000 if after is None else after - before - own_cpu
+        if not self.remote:
+            self.cpu_by = "processes" if after is None else "cgroup"
+        if not self.wraps:
+            self.memory = {"private_bytes": None, "peak_bytes": max(peak for _, _, peak in samples) * 1024}
+        return Slice([ns for ns, _, _ in samples], elapsed, None if self.remote else cpu)
+
+
+class DaemonRow(Row):
+    """Requests to caissond.  kind is what waits in its pool for them (processes.kind_of)."""
+
+    def __init__(self, name, base, runs, request, prints, kind=None, settings=(), clients=1, seconds=0, think=True):
+        super().__init__(name, base, runs, seconds)
+        self.request, self.prints, self.kind, self.settings = request, prints, kind, dict(settings)
+        self.clients, self.think, self.throughput = clients, think, clients > 1 or seconds > 0
+
+    def missing(self, bench):
+        return bench.daemon_missing()
+
+    def prepare(self, bench):
+        daemon = bench.daemon(self.settings)
+        for _ in range(2):      # the first tells it what to keep ready
+            record = daemon.run(self.request)
+            if (record["status"], record["stdout"]) != ("completed", self.prints):
+                raise Broken(f"not the expected record: {json.dumps(record)[:500]}")
+        daemon.settle()
+        if self.kind:
+            count, size = daemon.waiting(self.kind)
+            self.memory = {"private_bytes": size, "peak_bytes": None} if count else None
+
+    def slice(self, bench):
+        daemon = bench.daemon(self.settings)
+        daemon.settle()
+        self.cpu_by = daemon.cpu_by()
+        before = daemon.cpu_ns(self.cpu_by)
+        think_us = bench.think_ms * 1000 if self.think else 0
+        samples, elapsed, _ = client(
+            bench, "ask", daemon.socket, self.clients, self.runs or 10**6, round(self.seconds * 1000), think_us,
+            '"stdout":' + json.dumps(self.prints), stdin=json.dumps(self.request))
+        daemon.settle()
+        return Slice([ns for ns, in samples], elapsed, daemon.cpu_since(self.cpu_by, before))
+
+
+class MemoryRow(Row):
+    """Private memory of a waiting sandbox, when so many of them wait.  Read once: it hardly varies."""
+
+    def __init__(self, name, base, request, kind, waiting):
+        super().__init__(name, base, 0)
+        self.request, self.kind, self.waiting = request, kind, waiting
+
+    def missing(self, bench):
+        if os.geteuid() != 0:
+            return "needs root to look into sandboxes"
+        needed = self.waiting * ROOM_BYTES
+        if available_bytes() < needed:
+            return f"needs {needed >> 20} MiB of free memory"
+        return bench.daemon_missing()
+
+    def prepare(self, bench):
+        daemon = Daemon(bench.build / "caissond", {**bench.settings, "engine.pool_min": self.waiting,
+                                                   "engine.pool_max": self.waiting})
+        try:
+            daemon.run(self.request)
+            self.memory = {"private_bytes": self.wait_for(daemon), "peak_bytes": None}
+        finally:
+            daemon.close()
+
+    def wait_for(self, daemon):
+        deadline = time.monotonic() + WITHIN_SECONDS
+        while True:
+            daemon.settle()
+            count, size = daemon.waiting(self.kind)
+            if count >= self.waiting:
+                return size
+            if time.monotonic() > deadline:
+                raise Broken(f"{count} sandboxes of the kind {self.kind} wait, not {self.waiting}")
+            time.sleep(1)
+
+    slice = None

@@ -1,0 +1,138 @@
+"""The rows and the goals."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from rows import CODES, PANDAS, PRINT, PYTHON, DaemonRow, FloorRow, ForksRow, MemoryRow, ProcessRow, expected
+
+PY = [PYTHON, "-I", "-c", PRINT]
+BWRAP = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc",
+         "--dev", "/dev", "--tmpfs", "/tmp"]
+FIREJAIL = ["firejail", "--quiet", "--noprofile", "--net=none", "--private"]
+NSJAIL = ["nsjail", "-Mo", "--really_quiet", "--chroot", "/", "--"]
+
+BARE, BACK = "floor bare print", "floor bare print, back to back"
+FORKS = "floor forks, 2 workers"
+
+
+def docker_image():
+    """The image to measure with, or None where no daemon answers or no image was named."""
+    image = os.environ.get("CAISSON_BENCH_IMAGE")
+    if not image or not shutil.which("docker"):
+        return None
+    try:
+        answers = subprocess.run(["docker", "version"], capture_output=True, timeout=30, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        answers = False
+    return image if answers else None
+
+
+def docker_run(bench):
+    return bench.image and ["docker", "run", "--rm", "--network", "none", bench.image, "python3", "-I", "-c", PRINT]
+
+
+def docker_exec(bench):
+    return bench.image and ["docker", "exec", bench.container(), "python3", "-I", "-c", PRINT]
+
+
+def caisson_run(bench):
+    return [str(bench.build / "caisson"), "run", "-q", "-l", "python", "-c", PRINT]
+
+
+NO_DOCKER = "no docker daemon answers, or CAISSON_BENCH_IMAGE names no image"
+
+
+def floors():
+    yield FloorRow(BARE, None, 100, "bare", "print")
+    yield FloorRow(BACK, None, 100, "bare", "print", think=False)
+    for code in ("print", "numpy"):
+        yield FloorRow(f"floor numpy {code}", None, 50, "numpy", code)
+    for code in ("print", "numpy", "pandas"):
+        yield FloorRow(f"floor pandas {code}", None, 50, "pandas", code)
+    yield ForksRow("floor forks, 1 worker", FORKS, 1, 1)
+    yield ForksRow(FORKS, None, 1, 2)
+
+
+def peers():
+    yield ProcessRow("peer python3", BARE, 20, PY)
+    yield ProcessRow("peer python3 pandas", "floor pandas pandas", 2, [PYTHON, "-I", "-c", PANDAS], "pandas")
+    yield ProcessRow("peer node", None, 5, ["node", "-e", "1"], prints="")
+    yield ProcessRow("peer bash", None, 50, ["bash", "-c", "echo 1"])
+    yield ProcessRow("peer bwrap", "peer python3", 20, [*BWRAP, *PY], wraps=True)
+    yield ProcessRow("peer firejail", "peer python3", 10, [*FIREJAIL, *PY], wraps=True)
+    yield ProcessRow("peer nsjail", "peer python3", 20, [*NSJAIL, *PY], wraps=True)
+    yield ProcessRow("peer docker run", "peer python3", 3, docker_run, why=NO_DOCKER, wraps=True, remote=True)
+    yield ProcessRow("peer docker exec", "peer python3", 5, docker_exec, why=NO_DOCKER, wraps=True, remote=True)
+
+
+def python_request(code, **more):
+    return {"language": "python", "code": CODES[code], **more}
+
+
+def ours():
+    printing = (python_request("print"), "1\n")
+    yield ProcessRow("caisson run", "peer python3", 10, caisson_run, why="not built", wraps=True)
+    yield DaemonRow("caissond print", BARE, 100, *printing, "python")
+    yield DaemonRow("caissond print, back to back", BACK, 100, *printing, "python", think=False)
+    for code in CODES:
+        yield DaemonRow(f"caissond data {code}", f"floor pandas {code}", 50, python_request(code, profile="data"),
+                        expected(code), "data")
+    node, bash = {"language": "javascript", "code": "console.log(1)"}, {"language": "bash", "code": "echo 1"}
+    yield DaemonRow("caissond node", "peer node", 50, node, "1\n", "node")
+    yield DaemonRow("caissond bash", "peer bash", 50, bash, "1\n", "bash")
+    yield DaemonRow("caissond print, on demand", BARE, 100, *printing, settings={"engine.pool_ready": 0})
+    yield DaemonRow("caissond print, cold", "peer python3", 10, *printing,
+                    settings={"engine.pool_min": 0, "engine.pool_max": 0})
+    for clients in (1, 2, 8, 64):
+        yield DaemonRow(f"caissond, {clients} client{'s' * (clients > 1)}", FORKS, 0, *printing, clients=clients,
+                        seconds=1, think=False)
+    for waiting in (1, 100, 1000):
+        yield MemoryRow(f"waiting python, {waiting}", BARE, printing[0], "python", waiting)
+    yield MemoryRow("waiting data, 100", "floor pandas print", python_request("pandas", profile="data"), "data", 100)
+
+
+def all_rows():
+    return [*floors(), *peers(), *ours()]
+
+
+@dataclass
+class Goal:
+    """figure of a row, over (or under, for "at least") that of another row where there is one."""
+
+    name: str
+    at_most: float = None
+    at_least: float = None
+    row: str = ""
+    figure: str = "p50"
+    over: str = None
+    over_figure: str = "p50"
+
+
+MIB = 1 << 20
+
+GOALS = [
+    Goal("ready: p50 / floor p50", 0.6, row="caissond print", over=BARE),
+    Goal("ready: p99 / floor p50", 3, row="caissond print", figure="p99", over=BARE),
+    Goal("ready, pandas loaded, print: p50 / floor p50", 0.5, row="caissond data print", over="floor pandas print"),
+    Goal("ready, pandas loaded, print: p99 / floor p50", 3, row="caissond data print", figure="p99",
+         over="floor pandas print"),
+    Goal("ready, pandas loaded, numpy: p50 / floor p50", 0.5, row="caissond data numpy", over="floor pandas numpy"),
+    Goal("ready, pandas loaded, pandas: p50 / floor p50", 0.5, row="caissond data pandas", over="floor pandas pandas"),
+    Goal("ready, pandas loaded, pandas: p99 / floor p50", 3, row="caissond data pandas", figure="p99",
+         over="floor pandas pandas"),
+    Goal("on demand: p50 / floor p50", 1.6, row="caissond print, on demand", over=BARE),
+    Goal("CPU per run / floor CPU", 2, row="caissond print", figure="cpu", over=BARE, over_figure="cpu"),
+    Goal("runs per second, 8 clients / bare forks", at_least=0.55, row="caissond, 8 clients", figure="rate", over=FORKS,
+         over_figure="rate"),
+    Goal("runs per second, 64 clients / bare forks", at_least=0.55, row="caissond, 64 clients", figure="rate",
+         over=FORKS, over_figure="rate"),
+    Goal("bwrap python p50 / ready p50", at_least=40, row="peer bwrap", over="caissond print"),
+    Goal("docker run p50 / ready p50", at_least=300, row="peer docker run", over="caissond print"),
+    Goal("python3 pandas p50 / ready pandas p50", at_least=100, row="peer python3 pandas", over="caissond data pandas"),
+    Goal("ready node p50 / node -e 1 p50", 0.1, row="caissond node", over="peer node"),
+    Goal("ready bash p50 / bash -c p50", 2, row="caissond bash", over="peer bash"),
+    Goal("private MiB of a waiting python, 100 wait", 3 * MIB, row="waiting python, 100", figure="private"),
+    Goal("private MiB of a waiting python with pandas", 8 * MIB, row="waiting data, 100", figure="private"),
+]

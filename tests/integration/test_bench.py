@@ -1,0 +1,59 @@
+"""bench/run measures and reports.  How fast anything is, is not tested here."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def bench(*arguments):
+    return subprocess.run([ROOT / "bench/run", *arguments], capture_output=True, text=True, timeout=120, check=False,
+                          env={**os.environ, "CAISSON_BUILD": os.environ.get("CAISSON_BUILD", "build")})
+
+
+@pytest.fixture(scope="module")
+def floor():
+    pytest.importorskip("pandas", reason="needs pandas: not here")
+    done = bench("--quick", "--json", "-k", "floor")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_floor_was_measured(floor):
+    assert floor["quick"] is True and floor["rounds"] == 2
+    assert {"floor bare print", "floor pandas pandas", "floor forks, 2 workers"} <= {row["name"] for row in floor["rows"]}
+    for row in floor["rows"]:
+        assert row["note"] is None and row["runs"] > 0, row
+        assert 0 < row["p50_ms"] <= row["p99_ms"], row
+        assert row["cpu_ms"] > 0, row
+        assert (row["per_second"] or 0) > 0 if "forks" in row["name"] else 0 < row["private_bytes"] <= row["peak_bytes"], row
+
+
+def test_ratios_are_to_rows_of_the_same_document(floor):
+    names = {row["name"] for row in floor["rows"]}
+    for row in floor["rows"]:
+        assert row["base"] in names
+        if row["base"] == row["name"]:
+            assert row["ratios"]["p50"] == row["ratios"]["p99"] == row["ratios"]["cpu"] == 1
+
+
+def test_goals_without_a_measurement_are_not_met(floor):
+    assert floor["goals"]
+    for goal in floor["goals"]:
+        assert (goal["at_most"] is None) != (goal["at_least"] is None)
+        assert (goal["state"], goal["value"]) == ("not measured", None), goal
+
+
+def test_a_person_gets_a_table():
+    done = bench("--quick", "-k", "peer bash")
+    assert done.returncode == 0, done.stderr
+    assert "peer bash" in done.stdout and "not measured" in done.stdout and "floor bare" not in done.stdout
+
+
+def test_no_row_of_that_name():
+    done = bench("-k", "nothing is called so")
+    assert done.returncode == 1 and "nothing is called so" in done.stderr and done.stdout == ""
