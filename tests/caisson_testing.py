@@ -6,6 +6,7 @@
 CAISSON names another binary, CAISSON_BUILD another build folder.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -14,6 +15,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,52 @@ def as_words(program):
 def need_engine():
     if not os.access(CAISSON, os.X_OK):
         pytest.fail(f"there is no program {CAISSON}: build it first (make), or name one in CAISSON", pytrace=False)
+
+
+class Daemon:
+    """A caissond of the test's own, and what a command line has to have in its environment to find it."""
+
+    def __init__(self, folder, settings):
+        self.socket = Path(folder, "caissond.sock")
+        self.environment = {"CAISSON_ENGINE_SOCKET": str(self.socket), "CAISSON_DAEMON": "always"}
+        words = [str(CAISSON.parent / "caissond"), *(word for setting in settings for word in ("--set", setting))]
+        self.log = open(Path(folder, "caissond.log"), "wb")
+        self.process = subprocess.Popen(words, env=os.environ | self.environment, stderr=self.log)
+
+    def status(self):
+        done = subprocess.run([str(CAISSON), "pool", "--json"], capture_output=True, env=os.environ | self.environment, timeout=60 * SLOW,
+                              check=True)
+        return {"pools": json.loads(done.stdout)}
+
+    def wait(self, ready, seconds=60):
+        """Until `ready` says so of the list of pools."""
+        deadline = time.monotonic() + seconds * SLOW
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, Path(self.log.name).read_text(encoding="utf-8")
+            if self.socket.exists() and ready(self.status()["pools"]):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"the daemon did not get ready: {self.status()['pools']}\n{Path(self.log.name).read_text(encoding='utf-8')}")
+
+    def stop(self):
+        self.process.terminate()
+        status = self.process.wait(timeout=30 * SLOW)
+        self.log.close()
+        return status
+
+
+def all_ready(pools):
+    return pools and all(pool["ready"] >= pool["min"] for pool in pools)
+
+
+@contextlib.contextmanager
+def daemon(folder, *settings):
+    running = Daemon(folder, settings)
+    try:
+        running.wait(all_ready)
+        yield running
+    finally:
+        assert running.stop() == 0, Path(running.log.name).read_text(encoding="utf-8")
 
 
 def read_record(stdout, stderr):

@@ -215,7 +215,7 @@ static _Noreturn void become_program(const struct host_job *job, const struct ba
         for (int sig = 1; sig < NSIG; sig++)
                 signal(sig, SIG_DFL);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        if (setsid() < 0 || chdir(job->folder) < 0 || limits_set(&plan, 0, false, &err) < 0)
+        if (setsid() < 0 || chdir(job->folder) < 0 || limits_set(&plan, 0, LIMITS_ALL, &err) < 0)
                 _exit(126);
         execve(argv[0], argv, env);
         _exit(127);

@@ -121,7 +121,7 @@ static int program_enter(const struct init *init, int in, int go, struct csn_err
         if (chdir(SANDBOX_HOME) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "chdir %s", SANDBOX_HOME);
         /* Ours is not dumpable; exec makes the program's own memory its own again. */
-        return limits_set(init->plan, 0, go >= 0, err);
+        return limits_set(init->plan, 0, go >= 0 ? LIMITS_EARLY : LIMITS_ALL, err);
 }
 
 static _Noreturn void program_main(const struct init *init, const struct wire_program *program, int in, int go)
@@ -242,7 +242,7 @@ static void run(struct init *init, const struct wire_limits *limits, struct aren
         init->plan->limits = *limits;
         if (door_take(init->door, init->home, arena, &program, &in, &err) < 0)
                 fail(init, &err);
-        if (init->program && limits_set(init->plan, init->program, false, &err) < 0)
+        if (init->program && limits_set(init->plan, init->program, LIMITS_LATE, &err) < 0)
                 fail(init, &err);
         tell(init, &running);
         if (!init->program)

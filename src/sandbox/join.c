@@ -106,7 +106,7 @@ int join_wait(struct plan *plan, struct arena *arena, struct wire_program *ret, 
                 _exit(1);
         if (rc == 0) {
                 plan->limits = run.limits;
-                rc = limits_set(plan, 0, false, err);
+                rc = limits_set(plan, 0, LIMITS_LATE, err);
         }
         if (rc == 0 && in >= 0 && dup2(in, STDIN_FILENO) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "give the program its standard input");

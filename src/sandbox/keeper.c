@@ -108,7 +108,7 @@ static _Noreturn void zygote_main(const struct keeping *keeping, struct plan *pl
         if (len <= 0)
                 _exit(1);
         if (wire_get_program(bytes, (size_t)len, &arena, &program, &err) == 0 && descriptors_keep(mine, ARRAY_LEN(mine), &err) == 0 &&
-            mount_zygote(&err) == 0 && limits_set(plan, 0, true, &err) == 0 &&
+            mount_zygote(&err) == 0 && limits_set(plan, 0, LIMITS_EARLY, &err) == 0 &&
             privs_zygote(keeping->rootless ? SANDBOX_UID : ZYGOTE_UID, &err) == 0 && seccomp_zygote(&err) == 0) {
                 for (int sig = 1; sig < NSIG; sig++)
                         signal(sig, SIG_DFL);

@@ -208,10 +208,11 @@ int landlock_child(struct plan *plan, struct csn_error *err);
 int seccomp_child(struct plan *plan, struct csn_error *err);
 
 /*
- * rlimits of one process, 0 for the caller: the early ones, or all of them.  An interpreter that waits gets
- * the early ones when it starts and all when its program is known.
+ * rlimits of one process, 0 for the caller.  An interpreter that waits gets the early ones when it starts, and the
+ * late ones when its program is known.
  */
-int limits_set(const struct plan *plan, pid_t pid, bool early, struct csn_error *err);
+enum limits_when { LIMITS_EARLY, LIMITS_LATE, LIMITS_ALL };
+int limits_set(const struct plan *plan, pid_t pid, enum limits_when when, struct csn_error *err);
 
 /* Everything of the above in its order (security.md (b)), for process 1; and what a process that enters adds. */
 int apply_child(struct plan *plan, struct csn_error *err);
