@@ -5,7 +5,7 @@
 This is the first program of a user in a sandbox.  It makes the interpreter look as if it had been started with
 MAINFILE, so it imports nothing that a program could miss or shadow: only what the interpreter loads itself and
 modules built into it.  Python compiles this file at every start and keeps the bytecode of the others in __pycache__;
-that is why it is short, and why runner.py has the rest.
+that is why it is short, and why runner.py has the rest.  zygote.py does the same in a process forked from a warm one.
 
 Nothing here is a security boundary: the program owns this process and may write to the channel what it likes.
 The engine checks every frame.
@@ -19,25 +19,14 @@ __builtins__ = dict(vars(builtins))
 
 HERE = __file__.rpartition('/')[0] or '.'
 FileLoader = sys.modules['_frozen_importlib_external'].SourceFileLoader
-
-
-def load_part(name):
-    """Run a file beside this one and return its names.
-
-    Not an import: the program may have a module of that name, and would find ours in sys.modules.
-    """
-    path = '%s/%s.py' % (HERE, name)
-    names = {'__builtins__': __builtins__, '__name__': name, 'HERE': HERE, 'FileLoader': FileLoader,
-             'load_part': load_part}
-    exec(FileLoader(name, path).get_code(name), names)
-    return names
-
+names = {'__builtins__': __builtins__, '__name__': 'runner', 'HERE': HERE, 'FileLoader': FileLoader}
+exec(FileLoader('runner', HERE + '/runner.py').get_code('runner'), names)
 
 if len(sys.argv) < 3:
     sys.stderr.write('usage: run.py OPTIONS MAINFILE [ARGS...]\n')
     raise SystemExit(2)
 
-runner = load_part('runner')['Runner'](sys.argv[1], sys.argv[2], sys.argv[3:])
+runner = names['Runner'](sys.argv[1], sys.argv[2], sys.argv[3:])
 code, last = runner.start()
 error = value = None
 settings = sys.settrace, sys.setprofile

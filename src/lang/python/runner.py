@@ -1,6 +1,6 @@
 """What run.py does before and after the program: channel, compilation, the disguise as MAINFILE, and the end.
 
-run.py executes this file with HERE, FileLoader and load_part among its names.
+run.py and zygote.py execute this file with HERE and FileLoader among its names.
 """
 
 import builtins
@@ -18,6 +18,20 @@ S_IFMT, S_IFSOCK = 0o170000, 0o140000
 USAGE_EXIT = 2
 
 print_traceback = sys.__excepthook__
+parts = {}
+
+
+def load_part(name):
+    """Run a file beside this one, once, and return its names.
+
+    Not an import: the program may have a module of that name, and would find ours in sys.modules.
+    """
+    if name not in parts:
+        names = {'__builtins__': __builtins__, '__name__': name, 'HERE': HERE, 'FileLoader': FileLoader,
+                 'load_part': load_part, 'compile_program': compile_program, 'complain': complain}
+        exec(FileLoader(name, '%s/%s.py' % (HERE, name)).get_code(name), names)
+        parts[name] = names
+    return parts[name]
 
 
 class Channel:

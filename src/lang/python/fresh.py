@@ -1,0 +1,167 @@
+"""What must not be the same in two runs, though both were forked from one process; and what is a run's own.
+
+state() is called before the program is there, so what it costs is not on the way of a run.
+"""
+
+import gc
+import sys
+from posix import fstat, getcwd, putenv, unsetenv, urandom
+
+STREAMS = (('stdin', 0, 'r'), ('stdout', 1, 'w'), ('stderr', 2, 'w'))
+BLAS_NAMES = (b'OPENBLAS_NUM_THREADS', b'GOTO_NUM_THREADS', b'OMP_NUM_THREADS')     # in OpenBLAS's own order
+BLAS_SETTERS = ('openblas_set_num_threads', 'openblas_set_num_threads64_', 'scipy_openblas_set_num_threads',
+                'scipy_openblas_set_num_threads64_')
+RTLD_LAZY, RTLD_NOLOAD = 1, 4
+
+
+def instances(module, *names):
+    """Every object there is of the named types, and of types made from them."""
+    wanted = tuple(getattr(sys.modules[module], name) for name in names) if module in sys.modules else ()
+    return [thing for thing in gc.get_objects() if wanted and issubclass(type(thing), wanted)]
+
+
+def find_blas():
+    """Addresses of functions that set the number of threads, one for each OpenBLAS that is loaded."""
+    ctypes = sys.modules.get('_ctypes')
+    found = []
+    if ctypes is None or 'numpy' not in sys.modules:
+        return found
+    with open('/proc/self/maps', encoding='utf-8', errors='surrogateescape') as maps:
+        paths = {line.split(None, 5)[5].rstrip('\n') for line in maps if 'blas' in line.lower()}
+    for path in sorted(paths):
+        for name in BLAS_SETTERS:
+            try:
+                found.append(ctypes.dlsym(ctypes.dlopen(path, RTLD_LAZY | RTLD_NOLOAD), name))
+                break
+            except OSError:
+                pass
+    return found
+
+
+class Fresh:
+    def __init__(self):
+        self.wrapping = {name: (getattr(sys, name).encoding, getattr(sys, name).errors) for name, _, _ in STREAMS}
+        self.open = sys.modules['io'].open
+        self.text = sys.modules['io'].TextIOWrapper
+        self.generators = [one for one in instances('random', 'Random') if type(one).__name__ != 'SystemRandom']
+        self.numpy_states = instances('numpy.random', 'RandomState')
+        self.numpy_bits = instances('numpy.random', 'BitGenerator')
+        self.registries = [module.__dict__ for module in list(sys.modules.values())
+                           if getattr(module, '__warningregistry__', None) is not None]
+        self.blas = find_blas()
+        self.unbuffered = None
+
+    # ---- before there is a program
+
+    def state(self):
+        for generator in self.generators:
+            generator.seed()
+        for bits in self.numpy_bits:
+            bits.state = type(bits)().state
+        for state in self.numpy_states:
+            state.seed()
+        for name, reset in RESETS.items():
+            if name in sys.modules:
+                reset(sys.modules[name])
+        for names in self.registries:
+            names.pop('__warningregistry__', None)
+        sys.path_importer_cache.pop(HERE, None)
+
+    # ---- as the program comes
+
+    def streams(self, environment):
+        """The three streams as the interpreter makes them (create_stdio() in its pylifecycle.c)."""
+        self.unbuffered = bool(environment.get(b'PYTHONUNBUFFERED'))
+        for name, fd, mode in STREAMS:
+            self.stream(name, fd, mode)
+
+    def stream(self, name, fd, mode):
+        stream = None
+        try:
+            fstat(fd)
+            size = 0 if self.unbuffered and mode == 'w' else -1
+            buffer = self.open(fd, mode + 'b', size, None, None, None, False)
+            raw = buffer.raw if size else buffer
+            raw.name = '<%s>' % name
+            stream = self.text(buffer, *self.wrapping[name], '\n', not self.unbuffered and (fd == 2 or raw.isatty()),
+                               self.unbuffered)
+            stream.mode = mode
+        except OSError:         # closed, or a folder
+            pass
+        setattr(sys, name, stream)
+        setattr(sys, '__%s__' % name, stream)
+
+    def environment(self, environment, before):
+        data = sys.modules['os'].environ._data
+        for name in data:
+            unsetenv(name)
+        data.clear()
+        data.update(environment)
+        for name, value in environment.items():
+            putenv(name, value)
+        if environment.get(b'TZ') != before.get(b'TZ'):
+            sys.modules['time'].tzset()
+        if bool(environment.get(b'PYTHONUNBUFFERED')) == self.unbuffered:
+            self.stream(*STREAMS[0])
+        else:
+            self.streams(environment)
+        if self.blas:
+            self.blas_threads(environment)
+
+    def blas_threads(self, environment):
+        wanted = [int(environment[name]) for name in BLAS_NAMES if environment.get(name, b'').isdigit()]
+        wanted = [number for number in wanted if number > 0]
+        if wanted and wanted[0] > 1:
+            for function in self.blas:
+                sys.modules['_ctypes'].call_function(function, (wanted[0],))
+
+
+def reset_logging(logging):
+    logging._startTime = sys.modules['time'].time()
+
+
+def reset_tempfile(tempfile):
+    tempfile._name_sequence = tempfile.tempdir = None
+
+
+def reset_uuid(uuid):
+    uuid._node = uuid._last_timestamp = None
+
+
+def reset_platform(platform):
+    # They know the host's name.
+    platform._uname_cache = None
+    platform._platform_cache.clear()
+
+
+def reset_threading(threading):
+    # Python before 3.12 keeps the number of the process that it was forked from.
+    threading.main_thread()._set_native_id()
+
+
+def reset_multiprocessing(process):
+    process.ORIGINAL_DIR = getcwd()
+    process.current_process()._config['authkey'] = process.AuthenticationString(urandom(32))
+
+
+def reset_ssl(ssl):
+    # OpenSSL looks at the number of the process to see that it was forked; two sandboxes may have the same one.
+    ssl.RAND_add(urandom(32), 32.0)
+
+
+def reset_warnings(warnings):
+    warnings.onceregistry.clear()
+    warnings._filters_mutated()
+
+
+RESETS = {
+    'logging': reset_logging,
+    'tempfile': reset_tempfile,
+    'uuid': reset_uuid,
+    'platform': reset_platform,
+    'threading': reset_threading,
+    'multiprocessing.process': reset_multiprocessing,
+    '_ssl': reset_ssl,
+    'warnings': reset_warnings,
+    'linecache': lambda linecache: linecache.clearcache(),
+}

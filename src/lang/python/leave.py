@@ -1,0 +1,189 @@
+"""The end of a forked run: what the interpreter does when it ends, as far as a program can observe it, and no more.
+
+Taking down modules that the zygote loaded would take longer than most programs run.  So we do here what
+Py_FinalizeEx() does, in its order, to what is the program's own, and then the process goes.  With threads still
+running that order cannot be kept from here: then the interpreter ends by itself.
+"""
+
+import atexit
+import builtins
+import gc
+import sys
+from _io import BufferedRandom, BufferedWriter, TextIOWrapper
+from _signal import SIG_DFL, SIGINT, signal
+from _thread import _count as count_threads
+from posix import getpid, kill, write
+from _weakref import ref
+
+BROKEN_OUTPUT_EXIT = 120
+# finalize_modules_delete_special() in Python's pylifecycle.c
+SYS_FORGETS = ('path', 'argv', 'ps1', 'ps2', 'last_type', 'last_value', 'last_traceback', 'path_hooks',
+               'path_importer_cache', 'meta_path', '__interactivehook__')
+STREAMS = 'stdin', 'stdout', 'stderr'
+
+get_enabled, collect, get_objects = gc.isenabled, gc.collect, gc.get_objects
+run_exit_functions = atexit._run_exitfuncs
+Module = type(sys)
+module_names_of = Module.__dict__['__dict__'].__get__
+
+
+class Unhappy:
+    def __del__(self):
+        raise ValueError
+
+
+def unraisable_type():
+    """The type of what sys.unraisablehook is given.  Python has no name for it, so we look at one."""
+    hook, shown = sys.unraisablehook, []
+    sys.unraisablehook = lambda unraisable: shown.append(type(unraisable))
+    Unhappy()
+    sys.unraisablehook = hook
+    return shown[0]
+
+
+UnraisableHookArgs = unraisable_type()
+
+
+def show_unraisable(error, thing):
+    try:
+        trace = error.__traceback__ and error.__traceback__.tb_next
+        sys.unraisablehook(UnraisableHookArgs((type(error), error, trace, None, thing)))
+    except BaseException:
+        pass
+
+
+def is_closed(stream):
+    try:
+        return bool(stream.closed)
+    except BaseException:
+        return False
+
+
+def flush_streams():
+    """Whether nothing was lost."""
+    kept = True
+    stdout, stderr = getattr(sys, 'stdout', None), getattr(sys, 'stderr', None)
+    for stream in stdout, stderr:
+        if stream is None or is_closed(stream):
+            continue
+        try:
+            stream.flush()
+        except BaseException as error:
+            kept = False
+            if stream is stdout:
+                show_unraisable(error, stream)
+    return kept
+
+
+def exit_code(code):
+    """The status for the code of a SystemExit; what is no number is told to the user."""
+    if code is None:
+        return 0
+    if issubclass(type(code), int):
+        return int.__and__(code, 0xff) if -1 << 63 <= code < 1 << 63 else 0xff
+    stderr = getattr(sys, 'stderr', None)
+    for text in (code, '\n'):
+        try:
+            if stderr is None:
+                write(2, str(text).encode('utf-8', 'backslashreplace'))
+            else:
+                stderr.write(str(text))
+        except BaseException:
+            pass
+    return 1
+
+
+def clear_names(names):
+    """Let go of a module's objects, private names first (_PyModule_Clear() in moduleobject.c)."""
+    for name in list(names):
+        if type(name) is str and name[:1] == '_' and name[1:2] != '_':
+            names[name] = None
+    for name in list(names):
+        if type(name) is str and name != '__builtins__':
+            names[name] = None
+
+
+class Leave:
+    def __init__(self, leave):
+        self.leave = leave
+        self.kept = {id(module) for module in list(sys.modules.values())}
+        self.holding = list(sys.modules.values())
+        self.sys_names = set(vars(sys))
+
+    def end(self, ending, tracing):
+        """Ends the process, or returns what to raise so that the interpreter does."""
+        interrupted = type(ending) is KeyboardInterrupt
+        status = 0 if ending is None or interrupted else exit_code(ending.code)
+        ending = ending if interrupted else SystemExit(status)
+        threading = sys.modules.get('threading')
+        sys.settrace(tracing[0])
+        sys.setprofile(tracing[1])
+        if threading is not None:
+            try:
+                threading._shutdown()
+            except BaseException as error:
+                show_unraisable(error, threading)
+        run_exit_functions()
+        sys.settrace(None)
+        sys.setprofile(None)
+        if count_threads():
+            return ending
+        sys.is_finalizing = True.__bool__
+        if not flush_streams():
+            status = BROKEN_OUTPUT_EXIT
+        if get_enabled():
+            collect()
+        self.clear_modules()
+        if interrupted:
+            signal(SIGINT, SIG_DFL)
+            kill(getpid(), SIGINT)
+        self.leave(status)
+
+    def clear_modules(self):
+        builtins._ = None
+        for name in SYS_FORGETS:
+            setattr(sys, name, None)
+        for name in STREAMS:
+            setattr(sys, name, getattr(sys, '__%s__' % name, None))
+        modules = sys.modules
+        own = []
+        for name, module in list(modules.items()):
+            if issubclass(type(module), Module) and id(module) not in self.kept:
+                own.append(ref(module))
+            modules[name] = module = None
+        modules.clear()
+        vars(builtins).update(__builtins__)
+        collect()
+        for reference in reversed(own):
+            module = reference()
+            if module is not None:
+                clear_names(module_names_of(module))
+        module = None
+        collect()
+        self.clear_rest()
+
+    def clear_rest(self):
+        """What the program hung on to sys and builtins, and what it wrote to files that something still holds."""
+        flush_streams_silently()
+        for name in STREAMS:
+            setattr(sys, name, None)
+        for names, before in ((vars(sys), self.sys_names), (vars(builtins), __builtins__)):
+            for name in [name for name in names if name not in before]:
+                names[name] = None
+        for kinds in (TextIOWrapper,), (BufferedWriter, BufferedRandom):
+            for thing in get_objects():
+                if issubclass(type(thing), kinds):
+                    flush_silently(thing)
+
+
+def flush_silently(stream):
+    try:
+        if not is_closed(stream):
+            stream.flush()
+    except BaseException:
+        pass
+
+
+def flush_streams_silently():
+    for name in STREAMS[1:]:
+        flush_silently(getattr(sys, name, None))

@@ -1,0 +1,176 @@
+"""The zygote's side: the modules of an image, and what has to be true of a process before it is forked for every run.
+
+Nothing here has a program of a tenant's.  What a preloaded module leaves behind that a program could tell from a cold
+start is either put back here, once, or made anew by fresh.py in every run.
+"""
+
+import _signal
+import gc
+import sys
+from posix import access, environ, execv, execve, listdir, X_OK
+
+TASKS = '/proc/self/task'
+
+# Usual in programs, and cheap: tests/integration/test_zygote.py tells what each image weighs.
+SYSTEM = '''
+    abc argparse array ast asyncio base64 binascii bisect calendar cmath collections collections.abc concurrent.futures
+    concurrent.futures.thread contextlib copy csv dataclasses datetime decimal difflib enum fractions functools glob
+    gzip hashlib heapq html inspect io itertools json linecache locale logging math multiprocessing numbers operator os
+    os.path pathlib pickle platform pprint queue random re secrets select shlex shutil signal socket sqlite3 statistics
+    string struct subprocess sys tempfile textwrap threading time timeit traceback types typing unicodedata unittest
+    urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
+'''.split()
+DATA = '''
+    numpy numpy.linalg numpy.fft numpy.random pandas matplotlib matplotlib.pyplot matplotlib.backends.backend_agg
+    openpyxl xlrd docx pptx PyPDF2 pypdf PIL.Image seaborn tabulate
+'''.split()
+# What each adds to every fork is in src/lang/README.md; a program that wants sympy pays for it when it imports it.
+IMAGES = {'none': [], 'system': SYSTEM, 'data': SYSTEM + DATA}
+
+# Read when the interpreter starts, or by a preloaded module at its import: another value needs another interpreter.
+EARLY_NAMES = {b'HOME', b'LANG', b'LANGUAGE', b'GLIBC_TUNABLES'}
+EARLY_PREFIXES = (b'PYTHON', b'LC_', b'LD_', b'MALLOC_', b'MPL', b'XDG_', b'NPY_', b'NUMPY_', b'OPENBLAS_', b'OMP_', b'KMP_',
+                  b'MKL_', b'NUMEXPR_', b'GOTO_')
+# These have such names, but are read late or can be made good in the run.
+LATE_NAMES = {b'PYTHONUNBUFFERED', b'OPENBLAS_NUM_THREADS', b'GOTO_NUM_THREADS', b'OMP_NUM_THREADS', b'MKL_NUM_THREADS',
+              b'NUMEXPR_NUM_THREADS', b'VECLIB_MAXIMUM_THREADS'}
+THREAD_NAMES = [name for name in LATE_NAMES if name.endswith(b'_THREADS')]
+
+
+def early(pairs):
+    return {name: value for name, value in pairs.items()
+            if name not in LATE_NAMES and (name in EARLY_NAMES or name.startswith(EARLY_PREFIXES))}
+
+
+def parse_environment(entries):
+    """As Python reads it: the first of a name counts, and what has no name or value is no variable."""
+    pairs = {}
+    for entry in entries:
+        name, sign, value = entry.partition(b'=')
+        if name and sign:
+            pairs.setdefault(name, value)
+    return pairs
+
+
+class Zygote:
+    def __init__(self, image, arguments):
+        if image not in IMAGES:
+            sys.stderr.write('zygote.py: no image %r; there are %s\n' % (image, ', '.join(IMAGES)))
+            raise SystemExit(2)
+        self.image = image
+        self.depth = int(arguments[0]) if arguments else 1
+        self.unwanted = [name for name in environ.pop(b'CAISSON_ZYGOTE_WITHOUT', b'').decode().split(':') if name]
+        self.caisson = __import__('_caisson')
+        del sys.modules['_caisson']
+        self.environment = dict(environ)
+        self.early = early(self.environment)
+        self.own_modules = set(sys.modules)
+        self.loaded, self.failed = {}, {}
+        self.load_modules()
+        self.fresh = load_part('fresh')['Fresh']()
+        self.warm = load_part('warm')['warm']
+        self.leave = load_part('leave')['Leave'](self.caisson.leave)
+        load_part('report')
+        self.preloaded = {name.partition('.')[0] for name in set(sys.modules) - self.own_modules}
+
+    def load_modules(self):
+        """Import what there is.  A thread would be lost in a fork with whatever lock it holds, so none may start."""
+        for name in THREAD_NAMES:
+            sys.modules['os'].environb[name] = b'1'
+        own_folder = sys.path.pop(0)
+        limit, threshold = sys.getrecursionlimit(), gc.get_threshold()
+        hooks = {name: getattr(sys, name) for name in ('excepthook', 'displayhook', 'unraisablehook')}
+        handlers = {number: _signal.getsignal(number) for number in range(1, 32)}
+        for name in IMAGES[self.image]:
+            if name in self.unwanted:
+                self.failed[name] = 'starts threads'
+                continue
+            try:
+                __import__(name)
+            except ModuleNotFoundError:
+                self.failed[name] = 'missing'
+            except Exception as error:
+                self.failed[name] = '%s: %s' % (type(error).__name__, error)
+            else:
+                self.loaded[name] = str(getattr(sys.modules[name], '__version__', ''))
+            if len(listdir(TASKS)) > 1:
+                self.start_without(name)
+        sys.path.insert(0, own_folder)
+        sys.setrecursionlimit(limit)
+        gc.set_threshold(*threshold)
+        for name, hook in hooks.items():
+            setattr(sys, name, hook)
+        for number, handler in handlers.items():
+            if _signal.getsignal(number) is not handler:
+                _signal.signal(number, handler)
+
+    def start_without(self, name):
+        """A thread cannot be stopped from outside, but an interpreter can be started again."""
+        if name in self.unwanted:
+            sys.stderr.write('zygote.py: there are threads, though %s was left out\n' % name)
+            raise SystemExit(1)
+        for each in THREAD_NAMES:
+            del sys.modules['os'].environb[each]
+        sys.modules['os'].environ['CAISSON_ZYGOTE_WITHOUT'] = ':'.join([*self.unwanted, name])
+        execv(sys.executable, sys.orig_argv)
+
+    def ready_message(self):
+        dumps = __import__('json').dumps
+        return dumps({'image': self.image, 'depth': self.depth, 'python': '%d.%d.%d' % sys.version_info[:3],
+                      'modules': self.loaded, 'left_out': self.failed}).encode()
+
+    def serve(self):
+        """Serve forks; returns in each new process, which is then ready to wait for its program."""
+        info = self.ready_message()
+        gc.collect()
+        # Or a collection in a run would write to every object there is.
+        gc.disable()
+        gc.freeze()
+        tasks = listdir(TASKS)
+        if len(tasks) != 1:
+            sys.stderr.write('zygote.py: %d threads, but only one of them would live on in a fork\n' % len(tasks))
+            raise SystemExit(1)
+        self.caisson.serve(info)
+        gc.enable()
+        self.fresh.streams(self.environment)
+        self.warm(self.depth)
+        self.fresh.state()
+
+    def receive(self, runner):
+        """Wait for the program, and take its arguments and environment.  Returns a Runner for it."""
+        arguments, entries = self.caisson.wait()
+        environment = parse_environment(entries)
+        if self.needs_cold_start(arguments, environment):
+            for number in _signal.SIGPIPE, _signal.SIGXFSZ:
+                _signal.signal(number, _signal.SIG_DFL)
+            execve(sys.executable, [sys.executable.encode(), HERE.encode() + b'/run.py', *arguments], environment)
+        self.fresh.environment(environment, self.environment)
+        sys.argv = [HERE + '/run.py', *map(sys.modules['os'].fsdecode, arguments)]
+        sys.orig_argv[:] = [sys.executable, *sys.argv]
+        return runner(*sys.argv[1:3], sys.argv[3:])
+
+    def needs_cold_start(self, arguments, environment):
+        """Whether the program could tell that this interpreter was started for another."""
+        if len(arguments) < 2 or early(environment) != self.early:
+            return True
+        site = sys.modules['site']
+        if site.ENABLE_USER_SITE and access(site.USER_SITE, X_OK):
+            return True
+        # A namesake in the program's folder comes before what is installed; some that we have would use it, too.
+        posixpath = sys.modules['posixpath']
+        try:
+            entries = listdir(posixpath.dirname(posixpath.realpath(arguments[1])))
+        except OSError:
+            return True
+        return any(entry.partition(b'.')[0].decode('utf-8', 'replace') in self.preloaded for entry in entries)
+
+    def start(self, runner):
+        try:
+            return runner.start()
+        except SystemExit as ending:
+            code = ending.code
+        raise self.end(SystemExit(code), (None, None))
+
+    def end(self, ending, tracing):
+        self.caisson = None
+        return self.leave.end(ending, tracing)

@@ -1,0 +1,95 @@
+"""Do in a forked process what a program will do, before there is one.
+
+After a fork the first touch of every page costs a fault, and an interpreter touches many.  Here they happen while
+nobody waits.  Nothing may remain that a program could see: what has a random state is seeded after this, and the rest
+works on objects of its own.
+"""
+
+import gc
+import sys
+
+PROGRAM = b'''
+import os
+import sys
+
+class Sample:
+    def __init__(self, size):
+        self.items = {str(n): [n, n / 3] for n in range(size)}
+
+    def total(self):
+        return sum(pair[1] for pair in self.items.values())
+
+def work(size):
+    try:
+        total = Sample(size).total()
+        return f'{total:.3f} {size!r}'.split()
+    finally:
+        size = None
+
+print(*work(20), sep=', ')
+for word in sorted(work(30), key=len):
+    print(word.upper(), len(word) % 3)
+{'a': [1, 2.5, None]}
+'''
+
+
+def touch_types():
+    """Objects count their references in themselves: to look at one is to write to it."""
+    for name, thing in list(vars(sys.modules['builtins']).items()):
+        if type(thing) is type:
+            for attribute in vars(thing).values():
+                thing = attribute
+
+
+def run_sample(out):
+    """The whole way of a program, but for the channel and the end."""
+    report = load_part('report')
+    names = {'__name__': '__main__', '__builtins__': sys.modules['builtins']}
+    code, last = compile_program(PROGRAM, '<warm>')
+    out, sys.stdout = sys.stdout, out
+    try:
+        exec(code, names)
+        value = eval(last, names)
+    finally:
+        sys.stdout = out
+    report['value_document'](value, 1000)
+    try:
+        compile_program(b'x = = 1', '<warm>')
+    except SyntaxError:
+        pass
+
+
+def warm_numpy(numpy):
+    table = numpy.arange(600, dtype=float).reshape(20, 30)
+    (table @ table.T).sum(axis=0).mean()
+    numpy.linalg.solve(numpy.eye(3) * 2, numpy.ones(3))
+    numpy.random.RandomState(1).normal(size=10)
+    numpy.random.default_rng(1).normal(size=10)
+    str(numpy.sqrt(table[table > 5][:10]))
+
+
+def warm_pandas(pandas):
+    frame = pandas.DataFrame({'group': list('abab'), 'x': [1, 2, 3, 4], 'y': [0.5, None, 2.5, 4.0]})
+    frame['z'] = frame['x'] * 2 + frame['y'].fillna(0)
+    grouped = frame.groupby('group').agg({'x': 'sum', 'z': 'mean'})
+    str(frame.describe())
+    str(grouped.sort_values('x'))
+    str(frame.merge(grouped, on='group').head())
+    text = frame.to_csv(index=False)
+    pandas.read_csv(sys.modules['io'].StringIO(text))
+
+
+DEEP = {'numpy': warm_numpy, 'pandas': warm_pandas}
+
+
+def warm(depth):
+    if depth < 1:
+        return
+    touch_types()
+    out = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
+    run_sample(out)
+    if depth > 1:
+        for name, exercise in DEEP.items():
+            if name in sys.modules:
+                exercise(sys.modules[name])
+    gc.collect()

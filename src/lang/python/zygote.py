@@ -1,0 +1,48 @@
+"""Start Python once, with the modules of an image, and fork a process for every run from it.
+
+    python3 zygote.py IMAGE [DEPTH]
+
+IMAGE is a row of preload.py's table.  DEPTH says how much a forked process exercises before it has a program: 0
+nothing, 1 what every run does, 2 also the usual ways through the image's large modules.
+
+_caisson is the C side: serve() forks into closed sandboxes and returns in each new process, wait() waits there for
+the program, leave() ends it.  The rest of this file is run.py for such a process, so a program sees one foreign frame
+here as there.  A run that needs another interpreter than the one we started is given to run.py.
+"""
+
+import builtins
+import sys
+
+__builtins__ = dict(vars(builtins))
+
+HERE = __file__.rpartition('/')[0] or '.'
+FileLoader = sys.modules['_frozen_importlib_external'].SourceFileLoader
+names = {'__builtins__': __builtins__, '__name__': 'runner', 'HERE': HERE, 'FileLoader': FileLoader}
+exec(FileLoader('runner', HERE + '/runner.py').get_code('runner'), names)
+
+if len(sys.argv) not in (2, 3):
+    sys.stderr.write('usage: zygote.py IMAGE [DEPTH]\n')
+    raise SystemExit(2)
+
+zygote = names['load_part']('preload')['Zygote'](sys.argv[1], sys.argv[2:])
+zygote.serve()
+# From here on we are a run.
+error = value = None
+settings = sys.settrace, sys.setprofile
+runner = zygote.receive(names['Runner'])
+code, last = zygote.start(runner)
+try:
+    exec(code, runner.names)
+    if last is not None:
+        value = eval(last, runner.names)
+except BaseException as caught:
+    error = caught
+tracing = sys.gettrace(), sys.getprofile()
+for set_function in settings:
+    set_function(None)
+ending = runner.finish(error, value)
+error = value = runner = code = last = None
+ending = zygote.end(ending, tracing)
+for set_function, function in zip(settings, tracing):
+    set_function(function)
+raise ending

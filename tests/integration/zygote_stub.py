@@ -1,0 +1,56 @@
+"""Stands in for the C side of the Python zygote: the same three functions over plain os.fork(), and no sandbox.
+
+test_zygote.py copies it beside the runners as _caisson.py.  Descriptor 3 of the zygote is a socket to the test, which
+sends one packet for each process that it wants and another, straight to that process, with its program.
+"""
+
+import marshal
+import os
+import socket
+
+control = None
+program = None
+
+
+def serve(info):
+    global control
+    control = socket.socket(fileno=3)
+    control.send(info)
+    while True:
+        words, descriptors, _, _ = socket.recv_fds(control, 65536, 4)
+        if not words:
+            os._exit(0)
+        pid = os.fork()
+        if pid == 0:
+            return become_run(os.fsdecode(words), descriptors)
+        for fd in descriptors:
+            os.close(fd)
+        control.send(b'%d' % pid)
+        control.send(b'%d' % os.waitpid(pid, 0)[1])
+
+
+def become_run(folder, descriptors):
+    """descriptors: standard output and error, the way to the test, and the channel unless there is none."""
+    global program
+    os.setsid()
+    control.close()
+    os.chdir(folder)
+    program = socket.socket(fileno=os.dup2(descriptors[2], 50, inheritable=False))
+    stdin = os.open(os.devnull, os.O_RDONLY)
+    for number, fd in enumerate([stdin, *descriptors[:2], *descriptors[3:]]):
+        os.dup2(fd, number)
+    for fd in {stdin, *descriptors} - {0, 1, 2, 3, 50}:
+        os.close(fd)
+
+
+def wait():
+    program.send(b'ready')
+    words, descriptors, _, _ = socket.recv_fds(program, 1 << 20, 1)
+    program.close()
+    os.dup2(descriptors[0], 0)
+    os.close(descriptors[0])
+    return marshal.loads(words)
+
+
+def leave(status):
+    os._exit(status)
