@@ -85,6 +85,7 @@ class Daemon:
         words = [str(CAISSON.parent / "caissond"), *(word for setting in settings for word in ("--set", setting))]
         self.log = open(Path(folder, "caissond.log"), "wb")
         self.process = subprocess.Popen(words, env=os.environ | self.environment, stderr=self.log)
+        self.environment["CAISSON_DAEMON_PID"] = str(self.process.pid)   # for tests that look at their children
 
     def status(self):
         done = subprocess.run([str(CAISSON), "pool", "--json"], capture_output=True, env=os.environ | self.environment, timeout=60 * SLOW,

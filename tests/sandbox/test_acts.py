@@ -202,7 +202,7 @@ def differences(before, record, host):
         name = os.path.basename(path)
         if path not in before["entries"] and (owner == uid or "escape" in name or name.startswith(("core", "main."))):
             new.append(f"the file {path}")
-    new += [f"our child {pid}" for pid in children({host.bystander.pid})]
+    new += [f"our child {pid}" for pid in children({host.bystander.pid, int(os.environ.get('CAISSON_DAEMON_PID', 0))})]
     if uid is not None:
         new += [f"process {pid} of uid {uid}" for pid in processes_of(uid)]
     if host.bystander.poll() is not None:

@@ -145,13 +145,7 @@ class Leave:
             setattr(sys, name, None)
         for name in STREAMS:
             setattr(sys, name, getattr(sys, '__%s__' % name, None))
-        modules = sys.modules
-        own = []
-        for name, module in list(modules.items()):
-            if issubclass(type(module), Module) and id(module) not in self.kept:
-                own.append(ref(module))
-            modules[name] = module = None
-        modules.clear()
+        own = self.take_own_modules()
         vars(builtins).update(__builtins__)
         collect()
         for reference in reversed(own):
@@ -161,6 +155,27 @@ class Leave:
         module = None
         collect()
         self.clear_rest()
+
+    def take_own_modules(self):
+        """References to the program's modules, which leave sys.modules.
+
+        They are the last ones there.  To look at one of ours is to write to it, and every page that is written
+        costs more than all of this: so the first one of ours ends the search.
+        """
+        modules = sys.modules
+        names = []
+        for name, module in reversed(modules.items()):
+            if id(module) in self.kept:
+                break
+            names.append((name, module))
+        main = modules.get('__main__')      # has the place that it had in the zygote
+        if '__main__' not in dict(names) and id(main) not in self.kept:
+            names.append(('__main__', main))
+        own = [ref(module) for _, module in reversed(names) if issubclass(type(module), Module)]
+        for name, module in names:
+            del modules[name]
+        names = module = main = None
+        return own
 
     def clear_rest(self):
         """What the program hung on to sys and builtins, and what it wrote to files that something still holds."""
