@@ -93,7 +93,8 @@ int endpoint_uids(const char *text, struct arena *arena, uid_t **ret, size_t *re
         for (char *part; (part = strsep(&rest, ",")) && text[0];) {
                 unsigned long number;
                 part += strspn(part, " ");
-                part[strcspn(part, " ")] = 0;
+                for (size_t len = strlen(part); len && part[len - 1] == ' ';)
+                        part[--len] = 0;
                 if (!whole_number(part, 10, UINT32_MAX - 1, &number))
                         return wrong(err, "engine.socket_uids", "\"%.60s\" is no user's number; give numbers between commas", part);
                 uids[n++] = (uid_t)number;

@@ -21,6 +21,7 @@ def environment(**more):
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(('CAISSON_', 'CODE_EXECUT', 'XDG_', 'NO_COLOR'))}
     env['HOME'] = '/nonexistent'
+    env['CAISSON_DAEMON'] = 'never'     # a daemon of this host is not what is tested; test_daemon.py starts its own
     return {**env, **more}
 
 
