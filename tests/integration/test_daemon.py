@@ -193,7 +193,10 @@ import socket, sys
 s = socket.socket(socket.AF_UNIX)
 try:
     s.connect(sys.argv[1])
-    s.sendall(bytes.fromhex(sys.argv[2]))
+    try:
+        s.sendall(bytes.fromhex(sys.argv[2]))
+    except BrokenPipeError:
+        pass                   # refused before we spoke, and the reason can be read
     print(s.recv(65536)[12:].decode())
 except PermissionError:
     print("not permitted")
