@@ -75,8 +75,10 @@ static bool is_all_text(const struct run_request *request)
                 good = good && is_text(request->args[i]);
         for (size_t i = 0; i < request->env_n; i++)
                 good = good && is_text(request->env[i].name) && is_text(request->env[i].value);
-        for (size_t i = 0; i < request->files_n; i++)
-                good = good && is_text(request->files[i].name ? request->files[i].name : request->files[i].path);
+        for (size_t i = 0; i < request->files_n; i++) {
+                const struct input_file *file = &request->files[i];
+                good = good && is_text(file->name ? file->name : file->path ? file->path : "");
+        }
         return good;
 }
 

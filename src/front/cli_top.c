@@ -98,7 +98,7 @@ static void add_cell(struct buf *buf, int width, const char *text)
         char visible[4 * 64 + 1];
         size_t len = strlen(text);
         visible[cli_visible(text, len < 64 ? len : 64, visible)] = 0;
-        buf_printf(buf, "%-*.*s ", width, width > 0 ? 100 : 0, visible);
+        buf_printf(buf, "%-*s ", width, visible);
 }
 
 static void add_number(struct buf *buf, int width, json_t *object, const char *name, void (*print)(uint64_t number, char *text, size_t size))
@@ -129,20 +129,27 @@ static void end_line(struct buf *buf)
         buf_add(buf, "\n", 1);
 }
 
-static void add_runs(struct buf *buf, json_t *status)
+/* With ids of this many letters.  With those of SHORT_ID a line fits on a terminal. */
+#define WHOLE_ID 36
+#define SHORT_ID 12
+
+static void add_runs(struct buf *buf, json_t *status, int id_width)
 {
         size_t i;
         json_t *run;
-        buf_printf(buf, "%-36s %-10s %-11s %-12s %-9s %8s %8s %10s\n", "ID", "OWNER", "LANGUAGE", "PROFILE", "STATE", "AGE", "CPU", "MEMORY");
+        buf_printf(buf, "%-*s %-9s %-10s %-11s %-8s %7s %7s %9s\n", id_width, "ID", "OWNER", "LANGUAGE", "PROFILE", "STATE", "AGE", "CPU",
+                   "MEMORY");
         json_array_foreach(json_object_get(status, "runs"), i, run) {
-                add_cell(buf, 36, text_of(run, "id"));
-                add_cell(buf, 10, text_of(run, "owner"));
-                add_cell(buf, 11, text_of(run, "language"));
-                add_cell(buf, 12, text_of(run, "profile"));
-                add_cell(buf, 9, text_of(run, "state"));
-                add_number(buf, 8, run, "age_ms", print_seconds);
-                add_number(buf, 8, run, "cpu_ms", print_seconds);
-                add_number(buf, 10, run, "memory_bytes", print_mib);
+                char id[WHOLE_ID + 1];
+                snprintf(id, sizeof id, "%.*s", id_width, text_of(run, "id"));
+                add_cell(buf, id_width, id);
+                add_cell(buf, 9, text_of(run, "owner"));
+                add_cell(buf, 10, text_of(run, "language"));
+                add_cell(buf, 11, text_of(run, "profile"));
+                add_cell(buf, 8, text_of(run, "state"));
+                add_number(buf, 7, run, "age_ms", print_seconds);
+                add_number(buf, 7, run, "cpu_ms", print_seconds);
+                add_number(buf, 9, run, "memory_bytes", print_mib);
                 end_line(buf);
         }
 }
@@ -194,7 +201,12 @@ static void add_totals(struct buf *buf, json_t *status)
 static void add_top(struct buf *buf, json_t *status)
 {
         add_totals(buf, status);
-        add_runs(buf, status);
+        add_runs(buf, status, SHORT_ID);
+}
+
+static void add_ps(struct buf *buf, json_t *status)
+{
+        add_runs(buf, status, WHOLE_ID);
 }
 
 /* ---- once ---- */
@@ -222,7 +234,7 @@ static int ps(int argc, char **argv, const struct settings *settings)
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
                 return cli_usage("ps: unknown argument %.40s", argv[1]);
-        return show_once(settings, json, "runs", add_runs);
+        return show_once(settings, json, "runs", add_ps);
 }
 
 static int pool(int argc, char **argv, const struct settings *settings)

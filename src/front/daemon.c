@@ -46,10 +46,20 @@ void daemon_look(struct daemon *daemon)
                 loop_timer(daemon->loop, &daemon->deadline, 0);
 }
 
+/*
+ * Whoever has connected and was not accepted yet is told so, and can run its program itself; of a socket of the
+ * service manager it is the next daemon that accepts them.
+ */
 static void stop_accepting(struct daemon *daemon)
 {
         loop_unwatch(daemon->loop, &daemon->listener);
         loop_untimer(daemon->loop, &daemon->again);
+        for (int fd = 0; daemon->endpoint.ours && fd >= 0;) {
+                fd = accept4(daemon->endpoint.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+                if (fd >= 0)
+                        peer_new(daemon, fd);
+        }
+        fd_close(&daemon->endpoint.fd);
 }
 
 static void enter(struct daemon *daemon, enum daemon_state state)
@@ -178,7 +188,8 @@ int daemon_serve(const struct settings *settings, struct csn_error *err)
         if (daemon.loop) {
                 while (daemon.peers)
                         peer_close(daemon.peers);
-                stop_accepting(&daemon);
+                loop_unwatch(daemon.loop, &daemon.listener);
+                loop_untimer(daemon.loop, &daemon.again);
                 loop_untimer(daemon.loop, &daemon.deadline);
                 loop_unwatch(daemon.loop, &daemon.signals);
         }

@@ -11,7 +11,8 @@
 #include <sys/un.h>
 
 #define SYSTEM_PATH "/run/caisson/caissond.sock"
-#define BACKLOG 128
+#define BACKLOG 1024
+#define CONNECT_S 2                /* seconds */
 #define LISTEN_FDS_START 3         /* sd_listen_fds(3) */
 
 /* ---- where ---- */
@@ -39,9 +40,11 @@ static struct sockaddr_un address_of(const char *path)
 int endpoint_connect(const char *path, int *ret_fd, struct csn_error *err)
 {
         const struct sockaddr_un address = address_of(path);
-        auto_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        /* A local connection is made at once or not at all; EAGAIN is a daemon that does not come to accept(2). */
-        if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)
+        /* A local connection is made at once, unless the daemon is behind with accepting: for that there is a time. */
+        const struct timeval patience = { .tv_sec = CONNECT_S };
+        auto_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
+            connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "connect to the daemon at %s", path);
         *ret_fd = take_fd(&fd);
         return 0;
@@ -93,7 +96,8 @@ int endpoint_uids(const char *text, struct arena *arena, uid_t **ret, size_t *re
         for (char *part; (part = strsep(&rest, ",")) && text[0];) {
                 unsigned long number;
                 part += strspn(part, " ");
-                part[strcspn(part, " ")] = 0;
+                for (size_t len = strlen(part); len && part[len - 1] == ' ';)
+                        part[--len] = 0;
                 if (!whole_number(part, 10, UINT32_MAX - 1, &number))
                         return wrong(err, "engine.socket_uids", "\"%.60s\" is no user's number; give numbers between commas", part);
                 uids[n++] = (uid_t)number;

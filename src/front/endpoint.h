@@ -32,7 +32,7 @@ bool endpoint_path(const struct settings *settings, bool system, char path[stati
 int endpoint_open(const struct settings *settings, struct endpoint *ret, struct csn_error *err);
 void endpoint_close(struct endpoint *endpoint);
 
-/* Connect without waiting.  Errors: CSN_E_SYSTEM; err->sys is the errno. */
+/* Connect; the descriptor is non-blocking.  Errors: CSN_E_SYSTEM; err->sys is the errno. */
 int endpoint_connect(const char *path, int *ret_fd, struct csn_error *err);
 
 /* "0,1000" into numbers from the arena.  Errors: CSN_E_CONFIG. */

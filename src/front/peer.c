@@ -16,6 +16,8 @@
 
 #define READS_AT_ONCE 64           /* of one connection, before another gets its turn */
 
+static const char ending[] = "the daemon is about to end";
+
 /* ---- out ---- */
 
 static bool is_paused(const struct peer *peer)
@@ -194,7 +196,7 @@ static int refuse_request(const struct peer *peer, struct csn_error *err)
 {
         const struct daemon *daemon = peer->daemon;
         if (daemon->state != SERVING)
-                return err_set(err, CSN_E_BUSY, 0, "the daemon is about to end");
+                return err_set(err, CSN_E_BUSY, 0, "%s", ending);
         if (peer->jobs_n >= PEER_JOBS_MAX)
                 return err_set(err, CSN_E_BUSY, 0, "this connection has %d live requests, and may not have more", PEER_JOBS_MAX);
         if (daemon->held + peer->reader.frame.len > DAEMON_HELD_MAX)
@@ -345,6 +347,8 @@ static void greet(struct peer *peer)
         peer->uid = who.uid;
         if (rc == 0 && !is_welcome(peer->daemon, who.uid))
                 rc = err_set(&err, CSN_E_DENIED, 0, "user %u is not in engine.socket_uids", who.uid);
+        else if (rc == 0 && peer->daemon->state != SERVING)
+                rc = err_set(&err, CSN_E_BUSY, 0, "%s", ending);
         else if (rc == 0 && peer->daemon->peers_n > PEERS_MAX)
                 rc = err_set(&err, CSN_E_BUSY, 0, "the daemon has %d connections, and may not have more", PEERS_MAX);
         if (rc < 0)

@@ -21,6 +21,7 @@ def environment(**more):
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(('CAISSON_', 'CODE_EXECUT', 'XDG_', 'NO_COLOR'))}
     env['HOME'] = '/nonexistent'
+    env['CAISSON_DAEMON'] = 'never'     # a daemon of this host is not what is tested; test_daemon.py starts its own
     return {**env, **more}
 
 
@@ -105,3 +106,20 @@ def on_terminal(*args, env=None):
     _, status = os.waitpid(pid, 0)
     os.close(fd)
     return os.waitstatus_to_exitcode(status), shown
+
+
+# ---- what a program of ours has made ----
+
+def children(pid):
+    return [int(p) for p in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
+
+
+def tree(pid):
+    try:
+        return [pid] + [p for child in children(pid) for p in tree(child)]
+    except FileNotFoundError:
+        return []
+
+
+def folders_of(pid):
+    return [root for root, dirs, _ in os.walk('/sys/fs/cgroup') for name in dirs if name.startswith(f'caisson-{pid}-')]

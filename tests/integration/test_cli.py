@@ -13,7 +13,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from cli import (CAISSON, bash, caisson, checked, environment, on_terminal, python, refused, run, schema, sha256, write)
+from cli import (CAISSON, bash, caisson, checked, children, environment, folders_of, on_terminal, python, refused, run, schema, sha256,
+                 tree, write)
 
 
 # ---- where the program comes from ----
@@ -492,21 +493,6 @@ def test_output_before_the_end_is_never_lost():
 def test_what_the_host_cannot_do_is_125():
     record = bash('true', '--set', 'engine.cgroup_parent=no/such/cgroup')
     assert record['exit'] in (78, 125) and record['status'] in ('isolation_unavailable', 'engine_error') and record['boundary'] is None
-
-
-def children(pid):
-    return [int(p) for p in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
-
-
-def tree(pid):
-    try:
-        return [pid] + [p for child in children(pid) for p in tree(child)]
-    except FileNotFoundError:
-        return []
-
-
-def folders_of(pid):
-    return [root for root, dirs, _ in os.walk('/sys/fs/cgroup') for name in dirs if name.startswith(f'caisson-{pid}-')]
 
 
 @pytest.fixture

@@ -202,7 +202,22 @@ def test_caisson_supervisor_8_has_every_option():
     assert set(re.findall(r'^\.It Fl -([\w-]+) ', text('man/caisson-supervisor.8'), flags=re.M)) == source
 
 
-@pytest.mark.parametrize('page', ['caisson.1', 'caisson.conf.5', 'caisson-supervisor.8'])
+def test_caissond_8_has_every_option():
+    source = set(re.findall(r'\{ "([\w-]+)", (?:required|no)_argument', text('src/bin/caissond.c')))
+    assert set(re.findall(r'^\.It Fl -([\w-]+)', text('man/caissond.8'), flags=re.M)) == source
+
+
+def test_caissond_8_has_every_frame():
+    source = text('src/front/frames.h').partition('enum frame_type {')[2].partition('}')[0]
+    numbers, number = {}, 0
+    for name, given in re.findall(r'FRAME_(\w+)(?: = (\d+))?', source):
+        number = int(given or number + 1)
+        numbers[name] = number
+    page = {name: int(number) for number, name in re.findall(r'^\.It (\d+) ([A-Z]+)$', text('man/caissond.8'), flags=re.M)}
+    assert page == numbers
+
+
+@pytest.mark.parametrize('page', ['caisson.1', 'caisson.conf.5', 'caisson-supervisor.8', 'caissond.8'])
 def test_mandoc_has_nothing_to_say(page):
     done = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', str(ROOT / 'man' / page)], stdout=subprocess.PIPE, check=False)
     assert done.stdout.decode() == ''
@@ -238,7 +253,7 @@ def test_the_page_of_records_has_every_warning():
 @pytest.mark.parametrize('page', ['README.md', 'docs/files.md', 'docs/limits.md', 'docs/records.md', 'docs/statuses.md',
                                   'ARCHITECTURE.md', 'SECURITY.md', 'src/lang/README.md', 'HACKING.md'])
 def test_options_that_a_page_names_exist(page):
-    known = {name for name, *_ in help_options()} | {'config', 'set', 'effective', 'help', 'version'}
+    known = {name for name, *_ in help_options()} | {'config', 'set', 'effective', 'help', 'version', 'once'}
     other = {'user', 'scope', 'cflags', 'libs', 'list'}   # systemd-run, pkg-config, tests/run
     for option in re.findall(r'(?<![\w-])--([a-z][\w-]*)', text(page)):
         assert option in known | other, option

@@ -1,0 +1,566 @@
+"""caissond from the outside: its socket, its protocol, its end.  How the command line uses it is in test_cli_daemon.py."""
+
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from cli import children, environment, folders_of, schema
+from daemon import (ASK, CAISSOND, CANCEL, ERROR, OUTPUT, RECORD, REQUEST, STATUS, Client, Daemon, alive, commands, frame, memory_of,
+                    until)
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to be another user')
+
+
+@pytest.fixture
+def place():
+    """A folder with a short name that other users can enter, which those of pytest are not."""
+    folder = Path(tempfile.mkdtemp(prefix='caissond-'))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def start(place):
+    daemons = []
+
+    def one(*options, **more):
+        daemons.append(Daemon(place, *options, **more))
+        return daemons[-1]
+    yield one
+    for daemon in daemons:
+        daemon.stop()
+
+
+@pytest.fixture
+def daemon(start):
+    return start().ready()
+
+
+def refused(place, *options, path=None, status=125):
+    """A daemon that does not start; what it says."""
+    done = subprocess.run([CAISSOND, '--set', f'engine.socket={path or place / "c" / "s"}', *options], env=environment(), check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
+    assert done.returncode == status and done.stdout == b'', done
+    return done.stderr.decode()
+
+
+# ---- start and end ----
+
+def test_it_starts_and_ends(daemon):
+    assert daemon.stop(signal.SIGTERM) == 0
+    assert not daemon.path.exists()
+
+
+def test_an_interrupt_ends_it_too(daemon):
+    assert daemon.stop(signal.SIGINT) == 0 and not daemon.path.exists()
+
+
+def test_a_hangup_changes_nothing(daemon):
+    daemon.process.send_signal(signal.SIGHUP)
+    with daemon.client() as client:
+        client.run(1, 'echo x')
+        assert client.results(1)[1][1] == b'x\n'
+
+
+def test_a_second_one_for_the_same_socket_is_refused(daemon, place):
+    assert 'another caissond serves' in refused(place) and str(daemon.path) in refused(place)
+    assert daemon.runs() == []
+
+
+def test_the_socket_of_a_dead_one_is_replaced(daemon, start):
+    daemon.stop()
+    assert daemon.path.exists()
+    assert start().ready().runs() == []
+
+
+def test_what_is_no_socket_is_not_touched(place):
+    (place / 'file').write_text('precious')
+    assert 'no socket' in refused(place, path=place / 'file', status=78)
+    assert (place / 'file').read_text() == 'precious'
+
+
+@pytest.mark.parametrize('setting,words', [
+    ('engine.socket_mode=rw', 'engine.socket_mode'), ('engine.socket_mode=999', 'octal'), ('engine.socket_group=nosuchgroup', 'no group'),
+    ('engine.socket_uids=root', 'engine.socket_uids'), ('engine.socket_uids=1,,2', 'engine.socket_uids'), ('engine.nosuch=1', 'no setting')])
+def test_a_wrong_setting_stops_the_start(place, setting, words):
+    assert words in refused(place, '--set', setting, status=78)
+
+
+def test_a_path_that_is_too_long_is_refused(place):
+    assert '107' in refused(place, path=f'/tmp/{"x" * 110}', status=78)
+
+
+@pytest.mark.parametrize('words', [['--nosuch'], ['x'], ['--config']])
+def test_a_wrong_option_is_refused(words):
+    done = subprocess.run([CAISSOND, *words], env=environment(), stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 64 and b'usage' in done.stderr
+
+
+def test_help_and_version():
+    for word, text in (('--help', b'usage: caissond'), ('--version', b'caissond ')):
+        done = subprocess.run([CAISSOND, word], env=environment(), stdout=subprocess.PIPE, check=False)
+        assert done.returncode == 0 and done.stdout.startswith(text)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason='root has a place of its own')
+def test_without_a_place_there_is_no_daemon():
+    done = subprocess.run([CAISSOND], env=environment(), stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 78 and b'XDG_RUNTIME_DIR' in done.stderr
+
+
+@ROOT_ONLY
+def test_another_user_has_a_place_of_its_own(place):
+    os.chown(place, 65534, 65534)
+    with Daemon(place, path=False, env={'XDG_RUNTIME_DIR': str(place)}, user=65534, group=65534, extra_groups=[]).process as process:
+        until((place / 'caisson/caissond.sock').is_socket)
+        assert (place / 'caisson').stat().st_mode & 0o7777 == 0o700
+        process.terminate()
+    assert process.returncode == 0
+
+
+# ---- the service manager ----
+
+@pytest.fixture
+def listener(place):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(place / 'made'))
+        made.listen()
+        yield made
+
+
+def activated(start, listener, place, lines='LISTEN_PID=$$ LISTEN_FDS=1', **env):
+    """The socket as descriptor 3, as sd_listen_fds(3) has it."""
+    command = ['bash', '-c', f'exec 3<&"$1"; shift; export {lines}; exec "$@"', 'bash', str(listener.fileno())]
+    return start(path=place / 'made', command=command, pass_fds=[listener.fileno()], env=env)
+
+
+def test_a_socket_of_the_service_manager_is_used_and_stays(start, listener, place):
+    daemon = activated(start, listener, place)
+    with daemon.client() as client:
+        client.run(1, 'echo x')
+        assert client.results(1)[1][1] == b'x\n'
+    assert daemon.stop(signal.SIGTERM) == 0
+    assert (place / 'made').is_socket() and not (place / 'made.lock').exists()
+
+
+@pytest.mark.parametrize('lines', ['LISTEN_PID=$$ LISTEN_FDS=2', 'LISTEN_PID=$$ LISTEN_FDS=x'])
+def test_anything_but_one_socket_is_refused(start, listener, place, lines):
+    assert activated(start, listener, place, lines).stop(0) == 78
+
+
+def test_what_is_no_listening_socket_is_refused(start, place):
+    with socket.socket(socket.AF_UNIX) as idle:
+        assert activated(start, idle, place).stop(0) == 78
+
+
+def test_a_socket_for_another_process_is_not_ours(start, listener, place):
+    daemon = activated(start, listener, place, 'LISTEN_PID=1 LISTEN_FDS=1')
+    until(lambda: (place / 'made.lock').exists())   # it made its own in that place
+    daemon.ready()
+
+
+@pytest.mark.parametrize('abstract', [False, True])
+def test_the_service_manager_is_told(start, place, abstract):
+    name = f'caissond-test-{os.getpid()}'
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.settimeout(20)
+        manager.bind('\0' + name if abstract else str(place / 'notify'))
+        daemon = start(env={'NOTIFY_SOCKET': '@' + name if abstract else str(place / 'notify')})
+        assert manager.recv(100) == b'READY=1'
+        Client(daemon.path).close()      # ready means that it listens
+        daemon.process.terminate()
+        assert manager.recv(100) == b'STOPPING=1'
+        assert daemon.process.wait(30) == 0
+
+
+# ---- who may ----
+
+AS_ANOTHER = '''
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect(sys.argv[1])
+    try:
+        s.sendall(bytes.fromhex(sys.argv[2]))
+    except BrokenPipeError:
+        pass                   # refused before we spoke, and the reason can be read
+    print(s.recv(65536)[12:].decode())
+except PermissionError:
+    print("not permitted")
+'''
+
+
+def as_another(path, uid=65534, gid=65534):
+    done = subprocess.run([sys.executable, '-c', AS_ANOTHER, str(path), frame(ASK, 1).hex()], user=uid, group=gid, extra_groups=[],
+                          stdout=subprocess.PIPE, check=True, timeout=30)
+    return done.stdout.decode().strip()
+
+
+@pytest.mark.parametrize('mode', ['0660', '0600', '666'])
+def test_the_socket_has_its_permissions_whatever_the_umask(start, mode):
+    daemon = start('--set', f'engine.socket_mode={mode}', umask=0o077).ready()
+    assert daemon.path.stat().st_mode & 0o7777 == int(mode, 8)
+    assert daemon.path.parent.stat().st_mode & 0o7777 == (0o755 if os.geteuid() == 0 else 0o700)
+    assert Path(f'{daemon.path}.lock').stat().st_mode & 0o077 == 0
+
+
+@ROOT_ONLY
+def test_the_mode_decides_who_gets_in(start):
+    daemon = start('--set', 'engine.socket_mode=0600').ready()
+    assert as_another(daemon.path) == 'not permitted'
+
+
+@ROOT_ONLY
+def test_the_group_decides_who_gets_in(start):
+    daemon = start('--set', 'engine.socket_group=54321').ready()
+    assert daemon.path.stat().st_gid == 54321
+    assert as_another(daemon.path) == 'not permitted'
+    assert json.loads(as_another(daemon.path, gid=54321))['runs'] == []
+
+
+@ROOT_ONLY
+def test_a_group_has_a_name_too(start):
+    daemon = start('--set', 'engine.socket_group=daemon').ready()
+    assert daemon.path.stat().st_gid != 0
+
+
+@ROOT_ONLY
+def test_the_list_of_users_decides_who_is_answered(start):
+    daemon = start('--set', 'engine.socket_mode=0666', '--set', 'engine.socket_uids=0, 12345').ready()
+    assert daemon.runs() == []
+    assert json.loads(as_another(daemon.path, uid=12345))['runs'] == []
+    error = json.loads(as_another(daemon.path, uid=12346))
+    assert error['code'] == 'permission_denied' and '12346' in error['text']
+
+
+def test_a_list_without_us_refuses_us(start):
+    daemon = start('--set', 'engine.socket_uids=4294967294').ready()
+    with daemon.client() as client:
+        client.ended('permission_denied', 'engine.socket_uids')
+
+
+# ---- requests ----
+
+def valid(record):
+    jsonschema.Draft202012Validator(schema('result')).validate(record)
+    return record
+
+
+def test_output_comes_before_the_record_and_is_the_same(daemon):
+    with daemon.client() as client:
+        client.run(9, 'echo out; echo err >&2; printf "\\xff"; exit 3')
+        record, out, err = client.results(1)[9]
+    assert (out, err, valid(record)['status'], record['exit_code']) == (b'out\n\xff', b'err\n', 'failed', 3)
+
+
+def test_output_comes_while_the_program_runs(daemon):
+    with daemon.client() as client:
+        client.run(1, 'echo first; sleep 97')
+        assert client.get() == (OUTPUT, 1, b'\1first\n')
+        client.send(CANCEL, 1)
+        number, record = client.next(RECORD)
+    assert (number, record['status'], record['stdout']) == (1, 'cancelled', 'first\n')
+
+
+def test_a_request_with_aliases_gets_them(daemon):
+    with daemon.client() as client:
+        client.run(1, 'echo x', aliases=True)
+        assert client.results(1)[1][0]['aliases']['output'] == 'x\n'
+
+
+@pytest.mark.parametrize('request_,field', [
+    (b'no JSON', ''), (b'[]', ''), (b'{"nosuch":1}', '/nosuch'), (b'{"language":"bash","code":1}', '/code'),
+    (b'{"language":"bash","code":"1","work_dir":"/tmp"}', '/work_dir'),
+    (b'{"language":"bash","code":"1","exports":[{"pattern":"*","path":"/tmp"}]}', '/exports'),
+    (b'{"language":"bash","code":"1","files":[{"path":"/etc/passwd"}]}', '/files')])
+def test_a_request_that_cannot_be_gets_a_record_that_says_so(daemon, request_, field):
+    with daemon.client() as client:
+        client.send(REQUEST, 1, request_)
+        record = valid(client.results(1)[1][0])
+        assert record['status'] == 'bad_request' and record['error'].get('field', '') == field
+        client.run(1, 'echo x')      # the connection goes on, and the id is free again
+        assert client.results(1)[1][1] == b'x\n'
+
+
+def test_fifty_requests_on_one_connection(daemon):
+    with daemon.client() as client:
+        for i in range(1, 51):
+            client.run(i, f'echo {i}; echo e{i} >&2; exit {i}')
+        results = client.results(50)
+    assert len({record['id'] for record, _, _ in results.values()}) == 50
+    for i, (record, out, err) in results.items():
+        assert (out, err, valid(record)['stdout'], record['exit_code']) == (f'{i}\n'.encode(), f'e{i}\n'.encode(), f'{i}\n', i), record
+
+
+def test_fifty_connections(daemon):
+    def one(i):
+        with daemon.client() as client:
+            client.run(1, f'echo {i}')
+            return client.results(1)[1][0]['stdout']
+    with concurrent.futures.ThreadPoolExecutor(50) as pool:
+        assert list(pool.map(one, range(50))) == [f'{i}\n' for i in range(50)]
+
+
+def test_status_shows_runs_and_whose_they_are(daemon):
+    with daemon.client() as client:
+        client.run(1, 'echo started; sleep 97', profile='lightweight')
+        client.get()
+        status = client.status()
+        run, = status['runs']
+        client.send(CANCEL, 1)
+        assert client.next(RECORD)[1]['id'] == run['id']
+    assert (run['state'], run['language'], run['profile'], run['owner']) == ('running', 'bash', 'lightweight', f'uid:{os.geteuid()}')
+    assert run['age_ms'] >= 0 and status['queue']['running'] == 1 and status['queue']['waiting'] == 0 and status['pools'] == []
+    assert status['daemon']['pid'] == daemon.process.pid and status['daemon']['connections'] == 1
+    until(lambda: daemon.runs() == [])
+
+
+def test_cancelling_what_is_not_there_is_no_error(daemon):
+    with daemon.client() as client:
+        client.send(CANCEL, 77)
+        assert client.status()['runs'] == []
+
+
+def sleepers(daemon):
+    return [name for name in commands(daemon.tree()) if name == 'sleep']
+
+
+def test_a_client_that_goes_leaves_nothing(daemon):
+    with daemon.client() as client:
+        for i in range(1, 4):
+            client.run(i, 'trap "" TERM INT; sleep 97 & wait')
+        until(lambda: len(sleepers(daemon)) == 3)
+        client.send(REQUEST, 4, b'{"language":')      # and one that was cut
+        client.socket.sendall(frame(REQUEST, 5, b'{"', length=50))
+    until(lambda: daemon.runs() == [])
+    assert sleepers(daemon) == []
+    assert daemon.stop(signal.SIGTERM) == 0
+
+
+# ---- rules of the protocol ----
+
+@pytest.mark.parametrize('bytes_,words', [
+    (frame(0, 1), 'type 0'), (frame(4, 1), 'type 4'), (frame(255, 1), 'type 255'), (frame(OUTPUT, 1, b'\1x'), 'type 17'),
+    (frame(RECORD, 1, b'{}'), 'type 18'), (frame(ASK, 1, zero=b'\0\0\1'), 'last three bytes'), (frame(ASK, 1, zero=b'\1\0\0'), 'last three'),
+    (frame(ASK, 0), 'id that is not 0'), (frame(REQUEST, 0, b'{}'), 'id that is not 0'), (frame(ASK, 1, b'x'), 'ASK of 1 bytes'),
+    (frame(CANCEL, 1, b'x'), 'CANCEL of 1 bytes'), (frame(REQUEST, 1), 'REQUEST of 0 bytes'), (frame(REQUEST, 1, b'{'), 'REQUEST of 1'),
+    (frame(REQUEST, 1, length=64 * 1024 * 1024 + 1), '67108864 are allowed'), (frame(REQUEST, 1, length=0xffffffff), '4294967295 bytes'),
+    (b'GET / HTTP/1.1\r\n\r\n', 'type')])
+def test_a_frame_that_breaks_a_rule_ends_the_connection(daemon, bytes_, words):
+    with daemon.client() as client, daemon.client() as other:
+        client.run(1, 'sleep 97')
+        assert len(client.status()['runs']) == 1
+        client.socket.sendall(bytes_)
+        client.ended('protocol_error', words)
+        assert other.status()['daemon']['pid'] == daemon.process.pid      # and not that of others
+    until(lambda: daemon.runs() == [])
+
+
+def test_an_id_that_is_live_cannot_be_used_again(daemon):
+    with daemon.client() as client:
+        client.run(3, 'sleep 97')
+        client.run(3, 'echo x')
+        client.ended('protocol_error', 'the id 3')
+    until(lambda: daemon.runs() == [])
+
+
+def test_two_connections_may_use_the_same_id(daemon):
+    with daemon.client() as a, daemon.client() as b:
+        a.run(1, 'echo a')
+        b.run(1, 'echo b')
+        assert (a.results(1)[1][1], b.results(1)[1][1]) == (b'a\n', b'b\n')
+
+
+def test_frames_may_come_in_single_bytes(daemon):
+    with daemon.client() as client:
+        for byte in frame(REQUEST, 1, b'{"language":"bash","code":"echo x"}') + frame(ASK, 2):
+            client.socket.sendall(bytes([byte]))
+        assert client.next(STATUS)[0] == 2 and client.results(1)[1][1] == b'x\n'
+
+
+def test_a_large_request_is_taken(daemon):
+    with daemon.client() as client:
+        client.run(1, 'wc -c < a', files=[{'name': 'a', 'content': 'x' * 20_000_000}])
+        assert client.results(1)[1][1] == b'20000000\n'
+
+
+def test_more_live_requests_than_allowed_are_refused_one_by_one(start):
+    daemon = start('--set', 'limits.wall_ms=60s').ready()
+    with daemon.client() as client:
+        for i in range(1, 258):
+            client.send(REQUEST, i, b'{"language":"bash","code":"sleep 97"}')
+        number, error = client.next(ERROR)
+        assert (number, error['code']) == (257, 'capacity') and '256' in error['text']
+    until(lambda: daemon.runs() == [], 60)
+
+
+def test_more_connections_than_allowed_are_refused(daemon):
+    clients = [daemon.client() for _ in range(256)]
+    try:
+        for client in clients:
+            assert client.status()['runs'] == []
+        with daemon.client() as client:
+            client.ended('capacity', '256')
+        clients.pop().close()
+        until(lambda: clients[0].status()['daemon']['connections'] == 255)
+        with daemon.client() as client:
+            assert client.status()['runs'] == []
+    finally:
+        for client in clients:
+            client.close()
+
+
+# ---- who does not read ----
+
+FLOOD = 'head -c 60000000 /dev/zero | tr "\\0" x'
+
+
+def test_a_slow_reader_misses_output_and_gets_its_record(daemon):
+    with daemon.client() as slow, daemon.client() as quick:
+        slow.run(1, FLOOD)
+        until(lambda: len(quick.status()['runs']) == 1)
+        quick.run(2, 'echo x')
+        assert quick.results(1)[2][1] == b'x\n'
+        until(lambda: quick.status()['runs'] == [], 60)
+        assert memory_of(daemon.process.pid) < 150_000_000
+        record, out, _ = slow.results(1)[1]
+    assert record['status'] == 'completed' and record['truncated']['stdout_total_bytes'] == 60_000_000
+    assert len(record['stdout']) >= 1_000_000 and 1_000_000 < len(out) < 60_000_000 and set(out) == {ord('x')}
+
+
+def test_a_quick_reader_misses_nothing(daemon):
+    with daemon.client() as client:
+        client.run(1, 'for i in {1..50000}; do echo "line $i of many"; done')
+        record, out, _ = client.results(1)[1]
+    assert out == b''.join(b'line %d of many\n' % i for i in range(1, 50001))
+    assert record['truncated']['stdout_total_bytes'] == len(out)
+
+
+def test_who_does_not_read_is_not_read_from(daemon):
+    with daemon.client() as slow, daemon.client() as quick:
+        slow.run(1, FLOOD)
+        until(lambda: quick.status()['runs'] == [], 60)
+        slow.socket.settimeout(2)
+        sent = 0
+        with pytest.raises(TimeoutError):
+            for sent in range(1_000_000):
+                slow.send(ASK, 2)
+        assert sent < 500_000 and quick.status()['daemon']['connections'] == 2
+        assert memory_of(daemon.process.pid) < 150_000_000
+        slow.socket.settimeout(60)
+        assert slow.results(1)[1][0]['status'] == 'completed'      # it takes up where it was
+        slow.next(STATUS)
+
+
+# ---- the end, with runs ----
+
+def test_a_run_may_end_by_itself(start):
+    daemon = start('--set', 'engine.shutdown_ms=60s').ready()
+    with daemon.client() as client, daemon.client() as idle:
+        client.run(1, 'echo started; read line < <(sleep 2; echo x); echo done')
+        assert client.get() == (OUTPUT, 1, b'\1started\n')
+        daemon.process.terminate()
+        until(lambda: refuses(daemon))
+        client.run(2, 'echo too late')
+        assert client.next(ERROR)[1]['code'] == 'capacity'
+        record, out, _ = client.results(1)[1]
+        assert (record['status'], out) == ('completed', b'done\n')
+        assert client.get() is None and idle.get() is None
+    assert daemon.process.wait(30) == 0 and not daemon.path.exists()
+
+
+def refuses(daemon):
+    try:
+        Client(daemon.path).close()
+    except (ConnectionRefusedError, FileNotFoundError):
+        return True
+    return False
+
+
+def started(daemon, client, n=1):
+    for i in range(1, n + 1):
+        client.run(i, 'trap "" TERM INT; echo started; sleep 97 & wait')
+    for _ in range(n):
+        assert client.get()[2] == b'\1started\n'
+    until(lambda: len(sleepers(daemon)) == n)
+
+
+def test_runs_that_go_on_are_cancelled(start):
+    daemon = start('--set', 'engine.shutdown_ms=100ms').ready()
+    with daemon.client() as client:
+        started(daemon, client, 3)
+        daemon.process.terminate()
+        results = client.results(3)
+        assert {record['status'] for record, _, _ in results.values()} == {'cancelled'} and client.get() is None
+    assert daemon.process.wait(30) == 0
+
+
+def test_a_second_signal_cancels_at_once(start):
+    daemon = start('--set', 'engine.shutdown_ms=3600s').ready()
+    with daemon.client() as client:
+        started(daemon, client)
+        daemon.process.terminate()
+        until(lambda: refuses(daemon))
+        daemon.process.terminate()
+        assert client.results(1)[1][0]['status'] == 'cancelled'
+    assert daemon.process.wait(30) == 0
+
+
+def test_a_client_that_reads_nothing_does_not_hold_it_up(start):
+    daemon = start('--set', 'engine.shutdown_ms=0').ready()
+    with daemon.client() as client, daemon.client() as quick:
+        client.run(1, FLOOD)
+        until(lambda: quick.status()['runs'] == [], 60)
+        daemon.process.terminate()
+        assert daemon.process.wait(30) == 0
+
+
+def gone(pids, supervisors):
+    return not any(map(alive, pids)) and not any(folders_of(pid) for pid in supervisors)
+
+
+def test_a_killed_daemon_leaves_nothing(daemon):
+    with daemon.client() as client:
+        started(daemon, client, 5)
+        supervisors, below = children(daemon.process.pid), daemon.tree()[1:]
+        assert len(below) > 10
+        daemon.process.kill()
+        daemon.process.wait()
+        until(lambda: gone(below, supervisors), 2)
+        while client.get():
+            pass
+
+
+def test_a_killed_supervisor_is_told_and_replaced(daemon):
+    with daemon.client() as client:
+        started(daemon, client)
+        os.kill(children(daemon.process.pid)[0], signal.SIGKILL)
+        assert client.results(1)[1][0]['status'] == 'engine_error'
+        client.run(2, 'echo x')
+        assert client.results(1)[2][1] == b'x\n'
+
+
+def test_the_log_has_lines_of_json(start, place):
+    daemon = start('--set', 'engine.log_level=info').ready()
+    with daemon.client() as client:
+        client.run(1, 'true')
+        client.results(1)
+        client.socket.sendall(frame(4, 1))
+        client.ended('protocol_error')
+    assert daemon.stop(signal.SIGTERM) == 0
+    lines = [json.loads(line)['text'] for line in (place / 'log').read_text().splitlines()]
+    for words in ('serving ', 'run_.*: completed', 'a client of uid .*type 4', 'signal 15'):
+        assert any(re.match(words, line) for line in lines), lines
