@@ -362,6 +362,8 @@ def test_act(path, host, tmp_path):
     for word, value in host.words(out).items():
         options = options.replace("{%s}" % word, str(value))
     options = shlex.split(options)
+    if os.environ.get("CAISSON_ROAD") == "warm" and ("--export" in options or "--work-dir" in options):
+        pytest.skip("a daemon knows no folders of this side")
     if "--timeout" not in options:
         options += ["--timeout", f"{TIMEOUT_S}s"]
     limit = float(options[options.index("--timeout") + 1].rstrip("s"))

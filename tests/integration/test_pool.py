@@ -1,0 +1,257 @@
+"""What waits in caissond: that it is used, that it is no other sandbox, and that nothing is lost when it dies."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from daemon import Daemon, until
+
+CORES = os.cpu_count()
+
+
+@pytest.fixture(name='start')
+def make_start(tmp_path):
+    daemons = []
+
+    def start(*settings):
+        words = [word for setting in settings for word in ('--set', setting)]
+        daemons.append(Daemon(tmp_path / str(len(daemons)), *words) if (tmp_path / str(len(daemons))).mkdir() is None else None)
+        return daemons[-1].ready()
+
+    yield start
+    for daemon in daemons:
+        daemon.stop(signal.SIGTERM)
+
+
+def pools(daemon):
+    with daemon.client() as client:
+        return {pool['key'].split('/')[0]: pool for pool in client.status()['pools']}
+
+
+def full(daemon, *names):
+    """The pools, once these have what they are to have."""
+    def ready():
+        now = pools(daemon)
+        return now if all(now[name]['ready'] >= now[name]['target'] for name in names) else None
+    return until(ready, 60)
+
+
+def one(daemon, code, language='python', **more):
+    with daemon.client() as client:
+        client.run(1, code, language=language, **more)
+        return client.results(1)[1][0]
+
+
+def stripped(boundary):
+    return {name: value for name, value in boundary.items() if name != 'host_uid'}
+
+
+@pytest.mark.parametrize('language,code', [('python', 'print(6 * 7)'), ('bash', 'echo 42'), ('javascript', 'console.log(42)')])
+def test_the_boundary_is_the_same_over_every_road(start, language, code):
+    warm, cold = start(), start('engine.pool_min=0', 'engine.pool_max=0', 'engine.pool_shells=0')
+    full(warm, 'python', 'empty')
+    records = [one(warm, code, language), one(cold, code, language)]
+    assert [record['stdout'] for record in records] == ['42\n', '42\n']
+    assert stripped(records[0]['boundary']) == stripped(records[1]['boundary'])
+    assert records[0]['boundary']['capabilities'] == 0 and records[0]['boundary']['seccomp']
+    assert [record['limits'] for record in records][0] == records[1]['limits']
+
+
+STATUS = r"""
+import os, re
+text = open('/proc/self/status').read()
+for name in 'Uid', 'Gid', 'Groups', 'CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp', 'Umask', 'SigIgn', 'SigBlk':
+    print(re.search('^%s:.*$' % name, text, re.M).group())
+import resource
+print([resource.getrlimit(getattr(resource, name)) for name in sorted(dir(resource)) if name.startswith('RLIMIT_')])
+print(sorted(os.listdir('/')), os.getcwd(), os.getpid(), os.getsid(0), os.getpgid(0), os.uname().nodename)
+print(sorted(int(fd) for fd in os.listdir('/proc/self/fd'))[:4], sorted(os.environ))
+print([line.split()[1:6] for line in open('/proc/self/mounts')])
+print({name: os.readlink('/proc/self/ns/' + name) != os.readlink('/proc/1/ns/' + name) if 0 else name for name in sorted(os.listdir('/proc/self/ns'))})
+print(open('/proc/self/uid_map').read(), open('/proc/self/setgroups').read())
+"""
+
+
+def test_a_program_finds_the_same_around_it(start):
+    warm, cold = start(), start('engine.pool_min=0', 'engine.pool_max=0', 'engine.pool_shells=0')
+    full(warm, 'python')
+    limits = {'open_files': 123, 'pids': 17, 'memory_bytes': 100 << 20, 'disk_bytes': 100 << 20}
+    texts = [one(daemon, STATUS, limits=limits)['stdout'] for daemon in (warm, cold)]
+    assert pools(warm)['python']['hits'] == 1
+    hosts = [re.sub(r'uid=\d+|gid=\d+', '', text).splitlines() for text in texts]
+    for line, other in zip(*hosts):
+        assert line == other
+
+
+def test_limits_of_the_request_hold_in_what_waited(start):
+    daemon = start()
+    full(daemon, 'python')
+    record = one(daemon, 'x = bytearray(200 << 20); print(len(x))', limits={'memory_bytes': 64 << 20})
+    assert record['status'] == 'memory_exceeded'
+    full(daemon, 'python')
+    assert one(daemon, 'import time; time.sleep(30)', limits={'wall_ms': 300})['status'] == 'timeout'
+    full(daemon, 'python')
+    assert one(daemon, 'while True: pass', limits={'cpu_ms': 300})['status'] == 'timeout'
+    full(daemon, 'python')
+    assert one(daemon, 'x = bytearray(200 << 20); print(len(x))', limits={'memory_bytes': 1 << 30})['status'] == 'completed'
+    assert pools(daemon)['python']['hits'] == 4
+
+
+def test_each_serves_one_run(start):
+    daemon = start('engine.pool_min=2')
+    full(daemon, 'python')
+    seen = {one(daemon, 'open("left", "w").write("x"); import builtins, sys; print(getattr(builtins, "mark", None)); builtins.mark = 1; '
+                        'import os; print(os.path.exists("/tmp/left")); open("/tmp/left", "w").close()')['stdout'] for _ in range(8)}
+    assert seen == {'None\nFalse\n'}
+
+
+RANDOM = """
+import random, uuid, os, secrets, tempfile
+print(random.random(), uuid.uuid4(), uuid.uuid1(), os.urandom(8).hex(), secrets.token_hex(8), tempfile.mktemp())
+"""
+NUMPY = "import numpy; print(numpy.random.random(), numpy.random.default_rng().random())"
+
+
+@pytest.mark.parametrize('code,profile', [(RANDOM, 'standard'), (NUMPY, 'data')])
+def test_no_two_runs_see_the_same_chance(start, code, profile):
+    daemon = start('engine.pool_min=4')
+    one(daemon, code, profile=profile)
+    full(daemon, 'python+data' if profile == 'data' else 'python')
+    texts = [one(daemon, code, profile=profile)['stdout'].split() for _ in range(12)]
+    for column in zip(*texts):
+        assert len(set(column)) == len(texts), column
+
+
+@pytest.mark.parametrize('code', [
+    'import threading; t = threading.Thread(target=print, args=("in a thread",)); t.start(); t.join()',
+    'import multiprocessing as m\nif __name__ == "__main__":\n    with m.Pool(2) as pool: print(pool.map(abs, [-1, -2]))',
+    'import subprocess; print(subprocess.run(["echo", "x"], capture_output=True, text=True).stdout)',
+    'import concurrent.futures as f\nwith f.ThreadPoolExecutor(4) as e: print(sorted(e.map(abs, [-3, -4])))',
+    'import asyncio\nasync def main(): await asyncio.sleep(0.01); print("slept")\nasyncio.run(main())',
+    'import os, signal\ntry: os.kill(os.getpid(), signal.SIGTERM)\nfinally: print("not reached")',
+])
+def test_what_forks_and_threads_works_the_same(start, code):
+    daemon = start()
+    full(daemon, 'python')
+    records = [one(daemon, code), one(daemon, code, env={'PYTHONHASHSEED': '1'})]   # the second cannot have waited
+    assert [(r['status'], r['exit_code'], r['signal'], r['stdout']) for r in records[:1]] == \
+        [(r['status'], r['exit_code'], r['signal'], r['stdout']) for r in records[1:]]
+
+
+def processes(daemon, name):
+    """Those below the daemon whose command line says so."""
+    found = []
+    for pid in daemon.tree():
+        try:
+            words = Path(f'/proc/{pid}/cmdline').read_bytes().replace(b'\0', b' ').decode(errors='replace')
+        except OSError:
+            continue
+        if name in words:
+            found.append(pid)
+    return found
+
+
+def test_a_zygote_that_dies_is_replaced_and_no_run_is_lost(start):
+    daemon = start()
+    full(daemon, 'python')
+    with daemon.client() as client:
+        for number in range(1, 41):
+            client.run(number, f'import time; time.sleep(0.05); print({number})', language='python')
+            if number == 20:
+                # Its children carry its command line; it is the one with the most children's parent, the oldest.
+                os.kill(min(processes(daemon, 'zygote.py')), signal.SIGKILL)
+        results = client.results(40)
+    assert {number: record['stdout'] for number, (record, _, _) in results.items()} == {n: f'{n}\n' for n in range(1, 41)}
+    until(lambda: one(daemon, 'print(1)')['status'] == 'completed' and full(daemon, 'python'), 60)
+    before = pools(daemon)['python']['hits']
+    assert one(daemon, 'print(2)')['stdout'] == '2\n' and pools(daemon)['python']['hits'] == before + 1
+
+
+def test_killing_what_waits_loses_no_run(start):
+    daemon = start('engine.pool_min=3')
+    full(daemon, 'python')
+    zygote = min(processes(daemon, 'zygote.py'))
+    for pid in processes(daemon, 'zygote.py'):
+        if pid != zygote:
+            os.kill(pid, signal.SIGKILL)
+    for _ in range(5):
+        assert one(daemon, 'print(1)')['stdout'] == '1\n'
+
+
+def test_a_thousand_at_once_are_all_answered_in_order(start):
+    daemon = start('engine.queue_max=2000')
+    full(daemon, 'python')
+    order = []
+    with daemon.client() as client:
+        for number in range(1, 1001):
+            client.run(number, f'echo {number}')
+        while len(order) < 1000:
+            kind, number, payload = client.get()
+            if kind == 18:
+                assert b'"status":"completed"' in payload, payload[:500]
+                order.append(number)
+    assert sorted(order) == list(range(1, 1001))
+    # They start in their order; several go on at once, so their ends may change places with neighbours.
+    assert max(abs(at - number) for at, number in enumerate(order)) < 200
+
+
+def test_the_queue_has_an_end(start):
+    daemon = start('engine.queue_max=3', 'engine.running_max=2')
+    with daemon.client() as client:
+        for number in range(1, 11):
+            client.run(number, 'sleep 0.3')
+        statuses = [record['status'] for record, _, _ in client.results(10).values()]
+    assert statuses.count('completed') == 5 and statuses.count('capacity') == 5
+
+
+def test_pools_grow_when_they_are_short_and_shrink_when_idle(start):
+    daemon = start('engine.pool_min=1', 'engine.pool_max=6', 'engine.pool_idle_ms=1500')
+    full(daemon, 'python')
+    with daemon.client() as client:
+        for number in range(1, 21):
+            client.run(number, 'print(1)', language='python')
+        client.results(20)
+    grown = until(lambda: (now := pools(daemon)['python'])['target'] > 1 and now, 20)
+    assert grown['target'] <= 6
+    shrunk = until(lambda: (now := pools(daemon)['python'])['target'] == 1 and now['ready'] <= 1 and now, 30)
+    assert shrunk['min'] == 1
+
+
+def test_memory_of_what_waits_is_bounded(start):
+    daemon = start('engine.pool_min=40', 'engine.pool_max=40', 'engine.pool_memory_bytes=8MiB')
+    until(lambda: pools(daemon)['python']['ready'] >= 1, 60)
+    time.sleep(3)
+    now = pools(daemon)
+    assert sum(pool['memory_bytes'] for pool in now.values()) < 16 << 20 and now['python']['ready'] < 40
+
+
+def test_many_runs_leave_nothing(start):
+    daemon = start()
+    full(daemon, 'python', 'empty')
+
+    def size():
+        supervisor = next(pid for pid in daemon.tree() if 'caisson-supervisor' in Path(f'/proc/{pid}/cmdline').read_text())
+        fds = [len(os.listdir(f'/proc/{pid}/fd')) for pid in (daemon.process.pid, supervisor)]
+        return fds, len(daemon.tree())
+
+    def burst(n):
+        with daemon.client() as client:
+            for number in range(1, n + 1):
+                client.run(number, 'print(1)' if number % 2 else 'echo 1', language='python' if number % 2 else 'bash')
+            client.results(n)
+
+    def settled():
+        full(daemon, 'python', 'empty')
+        return until(lambda: pools(daemon)['python']['making'] == 0 and size(), 30)
+
+    burst(100)
+    until(lambda: pools(daemon)['python']['ready'] == pools(daemon)['python']['target'], 30)
+    first = settled()
+    burst(300)
+    last = settled()
+    grown = pools(daemon)['python']['target']
+    assert last[1] <= first[1] + 3 * grown + 8 and max(last[0]) <= max(first[0]) + 14 * grown, (first, last)
