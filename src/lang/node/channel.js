@@ -25,25 +25,39 @@ function identify() {
   }
 }
 
+function framesOf(kind, text) {
+  const payload = Buffer.from(text);
+  const room = FRAME_MAX - HEADER_SIZE;
+  const frames = [];
+  for (let start = 0; start === 0 || start < payload.length; start += room) {
+    const piece = payload.subarray(start, start + room);
+    const header = Buffer.alloc(HEADER_SIZE);
+    header.write('CSN1', 'latin1');
+    header[4] = kind;
+    header[5] = start + room < payload.length ? FLAG_MORE : 0;
+    header.writeUInt32LE(piece.length, 8);
+    frames[frames.length] = Buffer.concat([header, piece]);
+  }
+  return frames;
+}
+
 function send(kind, text = '') {
   // A program may have closed our descriptor and got the same number for a file of its own.
   if (identity === null || identify() !== identity)
     return;
-  const payload = Buffer.from(text);
-  const room = FRAME_MAX - HEADER_SIZE;
   try {
-    for (let start = 0; start === 0 || start < payload.length; start += room) {
-      const piece = payload.subarray(start, start + room);
-      const header = Buffer.alloc(HEADER_SIZE);
-      header.write('CSN1', 'latin1');
-      header[4] = kind;
-      header[5] = start + room < payload.length ? FLAG_MORE : 0;
-      header.writeUInt32LE(piece.length, 8);
-      writeSync(CHANNEL_FD, Buffer.concat([header, piece]));
-    }
+    for (const frame of framesOf(kind, text))
+      writeSync(CHANNEL_FD, frame);
   } catch {
     // The engine is gone, or the program filled the channel; neither is the program's business.
   }
 }
 
-module.exports = { kinds, send };
+// What a worker may do of sending while it waits, so that the first frame does not meet code that is not compiled.
+function rehearse(text) {
+  if (identity === null || identify() !== identity)
+    return;
+  framesOf(kinds.HELLO, text);
+}
+
+module.exports = { kinds, rehearse, send };

@@ -8,6 +8,8 @@ const { errorDocument, valueDocument } = require('./report.js');
 const { isPromise } = require('util').types;
 
 const { then } = Promise.prototype;
+const { reallyExit } = process;
+const ownListeners = listenersOfListeners();     // Node has some for signals
 
 // Where instrumented programs (lastexpr.js) leave what may be their value.
 const slots = { value: undefined, returned: undefined };
@@ -62,6 +64,25 @@ function sendEnding(valueMax) {
   channel.send(channel.kinds.DONE);
 }
 
+// What Node does after the last 'exit' listener of a program that calls process.exit().  A program that just ends has
+// its heap taken apart first, which nobody sees and which takes longer than many a program.
+function leave(code) {
+  if (process.rawListeners('exit').at(-1) === leave)
+    reallyExit.call(process, process.exitCode ?? code);
+}
+
+function listenersOfListeners() {
+  return process.listenerCount('newListener') + process.listenerCount('removeListener');
+}
+
+// Has to be the last listener, so it is added when there is nothing left to do, and again if there was.
+function leaveLast() {
+  if (listenersOfListeners() > ownListeners)
+    return;         // the program would see it
+  process.removeListener('exit', leave);
+  process.on('exit', leave);
+}
+
 function watch(filename, valueMax) {
   exposeReturnName();
   process.on('uncaughtExceptionMonitor', (error) => {
@@ -70,7 +91,10 @@ function watch(filename, valueMax) {
     failed = true;
     channel.send(channel.kinds.ERROR, errorDocument(error, filename));
   });
-  process.on('beforeExit', awaitValue);
+  process.on('beforeExit', () => {
+    awaitValue();
+    leaveLast();
+  });
   process.on('exit', () => sendEnding(valueMax));
 }
 

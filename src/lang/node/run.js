@@ -3,6 +3,7 @@
 // Run one JavaScript or TypeScript program and tell the engine, on a private channel, how it went.
 //
 //     node run.js OPTIONS MAINFILE [ARGS...]
+//     node run.js --wait                           (wait.js: the rest comes over descriptor 4)
 //
 // This is the first program of a user in a sandbox.  It makes Node look as if it had been started with MAINFILE and
 // leaves as much as it can to Node's own loaders, so that a program behaves as it does anywhere else.  What only some
@@ -92,7 +93,8 @@ function runCommonJs(program, main) {
   process.nextTick(() => { main.loaded = true; });
 }
 
-function start(file, args, options) {
+// Reads and checks the program, and calls launch() with it if nothing is wrong.
+function start(file, args, options, launch) {
   let main;
   try {
     main = becomeMain(file, args);
@@ -122,6 +124,10 @@ function start(file, args, options) {
     return;
   }
   program.instrumented = require('./lastexpr.js').instrument(program.code, isCommonJs ? 'script' : 'module');
+  launch(main, program, options, { isCommonJs, typescript, asCommonJs });
+}
+
+function launch(main, program, options, { isCommonJs, typescript, asCommonJs }) {
   if (program.instrumented !== program.code)
     ending.exposeSlots();
   if (isCommonJs) {
@@ -133,11 +139,29 @@ function start(file, args, options) {
   }
 }
 
-if (process.argv.length < 4) {
+function run([options, file, ...args]) {
+  channel.send(channel.kinds.HELLO, JSON.stringify({ runner: 'node', version: process.versions.node }));
+  start(file, args, readOptions(options), launch);
+}
+
+// All of run() that leaves nothing behind but compiled code.
+function rehearse(file) {
+  const argv = [...process.argv];
+  channel.rehearse(JSON.stringify({ runner: 'node', version: process.versions.node }));
+  start(file, [], readOptions('value_max=1,preload='), (main, program, options) => {
+    preload(options.preload, Module.createRequire(main.filename));
+    new Module('.', null)._compile('', main.filename);
+  });
+  delete require.cache[process.mainModule.filename];
+  process.argv = argv;
+  process.mainModule = require.main;
+}
+
+if (process.argv[2] === '--wait') {
+  require('./wait.js').wait(rehearse, run);
+} else if (process.argv.length < 4) {
   process.stderr.write('usage: run.js OPTIONS MAINFILE [ARGS...]\n');
   process.exitCode = USAGE_EXIT;
 } else {
-  const [, , options, file, ...args] = process.argv;
-  channel.send(channel.kinds.HELLO, JSON.stringify({ runner: 'node', version: process.versions.node }));
-  start(file, args, readOptions(options));
+  run(process.argv.slice(2));
 }

@@ -1,0 +1,118 @@
+'use strict';
+
+// Waiting for a program: `node run.js --wait` is ready before anybody knows what it will run ("Waiting workers" in
+// src/lang/README.md).
+//
+// What costs time in a short program is code that V8 has not compiled yet: Node's own for console.log, pipes and
+// modules, and ours.  So a worker goes through as much of it as leaves no trace.  The engine's socket is a stream of
+// Node's like the program's standard output, so writing and reading it prepares that too.
+
+const { Console } = require('console');
+const fs = require('fs');
+const net = require('net');
+const path = require('path');
+const { Writable } = require('stream');
+const util = require('util');
+const v8 = require('v8');
+
+const GO_FD = 4;
+const MALFORMED_EXIT = 70;
+const COLLECTIONS = 2;
+const ROUNDS = 3;       // the first compiles, the next teach V8 which types to expect
+
+// Of a text whose fields each end with a NUL: count and arguments, count and variables.  Null if it is no such text.
+function parse(text) {
+  const fields = text.split('\0');
+  if (fields.pop() !== '')
+    return null;
+  const take = () => {
+    const count = fields.shift();
+    return /^\d+$/.test(count) && Number(count) <= fields.length ? fields.splice(0, Number(count)) : null;
+  };
+  const args = take();
+  const env = args && take();
+  return env !== null && fields.length === 0 && args.length >= 2 ? { args, env } : null;
+}
+
+// Names come in the order of the document, as they would had the interpreter been started with it.
+function setEnvironment(entries) {
+  const wanted = entries.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]);
+  const present = Object.entries(process.env);
+  if (wanted.length === present.length
+      && wanted.every(([name, value], i) => present[i][0] === name && present[i][1] === value))
+    return;
+  for (const [name] of present)
+    delete process.env[name];
+  for (const [name, value] of wanted)
+    process.env[name] = value;
+}
+
+// What most programs do, into nothing.
+function rehearsePrinting() {
+  const sink = new Writable({ decodeStrings: false, write(chunk, encoding, callback) { callback(); } });
+  const console = new Console(sink);
+  console.log(1);
+  console.log('%s', 'text', { a: [1, 'x', null] }, true);
+  util.inspect(new Map([[1, new Error('x')]]));
+}
+
+function youngBytes() {
+  return v8.getHeapSpaceStatistics().find((space) => space.space_name === 'new_space').space_used_size;
+}
+
+// A program that allocates little should not pay for what we allocated: let the collector run now, and once more for
+// what it then still thinks of as young.
+function collectGarbage() {
+  for (let i = 0; i < COLLECTIONS; i++) {
+    for (let last = 0, bytes = youngBytes(); bytes >= last; bytes = youngBytes()) {
+      last = bytes;
+      Array.from({ length: 1000 });
+    }
+  }
+}
+
+function rehearse(run) {
+  for (let i = 0; i < ROUNDS; i++) {
+    parse('2\0\0main.js\x001\0A=b\0');
+    setEnvironment(Object.entries(process.env).map((entry) => entry.join('=')));
+    run(path.join(__dirname, 'rehearsal.js'));
+    rehearsePrinting();
+  }
+  collectGarbage();
+}
+
+// Everything until end of file.  Node has no other way to sleep on a descriptor without running its event loop, which
+// the program has to find as if it had never run.
+function readAll() {
+  const chunks = [];
+  const buffer = Buffer.allocUnsafeSlow(65536);
+  for (;;) {
+    const length = fs.readSync(GO_FD, buffer);
+    if (length === 0)
+      return Buffer.concat(chunks).toString();
+    chunks.push(Buffer.from(buffer.subarray(0, length)));
+  }
+}
+
+function wait(rehearseRun, run) {
+  rehearse(rehearseRun);
+  // As process.stdout is made for a pipe.
+  const socket = new net.Socket({ fd: GO_FD, readable: false, writable: true });
+  const { _handle: handle } = socket;
+  socket.write('R');
+  handle.setBlocking(true);
+  const text = readAll();
+  handle.close();
+  if (text === '')
+    return;
+  const program = parse(text);
+  if (program === null) {
+    process.stderr.write('run.js: what came over descriptor 4 is no program\n');
+    process.exitCode = MALFORMED_EXIT;
+    return;
+  }
+  setEnvironment(program.env);
+  run(program.args);
+}
+
+module.exports = { wait };
