@@ -65,7 +65,7 @@ class Fresh:
                 reset(sys.modules[name])
         for names in self.registries:
             names.pop('__warningregistry__', None)
-        sys.path_importer_cache.pop(HERE, None)
+        sys.path_importer_cache[HERE + '/run.py'] = sys.path_importer_cache.pop(HERE + '/zygote.py', None)
 
     # ---- as the program comes
 
@@ -137,6 +137,7 @@ def reset_platform(platform):
 def reset_threading(threading):
     # Python before 3.12 keeps the number of the process that it was forked from.
     threading.main_thread()._set_native_id()
+    threading._counter = threading._count(1).__next__
 
 
 def reset_multiprocessing(process):

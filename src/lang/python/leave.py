@@ -106,8 +106,8 @@ def clear_names(names):
 class Leave:
     def __init__(self, leave):
         self.leave = leave
-        self.kept = {id(module) for module in list(sys.modules.values())}
-        self.holding = list(sys.modules.values())
+        self.modules = sys.modules
+        self.kept = {id(module): module for module in sys.modules.values()}
         self.sys_names = set(vars(sys))
 
     def end(self, ending, tracing):
@@ -115,14 +115,13 @@ class Leave:
         interrupted = type(ending) is KeyboardInterrupt
         status = 0 if ending is None or interrupted else exit_code(ending.code)
         ending = ending if interrupted else SystemExit(status)
-        threading = sys.modules.get('threading')
         sys.settrace(tracing[0])
         sys.setprofile(tracing[1])
-        if threading is not None:
+        if 'threading' in self.modules:
             try:
-                threading._shutdown()
+                self.modules['threading']._shutdown()
             except BaseException as error:
-                show_unraisable(error, threading)
+                show_unraisable(error, self.modules['threading'])
         run_exit_functions()
         sys.settrace(None)
         sys.setprofile(None)
@@ -145,14 +144,16 @@ class Leave:
             setattr(sys, name, None)
         for name in STREAMS:
             setattr(sys, name, getattr(sys, '__%s__' % name, None))
-        modules = sys.modules
         own = []
-        for name, module in list(modules.items()):
+        for name, module in list(self.modules.items()):
             if issubclass(type(module), Module) and id(module) not in self.kept:
                 own.append(ref(module))
-            modules[name] = module = None
-        modules.clear()
+            self.modules[name] = module = None
+        self.modules.clear()
+        added = dict(vars(builtins))
+        vars(builtins).clear()
         vars(builtins).update(__builtins__)
+        added = None
         collect()
         for reference in reversed(own):
             module = reference()
@@ -163,13 +164,13 @@ class Leave:
         self.clear_rest()
 
     def clear_rest(self):
-        """What the program hung on to sys and builtins, and what it wrote to files that something still holds."""
-        flush_streams_silently()
+        """What the program hung on to sys, and what it wrote to files that something still holds."""
+        for name in STREAMS[1:]:
+            flush_silently(getattr(sys, name, None))
         for name in STREAMS:
             setattr(sys, name, None)
-        for names, before in ((vars(sys), self.sys_names), (vars(builtins), __builtins__)):
-            for name in [name for name in names if name not in before]:
-                names[name] = None
+        for name in [name for name in vars(sys) if name not in self.sys_names]:
+            setattr(sys, name, None)
         for kinds in (TextIOWrapper,), (BufferedWriter, BufferedRandom):
             for thing in get_objects():
                 if issubclass(type(thing), kinds):
@@ -182,8 +183,3 @@ def flush_silently(stream):
             stream.flush()
     except BaseException:
         pass
-
-
-def flush_streams_silently():
-    for name in STREAMS[1:]:
-        flush_silently(getattr(sys, name, None))

@@ -7,6 +7,7 @@ start is either put back here, once, or made anew by fresh.py in every run.
 import _signal
 import gc
 import sys
+from _contextvars import copy_context
 from posix import access, environ, execv, execve, listdir, X_OK
 
 TASKS = '/proc/self/task'
@@ -52,6 +53,15 @@ def parse_environment(entries):
     return pairs
 
 
+def is_alone():
+    """Whether this is the only thread; one that is just ending is given the time."""
+    for _ in range(100):
+        if len(listdir(TASKS)) == 1:
+            return True
+        sys.modules['time'].sleep(0.005)
+    return False
+
+
 class Zygote:
     def __init__(self, image, arguments):
         if image not in IMAGES:
@@ -66,7 +76,8 @@ class Zygote:
         self.early = early(self.environment)
         self.own_modules = set(sys.modules)
         self.loaded, self.failed = {}, {}
-        self.load_modules()
+        # What modules set in their context (decimal has one) is not what a program starts with.
+        copy_context().run(self.load_modules)
         self.fresh = load_part('fresh')['Fresh']()
         self.warm = load_part('warm')['warm']
         self.leave = load_part('leave')['Leave'](self.caisson.leave)
@@ -93,7 +104,7 @@ class Zygote:
                 self.failed[name] = '%s: %s' % (type(error).__name__, error)
             else:
                 self.loaded[name] = str(getattr(sys.modules[name], '__version__', ''))
-            if len(listdir(TASKS)) > 1:
+            if not is_alone():
                 self.start_without(name)
         sys.path.insert(0, own_folder)
         sys.setrecursionlimit(limit)
@@ -126,14 +137,13 @@ class Zygote:
         # Or a collection in a run would write to every object there is.
         gc.disable()
         gc.freeze()
-        tasks = listdir(TASKS)
-        if len(tasks) != 1:
-            sys.stderr.write('zygote.py: %d threads, but only one of them would live on in a fork\n' % len(tasks))
+        if not is_alone():
+            sys.stderr.write('zygote.py: there are other threads, which would not live on in a fork\n')
             raise SystemExit(1)
         self.caisson.serve(info)
         gc.enable()
         self.fresh.streams(self.environment)
-        self.warm(self.depth)
+        copy_context().run(self.warm, self.depth)
         self.fresh.state()
 
     def receive(self, runner):
@@ -147,7 +157,11 @@ class Zygote:
         self.fresh.environment(environment, self.environment)
         sys.argv = [HERE + '/run.py', *map(sys.modules['os'].fsdecode, arguments)]
         sys.orig_argv[:] = [sys.executable, *sys.argv]
-        return runner(*sys.argv[1:3], sys.argv[3:])
+        before = sys.modules['__main__']
+        run = runner(*sys.argv[1:3], sys.argv[3:])
+        for name in [name for name, module in sys.modules.items() if module is before]:     # multiprocessing has one
+            sys.modules[name] = sys.modules['__main__']
+        return run
 
     def needs_cold_start(self, arguments, environment):
         """Whether the program could tell that this interpreter was started for another."""
