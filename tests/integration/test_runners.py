@@ -374,7 +374,7 @@ PYTHON_ENDINGS = [
     'import helper\nb = helper.A("main")\nhelper.keep = b\n',
     'import helper, sys\nsys.modules["other"] = helper\nhelper.me = helper\n',
     'import sys\nclass A:\n    def __del__(self): print(sys.is_finalizing(), sys.meta_path, sys.path, sys.argv)\na = A()\n',
-    'class A:\n    def __del__(self):\n        import json\na = A()\ndef f(): a\n',
+    'class A:\n    def __del__(self):\n        import tabnanny\na = A()\ndef f(): a\n',
     'class A:\n    def __del__(self): raise ValueError(1)\na = A()\n',
     'import sys\nsys.unraisablehook = lambda u: print("hook", u.err_msg, u.exc_value)\n'
     'class A:\n    def __del__(self): 1/0\na = A()\n',

@@ -93,12 +93,14 @@ class Fresh:
 
     def environment(self, environment, before):
         data = sys.modules['os'].environ._data
-        for name in data:
-            unsetenv(name)
-        data.clear()
-        data.update(environment)
+        if list(environment)[:len(data)] != list(data):     # otherwise the order comes right by itself
+            for name in data:
+                unsetenv(name)
+            data.clear()
         for name, value in environment.items():
-            putenv(name, value)
+            if data.get(name) != value:
+                putenv(name, value)
+                data[name] = value
         if environment.get(b'TZ') != before.get(b'TZ'):
             sys.modules['time'].tzset()
         if bool(environment.get(b'PYTHONUNBUFFERED')) == self.unbuffered:

@@ -104,9 +104,11 @@ def clear_names(names):
 
 
 class Leave:
-    def __init__(self, leave):
+    def __init__(self, leave, main_names):
         self.leave = leave
+        self.main_names = main_names
         self.modules = sys.modules
+        self.last_name = next(reversed(sys.modules))
         self.kept = {id(module): module for module in sys.modules.values()}
         self.sys_names = set(vars(sys))
 
@@ -145,11 +147,11 @@ class Leave:
         for name in STREAMS:
             setattr(sys, name, getattr(sys, '__%s__' % name, None))
         own = []
-        for name, module in list(self.modules.items()):
+        for name in self.own_names():
+            module = self.modules[name]
             if issubclass(type(module), Module) and id(module) not in self.kept:
                 own.append(ref(module))
             self.modules[name] = module = None
-        self.modules.clear()
         added = dict(vars(builtins))
         vars(builtins).clear()
         vars(builtins).update(__builtins__)
@@ -162,6 +164,15 @@ class Leave:
         module = None
         collect()
         self.clear_rest()
+
+    def own_names(self):
+        """What the program imported, oldest first.  To look at the others would copy the memory that they are in."""
+        names = []
+        for name in reversed(self.modules):
+            if name == self.last_name:
+                break
+            names.append(name)
+        return [name for name in self.main_names if name in self.modules] + names[::-1]
 
     def clear_rest(self):
         """What the program hung on to sys, and what it wrote to files that something still holds."""

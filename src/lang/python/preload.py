@@ -8,7 +8,7 @@ import _signal
 import gc
 import sys
 from _contextvars import copy_context
-from posix import access, environ, execv, execve, listdir, X_OK
+from posix import X_OK, access, environ, execve, getcwdb, listdir
 
 TASKS = '/proc/self/task'
 
@@ -78,9 +78,11 @@ class Zygote:
         self.loaded, self.failed = {}, {}
         # What modules set in their context (decimal has one) is not what a program starts with.
         copy_context().run(self.load_modules)
+        main = sys.modules['__main__']
+        self.main_names = [name for name, module in sys.modules.items() if module is main]  # multiprocessing has another
         self.fresh = load_part('fresh')['Fresh']()
         self.warm = load_part('warm')['warm']
-        self.leave = load_part('leave')['Leave'](self.caisson.leave)
+        self.leave = load_part('leave')['Leave'](self.caisson.leave, self.main_names)
         load_part('report')
         self.preloaded = {name.partition('.')[0] for name in set(sys.modules) - self.own_modules}
 
@@ -106,6 +108,9 @@ class Zygote:
                 self.loaded[name] = str(getattr(sys.modules[name], '__version__', ''))
             if not is_alone():
                 self.start_without(name)
+        for name in THREAD_NAMES:
+            del sys.modules['os'].environb[name]
+        sys.modules['os'].environb.update(self.environment)
         sys.path.insert(0, own_folder)
         sys.setrecursionlimit(limit)
         gc.set_threshold(*threshold)
@@ -120,10 +125,8 @@ class Zygote:
         if name in self.unwanted:
             sys.stderr.write('zygote.py: there are threads, though %s was left out\n' % name)
             raise SystemExit(1)
-        for each in THREAD_NAMES:
-            del sys.modules['os'].environb[each]
-        sys.modules['os'].environ['CAISSON_ZYGOTE_WITHOUT'] = ':'.join([*self.unwanted, name])
-        execv(sys.executable, sys.orig_argv)
+        without = ':'.join([*self.unwanted, name]).encode()
+        execve(sys.executable, sys.orig_argv, {**self.environment, b'CAISSON_ZYGOTE_WITHOUT': without})
 
     def ready_message(self):
         dumps = __import__('json').dumps
@@ -144,6 +147,9 @@ class Zygote:
         gc.enable()
         self.fresh.streams(self.environment)
         copy_context().run(self.warm, self.depth)
+        if self.depth:
+            self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
+            self.fresh.environment(self.environment, self.environment)
         self.fresh.state()
 
     def receive(self, runner):
@@ -157,9 +163,8 @@ class Zygote:
         self.fresh.environment(environment, self.environment)
         sys.argv = [HERE + '/run.py', *map(sys.modules['os'].fsdecode, arguments)]
         sys.orig_argv[:] = [sys.executable, *sys.argv]
-        before = sys.modules['__main__']
         run = runner(*sys.argv[1:3], sys.argv[3:])
-        for name in [name for name, module in sys.modules.items() if module is before]:     # multiprocessing has one
+        for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']
         return run
 
