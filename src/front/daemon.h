@@ -8,7 +8,7 @@
 
 /* Ceilings of what clients can make us hold. */
 #define PEERS_MAX 256                      /* connections in all */
-#define PEER_JOBS_MAX 256                  /* live requests of one connection */
+#define PEER_JOBS_MAX 4096                 /* live requests of one connection */
 #define PEER_INPUT 16384                   /* bytes read at once */
 #define PEER_PAUSE (MIB)                   /* who has more than this to read is not read from */
 #define PEER_OUTPUT_MAX (16 * MIB)         /* beyond this its OUTPUT is left out */

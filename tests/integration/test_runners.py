@@ -7,6 +7,7 @@ CAISSON_TEST_PYTHON, CAISSON_TEST_NODE and CAISSON_TEST_BASH name other interpre
 
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -124,9 +125,10 @@ def run(tmp_path):
     return start
 
 
-def plain(interpreter, tmp_path, name):
+def plain(interpreter, tmp_path, name, **environment):
     return subprocess.run([interpreter, str(tmp_path / name)], cwd=tmp_path, capture_output=True, text=True,
-                          errors='replace', env={**ENVIRONMENT, 'HOME': str(tmp_path)}, timeout=60, check=False)
+                          errors='replace', env={**ENVIRONMENT, 'HOME': str(tmp_path), **environment}, timeout=60,
+                          check=False)
 
 
 # ------------------------------------------------------------------------------------------------------- all of them
@@ -361,6 +363,79 @@ def test_python_prints_and_exits_as_without_us(run, tmp_path, source):
 
 def thread_names_removed(text):
     return text.replace('Thread-1 (f)', 'Thread-1')
+
+
+DEL = 'class A:\n    def __init__(self, n): self.n = n\n    def __del__(self): print("del", self.n)\n'
+PYTHON_ENDINGS = [
+    DEL + 'a = A(1)\nb = A(2)\n_c = A(3)\n__d = A(4)\n',
+    DEL + 'def f(): return a\na = A(1)\nb = A(2)\n_c = A(3)\nimport builtins\nbuiltins.f = f\n',
+    DEL + 'import builtins, sys\nbuiltins.x = A(0)\nsys.y = A(5)\na = A(1)\n',
+    DEL + 'a = A(1)\na.self = a\nimport gc\ngc.disable()\n',
+    'import helper\nb = helper.A("main")\nhelper.keep = b\n',
+    'import helper, sys\nsys.modules["other"] = helper\nhelper.me = helper\n',
+    'import sys\nclass A:\n    def __del__(self): print(sys.is_finalizing(), sys.meta_path, sys.path, sys.argv)\na = A()\n',
+    'class A:\n    def __del__(self):\n        import tabnanny\na = A()\ndef f(): a\n',
+    'class A:\n    def __del__(self): raise ValueError(1)\na = A()\n',
+    'import sys\nsys.unraisablehook = lambda u: print("hook", u.err_msg, u.exc_value)\n'
+    'class A:\n    def __del__(self): 1/0\na = A()\n',
+    'import atexit, sys\natexit.register(print, "last")\natexit.register(lambda: 1/0)\natexit.register(lambda: sys.exit(5))\n',
+    'import atexit, os\natexit.register(os._exit, 5)\n',
+    'import sys\nsys.exit(257)\n',
+    'import sys\nsys.exit(2 ** 70)\n',
+    'import sys\nsys.exit(2 ** 40 + 3)\n',
+    'import sys\nsys.exit(True)\n',
+    'import sys\nsys.stderr = None\nsys.exit("x")\n',
+    'import sys\nprint(1)\nsys.stdout.close()\n',
+    'import sys\ndel sys.stdout\n',
+    'import os\nos.close(1)\nprint(1)\n',
+    'import sys\nclass S:\n    closed = False\n    def flush(self): raise OSError("no")\nsys.stdout = S()\n',
+    'import sys\nclass S:\n    closed = False\n    def flush(self): raise OSError("no")\nsys.stderr = S()\n',
+    'import threading, time\nthreading.Thread(target=time.sleep, args=[20], daemon=True).start()\n' + DEL + 'a = A(1)\n',
+    'import threading, sys\nthreading.Thread(target=sys.exit).start()\n1/0\n',
+    'import atexit\natexit.register(print, "a")\n' + DEL + 'a = A(1)\nraise KeyboardInterrupt("x")\n',
+    'import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n',
+    'import os, sys\nif os.fork(): os.wait()\nprint(end="x")\nsys.exit(4)\n',
+    'import os\nf = open("o", "w")\nf.write("text")\nclass A:\n'
+    '    def __del__(self, size=os.path.getsize): print(size("o"))\na = A()\ng = open("p", "w")\ng.write("x")\n',
+    'import weakref\nclass A: pass\na = A()\nweakref.finalize(a, print, "fin")\nr = weakref.ref(a, print)\n',
+    'import logging.handlers\nm = logging.handlers.MemoryHandler(9, target=logging.StreamHandler())\n'
+    'logging.getLogger().addHandler(m)\nlogging.warning("x")\n',
+    'from concurrent.futures import ThreadPoolExecutor\ne = ThreadPoolExecutor(2)\nf = e.submit(print, "in")\n',
+    'import sys\nsys.modules.clear()\n' + DEL + 'a = A(1)\n',
+    'import sys\nsys.modules = 5\n' + DEL + 'a = A(1)\n',
+    'import sys, threading\nsys.modules["threading"] = None\n',
+    'import threading\nthreading._shutdown = lambda: 1/0\n',
+    'import ctypes\nctypes.CDLL(None).puts(b"C")\nctypes.CDLL(None).fflush(None)\n',
+]
+
+
+@pytest.mark.parametrize('unbuffered', ['', '1'])
+@pytest.mark.parametrize('source', PYTHON_ENDINGS)
+def test_python_ends_as_without_us(run, tmp_path, source, unbuffered):
+    helper = DEL + 'a = A("h1")\n_b = A("h2")\ndef f(): return a\nc = A("h3")\n'
+    outcome = run('main.py', source, files={'helper.py': helper}, environment={'PYTHONUNBUFFERED': unbuffered})
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    expected = plain(PYTHON, tmp_path, 'main.py', PYTHONUNBUFFERED=unbuffered)
+    assert (outcome.status, addresses_removed(outcome.stdout)) \
+        == (expected.returncode, addresses_removed(expected.stdout))
+    assert addresses_removed(outcome.stderr) == addresses_removed(expected.stderr)
+    assert files == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+
+def addresses_removed(text):
+    return re.sub('0x[0-9a-f]+', '0x', text)
+
+
+@pytest.mark.parametrize('unbuffered', ['', '1'])
+@pytest.mark.parametrize('source', ['print("x" * 100)', 'print("x" * 100000)', 'import sys\nprint(1)\nsys.exit(3)',
+                                    'class A:\n    def __del__(self): print("late")\na = A()'])
+def test_python_broken_output(run, tmp_path, source, unbuffered):
+    """Nobody reads: the program is told, and the status says that something was lost."""
+    closed = 'import os\nr, w = os.pipe()\nos.dup2(w, 1)\nos.close(r)\nos.close(w)\n'
+    outcome = run('main.py', closed + source, environment={'PYTHONUNBUFFERED': unbuffered})
+    expected = plain(PYTHON, tmp_path, 'main.py', PYTHONUNBUFFERED=unbuffered)
+    assert (outcome.status, addresses_removed(outcome.stderr)) \
+        == (expected.returncode, addresses_removed(expected.stderr))
 
 
 @pytest.mark.parametrize('source', [

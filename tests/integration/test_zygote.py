@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import test_runners
-from test_runners import ENVIRONMENT, LANG, PYTHON, Outcome, receive
+from test_runners import ENVIRONMENT, LANG, PYTHON, Outcome, addresses_removed, receive
 
 HERE = Path(__file__).resolve().parent
 
@@ -31,6 +31,7 @@ def copy_runners(folder):
 class Zygote:
     def __init__(self, folder, image, *depth, environment=()):
         copy_runners(folder)
+        self.folder = folder
         self.home = folder / 'home'
         self.home.mkdir()
         self.environment = {**ENVIRONMENT, 'HOME': str(self.home), **dict(environment)}
@@ -88,6 +89,7 @@ class Zygote:
             status = os.waitstatus_to_exitcode(int(self.control.recv(100)))
         except TimeoutError:
             os.kill(pid, signal.SIGKILL)
+            self.control.recv(100)
             raise
         finally:
             for reader in readers:
@@ -155,3 +157,154 @@ def cold_tests():
 
 
 globals().update(cold_tests())
+
+
+# -------------------------------------------------------------------------------------------- as if it had just started
+
+def cold(zygote, folder, source, *arguments, environment=()):
+    main = folder / 'main.py'
+    main.write_text(source)
+    return subprocess.run([PYTHON, str(zygote.folder / 'run.py'), '', str(main), *arguments], cwd=folder, text=True,
+                          env={**zygote.environment, **dict(environment)}, capture_output=True, stdin=subprocess.DEVNULL,
+                          start_new_session=True, timeout=60, check=False)
+
+
+STATE = (HERE / 'interpreter_state.py').read_text()
+
+
+@pytest.mark.parametrize('environment', [
+    {}, {'PYTHONUNBUFFERED': ''}, {'TZ': 'America/New_York'}, {'A': 'b=c', 'EMPTY': ''}, {'OMP_NUM_THREADS': '2'},
+    {'LANG': 'C'}, {'HOME': '/nowhere'}, {'PYTHONHASHSEED': '1'}, {'PYTHONPATH': '/nowhere'}, {'PYTHONWARNINGS': 'error'},
+    {'PYTHONIOENCODING': 'utf-8:replace'}, {'PYTHONOPTIMIZE': '1'}, {'PYTHONNOUSERSITE': '1'},
+])
+def test_everything_that_a_program_can_ask_is_as_cold(zygote, run, tmp_path, environment):
+    outcome = run('main.py', STATE, 'a b', 'é', environment=environment, channel=False)
+    expected = cold(zygote, tmp_path, STATE, 'a b', 'é', environment=environment)
+    assert outcome.stderr == expected.stderr
+    assert addresses_removed(outcome.stdout).split('\n') == addresses_removed(expected.stdout).split('\n')
+
+
+@pytest.mark.parametrize('environment, warm', [
+    ({}, True), ({'A': 'b', 'TZ': 'Asia/Tokyo', 'PYTHONUNBUFFERED': '', 'OPENBLAS_NUM_THREADS': '3'}, True),
+    ({'HOME': '/'}, False), ({'PYTHONPATH': '/'}, False), ({'LC_ALL': 'C'}, False), ({'MPLBACKEND': 'svg'}, False),
+])
+def test_another_interpreter_is_started_only_where_it_must_be(run, environment, warm):
+    source = 'import gc, os\nprint(gc.get_freeze_count() > 0, [n for n in os.environ if n.startswith("CAISSON")])'
+    assert run('main.py', source, environment=environment).stdout == '%s []\n' % warm
+
+
+def test_user_site_and_namesakes_start_cold(zygote, run):
+    source = 'import gc\nprint(gc.get_freeze_count())'
+    assert run('main.py', source, files={'json.txt': ''}).stdout == '0\n'
+    site = zygote.home / '.local/lib/python3.11/site-packages'
+    site.mkdir(parents=True)
+    try:
+        assert run('main.py', source).stdout == '0\n'
+    finally:
+        shutil.rmtree(zygote.home / '.local')
+
+
+def test_nothing_of_ours_is_to_be_seen(run):
+    source = ('import sys, os\nnames = "_caisson zygote preload fresh leave warm runner report run".split()\n'
+              'print([n for n in names if n in sys.modules], os.listdir("/proc/self/task") == [str(os.getpid())],\n'
+              '      [n for n in os.listdir("/proc/self/fd") if int(n) > 3 and int(n) < 900])')
+    assert run('main.py', source).stdout == '[] True []\n'
+
+
+# ------------------------------------------------------------------------------------------ two runs are never the same
+
+VALUES = {
+    'random': 'import random; v = random.random(), random.getrandbits(64)',
+    'gauss': 'import random; v = random.gauss(0, 1), random.gauss(0, 1)',
+    'state': 'import random; v = hash(random.getstate())',
+    'SystemRandom': 'import random; v = random.SystemRandom().random()',
+    'secrets': 'import secrets; v = secrets.token_hex(), secrets.choice(range(1 << 60))',
+    'urandom': 'import os; v = os.urandom(8)',
+    'uuid4': 'import uuid; v = uuid.uuid4()',
+    'uuid1': 'import uuid; v = uuid.uuid1()',
+    'tempfile': 'import tempfile; v = tempfile.mktemp(), next(tempfile._get_candidate_names())',
+    'ssl': 'import ssl; v = ssl.RAND_bytes(16)',
+    'authkey': 'import multiprocessing; v = bytes(multiprocessing.current_process().authkey)',
+    'semaphore': 'import multiprocessing.synchronize as s; v = s.SemLock._make_name()',
+    'pid': 'import os; v = os.getpid()',
+    'native_id': 'import threading, os; v = threading.main_thread().native_id; assert v == os.getpid()',
+    'numpy': 'import numpy; v = tuple(numpy.random.rand(3)), tuple(numpy.random.normal(size=3))',
+    'default_rng': 'import numpy; v = tuple(numpy.random.default_rng().random(3))',
+    'numpy state': 'import numpy; v = numpy.random.get_state()[1].tobytes()',
+    'SeedSequence': 'import numpy; v = numpy.random.SeedSequence().entropy',
+    'RandomState': 'import numpy; v = tuple(numpy.random.RandomState().rand(2))',
+    'pandas': 'import pandas; v = tuple(pandas.Series(range(1000)).sample(9))',
+}
+
+
+def test_two_runs_never_see_the_same_values(run):
+    source = 'values = {}\n' + ''.join('%s\nvalues[%r] = repr(v)\n' % (text, name) for name, text in VALUES.items())
+    first, second = run('main.py', source + 'values'), run('main.py', source + 'values')
+    assert first.stderr == second.stderr == ''
+    assert [name for name in VALUES if first.value['value'][name] == second.value['value'][name]] == []
+
+
+def test_the_hash_seed_is_the_zygotes(run):
+    """It cannot be changed in a running interpreter.  PYTHONHASHSEED is honoured: such a run starts cold."""
+    assert run('main.py', 'hash("a")').value == run('main.py', 'hash("a")').value
+    seeded = {'PYTHONHASHSEED': '7'}
+    first = run('main.py', 'hash("a")', environment=seeded).value
+    assert first == run('main.py', 'hash("a")', environment=seeded).value != run('main.py', 'hash("a")').value
+
+
+# --------------------------------------------------------------------------------------------------------- the zygote
+
+def test_a_module_that_starts_threads_or_fails_is_left_out_and_named(tmp_path):
+    modules = tmp_path / 'modules'
+    modules.mkdir()
+    for name in 'numpy', 'pandas', 'matplotlib', 'PIL':
+        (modules / (name + '.py')).write_text('raise ImportError("not now")')
+    (modules / 'openpyxl.py').write_text('import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()')
+    (modules / 'xlrd.py').write_text('1 / 0')
+    (modules / 'docx.py').write_text('__version__ = "7"')
+    zygote = Zygote(tmp_path, 'data', environment={'PYTHONPATH': str(modules)})
+    assert zygote.info['modules']['docx'] == '7' and 'json' in zygote.info['modules']
+    left_out = zygote.info['left_out']
+    assert left_out['openpyxl'] == 'starts threads' and left_out['xlrd'] == 'ZeroDivisionError: division by zero'
+    assert left_out['numpy'] == 'ImportError: not now'
+    (tmp_path / 'main.py').write_text('import os\nprint([n for n in os.environ if "THREADS" in n or "CAISSON" in n])')
+    assert zygote.run(tmp_path, ['', str(tmp_path / 'main.py')]).stdout == '[]\n'
+    zygote.stop()
+
+
+def test_threads_of_blas_are_as_the_run_wants_them(tmp_path):
+    """numpy may be built with another BLAS; so this is a library that has the function and counts."""
+    if not shutil.which('cc'):
+        pytest.skip('needs cc: not here')
+    modules = tmp_path / 'modules'
+    modules.mkdir()
+    library = modules / 'libopenblas-test.so'
+    subprocess.run(['cc', '-shared', '-fPIC', '-o', str(library), '-xc', '-'], check=True,
+                   input=b'int n = 1; void openblas_set_num_threads(int k) { n = k; } int threads(void) { return n; }')
+    (modules / 'numpy.py').write_text('import ctypes, os\nlibrary = ctypes.CDLL(%r)\n'
+                                      'at_import = os.environ["OPENBLAS_NUM_THREADS"]' % str(library))
+    zygote = Zygote(tmp_path, 'data', environment={'PYTHONPATH': str(modules)})
+    (tmp_path / 'main.py').write_text('import numpy\nprint(numpy.library.threads(), numpy.at_import)')
+    for environment, threads in (({}, 1), ({'OMP_NUM_THREADS': '3'}, 3), ({'OPENBLAS_NUM_THREADS': 'x'}, 1),
+                                 ({'OMP_NUM_THREADS': '3', 'OPENBLAS_NUM_THREADS': '2'}, 2)):
+        outcome = zygote.run(tmp_path, ['', str(tmp_path / 'main.py')], environment=environment)
+        assert (outcome.stdout, outcome.stderr) == ('%d 1\n' % threads, '')
+    zygote.stop()
+
+
+@pytest.mark.parametrize('arguments', [[], ['nowhere'], ['none', '1', '2']])
+def test_wrong_usage(tmp_path, arguments):
+    copy_runners(tmp_path)
+    done = subprocess.run([PYTHON, str(tmp_path / 'zygote.py'), *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and 'zygote.py' in done.stderr and 'Traceback' not in done.stderr
+
+
+@pytest.mark.parametrize('depth', ['0', '1', '2'])
+def test_warming_leaves_nothing_behind(tmp_path, depth):
+    zygote = Zygote(tmp_path, 'none', depth)
+    source = ('import sys, gc, warnings\nprint(sys.stdout.name, sys.gettrace(), gc.garbage, hasattr(sys, "last_type"),\n'
+              '      warnings.filters, sys.getrecursionlimit(), gc.isenabled(), len(threading.enumerate()))')
+    (tmp_path / 'main.py').write_text('import threading\n' + source)
+    outcome = zygote.run(tmp_path, ['', str(tmp_path / 'main.py')])
+    zygote.stop()
+    assert outcome.stdout == cold(zygote, tmp_path, 'import threading\n' + source).stdout

@@ -65,7 +65,7 @@ class Fresh:
                 reset(sys.modules[name])
         for names in self.registries:
             names.pop('__warningregistry__', None)
-        sys.path_importer_cache.pop(HERE, None)
+        sys.path_importer_cache[HERE + '/run.py'] = sys.path_importer_cache.pop(HERE + '/zygote.py', None)
 
     # ---- as the program comes
 
@@ -93,12 +93,14 @@ class Fresh:
 
     def environment(self, environment, before):
         data = sys.modules['os'].environ._data
-        for name in data:
-            unsetenv(name)
-        data.clear()
-        data.update(environment)
+        if list(environment)[:len(data)] != list(data):     # otherwise the order comes right by itself
+            for name in data:
+                unsetenv(name)
+            data.clear()
         for name, value in environment.items():
-            putenv(name, value)
+            if data.get(name) != value:
+                putenv(name, value)
+                data[name] = value
         if environment.get(b'TZ') != before.get(b'TZ'):
             sys.modules['time'].tzset()
         if bool(environment.get(b'PYTHONUNBUFFERED')) == self.unbuffered:
@@ -137,6 +139,7 @@ def reset_platform(platform):
 def reset_threading(threading):
     # Python before 3.12 keeps the number of the process that it was forked from.
     threading.main_thread()._set_native_id()
+    threading._counter = threading._count(1).__next__
 
 
 def reset_multiprocessing(process):

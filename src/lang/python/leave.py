@@ -104,10 +104,12 @@ def clear_names(names):
 
 
 class Leave:
-    def __init__(self, leave):
+    def __init__(self, leave, main_names):
         self.leave = leave
-        self.kept = {id(module) for module in list(sys.modules.values())}
-        self.holding = list(sys.modules.values())
+        self.main_names = main_names
+        self.modules = sys.modules
+        self.last_name = next(reversed(sys.modules))
+        self.kept = {id(module): module for module in sys.modules.values()}
         self.sys_names = set(vars(sys))
 
     def end(self, ending, tracing):
@@ -115,14 +117,13 @@ class Leave:
         interrupted = type(ending) is KeyboardInterrupt
         status = 0 if ending is None or interrupted else exit_code(ending.code)
         ending = ending if interrupted else SystemExit(status)
-        threading = sys.modules.get('threading')
         sys.settrace(tracing[0])
         sys.setprofile(tracing[1])
-        if threading is not None:
+        if 'threading' in self.modules:
             try:
-                threading._shutdown()
+                self.modules['threading']._shutdown()
             except BaseException as error:
-                show_unraisable(error, threading)
+                show_unraisable(error, self.modules['threading'])
         run_exit_functions()
         sys.settrace(None)
         sys.setprofile(None)
@@ -145,8 +146,16 @@ class Leave:
             setattr(sys, name, None)
         for name in STREAMS:
             setattr(sys, name, getattr(sys, '__%s__' % name, None))
-        own = self.take_own_modules()
+        own = []
+        for name in self.own_names():
+            module = self.modules[name]
+            if issubclass(type(module), Module) and id(module) not in self.kept:
+                own.append(ref(module))
+            self.modules[name] = module = None
+        added = dict(vars(builtins))
+        vars(builtins).clear()
         vars(builtins).update(__builtins__)
+        added = None
         collect()
         for reference in reversed(own):
             module = reference()
@@ -156,35 +165,23 @@ class Leave:
         collect()
         self.clear_rest()
 
-    def take_own_modules(self):
-        """References to the program's modules, which leave sys.modules.
-
-        They are the last ones there.  To look at one of ours is to write to it, and every page that is written
-        costs more than all of this: so the first one of ours ends the search.
-        """
-        modules = sys.modules
+    def own_names(self):
+        """What the program imported, oldest first.  To look at the others would copy the memory that they are in."""
         names = []
-        for name, module in reversed(modules.items()):
-            if id(module) in self.kept:
+        for name in reversed(self.modules):
+            if name == self.last_name:
                 break
-            names.append((name, module))
-        main = modules.get('__main__')      # has the place that it had in the zygote
-        if '__main__' not in dict(names) and id(main) not in self.kept:
-            names.append(('__main__', main))
-        own = [ref(module) for _, module in reversed(names) if issubclass(type(module), Module)]
-        for name, module in names:
-            del modules[name]
-        names = module = main = None
-        return own
+            names.append(name)
+        return [name for name in self.main_names if name in self.modules] + names[::-1]
 
     def clear_rest(self):
-        """What the program hung on to sys and builtins, and what it wrote to files that something still holds."""
-        flush_streams_silently()
+        """What the program hung on to sys, and what it wrote to files that something still holds."""
+        for name in STREAMS[1:]:
+            flush_silently(getattr(sys, name, None))
         for name in STREAMS:
             setattr(sys, name, None)
-        for names, before in ((vars(sys), self.sys_names), (vars(builtins), __builtins__)):
-            for name in [name for name in names if name not in before]:
-                names[name] = None
+        for name in [name for name in vars(sys) if name not in self.sys_names]:
+            setattr(sys, name, None)
         for kinds in (TextIOWrapper,), (BufferedWriter, BufferedRandom):
             for thing in get_objects():
                 if issubclass(type(thing), kinds):
@@ -197,8 +194,3 @@ def flush_silently(stream):
             stream.flush()
     except BaseException:
         pass
-
-
-def flush_streams_silently():
-    for name in STREAMS[1:]:
-        flush_silently(getattr(sys, name, None))

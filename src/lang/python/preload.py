@@ -7,7 +7,8 @@ start is either put back here, once, or made anew by fresh.py in every run.
 import _signal
 import gc
 import sys
-from posix import access, environ, execv, execve, listdir, X_OK
+from _contextvars import copy_context
+from posix import X_OK, access, environ, execve, getcwdb, listdir
 
 TASKS = '/proc/self/task'
 
@@ -52,6 +53,15 @@ def parse_environment(entries):
     return pairs
 
 
+def is_alone():
+    """Whether this is the only thread; one that is just ending is given the time."""
+    for _ in range(100):
+        if len(listdir(TASKS)) == 1:
+            return True
+        sys.modules['time'].sleep(0.005)
+    return False
+
+
 class Zygote:
     def __init__(self, image, arguments):
         if image not in IMAGES:
@@ -66,10 +76,13 @@ class Zygote:
         self.early = early(self.environment)
         self.own_modules = set(sys.modules)
         self.loaded, self.failed = {}, {}
-        self.load_modules()
+        # What modules set in their context (decimal has one) is not what a program starts with.
+        copy_context().run(self.load_modules)
+        main = sys.modules['__main__']
+        self.main_names = [name for name, module in sys.modules.items() if module is main]  # multiprocessing has another
         self.fresh = load_part('fresh')['Fresh']()
         self.warm = load_part('warm')['warm']
-        self.leave = load_part('leave')['Leave'](self.caisson.leave)
+        self.leave = load_part('leave')['Leave'](self.caisson.leave, self.main_names)
         load_part('report')
         self.preloaded = {name.partition('.')[0] for name in set(sys.modules) - self.own_modules}
 
@@ -93,8 +106,11 @@ class Zygote:
                 self.failed[name] = '%s: %s' % (type(error).__name__, error)
             else:
                 self.loaded[name] = str(getattr(sys.modules[name], '__version__', ''))
-            if len(listdir(TASKS)) > 1:
+            if not is_alone():
                 self.start_without(name)
+        for name in THREAD_NAMES:
+            del sys.modules['os'].environb[name]
+        sys.modules['os'].environb.update(self.environment)
         sys.path.insert(0, own_folder)
         sys.setrecursionlimit(limit)
         gc.set_threshold(*threshold)
@@ -109,10 +125,8 @@ class Zygote:
         if name in self.unwanted:
             sys.stderr.write('zygote.py: there are threads, though %s was left out\n' % name)
             raise SystemExit(1)
-        for each in THREAD_NAMES:
-            del sys.modules['os'].environb[each]
-        sys.modules['os'].environ['CAISSON_ZYGOTE_WITHOUT'] = ':'.join([*self.unwanted, name])
-        execv(sys.executable, sys.orig_argv)
+        without = ':'.join([*self.unwanted, name]).encode()
+        execve(sys.executable, sys.orig_argv, {**self.environment, b'CAISSON_ZYGOTE_WITHOUT': without})
 
     def ready_message(self):
         dumps = __import__('json').dumps
@@ -126,14 +140,16 @@ class Zygote:
         # Or a collection in a run would write to every object there is.
         gc.disable()
         gc.freeze()
-        tasks = listdir(TASKS)
-        if len(tasks) != 1:
-            sys.stderr.write('zygote.py: %d threads, but only one of them would live on in a fork\n' % len(tasks))
+        if not is_alone():
+            sys.stderr.write('zygote.py: there are other threads, which would not live on in a fork\n')
             raise SystemExit(1)
         self.caisson.serve(info)
         gc.enable()
         self.fresh.streams(self.environment)
-        self.warm(self.depth)
+        copy_context().run(self.warm, self.depth)
+        if self.depth:
+            self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
+            self.fresh.environment(self.environment, self.environment)
         self.fresh.state()
 
     def receive(self, runner):
@@ -147,7 +163,10 @@ class Zygote:
         self.fresh.environment(environment, self.environment)
         sys.argv = [HERE + '/run.py', *map(sys.modules['os'].fsdecode, arguments)]
         sys.orig_argv[:] = [sys.executable, *sys.argv]
-        return runner(*sys.argv[1:3], sys.argv[3:])
+        run = runner(*sys.argv[1:3], sys.argv[3:])
+        for name in self.main_names:
+            sys.modules[name] = sys.modules['__main__']
+        return run
 
     def needs_cold_start(self, arguments, environment):
         """Whether the program could tell that this interpreter was started for another."""
