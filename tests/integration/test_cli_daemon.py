@@ -316,14 +316,17 @@ def test_ps_of_an_idle_daemon_has_its_head_alone(daemon):
 def test_top_prints_once_where_there_is_no_terminal(busy):
     for args in ([], ['--once']):
         done = busy.caisson('top', *args)
-        assert f'process {busy.process.pid}, ' in done.out and 'runs: 1 running, 0 waiting' in done.out and 'lightweight' in done.out
+        assert f'process {busy.process.pid}, ' in done.out and 'runs: 1 of 128 running, 0 waiting' in done.out and 'lightweight' in done.out
         assert '\x1b' not in done.out
     assert json.loads(busy.caisson('top', '--json').out)['queue']['running'] == 1
 
 
 def test_pool_lists_pools(daemon):
-    assert daemon.caisson('pool').out.split() == ['POOL', 'READY', 'MIN', 'MAX', 'MEMORY', 'HITS', 'MISSES']
-    assert json.loads(daemon.caisson('pool', '--json').out) == []
+    header, *lines = daemon.caisson('pool').out.splitlines()
+    assert header.split() == ['POOL', 'READY', 'MIN', 'MAX', 'MEMORY', 'HITS', 'MISSES']
+    pools = json.loads(daemon.caisson('pool', '--json').out)
+    assert {line.split()[0] for line in lines} == {pool['key'] for pool in pools}
+    assert {pool['key'].split('/')[0] for pool in pools} >= {'python', 'empty'}
 
 
 @pytest.mark.parametrize('command', ['ps', 'top', 'pool'])
@@ -365,7 +368,7 @@ def on_screen(daemon, act):
 def test_top_shows_a_table_until_it_is_told_to_end(busy, act):
     status, shown = on_screen(busy, act)
     assert status == 0 and shown.startswith(b'\x1b[?1049h') and shown.endswith(b'\x1b[?25h\x1b[?1049l')
-    assert b'runs: 1 running' in shown and b'lightweight' in shown
+    assert b'runs: 1 of 128 running' in shown and b'lightweight' in shown
 
 
 def test_top_is_refreshed(busy):
