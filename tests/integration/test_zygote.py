@@ -19,6 +19,7 @@ import test_runners
 from test_runners import ENVIRONMENT, LANG, PYTHON, Outcome, addresses_removed, receive
 
 HERE = Path(__file__).resolve().parent
+NAMESPACE = ['unshare', '--map-root-user', '--user', '--pid', '--fork', '--mount-proc', '--kill-child']
 
 
 def copy_runners(folder):
@@ -29,7 +30,7 @@ def copy_runners(folder):
 
 
 class Zygote:
-    def __init__(self, folder, image, *depth, environment=()):
+    def __init__(self, folder, image, *depth, environment=(), wrapper=()):
         copy_runners(folder)
         self.folder = folder
         self.home = folder / 'home'
@@ -40,8 +41,8 @@ class Zygote:
         def prepare():
             os.dup2(theirs.fileno(), 3)
 
-        self.process = subprocess.Popen([PYTHON, str(folder / 'zygote.py'), image, *depth], stdin=subprocess.DEVNULL,
-                                        preexec_fn=prepare, pass_fds=(3,), env=self.environment, cwd=self.home)
+        self.process = subprocess.Popen([*wrapper, PYTHON, str(folder / 'zygote.py'), image, *depth], preexec_fn=prepare, pass_fds=(3,),
+                                        stdin=subprocess.DEVNULL, env=self.environment, cwd=self.home)
         theirs.close()
         self.control.settimeout(60)
         self.info = json.loads(self.control.recv(65536))
@@ -237,11 +238,31 @@ VALUES = {
 }
 
 
-def test_two_runs_never_see_the_same_values(run):
+def same_values(run):
     source = 'values = {}\n' + ''.join('%s\nvalues[%r] = repr(v)\n' % (text, name) for name, text in VALUES.items())
     first, second = run('main.py', source + 'values'), run('main.py', source + 'values')
     assert first.stderr == second.stderr == ''
-    assert [name for name in VALUES if first.value['value'][name] == second.value['value'][name]] == []
+    return [name for name in VALUES if first.value['value'][name] == second.value['value'][name]]
+
+
+def test_two_runs_never_see_the_same_values(run):
+    assert same_values(run) == []
+
+
+def test_nor_if_all_have_the_number_of_the_zygote(tmp_path):
+    """In process namespaces of their own they have, and then nobody can see from the number that there was a fork."""
+    if subprocess.run([*NAMESPACE, 'true'], capture_output=True, check=False).returncode:
+        pytest.skip('needs userns: no process namespaces for this user')
+    zygote = Zygote(tmp_path, 'data', '2', wrapper=NAMESPACE, environment={'CAISSON_STUB_NAMESPACE': '1'})
+    main = tmp_path / 'main.py'
+
+    def run(name, source):
+        main.write_text(source)
+        return zygote.run(tmp_path, ['', str(main)])
+
+    assert run('main.py', 'import os\nos.getpid()').value['value'] == 1
+    assert same_values(run) == ['pid', 'native_id']
+    zygote.stop()
 
 
 def test_the_hash_seed_is_the_zygotes(run):

@@ -1,12 +1,18 @@
 """Stands in for the C side of the Python zygote: the same three functions over plain os.fork(), and no sandbox.
 
 test_zygote.py copies it beside the runners as _caisson.py.  Descriptor 3 of the zygote is a socket to the test, which
-sends one packet for each process that it wants and another, straight to that process, with its program.
+sends one packet for each process that it wants and another, straight to that process, with its program.  With
+CAISSON_STUB_NAMESPACE in the environment each process is the first of a process namespace, as the zygote may be.
 """
 
 import marshal
 import os
 import socket
+
+NAMESPACE = os.environ.pop('CAISSON_STUB_NAMESPACE', None)
+if NAMESPACE:
+    import _ctypes
+CLONE_NEWPID = 0x20000000
 
 control = None
 program = None
@@ -22,11 +28,21 @@ def serve(info):
             os._exit(0)
         pid = os.fork()
         if pid == 0:
+            if NAMESPACE:
+                enter_namespace()
             return become_run(os.fsdecode(words), descriptors)
         for fd in descriptors:
             os.close(fd)
         control.send(b'%d' % pid)
         control.send(b'%d' % os.waitpid(pid, 0)[1])
+
+
+def enter_namespace():
+    """Only children are in the new namespace; so we become one, and who was forked for it waits."""
+    _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, os.RTLD_LAZY), 'unshare'), (CLONE_NEWPID,))
+    pid = os.fork()
+    if pid:
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0xff)
 
 
 def become_run(folder, descriptors):

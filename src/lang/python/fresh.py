@@ -45,11 +45,19 @@ class Fresh:
         self.text = sys.modules['io'].TextIOWrapper
         self.generators = [one for one in instances('random', 'Random') if type(one).__name__ != 'SystemRandom']
         self.numpy_states = instances('numpy.random', 'RandomState')
-        self.numpy_bits = instances('numpy.random', 'BitGenerator')
+        seeded = [state._bit_generator for state in self.numpy_states]
+        self.numpy_bits = [bits for bits in instances('numpy.random', 'BitGenerator') if bits not in seeded]
         self.registries = [module.__dict__ for module in list(sys.modules.values())
                            if getattr(module, '__warningregistry__', None) is not None]
         self.blas = find_blas()
         self.unbuffered = None
+        self.reset(ONCE)
+
+    @staticmethod
+    def reset(table):
+        for name, reset in table.items():
+            if name in sys.modules:
+                reset(sys.modules[name])
 
     # ---- before there is a program
 
@@ -60,9 +68,7 @@ class Fresh:
             bits.state = type(bits)().state
         for state in self.numpy_states:
             state.seed()
-        for name, reset in RESETS.items():
-            if name in sys.modules:
-                reset(sys.modules[name])
+        self.reset(EACH)
         for names in self.registries:
             names.pop('__warningregistry__', None)
         sys.path_importer_cache[HERE + '/run.py'] = sys.path_importer_cache.pop(HERE + '/zygote.py', None)
@@ -147,24 +153,21 @@ def reset_multiprocessing(process):
     process.current_process()._config['authkey'] = process.AuthenticationString(urandom(32))
 
 
-def reset_ssl(ssl):
-    # OpenSSL looks at the number of the process to see that it was forked; two sandboxes may have the same one.
-    ssl.RAND_add(urandom(32), 32.0)
-
-
 def reset_warnings(warnings):
     warnings.onceregistry.clear()
     warnings._filters_mutated()
 
 
-RESETS = {
-    'logging': reset_logging,
+# OpenSSL is not here: its generator is made at its first use, and a zygote has none for it.
+ONCE = {
     'tempfile': reset_tempfile,
     'uuid': reset_uuid,
     'platform': reset_platform,
-    'threading': reset_threading,
-    'multiprocessing.process': reset_multiprocessing,
-    '_ssl': reset_ssl,
     'warnings': reset_warnings,
     'linecache': lambda linecache: linecache.clearcache(),
+}
+EACH = {
+    'logging': reset_logging,
+    'threading': reset_threading,
+    'multiprocessing.process': reset_multiprocessing,
 }

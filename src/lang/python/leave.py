@@ -152,6 +152,8 @@ class Leave:
             if issubclass(type(module), Module) and id(module) not in self.kept:
                 own.append(ref(module))
             self.modules[name] = module = None
+        # Without it the interpreter shows no source lines, as when there are no modules left.
+        self.modules.pop('io', None)
         added = dict(vars(builtins))
         vars(builtins).clear()
         vars(builtins).update(__builtins__)

@@ -63,10 +63,11 @@ def is_alone():
 
 
 class Zygote:
-    def __init__(self, image, arguments):
+    def __init__(self, runner, image, arguments):
         if image not in IMAGES:
             sys.stderr.write('zygote.py: no image %r; there are %s\n' % (image, ', '.join(IMAGES)))
             raise SystemExit(2)
+        self.runner = runner
         self.image = image
         self.depth = int(arguments[0]) if arguments else 1
         self.unwanted = [name for name in environ.pop(b'CAISSON_ZYGOTE_WITHOUT', b'').decode().split(':') if name]
@@ -146,13 +147,27 @@ class Zygote:
         self.caisson.serve(info)
         gc.enable()
         self.fresh.streams(self.environment)
-        copy_context().run(self.warm, self.depth)
         if self.depth:
-            self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
-            self.fresh.environment(self.environment, self.environment)
+            self.rehearse()
+            copy_context().run(self.warm, self.depth)
         self.fresh.state()
 
-    def receive(self, runner):
+    def rehearse(self):
+        """Go the way of a run, with an empty program and a channel that nobody reads, and go back."""
+        socket = __import__('_socket')
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        before = sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__']
+        self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
+        self.fresh.environment(self.environment, self.environment)
+        runner = self.runner('', '/dev/null', [], theirs.detach())
+        code, _ = runner.start()
+        exec(code, runner.names)
+        runner.finish(None, None)
+        runner.channel.close()
+        ours.close()
+        sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__'] = before
+
+    def receive(self):
         """Wait for the program, and take its arguments and environment.  Returns a Runner for it."""
         arguments, entries = self.caisson.wait()
         environment = parse_environment(entries)
@@ -163,7 +178,7 @@ class Zygote:
         self.fresh.environment(environment, self.environment)
         sys.argv = [HERE + '/run.py', *map(sys.modules['os'].fsdecode, arguments)]
         sys.orig_argv[:] = [sys.executable, *sys.argv]
-        run = runner(*sys.argv[1:3], sys.argv[3:])
+        run = self.runner(*sys.argv[1:3], sys.argv[3:])
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']
         return run

@@ -203,8 +203,8 @@ def send_report(channel, kind, function, *details):
 class Runner:
     """One run: made by run.py, asked for code to execute, and told how that went."""
 
-    def __init__(self, options, path, arguments):
-        self.channel = Channel(CHANNEL_FD)
+    def __init__(self, options, path, arguments, channel_fd=CHANNEL_FD):
+        self.channel = Channel(channel_fd)
         self.channel.send(HELLO, b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3])
         self.value_max, self.modules = read_options(options)
         self.path, self.folder, self.names = become_main(path, arguments)

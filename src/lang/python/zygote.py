@@ -24,12 +24,12 @@ if len(sys.argv) not in (2, 3):
     sys.stderr.write('usage: zygote.py IMAGE [DEPTH]\n')
     raise SystemExit(2)
 
-zygote = names['load_part']('preload')['Zygote'](sys.argv[1], sys.argv[2:])
+zygote = names['load_part']('preload')['Zygote'](names['Runner'], sys.argv[1], sys.argv[2:])
 zygote.serve()
 # From here on we are a run.
 error = value = None
 settings = sys.settrace, sys.setprofile
-runner = zygote.receive(names['Runner'])
+runner = zygote.receive()
 code, last = zygote.start(runner)
 try:
     exec(code, runner.names)
