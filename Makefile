@@ -9,7 +9,7 @@ TESTS = CAISSON_BUILD=$(BUILD) tests/run
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help run test build asan fuzz setup setup-test install clean \
-        lint test-unit test-asan test-fuzz test-integration test-sandbox test-vm bench
+        lint test-unit test-asan test-fuzz test-integration test-sandbox test-sandbox-warm test-vm bench
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -46,6 +46,9 @@ test-integration: build setup-test ## the programs as a user meets them
 
 test-sandbox: build setup-test ## every promise of the sandbox, attacked
 	@$(TESTS) sandbox
+
+test-sandbox-warm: build setup-test ## the same, by way of a daemon and its interpreters that wait
+	@$(TESTS) sandbox-warm
 
 test-vm: build setup-test ## other kernels and cgroup v2, in a virtual machine
 	@$(TESTS) vm

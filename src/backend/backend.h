@@ -30,6 +30,7 @@ struct backend_program {
 struct backend_events {
         void (*ready)(void *owner, const struct wire_boundary *boundary, const struct backend_ends *ends);
         void (*joined)(void *owner, const struct wire_boundary *boundary);
+        void (*seen)(void *owner, const struct wire_seen *seen);   /* the answer to look() */
         void (*exited)(void *owner, const struct wire_exit *how);
         void (*refused)(void *owner, const struct csn_error *error);
         /* A zygote serves (error is NULL; info is a JSON object), or is gone. */
@@ -58,6 +59,7 @@ struct backend {
         /* Run a program in it, once; may be called as soon as prepare() returned. */
         int (*start)(struct backend_link *link, uint32_t id, const struct backend_program *program, struct csn_error *err);
         void (*kill)(struct backend_link *link, uint32_t id);
+        void (*look)(struct backend_link *link, uint32_t id);   /* what it uses now; NULL: this backend cannot tell */
         int (*zygote)(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err);
         void (*retire)(struct backend_link *link, uint32_t id);
         void (*close)(struct backend_link *link);

@@ -145,6 +145,13 @@ static void native_kill(struct backend_link *link, uint32_t id)
                 log_text(LOG_DEBUG, "%s", err.text);   /* the supervisor is gone, and with it the job */
 }
 
+static void native_look(struct backend_link *link, uint32_t id)
+{
+        struct csn_error err;
+        if (send_plain(link, WIRE_LOOK, id, &err) < 0)
+                log_text(LOG_DEBUG, "%s", err.text);
+}
+
 /* ---- through the door ---- */
 
 static int send_packet(struct native_job *job, struct buf *packet, bool fits, int fd, struct csn_error *err)
@@ -245,6 +252,7 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
 {
         struct wire_boundary boundary;
         struct wire_exit how;
+        struct wire_seen seen;
         struct csn_error error;
         struct native_job *job = find_job(link, header->job);
         void *owner = job ? job->owner : NULL;
@@ -272,6 +280,12 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
                         return -err->code;
                 if (job)
                         link->events->joined(owner, &boundary);
+                return 0;
+        case WIRE_SEEN:
+                if (wire_get_seen(body, header->len, &seen, err) < 0)
+                        return -err->code;
+                if (job)
+                        link->events->seen(owner, &seen);
                 return 0;
         case WIRE_EXITED:
                 if (wire_get_exit(body, header->len, &how, err) < 0)
@@ -445,5 +459,5 @@ static void native_retire(struct backend_link *link, uint32_t id)
 
 const struct backend backend_native = {
         .name = "native", .open = native_open, .prepare = native_prepare, .join = native_join, .worker = native_worker,
-        .start = native_start, .kill = native_kill, .zygote = native_zygote, .retire = native_retire, .close = native_close,
+        .start = native_start, .kill = native_kill, .look = native_look, .zygote = native_zygote, .retire = native_retire, .close = native_close,
 };

@@ -72,6 +72,12 @@ static void on_joined(void *owner, const struct wire_boundary *boundary)
         engine_dispatch(box->engine);
 }
 
+static void on_seen(void *owner, const struct wire_seen *seen)
+{
+        struct box *box = owner;
+        box->seen = *seen;
+}
+
 static void on_exited(void *owner, const struct wire_exit *how)
 {
         struct box *box = owner;
@@ -112,7 +118,7 @@ static void on_lost(void *owner, const struct csn_error *error)
         engine_dispatch(engine);
 }
 
-const struct backend_events box_events = { on_ready, on_joined, on_exited, on_refused, on_zygote, on_lost };
+const struct backend_events box_events = { on_ready, on_joined, on_seen, on_exited, on_refused, on_zygote, on_lost };
 
 /* ---- what is asked of the backend ---- */
 
@@ -180,6 +186,13 @@ int box_start(struct box *box, struct run *run, struct csn_error *err)
         if (box->ends.home >= 0)
                 run_attached(run, box);
         return box->backend->start(link_of(box->engine, box->backend), box->id, &run->what, err);
+}
+
+void box_look(struct box *box)
+{
+        struct backend_link *link = link_of(box->engine, box->backend);
+        if (link && box->backend->look)
+                box->backend->look(link, box->id);
 }
 
 void box_kill(struct box *box)

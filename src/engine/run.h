@@ -124,6 +124,7 @@ struct box {
         struct wire_boundary boundary;
         struct backend_ends ends;      /* ours until a run has them */
         uint64_t ready_us;
+        struct wire_seen seen;         /* when it was looked at last */
         struct box *next_waiting;      /* in its pool */
 };
 
@@ -135,6 +136,8 @@ int box_worker(struct box *box, const struct wire_program *program, struct csn_e
 /* Give it to a run and let it start. */
 int box_start(struct box *box, struct run *run, struct csn_error *err);
 void box_kill(struct box *box);
+/* Ask what it uses; the answer comes to box->seen. */
+void box_look(struct box *box);
 /* The backend, started when it is needed first. */
 int box_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err);
 void boxes_free(struct engine *engine);

@@ -6,9 +6,20 @@ static json_t *one_run(const struct run *run, uint64_t now_us)
         static const char *const states[] = { [RUN_NEW] = "new", [RUN_QUEUED] = "waiting", [RUN_RUNNING] = "running", [RUN_OVER] = "over" };
         const struct run_request *request = &run->request;
         const char *language = run->language ? run->language->name : request->language;
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", run->id, "state", states[run->state], "language", language ? language : "",
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", run->id, "state", states[run->state], "language", language ? language : "",
                          "profile", request->profile ? request->profile : "", "owner", run->owner_key, "age_ms",
                          (json_int_t)((now_us - run->created_us) / 1000));
+        if (!run->box)
+                return json;
+        /* Whoever watches asks again and again; so it is the last answer that is told, and the next one asked for. */
+        const struct wire_seen *seen = &run->box->seen;
+        if (seen->processes) {
+                json_object_set_new(json, "cpu_ms", json_integer((json_int_t)(seen->cpu_us / 1000)));
+                json_object_set_new(json, "memory_bytes", json_integer((json_int_t)seen->memory_bytes));
+                json_object_set_new(json, "processes", json_integer((json_int_t)seen->processes));
+        }
+        box_look(run->box);
+        return json;
 }
 
 json_t *engine_status(struct engine *engine)

@@ -558,11 +558,11 @@ uint64_t cgroup_leaf_memory(const struct cgroup_leaf *leaf)
         return read_number(leaf->dir[MEMORY], leaf->base->mode == WIRE_CGROUP_V2 ? "memory.current" : "memory.usage_in_bytes");
 }
 
-bool cgroup_leaf_alone(const struct cgroup_leaf *leaf)
+uint64_t cgroup_leaf_processes(const struct cgroup_leaf *leaf)
 {
         if (!leaf->base || !(leaf->base->controllers & WIRE_CTL_PIDS))
-                return false;
-        return read_number(leaf->dir[leaf->base->mode == WIRE_CGROUP_V2 ? MEMORY : PIDS], "pids.current") == 1;
+                return 0;
+        return read_number(leaf->dir[leaf->base->mode == WIRE_CGROUP_V2 ? MEMORY : PIDS], "pids.current");
 }
 
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf)

@@ -130,6 +130,20 @@ void sandbox_tree(const struct sandbox *box, struct tree_usage *ret)
         ret->processes += more.processes;
 }
 
+void sandbox_seen(const struct sandbox *box, struct wire_seen *ret)
+{
+        struct cgroup_usage usage;
+        struct tree_usage tree = { 0 };
+        unsigned controllers = box->plan.abilities.controllers;
+        cgroup_leaf_usage(&box->leaf, &usage);
+        if (controllers != WIRE_CTL_ALL)
+                sandbox_tree(box, &tree);
+        uint64_t processes = controllers & WIRE_CTL_PIDS ? cgroup_leaf_processes(&box->leaf) : tree.processes;
+        *ret = (struct wire_seen){ .cpu_us = controllers & WIRE_CTL_CPU ? usage.cpu_us : tree.cpu_us,
+                                   .memory_bytes = controllers & WIRE_CTL_MEMORY ? cgroup_leaf_memory(&box->leaf) : tree.memory_bytes,
+                                   .processes = processes ? processes - 1 : 0 };
+}
+
 static int settle(const struct sandbox *box, int pid_fd, int sock, struct csn_error *err)
 {
         if (sandbox_enter_leaf(&box->leaf, pid_fd, err) < 0)

@@ -128,10 +128,9 @@ int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct c
 int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err);
 /* Put a process in, from outside. */
 int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err);
-/* True if a controller counts processes and process 1 is the only one. */
-bool cgroup_leaf_alone(const struct cgroup_leaf *leaf);
-/* What it uses now; 0: unknown. */
+/* Memory and processes now; 0: unknown. */
 uint64_t cgroup_leaf_memory(const struct cgroup_leaf *leaf);
+uint64_t cgroup_leaf_processes(const struct cgroup_leaf *leaf);
 void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret);
 /* Kill everything in it (v2: cgroup.kill, Linux 5.14; else signals to what is listed). */
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf);
@@ -351,6 +350,9 @@ int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_er
 
 /* tree_usage() of everything inside. */
 void sandbox_tree(const struct sandbox *box, struct tree_usage *ret);
+
+/* What it uses now, by the controllers that there are and /proc for the others; process 1 is not counted as one. */
+void sandbox_seen(const struct sandbox *box, struct wire_seen *ret);
 
 /* Process 1 is there: put it into its cgroup and let it go on.  pid_fd becomes the sandbox'. */
 int sandbox_made(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *err);

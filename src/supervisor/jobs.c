@@ -265,7 +265,7 @@ static void job_ended(struct job *job, int status, bool left)
         job->ended_us = clock_us();
         job->how.status = (uint64_t)(unsigned)status;
         job->how.has_status = 1;
-        if (cgroup_leaf_alone(&job->box.leaf)) {
+        if (cgroup_leaf_processes(&job->box.leaf) == 1) {
                 /* The kernel counts process 1 alone: what remains is ours, and needs nobody to wait for it. */
                 job_report(job);
                 job_kill(job, 0);
@@ -579,6 +579,18 @@ void job_stop(struct supervisor *sup, uint32_t id)
         struct job *job = find_job(sup, id);
         if (job)
                 job_kill(job, WIRE_KILLED);
+}
+
+void job_look(struct supervisor *sup, uint32_t id)
+{
+        struct job *job = find_job(sup, id);
+        struct wire_seen seen;
+        struct buf message;
+        if (!job || job->state < JOB_READY || job->state >= JOB_DYING)
+                return;
+        sandbox_seen(&job->box, &seen);
+        buf_init(&message, WIRE_MAX);
+        sup_answer(sup, &message, wire_put_seen(&message, id, &seen), NULL, 0);
 }
 
 /* ---- all of them ---- */

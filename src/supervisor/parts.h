@@ -41,6 +41,7 @@ int job_join(struct supervisor *sup, uint32_t id, uint32_t zygote, struct csn_er
 int job_worker(struct supervisor *sup, uint32_t id, struct csn_error *err);
 int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *limits, struct csn_error *err);
 void job_stop(struct supervisor *sup, uint32_t id);
+void job_look(struct supervisor *sup, uint32_t id);
 
 /* What keeper and zygotes tell of them; the descriptor is the callee's.  false: no job of ours. */
 bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);

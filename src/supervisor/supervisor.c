@@ -99,6 +99,13 @@ static int op_kill(struct request *request, struct csn_error *err)
         return 0;
 }
 
+static int op_look(struct request *request, struct csn_error *err)
+{
+        (void)err;
+        job_look(request->sup, request->header.job);
+        return 0;
+}
+
 static int op_zygote(struct request *request, struct csn_error *err)
 {
         struct wire_program program;
@@ -131,6 +138,7 @@ static const struct {
         { WIRE_WORKER,  READY, op_worker  },
         { WIRE_START,   READY, op_start   },
         { WIRE_KILL,    READY, op_kill    },
+        { WIRE_LOOK,    READY, op_look    },
         { WIRE_ZYGOTE,  READY, op_zygote  },
         { WIRE_RETIRE,  READY, op_retire  },
 };

@@ -132,6 +132,15 @@ bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const str
         return finish(buf, fits);
 }
 
+bool wire_put_seen(struct buf *buf, uint32_t job, const struct wire_seen *seen)
+{
+        bool fits = add_header(buf, WIRE_SEEN, job);
+#define N(name) fits = fits && add_u64(buf, seen->name);
+        WIRE_SEEN_NUMBERS(N)
+#undef N
+        return finish(buf, fits);
+}
+
 bool wire_put_exit(struct buf *buf, uint32_t job, const struct wire_exit *how)
 {
         bool fits = add_header(buf, WIRE_EXITED, job);
@@ -358,6 +367,19 @@ int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret
         if (verdict(&c, "boundary", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = boundary;
+        return 0;
+}
+
+int wire_get_seen(const uint8_t *body, size_t len, struct wire_seen *ret, struct csn_error *err)
+{
+        struct cursor c = { body, len, false };
+        struct wire_seen seen;
+#define N(name) seen.name = take_u64(&c);
+        WIRE_SEEN_NUMBERS(N)
+#undef N
+        if (verdict(&c, "SEEN", err) < 0)
+                return -CSN_E_PROTOCOL;
+        *ret = seen;
         return 0;
 }
 

@@ -15,12 +15,14 @@
  *     WORKER  wire_program                     start this interpreter in it ahead of time, to wait for its program
  *     START   wire_limits                      let the program begin that comes through the door
  *     KILL                                     end it now; EXITED follows
+ *     LOOK                                     what does it use?
  *     ZYGOTE  wire_program                     start an interpreter that is to be forked; job is its number
  *     RETIRE                                   end that zygote; what was forked from it goes on
  *   supervisor -> engine
  *     HELLO   wire_abilities
  *     READY   wire_boundary   enum wire_end    the sandbox stands; our ends of its descriptors
  *     JOINED  wire_boundary                    the interpreter is inside and waits (JOIN, WORKER)
+ *     SEEN    wire_seen                        what it uses at this moment
  *     EXITED  wire_exit                        everything inside is dead; the counters are final
  *     REFUSED csn_error                        the sandbox or its program could not be made; nothing ran
  *     ZYGOTE  text                             the zygote serves; a JSON object that tells what it has loaded
@@ -51,10 +53,12 @@ enum wire_op {
         WIRE_WORKER,
         WIRE_START,
         WIRE_KILL,
+        WIRE_LOOK,
         WIRE_ZYGOTE,
         WIRE_RETIRE,
         WIRE_READY,
         WIRE_JOINED,
+        WIRE_SEEN,
         WIRE_EXITED,
         WIRE_REFUSED,
         WIRE_GONE,
@@ -214,6 +218,18 @@ struct wire_exit {
 #undef N
 };
 
+/* What a sandbox uses at a moment; 0: unknown. */
+#define WIRE_SEEN_NUMBERS(N)                                                                                   \
+        N(cpu_us)                                                                                              \
+        N(memory_bytes)                                                                                        \
+        N(processes)
+
+struct wire_seen {
+#define N(name) uint64_t name;
+        WIRE_SEEN_NUMBERS(N)
+#undef N
+};
+
 /*
  * Encoders append a whole message to buf (created with WIRE_MAX); false: it does not fit.
  * Decoders get a body and fill *ret, texts pointing into the arena; 0, or -CSN_E_PROTOCOL.
@@ -225,6 +241,7 @@ bool wire_put_limits(struct buf *buf, uint32_t job, const struct wire_limits *li
 bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program);
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities);
 bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_boundary *boundary);
+bool wire_put_seen(struct buf *buf, uint32_t job, const struct wire_seen *seen);
 bool wire_put_exit(struct buf *buf, uint32_t job, const struct wire_exit *how);
 bool wire_put_error(struct buf *buf, enum wire_op op, uint32_t job, const struct csn_error *error);
 bool wire_put_text(struct buf *buf, enum wire_op op, uint32_t job, const char *text);
@@ -240,6 +257,7 @@ int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, st
 int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
 int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err);
 int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret, struct csn_error *err);
+int wire_get_seen(const uint8_t *body, size_t len, struct wire_seen *ret, struct csn_error *err);
 int wire_get_exit(const uint8_t *body, size_t len, struct wire_exit *ret, struct csn_error *err);
 int wire_get_error(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err);
 int wire_get_text(const uint8_t *body, size_t len, struct arena *arena, char **ret, struct csn_error *err);

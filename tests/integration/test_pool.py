@@ -256,3 +256,11 @@ def test_many_runs_leave_nothing(start):
     last = settled()
     grown = pools(daemon)['python']['target']
     assert last[1] <= first[1] + 3 * grown + 8 and max(last[0]) <= max(first[0]) + 14 * grown, (first, last)
+
+
+def test_status_tells_what_a_run_uses(start):
+    daemon = start()
+    with daemon.client() as client:
+        client.run(1, 'x = bytearray(50 << 20)\nwhile True: pass', language='python')
+        seen = until(lambda: (run := client.status()['runs'][0]).get('cpu_ms', 0) > 100 and run, 20)
+        assert seen['memory_bytes'] > 50 << 20 and seen['processes'] == 1
