@@ -134,7 +134,8 @@ def test_a_file_in_json_without_a_name_is_refused(daemon):
 @pytest.mark.parametrize('args,words', [
     (['--work-dir', '{tmp}'], 'work_dir'), (['--export', '*:{tmp}/out'], 'exports'), (['--profile', 'host'], 'host backend'),
     (['--set', 'limits.wall_ms=5s'], 'limits.wall_ms is set'), (['--file', '{tmp}/large'], '32 MiB'),
-    (['--config', '{tmp}/conf'], 'limits.pids is set'), (['--', os.fsdecode(b'\xff')], 'UTF-8'), (['--daemon', 'never'], '--daemon never')])
+    (['--config', '{tmp}/conf'], 'limits.pids is set'), (['--', os.fsdecode(b'\xff')], 'UTF-8'), (['--', *['x'] * 1001], '1001 items'),
+    (['--', 'x' * 70000], '65536'), (['--daemon', 'never'], '--daemon never')])
 def test_what_is_for_this_side_runs_alone(daemon, tmp_path, args, words):
     with open(tmp_path / 'large', 'wb') as large:
         large.truncate(33 << 20)
