@@ -183,13 +183,15 @@ static int serve(struct daemon *daemon, struct csn_error *err)
         return rc;
 }
 
-int daemon_serve(const struct settings *settings, struct csn_error *err)
+int daemon_serve(const struct settings *given, struct csn_error *err)
 {
-        struct daemon daemon = { .settings = settings, .endpoint = { .fd = -1, .lock_fd = -1 }, .signals = { .fd = -1 },
+        struct settings settings = *given;
+        struct daemon daemon = { .settings = &settings, .endpoint = { .fd = -1, .lock_fd = -1 }, .signals = { .fd = -1 },
                                  .started_us = clock_us() };
         daemon.listener = (struct watch){ .fd = -1, .ready = on_connection, .owner = &daemon };
         daemon.deadline = (struct timer){ .fired = on_deadline, .owner = &daemon };
         daemon.again = (struct timer){ .fired = accept_again, .owner = &daemon };
+        settings.engine.allow_host = false;   /* it would give our rights to whoever may connect */
         raise_descriptors();
         int rc = serve(&daemon, err);
         daemon.state = OVER;

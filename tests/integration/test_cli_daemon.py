@@ -61,7 +61,7 @@ SAME = {
     'a signal': ['-l', 'bash', '-c', 'kill -SEGV $$'],
     'a time-out': ['-l', 'bash', '-c', 'echo before; sleep 97', '--timeout', '300ms'],
     'too much output': ['-l', 'bash', '-c', 'yes | head -c 300000', '--output', '1000'],
-    'output that ends it': ['-l', 'bash', '-c', 'printf %5000s x; sleep 97', '--output', '1000', '--output-action', 'kill'],
+    'output that ends it': ['-l', 'bash', '-c', 'printf %3000s x; sleep 97', '--output', '1000', '--output-action', 'kill'],
     'arguments and variables': ['-l', 'bash', '-c', 'echo "$@" "$A"', '--env', 'A= é=', '--', '-x', 'ü', ''],
     'labels and aliases': ['-l', 'bash', '-c', 'echo x > f', '--label', 'a=b', '--task-id', 't', '--user', 'u', '--aliases'],
     'no such language': ['-l', 'nosuch', '-c', '1'],
