@@ -143,6 +143,25 @@ static int take_files(struct run_request *copy, struct arena *arena, struct csn_
         return 0;
 }
 
+/* Options are not held to the schema's lengths and numbers, but what the daemon decodes is. */
+static int check_schema(const struct run_request *request, struct csn_error *err)
+{
+        struct run_request bare = *request, decoded = { 0 };
+        struct arena arena = { 0 };
+        struct buf text;
+        buf_init(&text, FRAME_REQUEST_MAX);
+        bare.files = arena_alloc(&arena, bare.files_n * sizeof *bare.files + 1);
+        for (size_t i = 0; i < bare.files_n; i++) {
+                bare.files[i] = request->files[i];
+                bare.files[i].content.len = 0;   /* the one part that is long, and has a ceiling already */
+        }
+        int rc = client_write_request(&bare, &text) ? model_decode_text(&object_run_request, text.bytes, text.len, &arena, &decoded, err)
+                                                    : err_field(err, "/", "the request is too long");
+        buf_done(&text);
+        arena_done(&arena);
+        return rc;
+}
+
 static int send_request(struct cli_road *road, const struct run_request *request, struct csn_error *err)
 {
         struct run_request copy = *request;
@@ -150,6 +169,8 @@ static int send_request(struct cli_road *road, const struct run_request *request
         struct buf text;
         buf_init(&text, FRAME_REQUEST_MAX);
         int rc = take_files(&copy, &arena, err);
+        if (rc == 0)
+                rc = check_schema(&copy, err);
         if (rc == 0 && !client_write_request(&copy, &text))
                 rc = err_field(err, "/", "the request is longer than %llu MiB", FRAME_REQUEST_MAX / MIB);
         if (rc == 0)

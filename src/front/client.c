@@ -52,8 +52,9 @@ bool client_write_request(const struct run_request *request, struct buf *buf)
         size_t i;
         keep_base64(json, "code");
         keep_base64(json, "stdin");
-        json_array_foreach(json_object_get(json, "files"), i, file)
+        json_array_foreach(json_object_get(json, "files"), i, file) {
                 keep_base64(file, "content");
+        }
         bool fits = front_dump(json, false, buf);
         json_decref(json);
         return fits;
@@ -78,7 +79,7 @@ static void watch_again(struct client *client)
 
 static int take_output(struct client *client, const struct buf *payload, struct csn_error *err)
 {
-        int stream = payload->bytes[0];
+        int stream = (unsigned char)payload->bytes[0];
         if (stream != 1 && stream != 2)
                 return err_set(err, CSN_E_PROTOCOL, 0, "the daemon sent output of stream %d", stream);
         client->events->output(client->owner, stream, payload->bytes + 1, payload->len - 1);

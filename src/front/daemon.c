@@ -15,7 +15,19 @@
 
 #define CANCEL_US (15 * 1000000ULL)    /* collecting files of a killed run has this long as well */
 #define FLUSH_US (2 * 1000000ULL)      /* for a client to read what is left */
+#define ACCEPTS_AT_ONCE 64
 #define AGAIN_US 100000ULL             /* until the next try, when there was no descriptor */
+
+/* 0, or the errno. */
+static int accept_one(struct daemon *daemon)
+{
+        /* cppcheck-suppress nullPointer ; accept(2): no address is filled in then */
+        int fd = accept4(daemon->endpoint.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+                return errno;
+        peer_new(daemon, fd);
+        return 0;
+}
 
 /* ---- the end ---- */
 
@@ -54,11 +66,8 @@ static void stop_accepting(struct daemon *daemon)
 {
         loop_unwatch(daemon->loop, &daemon->listener);
         loop_untimer(daemon->loop, &daemon->again);
-        for (int fd = 0; daemon->endpoint.ours && fd >= 0;) {
-                fd = accept4(daemon->endpoint.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-                if (fd >= 0)
-                        peer_new(daemon, fd);
-        }
+        while (daemon->endpoint.ours && accept_one(daemon) == 0)
+                ;
         fd_close(&daemon->endpoint.fd);
 }
 
@@ -132,13 +141,13 @@ static void accept_again(struct timer *timer)
 static void on_connection(struct watch *watch, uint32_t what)
 {
         struct daemon *daemon = watch->owner;
+        int sys = 0;
         (void)what;
-        int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-                peer_new(daemon, fd);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        for (int i = 0; i < ACCEPTS_AT_ONCE && sys == 0; i++)
+                sys = accept_one(daemon);
+        if (sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == ENOBUFS) {
                 /* The connection stays in the queue, and would wake us for ever. */
-                log_text(LOG_ERROR, "accept: %s", strerrordesc_np(errno));
+                log_text(LOG_ERROR, "accept: %s", strerrordesc_np(sys));
                 loop_unwatch(daemon->loop, &daemon->listener);
                 loop_timer(daemon->loop, &daemon->again, AGAIN_US);
         }
@@ -175,13 +184,15 @@ static int serve(struct daemon *daemon, struct csn_error *err)
         return rc;
 }
 
-int daemon_serve(const struct settings *settings, struct csn_error *err)
+int daemon_serve(const struct settings *given, struct csn_error *err)
 {
-        struct daemon daemon = { .settings = settings, .endpoint = { .fd = -1, .lock_fd = -1 }, .signals = { .fd = -1 },
+        struct settings settings = *given;
+        struct daemon daemon = { .settings = &settings, .endpoint = { .fd = -1, .lock_fd = -1 }, .signals = { .fd = -1 },
                                  .started_us = clock_us() };
         daemon.listener = (struct watch){ .fd = -1, .ready = on_connection, .owner = &daemon };
         daemon.deadline = (struct timer){ .fired = on_deadline, .owner = &daemon };
         daemon.again = (struct timer){ .fired = accept_again, .owner = &daemon };
+        settings.engine.allow_host = false;   /* it would give our rights to whoever may connect */
         raise_descriptors();
         int rc = serve(&daemon, err);
         daemon.state = OVER;

@@ -170,7 +170,7 @@ static int make_socket(const struct settings *settings, struct endpoint *endpoin
 {
         const struct engine_settings *engine = &settings->engine;
         unsigned long mode;
-        gid_t group;
+        gid_t group = 0;
         bool has_group = engine->socket_group && engine->socket_group[0];
         if (!endpoint_path(settings, false, endpoint->path))
                 return wrong(err, "engine.socket", "it is empty or too long, and there is no XDG_RUNTIME_DIR; say where the socket shall be");
@@ -198,20 +198,20 @@ static bool is_listening_socket(int fd)
                getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len) == 0 && domain == AF_UNIX && type == SOCK_STREAM && listening;
 }
 
-/* The variables may have been inherited from our parent, whose they then were: LISTEN_PID says for whom they are. */
-static bool is_activated(void)
+/* How many sockets we were handed.  The variable may be our parent's own: LISTEN_PID says for whom it is. */
+static const char *activation(void)
 {
-        const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+        const char *pid = getenv("LISTEN_PID");
         unsigned long number;
-        return pid && fds && whole_number(pid, 10, INT32_MAX, &number) && (pid_t)number == getpid();
+        return pid && whole_number(pid, 10, INT32_MAX, &number) && (pid_t)number == getpid() ? getenv("LISTEN_FDS") : NULL;
 }
 
-static int take_socket(struct endpoint *endpoint, struct csn_error *err)
+static int take_socket(const char *fds, struct endpoint *endpoint, struct csn_error *err)
 {
         struct sockaddr_un address = { 0 };
         socklen_t len = sizeof address;
         int fd = LISTEN_FDS_START;
-        if (strcmp(getenv("LISTEN_FDS"), "1") != 0 || !is_listening_socket(fd))
+        if (strcmp(fds, "1") != 0 || !is_listening_socket(fd))
                 return err_set(err, CSN_E_CONFIG, 0, "the service manager has to hand over one listening Unix stream socket");
         endpoint->fd = fd;
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
@@ -224,7 +224,8 @@ static int take_socket(struct endpoint *endpoint, struct csn_error *err)
 int endpoint_open(const struct settings *settings, struct endpoint *ret, struct csn_error *err)
 {
         *ret = (struct endpoint){ .fd = -1, .lock_fd = -1 };
-        int rc = is_activated() ? take_socket(ret, err) : make_socket(settings, ret, err);
+        const char *fds = activation();
+        int rc = fds ? take_socket(fds, ret, err) : make_socket(settings, ret, err);
         if (rc < 0)
                 endpoint_close(ret);
         return rc;

@@ -16,7 +16,7 @@
 /* The whole command line; returns the exit status. */
 int cli_main(int argc, char **argv);
 
-/* caissond until a signal ends it, with these settings.  Errors: those of endpoint_open() and engine_open(). */
+/* caissond until a signal ends it, with these settings but for engine.allow_host.  Errors: those of endpoint_open() and engine_open(). */
 int daemon_serve(const struct settings *settings, struct csn_error *err);
 
 #define FRONT_RECORD_MAX (4 * GIB)   /* every part of a record has its own, lower ceiling */

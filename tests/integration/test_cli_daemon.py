@@ -61,7 +61,7 @@ SAME = {
     'a signal': ['-l', 'bash', '-c', 'kill -SEGV $$'],
     'a time-out': ['-l', 'bash', '-c', 'echo before; sleep 97', '--timeout', '300ms'],
     'too much output': ['-l', 'bash', '-c', 'yes | head -c 300000', '--output', '1000'],
-    'output that ends it': ['-l', 'bash', '-c', 'printf %5000s x; sleep 97', '--output', '1000', '--output-action', 'kill'],
+    'output that ends it': ['-l', 'bash', '-c', 'printf %3000s x; sleep 97', '--output', '1000', '--output-action', 'kill'],
     'arguments and variables': ['-l', 'bash', '-c', 'echo "$@" "$A"', '--env', 'A= é=', '--', '-x', 'ü', ''],
     'labels and aliases': ['-l', 'bash', '-c', 'echo x > f', '--label', 'a=b', '--task-id', 't', '--user', 'u', '--aliases'],
     'no such language': ['-l', 'nosuch', '-c', '1'],
@@ -134,7 +134,8 @@ def test_a_file_in_json_without_a_name_is_refused(daemon):
 @pytest.mark.parametrize('args,words', [
     (['--work-dir', '{tmp}'], 'work_dir'), (['--export', '*:{tmp}/out'], 'exports'), (['--profile', 'host'], 'host backend'),
     (['--set', 'limits.wall_ms=5s'], 'limits.wall_ms is set'), (['--file', '{tmp}/large'], '32 MiB'),
-    (['--config', '{tmp}/conf'], 'limits.pids is set'), (['--', os.fsdecode(b'\xff')], 'UTF-8'), (['--daemon', 'never'], '--daemon never')])
+    (['--config', '{tmp}/conf'], 'limits.pids is set'), (['--', os.fsdecode(b'\xff')], 'UTF-8'), (['--', *['x'] * 1001], '1001 items'),
+    (['--', 'x' * 70000], '65536'), (['--daemon', 'never'], '--daemon never')])
 def test_what_is_for_this_side_runs_alone(daemon, tmp_path, args, words):
     with open(tmp_path / 'large', 'wb') as large:
         large.truncate(33 << 20)

@@ -350,6 +350,15 @@ def test_a_client_that_goes_leaves_nothing(daemon):
     assert daemon.stop(signal.SIGTERM) == 0
 
 
+def test_nobody_gets_the_rights_of_the_daemon(start):
+    daemon = start('--set', 'engine.allow_host=true').ready()
+    with daemon.client() as client:
+        for i, more in enumerate(({'backend': 'host'}, {'profile': 'host'}), 1):
+            client.run(i, 'id', **more)
+            record, out, _ = client.results(1)[i]
+            assert (record['status'], out) == ('bad_request', b'') and 'engine.allow_host' in record['error']['message']
+
+
 # ---- rules of the protocol ----
 
 @pytest.mark.parametrize('bytes_,words', [
@@ -400,8 +409,8 @@ def test_a_large_request_is_taken(daemon):
 def test_more_live_requests_than_allowed_are_refused_one_by_one(start):
     daemon = start('--set', 'limits.wall_ms=60s', '--set', 'engine.running_max=4').ready()
     with daemon.client() as client:
-        for i in range(1, 4098):
-            client.send(REQUEST, i, b'{"language":"bash","code":"sleep 97"}')
+        # In one piece, so that all are there before the first can end.
+        client.socket.sendall(b''.join(frame(REQUEST, i, b'{"language":"bash","code":"sleep 97"}') for i in range(1, 4098)))
         number, error = client.next(ERROR)
         assert (number, error['code']) == (4097, 'capacity') and '4096' in error['text']
     until(lambda: daemon.runs() == [], 60)

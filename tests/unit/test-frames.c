@@ -83,36 +83,36 @@ static void a_payload_that_is_skipped_costs_nothing(void)
 static void each_rule_is_kept(void)
 {
         static const struct {
-                enum frame_from from;
-                uint8_t type, byte;
-                uint32_t id;
                 uint64_t len;
+                enum frame_from from;
+                uint32_t id;
+                uint8_t type, byte;
                 bool good;
         } heads[] = {
-                { FROM_CLIENT, FRAME_REQUEST, 0, 1, 2, true },
-                { FROM_CLIENT, FRAME_REQUEST, 0, 1, FRAME_REQUEST_MAX, true },
-                { FROM_CLIENT, FRAME_REQUEST, 0, 1, FRAME_REQUEST_MAX + 1, false },
-                { FROM_CLIENT, FRAME_REQUEST, 0, 1, 1, false },
-                { FROM_CLIENT, FRAME_REQUEST, 0, 0, 2, false },
-                { FROM_CLIENT, FRAME_REQUEST, 1, 1, 2, false },
-                { FROM_CLIENT, FRAME_CANCEL, 0, 1, 0, true },
-                { FROM_CLIENT, FRAME_CANCEL, 0, 1, 1, false },
-                { FROM_CLIENT, FRAME_ASK, 0, 1, 0, true },
-                { FROM_CLIENT, FRAME_ASK, 0, 1, 1, false },
-                { FROM_CLIENT, 0, 0, 1, 0, false },
-                { FROM_CLIENT, 4, 0, 1, 0, false },
-                { FROM_CLIENT, 255, 0, 1, 0, false },
-                { FROM_CLIENT, FRAME_OUTPUT, 0, 1, 2, false },
-                { FROM_DAEMON, FRAME_REQUEST, 0, 1, 2, false },
-                { FROM_DAEMON, FRAME_OUTPUT, 0, 1, 2, true },
-                { FROM_DAEMON, FRAME_OUTPUT, 0, 1, 1, false },
-                { FROM_DAEMON, FRAME_OUTPUT, 0, 1, FRAME_OUTPUT_MAX + 1, true },
-                { FROM_DAEMON, FRAME_OUTPUT, 0, 1, FRAME_OUTPUT_MAX + 2, false },
-                { FROM_DAEMON, FRAME_RECORD, 0, 1, FRAME_RECORD_MAX, true },
-                { FROM_DAEMON, FRAME_RECORD, 0, 0, 2, false },
-                { FROM_DAEMON, FRAME_STATUS, 0, 1, FRAME_STATUS_MAX + 1, false },
-                { FROM_DAEMON, FRAME_ERROR, 0, 0, 2, true },
-                { FROM_DAEMON, FRAME_ERROR, 0, 0, FRAME_ERROR_MAX + 1, false },
+                { 2, FROM_CLIENT, 1, FRAME_REQUEST, 0, true },
+                { FRAME_REQUEST_MAX, FROM_CLIENT, 1, FRAME_REQUEST, 0, true },
+                { FRAME_REQUEST_MAX + 1, FROM_CLIENT, 1, FRAME_REQUEST, 0, false },
+                { 1, FROM_CLIENT, 1, FRAME_REQUEST, 0, false },
+                { 2, FROM_CLIENT, 0, FRAME_REQUEST, 0, false },
+                { 2, FROM_CLIENT, 1, FRAME_REQUEST, 1, false },
+                { 0, FROM_CLIENT, 1, FRAME_CANCEL, 0, true },
+                { 1, FROM_CLIENT, 1, FRAME_CANCEL, 0, false },
+                { 0, FROM_CLIENT, 1, FRAME_ASK, 0, true },
+                { 1, FROM_CLIENT, 1, FRAME_ASK, 0, false },
+                { 0, FROM_CLIENT, 1, 0, 0, false },
+                { 0, FROM_CLIENT, 1, 4, 0, false },
+                { 0, FROM_CLIENT, 1, 255, 0, false },
+                { 2, FROM_CLIENT, 1, FRAME_OUTPUT, 0, false },
+                { 2, FROM_DAEMON, 1, FRAME_REQUEST, 0, false },
+                { 2, FROM_DAEMON, 1, FRAME_OUTPUT, 0, true },
+                { 1, FROM_DAEMON, 1, FRAME_OUTPUT, 0, false },
+                { FRAME_OUTPUT_MAX + 1, FROM_DAEMON, 1, FRAME_OUTPUT, 0, true },
+                { FRAME_OUTPUT_MAX + 2, FROM_DAEMON, 1, FRAME_OUTPUT, 0, false },
+                { FRAME_RECORD_MAX, FROM_DAEMON, 1, FRAME_RECORD, 0, true },
+                { 2, FROM_DAEMON, 0, FRAME_RECORD, 0, false },
+                { FRAME_STATUS_MAX + 1, FROM_DAEMON, 1, FRAME_STATUS, 0, false },
+                { 2, FROM_DAEMON, 0, FRAME_ERROR, 0, true },
+                { FRAME_ERROR_MAX + 1, FROM_DAEMON, 0, FRAME_ERROR, 0, false },
         };
         for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
                 uint8_t bytes[FRAME_HEADER];
