@@ -12,7 +12,7 @@ from posix import X_OK, access, environ, execve, getcwdb, listdir
 
 TASKS = '/proc/self/task'
 
-# Usual in programs, and cheap: tests/integration/test_zygote.py tells what each image weighs.
+# Usual in programs, and cheap; src/lang/README.md has what an image adds to every fork.
 SYSTEM = '''
     abc argparse array ast asyncio base64 binascii bisect calendar cmath collections collections.abc concurrent.futures
     concurrent.futures.thread contextlib copy csv dataclasses datetime decimal difflib enum fractions functools glob
@@ -23,10 +23,10 @@ SYSTEM = '''
 '''.split()
 DATA = '''
     numpy numpy.linalg numpy.fft numpy.random pandas matplotlib matplotlib.pyplot matplotlib.backends.backend_agg
-    openpyxl xlrd docx pptx PyPDF2 pypdf PIL.Image seaborn tabulate
+    openpyxl xlrd docx pptx PyPDF2 pypdf PIL.Image tabulate
 '''.split()
-# What each adds to every fork is in src/lang/README.md; a program that wants sympy pays for it when it imports it.
-IMAGES = {'none': [], 'system': SYSTEM, 'data': SYSTEM + DATA}
+SCIENCE = 'scipy scipy.stats scipy.optimize sympy seaborn plotly.graph_objects'.split()
+IMAGES = {'none': [], 'system': SYSTEM, 'data': SYSTEM + DATA, 'science': SYSTEM + DATA + SCIENCE}
 
 # Read when the interpreter starts, or by a preloaded module at its import: another value needs another interpreter.
 EARLY_NAMES = {b'HOME', b'LANG', b'LANGUAGE', b'GLIBC_TUNABLES'}
@@ -70,7 +70,8 @@ class Zygote:
         self.runner = runner
         self.image = image
         self.depth = int(arguments[0]) if arguments else 1
-        self.unwanted = [name for name in environ.pop(b'CAISSON_ZYGOTE_WITHOUT', b'').decode().split(':') if name]
+        without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
+        self.unwanted = [name for name in without.decode().split(':') if name]
         self.caisson = __import__('_caisson')
         del sys.modules['_caisson']
         self.environment = dict(environ)
