@@ -23,10 +23,10 @@ SYSTEM = '''
 '''.split()
 DATA = '''
     numpy numpy.linalg numpy.fft numpy.random pandas matplotlib matplotlib.pyplot matplotlib.backends.backend_agg
-    openpyxl xlrd docx pptx PyPDF2 pypdf PIL.Image tabulate
+    openpyxl xlrd docx pptx PyPDF2 pypdf PIL.Image tabulate scipy scipy.stats scipy.optimize sympy seaborn
+    plotly.graph_objects
 '''.split()
-SCIENCE = 'scipy scipy.stats scipy.optimize sympy seaborn plotly.graph_objects'.split()
-IMAGES = {'none': [], 'system': SYSTEM, 'data': SYSTEM + DATA, 'science': SYSTEM + DATA + SCIENCE}
+IMAGES = {'none': [], 'system': SYSTEM, 'data': SYSTEM + DATA}
 
 # Read when the interpreter starts, or by a preloaded module at its import: another value needs another interpreter.
 EARLY_NAMES = {b'HOME', b'LANG', b'LANGUAGE', b'GLIBC_TUNABLES'}
