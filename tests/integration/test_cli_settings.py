@@ -156,7 +156,8 @@ def flipped(key, value, folder):
     """Another value of a setting that is allowed whatever the others are."""
     others = {'engine.profile': 'data', 'engine.cgroup_parent': 'x', 'engine.landlock': 'off', 'engine.cgroup': 'require',
               'engine.allow_host': 'true', 'engine.network': 'none', 'engine.log_level': 'debug', 'limits.output_action': 'kill', 'limits.cpu_ms': '2s',
-              'limits.cpu_milli': '500m', 'ceilings.cpu_milli': '2000m', 'engine.uid_first': '100000', 'engine.uid_count': '10'}
+              'limits.cpu_milli': '500m', 'ceilings.cpu_milli': '2000m', 'engine.uid_first': '100000', 'engine.uid_count': '10',
+              'engine.socket': '/s', 'engine.socket_group': 'x', 'engine.socket_uids': '1'}
     if key in others:
         return others[key]
     if key.endswith('_dir'):
