@@ -40,6 +40,7 @@ static void bash(void)
         printf("\" -- \"$word\"); return ;;\n"
                "                --profile|show) mapfile -t COMPREPLY < <(compgen -W \"$(caisson profiles list 2>/dev/null | "
                "cut -d' ' -f1)\" -- \"$word\"); return ;;\n"
+               "                --daemon) mapfile -t COMPREPLY < <(compgen -W \"auto never always\" -- \"$word\"); return ;;\n"
                "                --format) mapfile -t COMPREPLY < <(compgen -W \"plain brief linx codemie\" -- \"$word\"); return ;;\n"
                "                completion) mapfile -t COMPREPLY < <(compgen -W \"bash zsh fish\" -- \"$word\"); return ;;\n"
                "                profiles) mapfile -t COMPREPLY < <(compgen -W \"list show\" -- \"$word\"); return ;;\n"

@@ -115,7 +115,7 @@ def test_help_and_version():
         assert done.returncode == 0 and done.stdout.startswith(text)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason='root has a place of its own')
+@pytest.mark.skipif(os.geteuid() == 0, reason='needs a user other than root: root has a place of its own')
 def test_without_a_place_there_is_no_daemon():
     done = subprocess.run([CAISSOND], env=environment(), stderr=subprocess.PIPE, check=False)
     assert done.returncode == 78 and b'XDG_RUNTIME_DIR' in done.stderr
