@@ -22,6 +22,11 @@ struct language {
         const char *const *extensions;   /* of files on the command line, NULL-terminated */
         bool value;                      /* the runner reports the program's value */
         const char *const *command;      /* instead of a runner: arguments, in which {file} is the program; or NULL */
+        const char *const *wait_argv;    /* command line of a waiting worker (README.md), NULL-terminated; or NULL */
+        const char *const *wait_env;     /* "NAME=value" that it needs at its start besides the usual ones; or NULL */
+        const char *const *cold_env;     /* names, or beginnings of names before a '*', that the interpreter reads when it
+                                            starts: where a request has another value for one than the worker was
+                                            started with, or only one of the two has it, no worker is fit; or NULL */
         const struct language *next;     /* of those that were added by a file */
 };
 

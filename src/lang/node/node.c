@@ -1,6 +1,19 @@
 /* JavaScript and TypeScript: the image's own node. */
 #include "lang/lang.h"
 
+static const char *const worker[] = { "/usr/bin/node", LANG_RUNNER_MOUNT "/node/run.js", "--wait", NULL };
+
+/* TZ is none of them: Node notices when a program sets it.  SSL_CERT_* and OPENSSL_* OpenSSL may have read. */
+static const char *const read_at_start[] = {
+        "NODE_*", "UV_*", "V8_*",                               /* node, libuv, V8 */
+        "HOME",                                                 /* folders of old that require() looks into */
+        "OPENSSL_*", "SSL_*", "SSLKEYLOGFILE",
+        "ICU_*", "LANG", "LANGUAGE", "LC_*", "TZDIR",           /* ICU's default locale and data */
+        "FORCE_COLOR", "NO_COLOR", "COLORTERM", "TERM",
+        "RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES", "CARES_*", /* resolvers */
+        "LD_*", "GLIBC_*", "MALLOC_*", "LOCPATH", "GCONV_PATH", NULL,
+};
+
 const struct language lang_javascript = {
         .name = "javascript",
         .aliases = (const char *const[]){ "js", "node", "nodejs", "ecmascript", NULL },
@@ -10,6 +23,8 @@ const struct language lang_javascript = {
         .file = "main.js",
         .extensions = (const char *const[]){ "js", "mjs", "cjs", NULL },
         .value = true,
+        .wait_argv = worker,
+        .cold_env = read_at_start,
 };
 
 const struct language lang_typescript = {
@@ -21,4 +36,6 @@ const struct language lang_typescript = {
         .file = "main.ts",
         .extensions = (const char *const[]){ "ts", "mts", "cts", NULL },
         .value = true,
+        .wait_argv = worker,
+        .cold_env = read_at_start,
 };
