@@ -1,134 +1,26 @@
-"""The runners, as the engine starts them: a program's file, and a socket on descriptor 3 for what they report.
+"""The runners, each on both roads: started with the program, and as a worker that has waited for it.
 
     /usr/bin/python3 -m pytest -q tests/integration/test_runners.py
-
-CAISSON_TEST_PYTHON, CAISSON_TEST_NODE and CAISSON_TEST_BASH name other interpreters to test with.
 """
 
-import json
-import os
 import re
 import signal
-import socket
-import struct
 import subprocess
-import threading
-from pathlib import Path
 
 import pytest
 
-LANG = Path(__file__).resolve().parents[2] / 'src' / 'lang'
-PYTHON = os.environ.get('CAISSON_TEST_PYTHON', '/usr/bin/python3')
-NODE = os.environ.get('CAISSON_TEST_NODE', '/usr/bin/node')
-BASH = os.environ.get('CAISSON_TEST_BASH', '/bin/bash')
-COMMANDS = {
-    'py': (PYTHON, str(LANG / 'python' / 'run.py')),
-    'js': (NODE, str(LANG / 'node' / 'run.js')),
-    'sh': (BASH, str(LANG / 'bash' / 'run.sh')),
-}
-LANGUAGE_OF = {'mjs': 'js', 'cjs': 'js', 'ts': 'js', 'mts': 'js', 'cts': 'js'}
-NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE'}
-FRAME_MAX = 65536
-ENVIRONMENT = {
-    'PATH': '/usr/local/bin:/usr/bin:/bin',
-    'LANG': 'C.UTF-8',
-    'PYTHONUNBUFFERED': '1',
-    'PYTHONDONTWRITEBYTECODE': '1',
-}
+from runners import COMMANDS, NODE, PYTHON, plain, runner_of
 
 
-class Outcome:
-    def __init__(self, status, stdout, stderr, packets):
-        self.status = status
-        self.stdout = stdout.decode('utf-8', 'replace')
-        self.stderr = stderr.decode('utf-8', 'replace')
-        self.packets = packets
-
-    def frames(self):
-        """[(name, payload)], with the pieces of a document joined; fails on anything malformed."""
-        frames, pieces = [], b''
-        for packet in self.packets:
-            magic, kind, flags, zero, length = struct.unpack('<4sBBHI', packet[:12])
-            assert (magic, zero, length) == (b'CSN1', 0, len(packet) - 12), packet[:40]
-            assert len(packet) <= FRAME_MAX and flags in (0, 1)
-            pieces += packet[12:]
-            if not flags:
-                frames.append((NAMES[kind], pieces))
-                pieces = b''
-        assert not pieces
-        return frames
-
-    @property
-    def kinds(self):
-        return ' '.join(name for name, _ in self.frames())
-
-    def document(self, wanted):
-        for name, payload in self.frames():
-            if name == wanted:
-                return json.loads(payload, parse_constant=lambda constant: pytest.fail('not JSON: ' + constant))
-        return None
-
-    @property
-    def value(self):
-        return self.document('VALUE')
-
-    @property
-    def error(self):
-        return self.document('ERROR')
-
-    @property
-    def syntax(self):
-        return self.document('SYNTAX')
-
-
-def receive(end, packets):
-    while True:
-        packet = end.recv(FRAME_MAX * 2)
-        if not packet:
-            return
-        packets.append(packet)
+def pytest_generate_tests(metafunc):
+    if 'run' in metafunc.fixturenames:
+        only_python = metafunc.function.__name__.startswith('test_python')
+        metafunc.parametrize('run', ['cold'] if only_python else ['cold', 'waiting'], indirect=True)
 
 
 @pytest.fixture
-def run(tmp_path):
-    """run('main.py', source, *arguments, files={...}, options='...') -> Outcome"""
-
-    def start(name, source, *arguments, files=(), options='', channel=True, stdin=b'', environment=(), timeout=60):
-        for other, text in dict(files).items():
-            (tmp_path / other).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / other).write_text(text)
-        main = tmp_path / name
-        main.write_bytes(source if isinstance(source, bytes) else source.encode())
-        suffix = main.suffix[1:]
-        command = [*COMMANDS[LANGUAGE_OF.get(suffix, suffix)], options, str(main), *arguments]
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        packets = []
-        reader = threading.Thread(target=receive, args=(ours, packets))
-
-        def prepare():
-            if channel:
-                os.dup2(theirs.fileno(), 3)
-
-        process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, preexec_fn=prepare, pass_fds=(3,) if channel else (),
-                                   env={**ENVIRONMENT, 'HOME': str(tmp_path), **dict(environment)})
-        theirs.close()
-        reader.start()
-        try:
-            stdout, stderr = process.communicate(stdin, timeout)
-        finally:
-            process.kill()
-            reader.join(10)
-            ours.close()
-        return Outcome(process.returncode, stdout, stderr, packets)
-
-    return start
-
-
-def plain(interpreter, tmp_path, name, **environment):
-    return subprocess.run([interpreter, str(tmp_path / name)], cwd=tmp_path, capture_output=True, text=True,
-                          errors='replace', env={**ENVIRONMENT, 'HOME': str(tmp_path), **environment}, timeout=60,
-                          check=False)
+def run(request, tmp_path):
+    return runner_of(request.param, tmp_path)
 
 
 # ------------------------------------------------------------------------------------------------------- all of them
@@ -843,7 +735,6 @@ def test_node_syntax_positions(run):
 
 @pytest.mark.parametrize('source, status, stdout', [
     ('exit 3', 3, ''),
-    ('echo "$1"; shift; echo $#', 0, 'one\n1\n'),
     ('shopt -s extglob\nx=aab\necho "${x/#+(a)/z}"\ncase $x in @(a|aab)) echo m;; esac', 0, 'zb\nm\n'),
     ('trap "echo bye" EXIT\necho hi', 0, 'hi\nbye\n'),
     ('kill -9 $$', -9, ''),
@@ -854,9 +745,13 @@ def test_node_syntax_positions(run):
     ('trap', 0, ''),
 ])
 def test_bash(run, source, status, stdout):
-    outcome = run('main.sh', source, 'one', 'two', stdin=b'in\n')
+    outcome = run('main.sh', source, stdin=b'in\n')
     assert (outcome.status, outcome.stdout) == (status, stdout)
     assert outcome.kinds == 'HELLO STARTED'
+
+
+def test_bash_arguments(run):
+    assert run('main.sh', 'echo "$1"; shift; echo $#', 'one', 'two').stdout == 'one\n1\n'
 
 
 @pytest.mark.parametrize('source', [

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 import test_runners
-from test_runners import ENVIRONMENT, LANG, PYTHON, Outcome, addresses_removed, receive
+from runners import ENVIRONMENT, LANG, PYTHON, Outcome, receive
+from test_runners import addresses_removed
 
 HERE = Path(__file__).resolve().parent
 NAMESPACE = ['unshare', '--map-root-user', '--user', '--pid', '--fork', '--mount-proc', '--kill-child']

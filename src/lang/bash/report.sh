@@ -3,6 +3,8 @@
 #
 # The caller says which descriptor is the channel ($channel) and which file is the program ($main).  There are no other
 # variables outside of functions: they could have the name of one of the program's.
+#
+# shellcheck disable=SC2154    # $channel and $main
 
 # send TYPE [JSON]
 send() {

@@ -11,7 +11,7 @@
 
 __caisson_forget() {
         unset -f send json_string report_syntax check_syntax say_hello
-        unset -f __caisson_malformed __caisson_set_environment __caisson_is_sound __caisson_wait __caisson_forget
+        unset -f __caisson_malformed __caisson_is_sound __caisson_wait __caisson_forget
         SECONDS=0
 }
 
@@ -20,17 +20,16 @@ __caisson_malformed() {
         exit 70
 }
 
-# Is $main certainly without a syntax error?  This shell can find out without another one: what follows a `set -n` is
-# read and not run, and `local -` ends that.  Where it sees a mistake, `bash -n` has the last word and finds the words.
-__caisson_is_sound() {
-        local - text
+# Is $main certainly without a syntax error?  A copy of this shell can tell sooner than a new one: what follows a
+# `set -n` is read and not run.  Where it sees a mistake or breaks, `bash -n` has the last word, and finds the words.
+__caisson_is_sound() (
         # Status 0 is a NUL: eval would not see what is behind it.
         ! IFS= read -r -d '' text < "$main" && eval "set -n"$'\n'"$text"
-} 2>/dev/null
+) 2>/dev/null
 
-# __caisson_wait EXPORTED_NAMES...
 __caisson_wait() {
-        local main=$0 channel fields name
+        local main=$0 channel exported fields name
+        mapfile -t exported <<< "$(compgen -e)"
         printf R >&4
         mapfile -t -d '' -u 4 fields
         exec 4>&-
@@ -38,7 +37,7 @@ __caisson_wait() {
         [[ ${fields[0]} == 2 && ${fields[2]-} == "$main" ]] || __caisson_malformed "can only run $main, without arguments"
         [[ ${fields[3]-} == $(( ${#fields[@]} - 4 )) ]] || __caisson_malformed 'what came over descriptor 4 is no program'
 
-        for name; do
+        for name in "${exported[@]}"; do
                 # These Bash makes itself.
                 [[ $name == @(PWD|OLDPWD|SHLVL|_) ]] || unset -v "$name"
         done
@@ -55,6 +54,6 @@ __caisson_wait() {
         exec {channel}>&-
 }
 
-__caisson_wait $(compgen -e)
+__caisson_wait
 __caisson_forget
 : "$BASH"

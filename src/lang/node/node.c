@@ -1,10 +1,18 @@
 /* JavaScript and TypeScript: the image's own node. */
 #include "lang/lang.h"
 
-static const char *const wait_argv[] = { "/usr/bin/node", LANG_RUNNER_MOUNT "/node/run.js", "--wait", NULL };
-/* What node, V8, libuv, OpenSSL, ICU and the C library read once. */
-static const char *const cold_env[] = { "NODE_*", "UV_*", "LD_*", "LC_*", "LANG*", "SSL_CERT*", "OPENSSL*", "ICU_*", "MALLOC_*", "GLIBC_TUNABLES",
-                                        "FORCE_COLOR", "NO_COLOR", "HOME", "PATH", NULL };
+static const char *const worker[] = { "/usr/bin/node", LANG_RUNNER_MOUNT "/node/run.js", "--wait", NULL };
+
+/* TZ is none of them: Node notices when a program sets it.  SSL_CERT_* and OPENSSL_* OpenSSL may have read. */
+static const char *const read_at_start[] = {
+        "NODE_*", "UV_*", "V8_*",                               /* node, libuv, V8 */
+        "HOME",                                                 /* folders of old that require() looks into */
+        "OPENSSL_*", "SSL_*", "SSLKEYLOGFILE",
+        "ICU_*", "LANG", "LANGUAGE", "LC_*", "TZDIR",           /* ICU's default locale and data */
+        "FORCE_COLOR", "NO_COLOR", "COLORTERM", "TERM",
+        "RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES", "CARES_*", /* resolvers */
+        "LD_*", "GLIBC_*", "MALLOC_*", "LOCPATH", "GCONV_PATH", NULL,
+};
 
 const struct language lang_javascript = {
         .name = "javascript",
@@ -12,11 +20,11 @@ const struct language lang_javascript = {
         .title = "JavaScript",
         .interpreter = "/usr/bin/node",
         .runner = "node/run.js",
-        .wait_argv = wait_argv,
-        .cold_env = cold_env,
         .file = "main.js",
         .extensions = (const char *const[]){ "js", "mjs", "cjs", NULL },
         .value = true,
+        .wait_argv = worker,
+        .cold_env = read_at_start,
 };
 
 const struct language lang_typescript = {
@@ -25,9 +33,9 @@ const struct language lang_typescript = {
         .title = "TypeScript",
         .interpreter = "/usr/bin/node",
         .runner = "node/run.js",
-        .wait_argv = wait_argv,
-        .cold_env = cold_env,
         .file = "main.ts",
         .extensions = (const char *const[]){ "ts", "mts", "cts", NULL },
         .value = true,
+        .wait_argv = worker,
+        .cold_env = read_at_start,
 };

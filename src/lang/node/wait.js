@@ -47,13 +47,17 @@ function setEnvironment(entries) {
     process.env[name] = value;
 }
 
-// What most programs do, into nothing.
+// What most programs do, into nothing.  The first console.log of a process looks whether standard error has colours;
+// what it gets to see here is a stream that has none, because opening the real one would show in the program.
 function rehearsePrinting() {
   const sink = new Writable({ decodeStrings: false, write(chunk, encoding, callback) { callback(); } });
+  const stderr = Object.getOwnPropertyDescriptor(process, 'stderr');
+  Object.defineProperty(process, 'stderr', { value: sink, configurable: true });
   const console = new Console(sink);
   console.log(1);
   console.log('%s', 'text', { a: [1, 'x', null] }, true);
   util.inspect(new Map([[1, new Error('x')]]));
+  Object.defineProperty(process, 'stderr', stderr);
 }
 
 function youngBytes() {
@@ -101,6 +105,7 @@ function wait(rehearseRun, run) {
   const { _handle: handle } = socket;
   socket.write('R');
   handle.setBlocking(true);
+  handle.unref();         // or it would be listed among the program's until the event loop has run
   const text = readAll();
   handle.close();
   if (text === '')

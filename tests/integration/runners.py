@@ -1,0 +1,180 @@
+"""Starts the runners as the engine does: a program's file, a socket on descriptor 3 for what they report, and for a worker
+one on descriptor 4.
+
+CAISSON_TEST_PYTHON, CAISSON_TEST_NODE and CAISSON_TEST_BASH name other interpreters to test with.
+"""
+
+import fcntl
+import json
+import os
+import socket
+import struct
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+LANG = Path(__file__).resolve().parents[2] / 'src' / 'lang'
+PYTHON = os.environ.get('CAISSON_TEST_PYTHON', '/usr/bin/python3')
+NODE = os.environ.get('CAISSON_TEST_NODE', '/usr/bin/node')
+BASH = os.environ.get('CAISSON_TEST_BASH', '/bin/bash')
+COMMANDS = {
+    'py': (PYTHON, str(LANG / 'python' / 'run.py')),
+    'js': (NODE, str(LANG / 'node' / 'run.js')),
+    'sh': (BASH, str(LANG / 'bash' / 'run.sh')),
+}
+LANGUAGE_OF = {'mjs': 'js', 'cjs': 'js', 'ts': 'js', 'mts': 'js', 'cts': 'js'}
+NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE'}
+FRAME_MAX = 65536
+ENVIRONMENT = {
+    'PATH': '/usr/local/bin:/usr/bin:/bin',
+    'LANG': 'C.UTF-8',
+    'PYTHONUNBUFFERED': '1',
+    'PYTHONDONTWRITEBYTECODE': '1',
+}
+
+
+# What only a worker is given (src/lang/README.md, "Waiting workers").
+WAIT_ENVIRONMENT = {'sh': {'BASH_ENV': str(LANG / 'bash' / 'wait.sh')}}
+CHANNEL_FD = 3
+GO_FD = 4
+
+
+class Outcome:
+    def __init__(self, status, stdout, stderr, packets):
+        self.status = status
+        self.stdout = stdout.decode('utf-8', 'replace')
+        self.stderr = stderr.decode('utf-8', 'replace')
+        self.packets = packets
+
+    def frames(self):
+        """[(name, payload)], with the pieces of a document joined; fails on anything malformed."""
+        frames, pieces = [], b''
+        for packet in self.packets:
+            magic, kind, flags, zero, length = struct.unpack('<4sBBHI', packet[:12])
+            assert (magic, zero, length) == (b'CSN1', 0, len(packet) - 12), packet[:40]
+            assert len(packet) <= FRAME_MAX and flags in (0, 1)
+            pieces += packet[12:]
+            if not flags:
+                frames.append((NAMES[kind], pieces))
+                pieces = b''
+        assert not pieces
+        return frames
+
+    @property
+    def kinds(self):
+        return ' '.join(name for name, _ in self.frames())
+
+    def document(self, wanted):
+        for name, payload in self.frames():
+            if name == wanted:
+                return json.loads(payload, parse_constant=lambda constant: pytest.fail('not JSON: ' + constant))
+        return None
+
+    @property
+    def value(self):
+        return self.document('VALUE')
+
+    @property
+    def error(self):
+        return self.document('ERROR')
+
+    @property
+    def syntax(self):
+        return self.document('SYNTAX')
+
+
+def receive(end, packets):
+    while True:
+        packet = end.recv(FRAME_MAX * 2)
+        if not packet:
+            return
+        packets.append(packet)
+
+
+def encode(arguments, environment):
+    """The document for a worker."""
+    fields = [str(len(arguments)), *arguments,
+              str(len(environment)), *('%s=%s' % entry for entry in environment.items())]
+    return b''.join(field.encode() + b'\0' for field in fields)
+
+
+def put_at(sources):
+    """For preexec_fn: puts descriptors at the given numbers."""
+
+    def put():
+        copies = {number: fcntl.fcntl(source, fcntl.F_DUPFD, 10) for number, source in sources.items()}
+        for number, copy in copies.items():
+            os.dup2(copy, number)
+
+    return put
+
+
+class Process:
+    """A program of one language, with a channel; a worker if it is to wait."""
+
+    def __init__(self, command, home, channel=True, environment=(), wait=False):
+        self.ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.go, their_go = socket.socketpair()
+        sources = {**({CHANNEL_FD: theirs.fileno()} if channel else {}), **({GO_FD: their_go.fileno()} if wait else {})}
+        self.packets = []
+        self.reader = threading.Thread(target=receive, args=(self.ours, self.packets))
+        with theirs, their_go:
+            self.popen = subprocess.Popen(command, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE, preexec_fn=put_at(sources), pass_fds=list(sources),
+                                          env={**ENVIRONMENT, 'HOME': str(home), **dict(environment)})
+        self.reader.start()
+        if wait:
+            assert self.go.recv(10) == b'R'
+
+    def tell(self, document):
+        self.go.sendall(document)
+        self.go.shutdown(socket.SHUT_WR)
+
+    def end(self, stdin=b'', timeout=60):
+        try:
+            stdout, stderr = self.popen.communicate(stdin, timeout)
+        finally:
+            self.popen.kill()
+            self.reader.join(10)
+            self.ours.close()
+            self.go.close()
+        return Outcome(self.popen.returncode, stdout, stderr, self.packets)
+
+
+def worker(home, name, **settings):
+    """A worker for the main file of that name, which need not exist yet."""
+    suffix = Path(name).suffix[1:]
+    language = LANGUAGE_OF.get(suffix, suffix)
+    interpreter, runner = COMMANDS[language]
+    command = [interpreter, str(home / name)] if language == 'sh' else [interpreter, runner, '--wait']
+    return Process(command, home, environment=WAIT_ENVIRONMENT.get(language, {}), wait=True, **settings)
+
+
+def runner_of(road, home):
+    """run('main.py', source, *arguments, files={...}, options='...') -> Outcome"""
+
+    def start(name, source, *arguments, files=(), options='', channel=True, stdin=b'', environment=(), timeout=60):
+        # Workers for Bash take no arguments.
+        waiting = road == 'waiting' and not name.endswith('.py') and not (name.endswith('.sh') and arguments)
+        process = worker(home, name, channel=channel) if waiting else None
+        for other, text in dict(files).items():
+            (home / other).parent.mkdir(parents=True, exist_ok=True)
+            (home / other).write_text(text)
+        main = home / name
+        main.write_bytes(source if isinstance(source, bytes) else source.encode())
+        suffix = main.suffix[1:]
+        if waiting:
+            process.tell(encode([options, str(main), *arguments], {**ENVIRONMENT, 'HOME': str(home), **dict(environment)}))
+        else:
+            command = [*COMMANDS[LANGUAGE_OF.get(suffix, suffix)], options, str(main), *arguments]
+            process = Process(command, home, channel=channel, environment=environment)
+        return process.end(stdin, timeout)
+
+    return start
+
+
+def plain(interpreter, home, name, **environment):
+    return subprocess.run([interpreter, str(home / name)], cwd=home, capture_output=True, text=True,
+                          errors='replace', env={**ENVIRONMENT, 'HOME': str(home), **environment}, timeout=60, check=False)
