@@ -25,7 +25,7 @@ __caisson_malformed() {
 __caisson_is_sound() (
         # Status 0 is a NUL: eval would not see what is behind it.
         ! IFS= read -r -d '' text < "$main" && eval "set -n"$'\n'"$text"
-) 2>/dev/null
+)
 
 __caisson_wait() {
         local main=$0 channel exported fields name
@@ -49,7 +49,8 @@ __caisson_wait() {
                 exec {channel}>/dev/null
         fi
         say_hello
-        __caisson_is_sound || check_syntax
+        # In braces, for what this shell would say of a copy that was killed.
+        { __caisson_is_sound; } 2>/dev/null || check_syntax
         send STARTED
         exec {channel}>&-
 }
