@@ -82,9 +82,9 @@ def ours():
     node, bash = {"language": "javascript", "code": "console.log(1)"}, {"language": "bash", "code": "echo 1"}
     yield DaemonRow("caissond node", "peer node", 50, node, "1\n", "node")
     yield DaemonRow("caissond bash", "peer bash", 50, bash, "1\n", "bash")
-    yield DaemonRow("caissond print, on demand", BARE, 100, *printing, settings={"engine.pool_ready": 0})
+    yield DaemonRow("caissond print, on demand", BARE, 100, *printing, settings={"engine.pool_max": 0})
     yield DaemonRow("caissond print, cold", "peer python3", 10, *printing,
-                    settings={"engine.pool_min": 0, "engine.pool_max": 0})
+                    settings={"engine.pool_min": 0, "engine.pool_max": 0, "engine.pool_shells": 0})
     for clients in (1, 2, 8, 64):
         yield DaemonRow(f"caissond, {clients} client{'s' * (clients > 1)}", FORKS, 0, *printing, clients=clients,
                         seconds=1, think=False)

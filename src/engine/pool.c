@@ -120,8 +120,8 @@ static bool fits_ahead(const struct run *run)
                 for (const char *const *pattern = language->cold_env; *pattern; pattern++)
                         if (matches(*pattern, request->env[i].name))
                                 return false;
-        /* A worker has its standard input and its main file's name already. */
-        return !worker || (!request->stdin.len && strcmp(run->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
+        /* A worker has its standard input, its main file's name and the variables of a run without a proxy already. */
+        return !worker || (!request->stdin.len && request->network == network_NONE && strcmp(run->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
 }
 
 static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
