@@ -194,6 +194,36 @@ static bool unlink_waiting(struct pool *pool, struct box *box)
         return false;
 }
 
+static uint64_t memory_of_all(const struct pools *pools)
+{
+        uint64_t bytes = 0;
+        for (const struct pool *pool = pools->all; pool; pool = pool->next)
+                bytes += pool->memory;
+        return bytes;
+}
+
+static void give_up(struct pool *pool)
+{
+        struct box *box = pool->first;
+        unlink_waiting(pool, box);
+        box->pool = NULL;
+        box_kill(box);
+}
+
+/* Each pool may have one; what goes beyond the bound with it is taken from where most waits. */
+static void keep_bound(struct engine *engine)
+{
+        while (memory_of_all(engine->pools) > engine->settings->engine.pool_memory_bytes) {
+                struct pool *largest = NULL;
+                for (struct pool *pool = engine->pools->all; pool; pool = pool->next)
+                        if (pool->waiting > 1 && (!largest || pool->memory > largest->memory))
+                                largest = pool;
+                if (!largest)
+                        return;
+                give_up(largest);
+        }
+}
+
 void pool_lost(struct box *box)
 {
         struct pool *pool = box->pool;
@@ -224,6 +254,7 @@ void pool_changed(struct box *box)
         struct csn_error err;
         if (box->state == BOX_WARM || !box->pool->language) {
                 append(box->pool, box);
+                keep_bound(box->engine);
                 pools_refill(box->engine);
                 engine_dispatch(box->engine);
         } else if (put_interpreter(box, &err) < 0) {
@@ -273,12 +304,10 @@ void pools_take(struct engine *engine, struct run *run, struct box **ret_box, ui
 
 /* ---- more and less ---- */
 
-static uint64_t memory_of_all(const struct pools *pools)
+static bool lacks(const struct engine *engine, const struct pool *pool)
 {
-        uint64_t bytes = 0;
-        for (const struct pool *pool = pools->all; pool; pool = pool->next)
-                bytes += pool->memory;
-        return bytes;
+        bool possible = !pool->language || !pool->language->zygote || engine->pools->zygotes[pool->image].serves;
+        return possible && pool->waiting + pool->making < pool->target && clock_ms() >= pool->rests_until_ms;
 }
 
 static bool make_one(struct engine *engine, struct pool *pool)
@@ -286,9 +315,6 @@ static bool make_one(struct engine *engine, struct pool *pool)
         struct csn_error err;
         struct box *box;
         struct wire_shape shape = pool->shape;
-        bool ready = !pool->language || !pool->language->zygote || engine->pools->zygotes[pool->image].serves;
-        if (!ready || pool->waiting + pool->making >= pool->target || clock_ms() < pool->rests_until_ms)
-                return false;
         shape.label = (char *)(uintptr_t)"ready";
         pool->making++;
         if (box_new(engine, &backend_native, &shape, NULL, pool, &box, &err) == 0)
@@ -297,6 +323,13 @@ static bool make_one(struct engine *engine, struct pool *pool)
         pool->making--;
         pool->rests_until_ms = clock_ms() + FAILED_MS;
         return false;
+}
+
+static bool has_room(const struct engine *engine, const struct pool *pool)
+{
+        uint64_t size = pool->last ? pool->last->boundary.memory_bytes : 0;
+        return pool->waiting + pool->making == 0 ||
+               memory_of_all(engine->pools) + size * (pool->making + 1) <= engine->settings->engine.pool_memory_bytes;
 }
 
 /* Runs that wait are made first. */
@@ -311,7 +344,7 @@ static void refill(struct timer *timer)
         while (more) {
                 more = false;
                 for (struct pool *pool = pools->all; pool && making < MAKING_MAX; pool = pool->next)
-                        if (memory_of_all(pools) < engine->settings->engine.pool_memory_bytes && make_one(engine, pool)) {
+                        if (lacks(engine, pool) && has_room(engine, pool) && make_one(engine, pool)) {
                                 making++;
                                 more = true;
                         }
@@ -330,12 +363,8 @@ static void shrink(struct engine *engine, struct pool *pool, uint64_t now)
                 return;
         pool->used_ms = now;
         pool->target = (size_t)max_u64(pool->target / 2, least(engine, pool));
-        while (pool->waiting > pool->target) {
-                struct box *box = pool->first;
-                unlink_waiting(pool, box);
-                box->pool = NULL;
-                box_kill(box);
-        }
+        while (pool->waiting > pool->target)
+                give_up(pool);
 }
 
 static void tick(struct timer *timer)
