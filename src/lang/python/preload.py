@@ -95,6 +95,7 @@ class Zygote:
         own_folder = sys.path.pop(0)
         limit, threshold = sys.getrecursionlimit(), gc.get_threshold()
         hooks = {name: getattr(sys, name) for name in ('excepthook', 'displayhook', 'unraisablehook')}
+        warning_filters = sys.modules['warnings'].filters[:]
         handlers = {number: _signal.getsignal(number) for number in range(1, 32)}
         for name in IMAGES[self.image]:
             if name in self.unwanted:
@@ -118,6 +119,7 @@ class Zygote:
         gc.set_threshold(*threshold)
         for name, hook in hooks.items():
             setattr(sys, name, hook)
+        sys.modules['warnings'].filters[:] = warning_filters
         for number, handler in handlers.items():
             if _signal.getsignal(number) is not handler:
                 _signal.signal(number, handler)

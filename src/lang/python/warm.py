@@ -41,22 +41,16 @@ def touch_types():
                 thing = attribute
 
 
-def run_sample(out):
-    """The whole way of a program, but for the channel and the end."""
-    report = load_part('report')
+def run_sample(out, program):
+    """The whole way of a program, but for the channel and the end.  Returns its value."""
     names = {'__name__': '__main__', '__builtins__': sys.modules['builtins']}
-    code, last = compile_program(PROGRAM, '<warm>')
+    code, last = compile_program(program, '<warm>')
     out, sys.stdout = sys.stdout, out
     try:
         exec(code, names)
-        value = eval(last, names)
+        return eval(last, names)
     finally:
         sys.stdout = out
-    report['value_document'](value, 1000)
-    try:
-        compile_program(b'x = = 1', '<warm>')
-    except SyntaxError:
-        pass
 
 
 def warm_numpy(numpy):
@@ -80,13 +74,16 @@ DEEP = {'numpy': warm_numpy, 'pandas': warm_pandas}
 
 
 def warm(depth):
+    """1: the little that every program does.  2: what many do, and the image's large modules."""
     if depth < 1:
         return
-    touch_types()
     out = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
-    run_sample(out)
-    if depth > 1:
-        for name, exercise in DEEP.items():
-            if name in sys.modules:
-                exercise(sys.modules[name])
+    run_sample(out, b'print(1, "a")\n')
+    if depth == 1:
+        return
+    touch_types()
+    load_part('report')['value_document'](run_sample(out, PROGRAM), 1000)
+    for name, exercise in DEEP.items():
+        if name in sys.modules:
+            exercise(sys.modules[name])
     gc.collect()
