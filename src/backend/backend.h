@@ -58,6 +58,8 @@ struct backend {
         int (*worker)(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err);
         /* Run a program in it, once; may be called as soon as prepare() returned. */
         int (*start)(struct backend_link *link, uint32_t id, const struct backend_program *program, struct csn_error *err);
+        /* The program says that it has ended with this exit status and only has to die; exited() follows.  NULL: wait for that. */
+        void (*left)(struct backend_link *link, uint32_t id, unsigned status);
         void (*kill)(struct backend_link *link, uint32_t id);
         void (*look)(struct backend_link *link, uint32_t id);   /* what it uses now; NULL: this backend cannot tell */
         int (*zygote)(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err);

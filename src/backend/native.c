@@ -145,6 +145,15 @@ static void native_kill(struct backend_link *link, uint32_t id)
                 log_text(LOG_DEBUG, "%s", err.text);   /* the supervisor is gone, and with it the job */
 }
 
+static void native_left(struct backend_link *link, uint32_t id, unsigned status)
+{
+        struct buf message;
+        struct csn_error err;
+        buf_init(&message, WIRE_MAX);
+        if (send_message(link, &message, wire_put_left(&message, id, status), &err) < 0)
+                log_text(LOG_DEBUG, "%s", err.text);
+}
+
 static void native_look(struct backend_link *link, uint32_t id)
 {
         struct csn_error err;
@@ -459,5 +468,5 @@ static void native_retire(struct backend_link *link, uint32_t id)
 
 const struct backend backend_native = {
         .name = "native", .open = native_open, .prepare = native_prepare, .join = native_join, .worker = native_worker,
-        .start = native_start, .kill = native_kill, .look = native_look, .zygote = native_zygote, .retire = native_retire, .close = native_close,
+        .start = native_start, .left = native_left, .kill = native_kill, .look = native_look, .zygote = native_zygote, .retire = native_retire, .close = native_close,
 };

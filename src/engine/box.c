@@ -195,6 +195,13 @@ void box_look(struct box *box)
                 box->backend->look(link, box->id);
 }
 
+void box_left(struct box *box, unsigned status)
+{
+        struct backend_link *link = link_of(box->engine, box->backend);
+        if (link && box->backend->left)
+                box->backend->left(link, box->id, status);
+}
+
 void box_kill(struct box *box)
 {
         if (link_of(box->engine, box->backend))

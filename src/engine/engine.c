@@ -96,6 +96,9 @@ static bool read_channel(struct run *run)
                 fd_close(&run->channel_watch.fd);
                 return false;
         }
+        int status = channel_left(&run->channel);
+        if (status >= 0 && run->box)
+                box_left(run->box, (unsigned)status);
         return true;
 }
 

@@ -146,7 +146,8 @@ static void decide(struct run *run)
                 .language = run->language->title,
                 .cancelled = run->cancelled,
                 .output_killed = run->output_killed,
-                .parsed = run->language->command || run->channel.state == CHANNEL_RUNNING || (run->channel.state == CHANNEL_ENDED && !syntax),
+                .parsed = run->language->command || run->channel.state == CHANNEL_RUNNING ||
+                          ((run->channel.state == CHANNEL_ENDED || run->channel.state == CHANNEL_GONE) && !syntax),
                 .syntax = syntax != NULL,
                 .channel_broken = run->channel.state == CHANNEL_BROKEN,
                 .error_errno = (int)json_integer_value(json_object_get(error, "errno")),

@@ -135,6 +135,8 @@ int box_join(struct box *box, uint32_t zygote, struct csn_error *err);
 int box_worker(struct box *box, const struct wire_program *program, struct csn_error *err);
 /* Give it to a run and let it start. */
 int box_start(struct box *box, struct run *run, struct csn_error *err);
+/* Its program has ended by its own account, with this exit status. */
+void box_left(struct box *box, unsigned status);
 void box_kill(struct box *box);
 /* Ask what it uses; the answer comes to box->seen. */
 void box_look(struct box *box);

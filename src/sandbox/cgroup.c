@@ -565,6 +565,20 @@ uint64_t cgroup_leaf_processes(const struct cgroup_leaf *leaf)
         return read_number(leaf->dir[leaf->base->mode == WIRE_CGROUP_V2 ? MEMORY : PIDS], "pids.current");
 }
 
+bool cgroup_leaf_has_one_program(const struct cgroup_leaf *leaf)
+{
+        char list[256];
+        uint64_t tasks = cgroup_leaf_processes(leaf);
+        size_t lines = 0;
+        if (tasks <= 2)
+                return tasks > 0;
+        int dir = leaf->dir[leaf->base->mode == WIRE_CGROUP_V2 ? MEMORY : PIDS];
+        ssize_t n = io_read_file(dir, "cgroup.procs", list, sizeof list - 1);
+        for (ssize_t i = 0; i < n; i++)
+                lines += list[i] == '\n';
+        return n > 0 && n < (ssize_t)sizeof list - 1 && lines <= 2;
+}
+
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf)
 {
         for (int i = 0; i < HIERARCHIES; i++)

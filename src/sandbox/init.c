@@ -97,6 +97,14 @@ int descriptors_keep(int *fds[], size_t n, struct csn_error *err)
         return 0;
 }
 
+int descriptors_null(struct csn_error *err)
+{
+        auto_fd null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null < 0 || dup3(null, STDIN_FILENO, O_CLOEXEC) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open /dev/null inside");
+        return 0;
+}
+
 /* ---- the program ---- */
 
 /*
@@ -109,6 +117,8 @@ static int program_enter(const struct init *init, int in, int go, struct csn_err
         int n = go >= 0 ? 5 : 4;
         if (setsid() < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "setsid");
+        if (in < 0 && descriptors_null(err) < 0)
+                return -err->code;
         for (int fd = 0; fd < n; fd++) {
                 if (fds[fd] == fd && fcntl(fd, F_SETFD, 0) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "give the program its descriptor %d", fd);

@@ -48,8 +48,6 @@ static int place(int fds[6], struct csn_error *err)
         for (size_t i = 1; i < ARRAY_LEN(places); i++)
                 if (dup3(fds[i], places[i], places[i] > SANDBOX_CHANNEL_FD ? O_CLOEXEC : 0) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "put a descriptor in its place");
-        if (fcntl(STDIN_FILENO, F_SETFD, 0) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "keep standard input");
         return 0;
 }
 
@@ -74,6 +72,10 @@ static int confine(struct plan *plan, struct csn_error *err)
         /* The program's memory is its own, as after execve(2); changing the ids had taken that away. */
         if (prctl(PR_SET_DUMPABLE, 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
+        if (descriptors_null(err) < 0)
+                return -err->code;
+        if (fcntl(STDIN_FILENO, F_SETFD, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "keep standard input");
         int home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (home < 0 || (home != HOME_FD && dup3(home, HOME_FD, O_CLOEXEC) < 0))
                 return err_set(err, CSN_E_SYSTEM, errno, "open the home directory");

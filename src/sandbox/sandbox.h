@@ -131,6 +131,8 @@ int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_erro
 /* Memory and processes now; 0: unknown. */
 uint64_t cgroup_leaf_memory(const struct cgroup_leaf *leaf);
 uint64_t cgroup_leaf_processes(const struct cgroup_leaf *leaf);
+/* Whether at most one process is in it beside process 1, with however many threads; false: unknown. */
+bool cgroup_leaf_has_one_program(const struct cgroup_leaf *leaf);
 void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret);
 /* Kill everything in it (v2: cgroup.kill, Linux 5.14; else signals to what is listed). */
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf);
@@ -418,5 +420,8 @@ _Noreturn void init_main(struct plan *plan, int fds[5]);
  * become /dev/null, so that no later descriptor can be taken for one of them.
  */
 int descriptors_keep(int *fds[], size_t n, struct csn_error *err);
+
+/* Standard input once more, from the /dev/null of the root that we are in by now. */
+int descriptors_null(struct csn_error *err);
 
 #endif

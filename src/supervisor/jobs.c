@@ -574,6 +574,23 @@ int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         return 0;
 }
 
+/*
+ * Its exit status is the program's own to choose, so we take its word for it, and need not wait until the kernel
+ * has taken down the memory of a process that has nothing more to do.  It is killed now, as everything is that
+ * outlives a program; only if there is more than that one process, the end goes its usual way.
+ */
+void job_left(struct supervisor *sup, uint32_t id, unsigned status)
+{
+        struct job *job = find_job(sup, id);
+        if (!job || job->state != JOB_RUNNING || !cgroup_leaf_has_one_program(&job->box.leaf))
+                return;
+        job->ended_us = clock_us();
+        job->how.status = status << 8;   /* wait(2) */
+        job->how.has_status = 1;
+        job_report(job);
+        job_kill(job, 0);
+}
+
 void job_stop(struct supervisor *sup, uint32_t id)
 {
         struct job *job = find_job(sup, id);

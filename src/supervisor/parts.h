@@ -40,6 +40,7 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
 int job_join(struct supervisor *sup, uint32_t id, uint32_t zygote, struct csn_error *err);
 int job_worker(struct supervisor *sup, uint32_t id, struct csn_error *err);
 int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *limits, struct csn_error *err);
+void job_left(struct supervisor *sup, uint32_t id, unsigned status);
 void job_stop(struct supervisor *sup, uint32_t id);
 void job_look(struct supervisor *sup, uint32_t id);
 

@@ -92,6 +92,15 @@ static int op_start(struct request *request, struct csn_error *err)
         return job_start(request->sup, request->header.job, &limits, err);
 }
 
+static int op_left(struct request *request, struct csn_error *err)
+{
+        uint32_t status;
+        if (wire_get_left(request->body, request->header.len, &status, err) < 0)
+                return -err->code;
+        job_left(request->sup, request->header.job, status);
+        return 0;
+}
+
 static int op_kill(struct request *request, struct csn_error *err)
 {
         (void)err;
@@ -137,6 +146,7 @@ static const struct {
         { WIRE_JOIN,    READY, op_join    },
         { WIRE_WORKER,  READY, op_worker  },
         { WIRE_START,   READY, op_start   },
+        { WIRE_LEFT,    READY, op_left    },
         { WIRE_KILL,    READY, op_kill    },
         { WIRE_LOOK,    READY, op_look    },
         { WIRE_ZYGOTE,  READY, op_zygote  },

@@ -18,6 +18,7 @@ static const struct {
         [CHANNEL_ERROR] =   { IN(CHANNEL_RUNNING), SMALL_JSON, CHANNEL_RUNNING, true },
         [CHANNEL_VALUE] =   { IN(CHANNEL_RUNNING), 0,          CHANNEL_RUNNING, true },
         [CHANNEL_DONE] =    { IN(CHANNEL_RUNNING), 0,          CHANNEL_ENDED,   true },
+        [CHANNEL_LEFT] =    { IN(CHANNEL_ENDED),   3,          CHANNEL_GONE,    true },
 };
 
 void channel_init(struct channel *channel, size_t value_max)
@@ -69,4 +70,18 @@ int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, stru
                 channel->state = types[type].next;
         }
         return 0;
+}
+
+int channel_left(const struct channel *channel)
+{
+        const struct buf *digits = &channel->part[CHANNEL_LEFT];
+        int status = 0;
+        if (channel->state != CHANNEL_GONE || !digits->len)
+                return -1;
+        for (size_t i = 0; i < digits->len; i++) {
+                if (digits->bytes[i] < '0' || digits->bytes[i] > '9')
+                        return -1;
+                status = status * 10 + digits->bytes[i] - '0';
+        }
+        return status <= 255 ? status : -1;
 }

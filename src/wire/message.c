@@ -77,6 +77,11 @@ bool wire_put_join(struct buf *buf, uint32_t job, uint32_t zygote)
         return finish(buf, add_header(buf, WIRE_JOIN, job) && add_u64(buf, zygote));
 }
 
+bool wire_put_left(struct buf *buf, uint32_t job, uint32_t status)
+{
+        return finish(buf, add_header(buf, WIRE_LEFT, job) && add_u64(buf, status));
+}
+
 bool wire_put_limits(struct buf *buf, uint32_t job, const struct wire_limits *limits)
 {
         bool fits = add_header(buf, WIRE_START, job);
@@ -264,15 +269,25 @@ int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct 
         return 0;
 }
 
-int wire_get_join(const uint8_t *body, size_t len, uint32_t *ret_zygote, struct csn_error *err)
+static int get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret, struct csn_error *err)
 {
         struct cursor c = { body, len, false };
-        uint64_t zygote = take_u64(&c);
-        c.bad = c.bad || zygote > UINT32_MAX;
-        if (verdict(&c, "JOIN", err) < 0)
+        uint64_t number = take_u64(&c);
+        c.bad = c.bad || number > max;
+        if (verdict(&c, what, err) < 0)
                 return -CSN_E_PROTOCOL;
-        *ret_zygote = (uint32_t)zygote;
+        *ret = (uint32_t)number;
         return 0;
+}
+
+int wire_get_join(const uint8_t *body, size_t len, uint32_t *ret_zygote, struct csn_error *err)
+{
+        return get_number(body, len, "JOIN", UINT32_MAX, ret_zygote, err);
+}
+
+int wire_get_left(const uint8_t *body, size_t len, uint32_t *ret_status, struct csn_error *err)
+{
+        return get_number(body, len, "LEFT", 255, ret_status, err);
 }
 
 int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err)

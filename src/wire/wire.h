@@ -52,6 +52,7 @@ enum wire_op {
         WIRE_JOIN,
         WIRE_WORKER,
         WIRE_START,
+        WIRE_LEFT,
         WIRE_KILL,
         WIRE_LOOK,
         WIRE_ZYGOTE,
@@ -190,7 +191,7 @@ struct wire_boundary {
 #undef N
 };
 
-/* How a run ended.  All of it comes from the kernel. */
+/* How a run ended.  All of it comes from the kernel, but for the status of a program that said LEFT. */
 #define WIRE_EXIT_NUMBERS(N)                                                                                   \
         N(status)           /* of the program: wait(2) status word */                                           \
         N(has_status)       /* 0: the program was killed with the sandbox before it ended by itself */          \
@@ -237,6 +238,7 @@ struct wire_seen {
 bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job);
 bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape);
 bool wire_put_join(struct buf *buf, uint32_t job, uint32_t zygote);
+bool wire_put_left(struct buf *buf, uint32_t job, uint32_t status);
 bool wire_put_limits(struct buf *buf, uint32_t job, const struct wire_limits *limits);
 bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program);
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities);
@@ -253,6 +255,7 @@ bool wire_put_program(struct buf *buf, const struct wire_program *program);
 int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, struct csn_error *err);
 int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret, struct csn_error *err);
 int wire_get_join(const uint8_t *body, size_t len, uint32_t *ret_zygote, struct csn_error *err);
+int wire_get_left(const uint8_t *body, size_t len, uint32_t *ret_status, struct csn_error *err);
 int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err);
 int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
 int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err);
@@ -322,12 +325,13 @@ enum channel_type {
         CHANNEL_ERROR,         /* JSON: the exception that ended the program */
         CHANNEL_VALUE,         /* JSON: its value */
         CHANNEL_DONE,
+        CHANNEL_LEFT,          /* the exit status in decimal: everything is written, the process only has to die */
         CHANNEL_TYPES,
 };
 
 #define CHANNEL_MORE 1         /* flag: the payload goes on in the next frame of the same type */
 
-enum channel_state { CHANNEL_NEW, CHANNEL_READY, CHANNEL_RUNNING, CHANNEL_ENDED, CHANNEL_BROKEN };
+enum channel_state { CHANNEL_NEW, CHANNEL_READY, CHANNEL_RUNNING, CHANNEL_ENDED, CHANNEL_GONE, CHANNEL_BROKEN };
 
 struct channel {
         enum channel_state state;
@@ -344,5 +348,8 @@ void channel_done(struct channel *channel);
  * is believed any more.
  */
 int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, struct csn_error *err);
+
+/* The exit status of a LEFT frame, or -1: none came, or it is no status. */
+int channel_left(const struct channel *channel);
 
 #endif

@@ -178,20 +178,33 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
         return Py_BuildValue("(NN)", argv, env);
 }
 
+/* LEFT on the channel: nobody has to wait for the kernel to take our memory down. */
+static void say_left(int channel, int status)
+{
+        char frame[CHANNEL_HEADER + 4] = "CSN1";
+        int len = snprintf(frame + CHANNEL_HEADER, 4, "%d", status & 0xff);
+        frame[4] = CHANNEL_LEFT;
+        frame[8] = (char)len;
+        if (send(channel, frame, (size_t)(CHANNEL_HEADER + len), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+                return;   /* then they wait */
+}
+
 static PyObject *leave(PyObject *self, PyObject *args)
 {
-        int status;
+        int status, channel;
         (void)self;
-        if (!PyArg_ParseTuple(args, "i", &status))
+        if (!PyArg_ParseTuple(args, "ii", &status, &channel))
                 return NULL;
         fflush(NULL);   /* what C code of the program printed */
+        if (channel >= 0)
+                say_left(channel, status);
         _exit(status);
 }
 
 static PyMethodDef methods[] = {
         { "serve", serve, METH_VARARGS, "serve(info): tell that everything is loaded, and fork at each request; returns in the children." },
         { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes." },
-        { "leave", leave, METH_VARARGS, "leave(status): end this process at once." },
+        { "leave", leave, METH_VARARGS, "leave(status, channel): end this process at once, and say so on the channel if it is not -1." },
         { NULL, NULL, 0, NULL },
 };
 

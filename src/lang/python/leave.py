@@ -107,6 +107,7 @@ class Leave:
     def __init__(self, leave, main_names):
         self.leave = leave
         self.main_names = main_names
+        self.channel = None
         self.modules = sys.modules
         self.last_name = next(reversed(sys.modules))
         self.kept = {id(module): module for module in sys.modules.values()}
@@ -138,7 +139,13 @@ class Leave:
         if interrupted:
             signal(SIGINT, SIG_DFL)
             kill(getpid(), SIGINT)
-        self.leave(status)
+        self.leave(status, self.channel_fd())
+
+    def channel_fd(self):
+        try:
+            return self.channel.fd if self.channel.is_ours() else -1
+        except OSError:         # closed by the program
+            return -1
 
     def clear_modules(self):
         builtins._ = None

@@ -182,6 +182,7 @@ class Zygote:
         sys.argv = [HERE + '/run.py', *map(sys.modules['os'].fsdecode, arguments)]
         sys.orig_argv[:] = [sys.executable, *sys.argv]
         run = self.runner(*sys.argv[1:3], sys.argv[3:])
+        self.leave.channel = run.channel
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']
         return run

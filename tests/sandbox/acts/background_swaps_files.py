@@ -1,6 +1,6 @@
 #: act: swap outputs for links while they are being collected
 #: options: --export *:{out} --env HOST_FILE={file}
-#: host-check: exported_only a.txt b.txt
+#: host-check: exported_only a.txt b.txt plain
 #: within: 4
 import os
 import time
