@@ -220,6 +220,12 @@ void sandbox_kill(struct sandbox *box)
                 syscall(SYS_pidfd_send_signal, box->pid_fd, SIGKILL, NULL, 0);
 }
 
+void sandbox_kill_program(const struct sandbox *box)
+{
+        if (box->program_fd >= 0)
+                syscall(SYS_pidfd_send_signal, box->program_fd, SIGKILL, NULL, 0);
+}
+
 bool sandbox_close(struct sandbox *box)
 {
         fd_close(&box->pid_fd);

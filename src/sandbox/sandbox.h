@@ -371,6 +371,8 @@ int sandbox_limit(struct sandbox *box, struct csn_error *err);
 
 /* Kill everything inside, at once: process 1 takes its whole pid namespace along (pid_namespaces(7)). */
 void sandbox_kill(struct sandbox *box);
+/* The interpreter that joined alone, if one did. */
+void sandbox_kill_program(const struct sandbox *box);
 
 /*
  * Give back uid and cgroup once process 1 is dead.  False: the cgroup is not empty yet, call again later

@@ -587,6 +587,7 @@ void job_left(struct supervisor *sup, uint32_t id, unsigned status)
         job->ended_us = clock_us();
         job->how.status = status << 8;   /* wait(2) */
         job->how.has_status = 1;
+        sandbox_kill_program(&job->box);
         job_report(job);
         job_kill(job, 0);
 }

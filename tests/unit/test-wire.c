@@ -66,6 +66,10 @@ static void limits_and_joins_survive_the_journey(void)
         CHECK(wire_put_limits(&buf, 1, &in) && wire_get_limits(body_of(&buf), buf.len - WIRE_HEADER, &out, &err) == 0);
         CHECK(memcmp(&in, &out, sizeof in) == 0);
         buf_done(&buf);
+        CHECK(wire_put_left(&buf, 1, 255) && wire_get_left(body_of(&buf), buf.len - WIRE_HEADER, &zygote, &err) == 0 && zygote == 255);
+        buf_done(&buf);
+        CHECK(wire_put_left(&buf, 1, 256) && wire_get_left(body_of(&buf), buf.len - WIRE_HEADER, &zygote, &err) == -CSN_E_PROTOCOL);
+        buf_done(&buf);
         CHECK(wire_put_join(&buf, 1, 42) && wire_get_join(body_of(&buf), buf.len - WIRE_HEADER, &zygote, &err) == 0 && zygote == 42);
         buf_done(&buf);
 }
@@ -305,8 +309,23 @@ static void a_runner_that_keeps_to_the_order_is_believed(void)
         CHECK(feed(&channel, CHANNEL_VALUE, CHANNEL_MORE, "{\"a\"", 4) == 0);
         CHECK(feed(&channel, CHANNEL_VALUE, 0, ":1}", 3) == 0);
         CHECK(strcmp(channel.part[CHANNEL_VALUE].bytes, "{\"a\":1}") == 0);
-        CHECK(feed(&channel, CHANNEL_DONE, 0, "", 0) == 0 && channel.state == CHANNEL_ENDED);
+        CHECK(feed(&channel, CHANNEL_DONE, 0, "", 0) == 0 && channel.state == CHANNEL_ENDED && channel_left(&channel) == -1);
+        CHECK(feed(&channel, CHANNEL_LEFT, 0, "42", 2) == 0 && channel.state == CHANNEL_GONE && channel_left(&channel) == 42);
         channel_done(&channel);
+}
+
+static void an_exit_status_that_is_none_is_not_believed(void)
+{
+        static const char *const texts[] = { "", "256", "999", "-1", "1x", " 1" };
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+                struct channel channel;
+                channel_init(&channel, 1000);
+                feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
+                feed(&channel, CHANNEL_STARTED, 0, "", 0);
+                feed(&channel, CHANNEL_DONE, 0, "", 0);
+                CHECK(feed(&channel, CHANNEL_LEFT, 0, texts[i], strlen(texts[i])) == 0 && channel_left(&channel) == -1);
+                channel_done(&channel);
+        }
 }
 
 static void frames_out_of_order_break_the_channel(void)
@@ -314,7 +333,8 @@ static void frames_out_of_order_break_the_channel(void)
         static const int orders[][4] = { { CHANNEL_STARTED }, { CHANNEL_VALUE }, { CHANNEL_HELLO, CHANNEL_HELLO },
                 { CHANNEL_HELLO, CHANNEL_DONE }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_SYNTAX },
                 { CHANNEL_HELLO, CHANNEL_SYNTAX, CHANNEL_STARTED }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_DONE, CHANNEL_VALUE },
-                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_VALUE, CHANNEL_VALUE }, { 0 }, { 7 }, { 255 } };
+                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_VALUE, CHANNEL_VALUE }, { 0 }, { CHANNEL_LEFT },
+                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_LEFT }, { CHANNEL_TYPES }, { 255 } };
         for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
                 struct channel channel;
                 int rc = 0;
@@ -380,6 +400,7 @@ int main(void)
         RUN(what_a_peer_does_not_read_waits_in_order);
         RUN(descriptors_travel_and_surplus_is_an_attack);
         RUN(a_runner_that_keeps_to_the_order_is_believed);
+        RUN(an_exit_status_that_is_none_is_not_believed);
         RUN(frames_out_of_order_break_the_channel);
         RUN(bad_headers_and_sizes_break_the_channel);
         RUN(endless_empty_frames_break_the_channel);
