@@ -8,6 +8,7 @@ CAISSON_STUB_NAMESPACE in the environment each process is the first of a process
 import marshal
 import os
 import socket
+import sys
 
 NAMESPACE = os.environ.pop('CAISSON_STUB_NAMESPACE', None)
 if NAMESPACE:
@@ -18,8 +19,9 @@ control = None
 program = None
 
 
-def serve(info):
+def serve(info, pages):
     global control
+    assert bool(pages) == (sys.argv[2:] != ['0']) and len(pages) % 24 == 0
     control = socket.socket(fileno=3)
     control.send(info)
     while True:
@@ -68,5 +70,5 @@ def wait():
     return marshal.loads(words)
 
 
-def leave(status):
+def leave(status, _channel):
     os._exit(status)

@@ -11,6 +11,7 @@ from _contextvars import copy_context
 from posix import X_OK, access, environ, execve, getcwdb, listdir
 
 TASKS = '/proc/self/task'
+REHEARSALS = 12         # until the interpreter has adapted its code to what it saw, and writes to it no more
 
 # Usual in programs, and cheap; src/lang/README.md has what an image adds to every fork.
 SYSTEM = '''
@@ -69,7 +70,8 @@ class Zygote:
             raise SystemExit(2)
         self.runner = runner
         self.image = image
-        self.depth = int(arguments[0]) if arguments else 1
+        self.probing = False
+        self.program = load_part('warm')['program'](int(arguments[0]) if arguments else 1)
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
         self.caisson = __import__('_caisson')
@@ -83,7 +85,6 @@ class Zygote:
         main = sys.modules['__main__']
         self.main_names = [name for name, module in sys.modules.items() if module is main]  # multiprocessing has another
         self.fresh = load_part('fresh')['Fresh']()
-        self.warm = load_part('warm')['warm']
         self.leave = load_part('leave')['Leave'](self.caisson.leave, self.main_names)
         load_part('report')
         self.preloaded = {name.partition('.')[0] for name in set(sys.modules) - self.own_modules}
@@ -134,12 +135,15 @@ class Zygote:
 
     def ready_message(self):
         dumps = __import__('json').dumps
-        return dumps({'image': self.image, 'depth': self.depth, 'python': '%d.%d.%d' % sys.version_info[:3],
+        return dumps({'image': self.image, 'python': '%d.%d.%d' % sys.version_info[:3],
                       'modules': self.loaded, 'left_out': self.failed}).encode()
 
     def serve(self):
         """Serve forks; returns in each new process, which is then ready to wait for its program."""
         info = self.ready_message()
+        if self.program is not None:
+            for _ in range(REHEARSALS):
+                copy_context().run(self.rehearse)
         gc.collect()
         # Or a collection in a run would write to every object there is.
         gc.disable()
@@ -147,27 +151,44 @@ class Zygote:
         if not is_alone():
             sys.stderr.write('zygote.py: there are other threads, which would not live on in a fork\n')
             raise SystemExit(1)
-        self.caisson.serve(info)
+        pages = b'' if self.program is None else self.learn_pages()
+        if not self.probing:
+            self.caisson.serve(info, pages)
         gc.enable()
         self.fresh.streams(self.environment)
-        if self.depth:
-            self.rehearse()
-            copy_context().run(self.warm, self.depth)
         self.fresh.state()
 
+    def learn_pages(self):
+        """What a run writes to, found out by a process that is forked and goes the whole way with a sample program.
+
+        In that process it returns nothing, and self.caisson is then one that has the program and keeps the answer.
+        """
+        learn = load_part('learn')
+        pages = learn['fork_probe'](self.program, self.environment)
+        if isinstance(pages, bytes):
+            return pages
+        self.probing = True
+        self.caisson = pages
+        self.leave.leave = pages.leave
+        return None
+
     def rehearse(self):
-        """Go the way of a run, with an empty program and a channel that nobody reads, and go back."""
+        """Go the way of a run, with a channel that nobody reads, and go back: its code is then as fast as it gets."""
         socket = __import__('_socket')
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         before = sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__']
+        streams = sys.stdin, sys.stdout, sys.stderr
         self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
         self.fresh.environment(self.environment, self.environment)
         runner = self.runner('', '/dev/null', [], theirs.detach())
-        code, _ = runner.start()
+        runner.start()
+        sys.stdout = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
+        code, last = compile_program(self.program, '<warm>')
         exec(code, runner.names)
-        runner.finish(None, None)
+        runner.finish(None, last and eval(last, runner.names))
         runner.channel.close()
         ours.close()
+        sys.stdin, sys.stdout, sys.stderr = streams
         sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__'] = before
 
     def receive(self):

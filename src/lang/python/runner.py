@@ -19,6 +19,7 @@ USAGE_EXIT = 2
 
 print_traceback = sys.__excepthook__
 parts = {}
+channels = []
 
 
 def load_part(name):
@@ -32,6 +33,15 @@ def load_part(name):
         exec(FileLoader(name, '%s/%s.py' % (HERE, name)).get_code(name), names)
         parts[name] = names
     return parts[name]
+
+
+def close_channels():
+    """A child that outlives us must not hold a channel open."""
+    while channels:
+        channels[-1].close()
+
+
+register_at_fork(after_in_child=close_channels)
 
 
 class Channel:
@@ -48,8 +58,7 @@ class Channel:
             self.fd = self.move_away(fd)
         except OSError:
             return
-        # A child that outlives us must not hold the channel open.
-        register_at_fork(after_in_child=self.close)
+        channels.append(self)
 
     @staticmethod
     def move_away(fd):
@@ -78,6 +87,8 @@ class Channel:
         except OSError:
             pass
         self.fd = -1
+        if self in channels:
+            channels.remove(self)
 
     def send(self, kind, payload=b''):
         room = FRAME_MAX - HEADER_SIZE
