@@ -15,11 +15,11 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "lang/python/pages.h"
 #include "sandbox/sandbox.h"
 
 static struct plan plan;
@@ -28,39 +28,6 @@ static PyObject *raise_error(const struct csn_error *err)
 {
         PyErr_SetString(PyExc_OSError, err->text);
         return NULL;
-}
-
-/* ---- memory ---- */
-
-/* As learn.py has found them. */
-struct page_range {
-        uint64_t start, len, write;   /* bytes */
-};
-
-static struct page_range *ranges;
-static size_t ranges_n;
-
-static void touch(const struct page_range *range, size_t page)
-{
-        volatile char *bytes = (volatile char *)(uintptr_t)range->start;
-        for (size_t at = 0; at < range->len; at += page)
-                if (range->write)
-                        bytes[at] = bytes[at];
-                else
-                        (void)bytes[at];
-}
-
-/*
- * Copies of the pages that a run writes to, while nobody waits.  MADV_POPULATE (madvise(2), Linux 5.14) does it
- * without a fault for each; before it, each is touched.  A range may be there no more, and that is no harm.
- */
-static void populate(void)
-{
-        size_t page = (size_t)sysconf(_SC_PAGESIZE);
-        for (size_t i = 0; i < ranges_n; i++)
-                if (madvise((void *)(uintptr_t)ranges[i].start, ranges[i].len, ranges[i].write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0 &&
-                    errno == EINVAL)
-                        touch(&ranges[i], page);
 }
 
 /* ---- the fork ---- */
@@ -113,6 +80,7 @@ static bool serve_one(const struct zygote_message *request, int fds[WIRE_FDS_MAX
         if (pid == 0) {
                 if (join_enter(&plan, fds, &err) < 0)
                         _exit(1);
+                pages_populate();
                 PyOS_AfterFork_Child();
                 return true;
         }
@@ -148,9 +116,8 @@ static PyObject *serve(PyObject *self, PyObject *args)
         if ((size_t)len >= sizeof message.info)
                 return PyErr_Format(PyExc_ValueError, "info has %zd bytes, %zu are possible", len, sizeof message.info - 1);
         memcpy(message.info, info, (size_t)len);
-        ranges_n = (size_t)pages_len / sizeof *ranges;
-        ranges = mem_alloc((size_t)pages_len + 1);
-        memcpy(ranges, pages, ranges_n * sizeof *ranges);
+        if (pages_take(pages, (size_t)pages_len, &err) < 0)
+                return raise_error(&err);
         int *tid = tid_address();
         if (!tid) {
                 err_set(&err, CSN_E_UNSUPPORTED, 0, "this kernel does not tell the address of the thread id (CONFIG_CHECKPOINT_RESTORE)");
@@ -171,10 +138,8 @@ static PyObject *serve(PyObject *self, PyObject *args)
                         _exit(0);
                 if (n != (ssize_t)sizeof message || message.op != ZYGOTE_FORK || fds_n != 6)
                         _exit(1);
-                if (serve_one(&message, fds, own_pid_ns, tid)) {
-                        populate();
+                if (serve_one(&message, fds, own_pid_ns, tid))
                         Py_RETURN_NONE;
-                }
                 for (size_t i = 0; i < fds_n; i++)
                         fd_close(&fds[i]);
         }
@@ -240,7 +205,30 @@ static PyObject *leave(PyObject *self, PyObject *args)
         _exit(status);
 }
 
+static PyObject *remember(PyObject *self, PyObject *none)
+{
+        struct csn_error err;
+        (void)self, (void)none;
+        if (pages_remember(&err) < 0)
+                return raise_error(&err);
+        Py_RETURN_NONE;
+}
+
+static PyObject *tell(PyObject *self, PyObject *args)
+{
+        struct csn_error err;
+        int fd;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "i", &fd))
+                return NULL;
+        if (pages_tell(fd, &err) < 0)
+                return raise_error(&err);
+        Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+        { "remember", remember, METH_NOARGS, "remember(): what is mapped now." },
+        { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },
         { "serve", serve, METH_VARARGS, "serve(info, pages): tell that everything is loaded, and fork at each request; returns in the children." },
         { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes." },
         { "leave", leave, METH_VARARGS, "leave(status, channel): end this process at once, and say so on the channel if it is not -1." },

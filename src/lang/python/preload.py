@@ -164,7 +164,7 @@ class Zygote:
         In that process it returns nothing, and self.caisson is then one that has the program and keeps the answer.
         """
         learn = load_part('learn')
-        pages = learn['fork_probe'](self.program, self.environment)
+        pages = learn['fork_probe'](self.caisson, self.program, self.environment)
         if isinstance(pages, bytes):
             return pages
         self.probing = True
