@@ -214,6 +214,15 @@ static PyObject *remember(PyObject *self, PyObject *none)
         Py_RETURN_NONE;
 }
 
+static PyObject *keep_text(PyObject *self, PyObject *none)
+{
+        struct csn_error err;
+        (void)self, (void)none;
+        if (pages_remember(&err) < 0 || pages_keep_text(&err) < 0)
+                return raise_error(&err);
+        Py_RETURN_NONE;
+}
+
 static PyObject *tell(PyObject *self, PyObject *args)
 {
         struct csn_error err;
@@ -228,6 +237,7 @@ static PyObject *tell(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
         { "remember", remember, METH_NOARGS, "remember(): what is mapped now." },
+        { "keep_text", keep_text, METH_NOARGS, "keep_text(): let forks have the page tables of program text." },
         { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },
         { "serve", serve, METH_VARARGS, "serve(info, pages): tell that everything is loaded, and fork at each request; returns in the children." },
         { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes." },

@@ -14,8 +14,15 @@
 int pages_remember(struct csn_error *err);
 
 /*
- * Write to fd the ranges of what was remembered that this process alone has, and those of files that it reads.
- * The parent must not run from the fork to here: what it writes to becomes the child's alone as well.
+ * Program text is not even mapped after a fork, and each of its pages costs a fault again: the kernel copies the page
+ * table of a mapping only where the process has a page of its own in it (vma_needs_copy() in mm/memory.c).  So each of
+ * what was remembered gets one.  Errors: CSN_E_SYSTEM; then forks are slower.
+ */
+int pages_keep_text(struct csn_error *err);
+
+/*
+ * Write to fd the ranges of what was remembered that this process alone has.  The parent must not run from the fork to
+ * here: what it writes to becomes the child's alone as well.
  */
 int pages_tell(int fd, struct csn_error *err);
 
