@@ -46,12 +46,25 @@ struct pools {
 
 /* ---- zygotes ---- */
 
+/* A request that says nothing but its language and its code, made whole; the caller frees the run. */
+static struct run *usual_run(struct engine *engine, const char *language, struct csn_error *err)
+{
+        struct run *run = run_new(engine);
+        struct run_request *request = run_request(run);
+        SET(request, run_request, language, arena_text(run_arena(run), "%s", language));
+        SET(request, run_request, code, ((struct bytes){ .bytes = arena_text(run_arena(run), "%s", "") }));
+        if (run_prepare(run, err) == 0)
+                return run;
+        run_free(run);
+        return NULL;
+}
+
 static void start_zygote(struct engine *engine, int image)
 {
         static const char *const images[] = { [image_SYSTEM] = "system", [image_DATA] = "data" };
         struct zygote *zygote = &engine->pools->zygotes[image];
         struct csn_error err = { 0 };
-        char *argv[16], *env[16], warming[32];
+        char *argv[16], warming[32];
         size_t n = 0;
         if (zygote->asked || clock_ms() < zygote->retry_at_ms)
                 return;
@@ -60,14 +73,16 @@ static void start_zygote(struct engine *engine, int image)
         argv[n++] = (char *)(uintptr_t)images[image];
         snprintf(warming, sizeof warming, "%" PRIu64, engine->settings->engine.pool_warming);
         argv[n++] = warming;
-        struct wire_program program = { .argv = argv, .argv_n = n, .env = env };
-        for (const char *const *usual = run_usual_env(); usual[program.env_n] && program.env_n < ARRAY_LEN(env); program.env_n++)
-                env[program.env_n] = (char *)(uintptr_t)usual[program.env_n];
+        /* In the environment of a usual run, which then finds it as it is. */
+        struct run *run = usual_run(engine, lang_python.name, &err);
         zygote->id = ++engine->pools->zygotes_made;
         zygote->asked = true;
-        if (box_open_link(engine, &backend_native, &err) < 0 ||
+        struct wire_program program = { .argv = argv, .argv_n = n, .env = run ? run->what.program.env : NULL,
+                                        .env_n = run ? run->what.program.env_n : 0 };
+        if (!run || box_open_link(engine, &backend_native, &err) < 0 ||
             backend_native.zygote(engine->links[0], zygote->id, &program, &err) < 0)
                 pools_zygote(engine, zygote->id, NULL, &err);
+        run_free(run);
 }
 
 static void gone(struct zygote *zygote)
@@ -386,17 +401,14 @@ static void tick(struct timer *timer)
 static void expect(struct engine *engine, const struct language *language)
 {
         struct csn_error err;
-        struct run *run = run_new(engine);
-        struct run_request *request = run_request(run);
-        SET(request, run_request, language, arena_text(run_arena(run), "%s", language->name));
-        SET(request, run_request, code, ((struct bytes){ .bytes = arena_text(run_arena(run), "%s", "") }));
-        if (run_prepare(run, &err) < 0) {
+        struct run *run = usual_run(engine, language->name, &err);
+        if (!run) {
                 log_text(LOG_WARN, "%s", err.text);
-        } else {
-                pool_for(engine, run, NULL);
-                if (fits_ahead(run))
-                        pool_for(engine, run, language);
+                return;
         }
+        pool_for(engine, run, NULL);
+        if (fits_ahead(run))
+                pool_for(engine, run, language);
         run_free(run);
 }
 

@@ -19,6 +19,10 @@ control = None
 program = None
 
 
+def fork():
+    return os.fork()
+
+
 def remember():
     pass
 
@@ -80,6 +84,10 @@ def wait():
     os.dup2(descriptors[0], 0)
     os.close(descriptors[0])
     return marshal.loads(words)
+
+
+def strangers(names, known, values):
+    return [name for name, value in names.items() if name not in known or (values and known[name] is not value)]
 
 
 def leave(status, _channel):

@@ -2,9 +2,10 @@
  * _caisson: what a Python zygote cannot do in Python.  serve() forks, wait() brings the program.
  *
  * The fork is a clone(2) of ours, because the child's parent has to be the keeper (CLONE_PARENT) and its pid
- * namespace that of a sandbox.  So what fork(3) does besides is done here: Python's own preparations, and the
- * thread id that the C library keeps, at the address that the kernel was told (PR_GET_TID_ADDRESS).  Handlers of
- * pthread_atfork(3) do not run; a zygote has one thread, and there is nothing that they would put in order.
+ * namespace that of a sandbox.  What fork(3) does besides is for programs with threads and locks, and a zygote has
+ * one thread and holds none: the handlers of pthread_atfork(3) and those of Python (os.register_at_fork) do not run,
+ * fresh.py makes anew what has to be.  What remains is the thread id that the C library keeps, at the address that
+ * the kernel was told (PR_GET_TID_ADDRESS).
  */
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN
@@ -40,10 +41,12 @@ static int *tid_address(void)
         return address;
 }
 
-static pid_t fork_into(int *tid, int *ret_pid_fd)
+#define INTO_SANDBOX (CLONE_PARENT | CLONE_PIDFD)
+
+static pid_t fork_into(unsigned long flags, int *tid, int *ret_pid_fd)
 {
         /* clone(2) on x86_64: flags, stack, parent_tid (the pidfd), child_tid, tls; the last two are swapped elsewhere. */
-        unsigned long flags = CLONE_PARENT | CLONE_PIDFD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+        flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
 #if defined(__x86_64__)
         return (pid_t)syscall(SYS_clone, flags, NULL, ret_pid_fd, tid, NULL);
 #else
@@ -74,17 +77,14 @@ static bool serve_one(const struct zygote_message *request, int fds[WIRE_FDS_MAX
                 refuse(request->id, &err);
                 return false;
         }
-        PyOS_BeforeFork();
-        pid_t pid = fork_into(tid, &pid_fd);
+        pid_t pid = fork_into(INTO_SANDBOX, tid, &pid_fd);
         int sys = errno;
         if (pid == 0) {
                 if (join_enter(&plan, fds, &err) < 0)
                         _exit(1);
                 pages_populate();
-                PyOS_AfterFork_Child();
                 return true;
         }
-        PyOS_AfterFork_Parent();
         if (setns(own_pid_ns, CLONE_NEWPID) < 0)
                 _exit(1);   /* no child of ours may come to be in a sandbox that is another's */
         if (pid < 0) {
@@ -182,6 +182,29 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
         return Py_BuildValue("(NN)", argv, env);
 }
 
+/*
+ * What is in a dict and not in the other one.  In Python each look at an object counts a reference, which copies the page
+ * that it is in; this only reads.
+ */
+static PyObject *strangers(PyObject *self, PyObject *args)
+{
+        PyObject *names, *known, *name, *value;
+        Py_ssize_t at = 0;
+        int compare_values;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "O!O!p", &PyDict_Type, &names, &PyDict_Type, &known, &compare_values))
+                return NULL;
+        PyObject *found = PyList_New(0);
+        while (found && PyDict_Next(names, &at, &name, &value)) {
+                const PyObject *other = PyDict_GetItemWithError(known, name);
+                if ((!other || (compare_values && other != value)) && PyList_Append(found, name) < 0) {
+                        Py_DecRef(found);
+                        return NULL;
+                }
+        }
+        return found;
+}
+
 /* LEFT on the channel: nobody has to wait for the kernel to take our memory down. */
 static void say_left(int channel, int status)
 {
@@ -203,6 +226,19 @@ static PyObject *leave(PyObject *self, PyObject *args)
         if (channel >= 0)
                 say_left(channel, status);
         _exit(status);
+}
+
+/* The same fork without a sandbox, for a look at what it leads to. */
+static PyObject *fork_here(PyObject *self, PyObject *none)
+{
+        struct csn_error err;
+        int *tid = tid_address();
+        (void)self, (void)none;
+        pid_t pid = tid ? fork_into(0, tid, NULL) : -1;
+        if (pid >= 0)
+                return PyLong_FromLong(pid);
+        err_set(&err, CSN_E_SYSTEM, errno, "fork the interpreter");
+        return raise_error(&err);
 }
 
 static PyObject *remember(PyObject *self, PyObject *none)
@@ -236,8 +272,10 @@ static PyObject *tell(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
+        { "fork", fork_here, METH_NOARGS, "fork() -> pid, and 0 in the new process, in which no handler has run." },
         { "remember", remember, METH_NOARGS, "remember(): what is mapped now." },
         { "keep_text", keep_text, METH_NOARGS, "keep_text(): let forks have the page tables of program text." },
+        { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },
         { "serve", serve, METH_VARARGS, "serve(info, pages): tell that everything is loaded, and fork at each request; returns in the children." },
         { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes." },

@@ -5,8 +5,10 @@ state() is called before the program is there, so what it costs is not on the wa
 
 import gc
 import sys
-from posix import fstat, getcwd, putenv, unsetenv, urandom
+from posix import close, dup, dup2, fstat, getcwd, pipe, putenv, unsetenv, urandom
 
+S_IFMT, S_IFCHR, S_IFIFO = 0o170000, 0o020000, 0o010000
+USUAL_KINDS = (S_IFCHR, 0x103), (S_IFIFO, 0), (S_IFIFO, 0)     # /dev/null and two pipes
 STREAMS = (('stdin', 0, 'r'), ('stdout', 1, 'w'), ('stderr', 2, 'w'))
 BLAS_NAMES = (b'OPENBLAS_NUM_THREADS', b'GOTO_NUM_THREADS', b'OMP_NUM_THREADS')     # in OpenBLAS's own order
 BLAS_SETTERS = ('openblas_set_num_threads', 'openblas_set_num_threads64_', 'scipy_openblas_set_num_threads',
@@ -52,6 +54,7 @@ class Fresh:
         self.blas = find_blas()
         self.unbuffered = None
         self.reset(ONCE)
+        sys.path_importer_cache[HERE + '/run.py'] = sys.path_importer_cache.pop(HERE + '/zygote.py', None)
 
     @staticmethod
     def reset(table):
@@ -59,9 +62,23 @@ class Fresh:
             if name in sys.modules:
                 reset(sys.modules[name])
 
+    # ---- in the zygote
+
+    def usual_streams(self, environment):
+        """Those that nearly every run needs: its descriptors have the same numbers, and are of the same kinds."""
+        kept, ends = (dup(1), dup(2)), pipe()
+        for fd in 1, 2:
+            dup2(ends[1], fd)
+        self.streams(environment)
+        for fd, old in zip((1, 2), kept):
+            dup2(old, fd)
+        for fd in kept + ends:
+            close(fd)
+
     # ---- before there is a program
 
     def state(self):
+        self.unusual_streams(1, 2)
         for generator in self.generators:
             generator.seed()
         for bits in self.numpy_bits:
@@ -71,7 +88,6 @@ class Fresh:
         self.reset(EACH)
         for names in self.registries:
             names.pop('__warningregistry__', None)
-        sys.path_importer_cache[HERE + '/run.py'] = sys.path_importer_cache.pop(HERE + '/zygote.py', None)
 
     # ---- as the program comes
 
@@ -80,6 +96,16 @@ class Fresh:
         self.unbuffered = bool(environment.get(b'PYTHONUNBUFFERED'))
         for name, fd, mode in STREAMS:
             self.stream(name, fd, mode)
+
+    def unusual_streams(self, *fds):
+        for fd in fds:
+            try:
+                about = fstat(fd)
+                usual = about.st_mode & S_IFMT, about.st_rdev
+            except OSError:
+                usual = None
+            if usual != USUAL_KINDS[fd]:
+                self.stream(*STREAMS[fd])
 
     def stream(self, name, fd, mode):
         stream = None
@@ -98,6 +124,14 @@ class Fresh:
         setattr(sys, '__%s__' % name, stream)
 
     def environment(self, environment, before):
+        if environment is before:
+            self.unusual_streams(0)
+        else:
+            self.other_environment(environment, before)
+        if self.blas:
+            self.blas_threads(environment)
+
+    def other_environment(self, environment, before):
         data = sys.modules['os'].environ._data
         if list(environment)[:len(data)] != list(data):     # otherwise the order comes right by itself
             for name in data:
@@ -110,11 +144,9 @@ class Fresh:
         if environment.get(b'TZ') != before.get(b'TZ'):
             sys.modules['time'].tzset()
         if bool(environment.get(b'PYTHONUNBUFFERED')) == self.unbuffered:
-            self.stream(*STREAMS[0])
+            self.unusual_streams(0)
         else:
             self.streams(environment)
-        if self.blas:
-            self.blas_threads(environment)
 
     def blas_threads(self, environment):
         wanted = [int(environment[name]) for name in BLAS_NAMES if environment.get(name, b'').isdigit()]

@@ -1,7 +1,7 @@
 """Find out which pages of memory a run writes to: a process goes the whole way of a run with a sample program (pages.h)."""
 
 import sys
-from posix import O_CLOEXEC, O_CREAT, O_WRONLY, _exit, close, dup2, fork, open, pipe, read, unlink, waitpid, write
+from posix import O_CLOEXEC, O_CREAT, O_WRONLY, _exit, close, dup2, open, pipe, read, unlink, waitpid, write
 
 PROGRAM_FILE = '/tmp/.caisson-sample.py'
 
@@ -35,7 +35,7 @@ def fork_probe(caisson, program, environment):
     file = open(PROGRAM_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
     write(file, program)
     close(file)
-    pid = fork()
+    pid = caisson.fork()
     if pid == 0:
         close(answer)
         return Probe(caisson, environment, answers)

@@ -104,14 +104,18 @@ def clear_names(names):
 
 
 class Leave:
-    def __init__(self, leave, main_names):
-        self.leave = leave
+    def __init__(self, caisson, main_names):
+        self.leave = caisson.leave
+        self.strangers = caisson.strangers
         self.main_names = main_names
         self.channel = None
         self.modules = sys.modules
         self.last_name = next(reversed(sys.modules))
         self.kept = {id(module): module for module in sys.modules.values()}
-        self.sys_names = set(vars(sys))
+        self.sys_names = dict(vars(sys))
+        self.threading = sys.modules.get('threading')
+        self.shutdown = getattr(self.threading, '_shutdown', None)
+        self.usual_exits = len(getattr(self.threading, '_threading_atexits', ()))
 
     def end(self, ending, tracing):
         """Ends the process, or returns what to raise so that the interpreter does."""
@@ -120,11 +124,15 @@ class Leave:
         ending = ending if interrupted else SystemExit(status)
         sys.settrace(tracing[0])
         sys.setprofile(tracing[1])
-        if 'threading' in self.modules:
-            try:
-                self.modules['threading']._shutdown()
-            except BaseException as error:
-                show_unraisable(error, self.modules['threading'])
+        threading = self.modules.get('threading')
+        try:
+            # With no thread, and none of its exit functions, all it would do is to mark the main one.
+            if 'threading' in self.modules and (threading is not self.threading or count_threads() or
+                                                threading._shutdown is not self.shutdown or
+                                                len(threading._threading_atexits) != self.usual_exits):
+                threading._shutdown()
+        except BaseException as error:
+            show_unraisable(error, threading)
         run_exit_functions()
         sys.settrace(None)
         sys.setprofile(None)
@@ -148,7 +156,8 @@ class Leave:
             return -1
 
     def clear_modules(self):
-        builtins._ = None
+        if '_' in vars(builtins):
+            builtins._ = None
         for name in SYS_FORGETS:
             setattr(sys, name, None)
         for name in STREAMS:
@@ -161,10 +170,7 @@ class Leave:
             self.modules[name] = module = None
         # Without it the interpreter shows no source lines, as when there are no modules left.
         self.modules.pop('io', None)
-        added = dict(vars(builtins))
-        vars(builtins).clear()
-        vars(builtins).update(__builtins__)
-        added = None
+        self.restore_builtins()
         collect()
         for reference in reversed(own):
             module = reference()
@@ -173,6 +179,13 @@ class Leave:
         module = None
         collect()
         self.clear_rest()
+
+    def restore_builtins(self):
+        names = vars(builtins)
+        replaced = [names.pop(name) for name in self.strangers(names, __builtins__, True)]
+        if len(names) != len(__builtins__):
+            names.update(__builtins__)
+        replaced = None
 
     def own_names(self):
         """What the program imported, oldest first.  To look at the others would copy the memory that they are in."""
@@ -189,7 +202,7 @@ class Leave:
             flush_silently(getattr(sys, name, None))
         for name in STREAMS:
             setattr(sys, name, None)
-        for name in [name for name in vars(sys) if name not in self.sys_names]:
+        for name in self.strangers(vars(sys), self.sys_names, False):
             setattr(sys, name, None)
         for kinds in (TextIOWrapper,), (BufferedWriter, BufferedRandom):
             for thing in get_objects():

@@ -77,6 +77,7 @@ class Zygote:
         self.caisson = __import__('_caisson')
         del sys.modules['_caisson']
         self.environment = dict(environ)
+        self.entries = [name + b'=' + value for name, value in environ.items()]
         self.early = early(self.environment)
         self.own_modules = set(sys.modules)
         self.loaded, self.failed = {}, {}
@@ -85,7 +86,7 @@ class Zygote:
         main = sys.modules['__main__']
         self.main_names = [name for name, module in sys.modules.items() if module is main]  # multiprocessing has another
         self.fresh = load_part('fresh')['Fresh']()
-        self.leave = load_part('leave')['Leave'](self.caisson.leave, self.main_names)
+        self.leave = load_part('leave')['Leave'](self.caisson, self.main_names)
         load_part('report')
         self.preloaded = {name.partition('.')[0] for name in set(sys.modules) - self.own_modules}
 
@@ -141,6 +142,7 @@ class Zygote:
     def serve(self):
         """Serve forks; returns in each new process, which is then ready to wait for its program."""
         info = self.ready_message()
+        self.fresh.usual_streams(self.environment)
         if self.program is not None:
             for _ in range(REHEARSALS):
                 copy_context().run(self.rehearse)
@@ -156,7 +158,6 @@ class Zygote:
         if not self.probing:
             self.caisson.serve(info, pages)
         gc.enable()
-        self.fresh.streams(self.environment)
         self.fresh.state()
 
     def learn_pages(self):
@@ -195,7 +196,7 @@ class Zygote:
     def receive(self):
         """Wait for the program, and take its arguments and environment.  Returns a Runner for it."""
         arguments, entries = self.caisson.wait()
-        environment = parse_environment(entries)
+        environment = self.environment if entries == self.entries else parse_environment(entries)
         if self.needs_cold_start(arguments, environment):
             for number in _signal.SIGPIPE, _signal.SIGXFSZ:
                 _signal.signal(number, _signal.SIG_DFL)
@@ -211,18 +212,17 @@ class Zygote:
 
     def needs_cold_start(self, arguments, environment):
         """Whether the program could tell that this interpreter was started for another."""
-        if len(arguments) < 2 or early(environment) != self.early:
+        if len(arguments) < 2 or (environment is not self.environment and early(environment) != self.early):
             return True
         site = sys.modules['site']
         if site.ENABLE_USER_SITE and access(site.USER_SITE, X_OK):
             return True
         # A namesake in the program's folder comes before what is installed; some that we have would use it, too.
-        posixpath = sys.modules['posixpath']
         try:
-            entries = listdir(posixpath.dirname(posixpath.realpath(arguments[1])))
+            entries = listdir(folder_of(absolute(sys.modules['os'].fsdecode(arguments[1]))))
         except OSError:
             return True
-        return any(entry.partition(b'.')[0].decode('utf-8', 'replace') in self.preloaded for entry in entries)
+        return any(entry.partition('.')[0] in self.preloaded for entry in entries)
 
     def start(self, runner):
         try:

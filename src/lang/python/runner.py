@@ -7,14 +7,14 @@ import builtins
 import sys
 from _ast import Expr, Expression, PyCF_ONLY_AST
 from fcntl import F_DUPFD_CLOEXEC, fcntl
-from posix import close, fstat, getcwd, getpid, listdir, register_at_fork, set_inheritable, write
+from posix import close, fstat, getcwd, getpid, listdir, lstat, register_at_fork, set_inheritable, write
 
 HELLO, SYNTAX, STARTED, ERROR, VALUE, DONE = range(1, 7)
 CHANNEL_FD = 3
 FRAME_MAX = 65536
 HEADER_SIZE = 12
 FLAG_MORE = 1
-S_IFMT, S_IFSOCK = 0o170000, 0o140000
+S_IFMT, S_IFSOCK, S_IFLNK = 0o170000, 0o140000, 0o120000
 USAGE_EXIT = 2
 
 print_traceback = sys.__excepthook__
@@ -29,7 +29,8 @@ def load_part(name):
     """
     if name not in parts:
         names = {'__builtins__': __builtins__, '__name__': name, 'HERE': HERE, 'FileLoader': FileLoader,
-                 'load_part': load_part, 'compile_program': compile_program, 'complain': complain}
+                 'load_part': load_part, 'compile_program': compile_program, 'complain': complain, 'folder_of': folder_of,
+                 'absolute': absolute}
         exec(FileLoader(name, '%s/%s.py' % (HERE, name)).get_code(name), names)
         parts[name] = names
     return parts[name]
@@ -123,17 +124,32 @@ def compile_program(source, path):
         return compile(source, path, 'exec', 0, True), None
 
 
+def folder_of(path):
+    """Of the file that an absolute path leads to."""
+    folder = path.rpartition('/')[0]
+    try:
+        if folder == getcwd() and lstat(path).st_mode & S_IFMT != S_IFLNK:
+            return folder
+    except OSError:
+        pass
+    return sys.modules['posixpath'].realpath(path).rpartition('/')[0] or '/'
+
+
+def absolute(path):
+    return path if path.startswith('/') else '%s/%s' % (getcwd(), path[2:] if path[:2] == './' else path)
+
+
 def become_main(path, arguments):
     """Put the module, arguments and search path in place that MAINFILE would have found without us."""
     main = type(sys)('__main__')
-    full_path = path if path.startswith('/') else '%s/%s' % (getcwd(), path[2:] if path[:2] == './' else path)
+    full_path = absolute(path)
     main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __annotations__={},
                          __loader__=FileLoader('__main__', full_path))
     sys.modules['__main__'] = main
     if hasattr(sys, 'orig_argv'):
         sys.orig_argv[-len(sys.argv):] = [path, *arguments]
     sys.argv = [path, *arguments]
-    folder = sys.modules['posixpath'].realpath(full_path).rpartition('/')[0] or '/'
+    folder = folder_of(full_path)
     if sys.path and sys.path[0] == sys.modules['posixpath'].realpath(HERE):
         sys.path[0] = folder
     return full_path, folder, main.__dict__
