@@ -22,7 +22,7 @@ static const struct step steps[] = {
 static const struct step joined[] = {
         { "privileges", privs_child },
         { "Landlock", landlock_child },
-        { "seccomp", seccomp_child },
+        { "seccomp", seccomp_joined },
 };
 
 static int apply(const struct step *rows, size_t n, struct plan *plan, struct csn_error *err)

@@ -19,6 +19,8 @@
 #include <time.h>
 
 #define FOLDER_PREFIX "caisson-"
+#define SPARE_MAX 16
+#define SPARE_MEMORY MIB       /* what the kernel has not given back yet, and will, of a leaf that is used again */
 
 enum { MEMORY, CPU, PIDS, CPUACCT, HIERARCHIES };
 
@@ -30,6 +32,8 @@ struct cgroup_base {
         unsigned controllers;
         int dir[HIERARCHIES];      /* our folder by controller; on v2 only the first */
         char *paths;
+        struct cgroup_leaf spare[SPARE_MAX];
+        size_t spare_n;
 };
 
 /* ---- finding the hierarchies ---- */
@@ -469,10 +473,28 @@ static int limit_v1(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         return 0;
 }
 
+static bool take_spare(struct cgroup_base *base, const char *label, struct cgroup_leaf *ret)
+{
+        size_t len = strlen(label);
+        for (size_t i = base->spare_n; i > 0; i--) {
+                struct cgroup_leaf *spare = &base->spare[i - 1];
+                if (strncmp(spare->name, label, len) != 0 || spare->name[len] != '-' || strchr(spare->name + len + 1, '-'))
+                        continue;
+                *ret = *spare;
+                *spare = base->spare[--base->spare_n];
+                /* By now it is less than it was when the last run ended. */
+                io_write_file(ret->dir[MEMORY], "memory.max_usage_in_bytes", "0");
+                return true;
+        }
+        return false;
+}
+
 int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits,
                      struct cgroup_leaf *ret, struct csn_error *err)
 {
         static unsigned counter;
+        if (take_spare(base, label, ret))
+                return cgroup_leaf_limit(ret, limits, err);
         cgroup_leaf_init(ret);
         ret->base = base;
         snprintf(ret->name, sizeof ret->name, "%s-%u", label, ++counter);
@@ -492,10 +514,15 @@ int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct c
 
 int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err)
 {
+        if (memcmp(&leaf->limits, limits, sizeof *limits) == 0)
+                return 0;
         int rc = leaf->base->mode == WIRE_CGROUP_V2   ? limit_v2(leaf, limits, err)
                  : leaf->base->mode == WIRE_CGROUP_V1 ? limit_v1(leaf, limits, err)
                                                       : 0;
-        return rc < 0 ? err_wrap(err, "limit the cgroup %s", leaf->name) : 0;
+        if (rc < 0)
+                return err_wrap(err, "limit the cgroup %s", leaf->name);
+        leaf->limits = *limits;
+        return 0;
 }
 
 int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err)
@@ -588,9 +615,29 @@ void cgroup_leaf_kill(const struct cgroup_leaf *leaf)
                 }
 }
 
+/* What cannot be set to zero has to be zero: nothing of one run may be counted for the next. */
+static bool could_be_new(const struct cgroup_leaf *leaf)
+{
+        const struct cgroup_base *base = leaf->base;
+        struct cgroup_usage usage;
+        if (!base || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n == SPARE_MAX)
+                return false;
+        int cpuacct = leaf->dir[CPUACCT] >= 0 ? leaf->dir[CPUACCT] : leaf->dir[CPU];
+        if (cgroup_leaf_processes(leaf) != 0 || io_write_file(cpuacct, "cpuacct.usage", "0") < 0 ||
+            io_write_file(leaf->dir[MEMORY], "memory.max_usage_in_bytes", "0") < 0)
+                return false;
+        cgroup_leaf_usage(leaf, &usage);
+        return usage.cpu_us == 0 && usage.memory_peak <= SPARE_MEMORY && !usage.oom_kills && !usage.pids_hits && !usage.throttled_us;
+}
+
 bool cgroup_leaf_remove(struct cgroup_leaf *leaf)
 {
         bool gone = true;
+        if (could_be_new(leaf)) {
+                leaf->base->spare[leaf->base->spare_n++] = *leaf;
+                cgroup_leaf_init(leaf);
+                return true;
+        }
         for (int i = 0; i < HIERARCHIES; i++) {
                 if (leaf->dir[i] < 0)
                         continue;

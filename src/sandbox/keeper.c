@@ -33,6 +33,7 @@ struct keeping {
         int signals;
         int errors;                /* standard error of the supervisor, for zygotes that cannot start */
         bool rootless;
+        struct nets nets;
 };
 
 static pid_t clone_into(uint64_t namespaces, int *ret_pid_fd)
@@ -71,23 +72,28 @@ static int become_keeper(const struct keeping *keeping)
         return setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0 ? -1 : 0;
 }
 
-static pid_t make_shell(const struct keeping *keeping, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
+static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
 {
-        if (become_owner(keeping, plan->keeper_uid) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid for its namespace");
-        pid_t pid = clone_into(plan->clone_flags & ~(uint64_t)CLONE_NEWCGROUP, ret_pid_fd);
+        auto_fd net = nets_enter(&keeping->nets, err);
+        int rc = net < 0 ? net : 0;
+        if (rc == 0 && become_owner(keeping, plan->keeper_uid) < 0)
+                rc = err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid for its namespace");
+        pid_t pid = rc < 0 ? -1 : clone_into(plan->clone_flags & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET), ret_pid_fd);
         int sys = errno;
         if (pid == 0) {
                 plan->boundary.host_uid = plan->host_uid;
                 init_main(plan, fds);
         }
-        if (become_keeper(keeping) < 0)
+        if (become_keeper(keeping) < 0 || nets_leave(&keeping->nets) < 0)
                 _exit(1);
+        if (rc < 0)
+                return rc;
         if (pid < 0) {
                 char why[sizeof err->text];
                 probe_explain_clone(sys, why, sizeof why);
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
         }
+        nets_give(&keeping->nets, take_fd(&net), pid);
         return pid;
 }
 
@@ -133,7 +139,7 @@ static pid_t make_zygote(const struct keeping *keeping, struct plan *plan, int c
 
 /* ---- its loop ---- */
 
-static void serve(const struct keeping *keeping)
+static void serve(struct keeping *keeping)
 {
         struct keeper_message message;
         static uint8_t bytes[WIRE_MAX];
@@ -162,7 +168,7 @@ static void serve(const struct keeping *keeping)
         fd_close(&pid_fd);
 }
 
-static void reap(const struct keeping *keeping)
+static void reap(struct keeping *keeping)
 {
         struct signalfd_siginfo info;
         while (read(keeping->signals, &info, sizeof info) == (ssize_t)sizeof info)
@@ -182,6 +188,7 @@ static void reap(const struct keeping *keeping)
                         .memory_peak = (uint64_t)usage.ru_maxrss * KIB,
                 };
                 answer(keeping, &died, -1);
+                nets_take_back(&keeping->nets, pid);
         }
 }
 
@@ -214,8 +221,10 @@ static int settle(struct keeping *keeping, int runner_tree, const char *runner_d
 static _Noreturn void keeper_main(bool rootless, int sock, int runner_tree, const char *runner_dir)
 {
         struct keeping keeping = { .sock = sock, .signals = -1, .errors = STDERR_FILENO, .rootless = rootless };
+        nets_init(&keeping.nets);
         int *mine[] = { &keeping.sock, &keeping.errors, &runner_tree };
         struct csn_error err = { 0 };
+        size_t filter_len;
         char go;
         prctl(PR_SET_NAME, "keeper");
         if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0 || recv(keeping.sock, &go, 1, 0) != 1)
@@ -230,6 +239,7 @@ static _Noreturn void keeper_main(bool rootless, int sock, int runner_tree, cons
                 _exit(1);
         init_wipe_title();
         prctl(PR_SET_NAME, "keeper");
+        seccomp_program(SECCOMP_SANDBOX, &filter_len);   /* once, and not in every sandbox */
         for (;;) {
                 struct pollfd fds[] = { { .fd = keeping.signals, .events = POLLIN }, { .fd = keeping.sock, .events = POLLIN } };
                 if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)

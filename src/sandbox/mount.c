@@ -314,35 +314,27 @@ static int attach_private(int root_fd, const struct wire_shape *shape, struct cs
 
 /* ---- /proc ---- */
 
-/* Cover one entry of /proc with a copy of `cover`.  What this kernel does not have is no leak. */
-static int mask(int proc_fd, int cover_fd, const char *cover, const char *entry, struct csn_error *err)
+/*
+ * Cover entries of /proc, where we are.  What this kernel does not have is no leak.  By path and mount(2), for once:
+ * nobody else is in this mount namespace, and a detached copy for each mask would take twice as long.
+ */
+static int mask(const char *cover, const char *const *entries, struct csn_error *err)
 {
-        auto_fd target = openat(proc_fd, entry, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        if (target < 0 && (errno == ENOENT || errno == EACCES))
-                return 0;
-        if (target < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open /proc/%s", entry);
-        auto_fd copy = open_tree(cover_fd, cover, TREE_FLAGS | AT_EMPTY_PATH);
-        if (copy < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "copy the mask for /proc/%s", entry);
-        if (move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "mask /proc/%s", entry);
+        for (size_t i = 0; entries[i]; i++)
+                if (mount(cover, entries[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT && errno != EACCES)
+                        return err_set(err, CSN_E_SYSTEM, errno, "mask /proc/%s", entries[i]);
         return 0;
 }
 
-static int mask_proc(int root_fd, int proc_fd, struct csn_error *err)
+static int mask_proc(int proc_fd, struct csn_error *err)
 {
+        if (fchdir(proc_fd) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "go to /proc");
         /* The mask of files is the device that open_device() looked at, the one of folders the empty /run. */
-        auto_fd null = openat(root_fd, "dev/null", O_PATH | O_CLOEXEC);
-        if (null < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open /dev/null");
-        for (size_t i = 0; plan_masked_files[i]; i++)
-                if (mask(proc_fd, null, "", plan_masked_files[i], err) < 0)
-                        return -err->code;
-
-        for (size_t i = 0; plan_masked_folders[i]; i++)
-                if (mask(proc_fd, root_fd, "run", plan_masked_folders[i], err) < 0)
-                        return -err->code;
+        if (mask("/dev/null", plan_masked_files, err) < 0 || mask("/run", plan_masked_folders, err) < 0)
+                return -err->code;
+        if (chdir("/") < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "chdir /");
 
         auto_fd sys = open_tree(proc_fd, "sys", TREE_FLAGS);
         if (sys < 0)
@@ -373,7 +365,7 @@ static int attach_proc(int root_fd, struct plan *plan, struct csn_error *err)
         plan->sysctl_dir = openat(is_strict ? whole : proc, "sys/user", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
         if (plan->sysctl_dir < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open /proc/sys/user");
-        return is_strict ? 0 : mask_proc(root_fd, proc, err);
+        return is_strict ? 0 : mask_proc(proc, err);
 }
 
 /* ---- in order ---- */

@@ -1,17 +1,15 @@
 /*
- * Namespaces (namespaces(7), user_namespaces(7)).  All are made by the clone3(2) that makes process 1,
- * but the cgroup namespace, which takes its root from where the process is when it is made, and the second
- * user namespace, which locks what was mounted in the first.
+ * Namespaces (namespaces(7), user_namespaces(7)).  The network namespace is there before (net.c), and the others are
+ * made by the clone3(2) that makes process 1; but the cgroup namespace, which takes its root from where the process is
+ * when it is made, and the second user namespace, which locks what was mounted in the first.
  */
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>
 #include <grp.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -49,19 +47,6 @@ int ns_map_self(uint32_t outer, struct csn_error *err)
         return write_maps("/proc/self", map, map, err);
 }
 
-/* Programs talk to themselves over loopback; there is no other interface and no route. */
-static int loopback_up(struct csn_error *err)
-{
-        auto_fd sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        struct ifreq lo = { .ifr_name = "lo" };
-        if (sock < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "socket for the loopback interface");
-        lo.ifr_flags = IFF_UP | IFF_RUNNING;
-        if (ioctl(sock, SIOCSIFFLAGS, &lo) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "bring up the loopback interface");
-        return 0;
-}
-
 /*
  * The only way out, where one was asked for: a socket of this network namespace on which somebody outside
  * accepts.  There is no interface, no route and no packet that leaves.
@@ -83,8 +68,6 @@ int ns_child(struct plan *plan, struct csn_error *err)
                 return -err->code;
         if (unshare(CLONE_NEWCGROUP) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a cgroup namespace");
-        if (loopback_up(err) < 0)
-                return -err->code;
         if (plan->shape.flags & WIRE_PROXY && listen_for_proxy(plan, err) < 0)
                 return -err->code;
         if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
@@ -117,7 +100,7 @@ static int close_sysctls(int dir_fd, struct csn_error *err)
 
 int ns_lock_child(struct plan *plan, struct csn_error *err)
 {
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        if (unshare(CLONE_NEWUSER) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the inner user namespace");
         if (ns_map_self(SANDBOX_UID, err) < 0)
                 return -err->code;

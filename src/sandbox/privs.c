@@ -29,7 +29,7 @@ static int caps_empty(struct csn_error *err)
         return 0;
 }
 
-/* Counted from the kernel's own answer, over all five sets. */
+/* From the kernel's own answer.  What is not permitted and inheritable cannot be ambient (capabilities(7)). */
 static uint64_t caps_count(void)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -41,8 +41,10 @@ static uint64_t caps_count(void)
                 n += (uint64_t)(__builtin_popcount(sets[i].effective) + __builtin_popcount(sets[i].permitted) +
                                 __builtin_popcount(sets[i].inheritable));
         for (unsigned long cap = 0; cap < CAPS_END; cap++) {
-                n += prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1;
-                n += prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) == 1;
+                int in_bounds = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+                if (in_bounds < 0)
+                        break;
+                n += (uint64_t)in_bounds;
         }
         return n;
 }

@@ -151,7 +151,7 @@ static void check_seccomp(struct report *report)
 {
         bool has = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
         size_t len = 0;
-        seccomp_program(false, &len);
+        seccomp_program(SECCOMP_SANDBOX, &len);
         struct check *check = add(report, "seccomp", has ? CHECK_OK : CHECK_MISSING);
         snprintf(check->fact, sizeof check->fact, has ? "filters can be loaded; ours has %zu instructions" : "no filters", len);
         if (!has)

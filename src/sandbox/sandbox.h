@@ -6,7 +6,8 @@
  *   uids      a host uid that no other live sandbox has
  *   cgroup    memory, CPU, pids: a leaf for each sandbox          parent's door
  *   keeper    the process below which all sandboxes live: their root file system, made once, and zygotes
- *   ns        namespaces, id maps, loopback, host name            child's door
+ *   ns        namespaces, id maps, host name                      child's door
+ *   net       network namespaces, used again while they are as new
  *   mount     the root file system: what all share, and what each has for itself
  *   tree      memory and CPU read from /proc, where no controller counts
  *   limits    rlimits                                             child's door
@@ -120,6 +121,7 @@ struct cgroup_leaf {
         char name[WIRE_LABEL_MAX + 24];
         int dir[4];                /* v1: memory, cpu, pids, cpuacct (if apart from cpu); v2: only the first */
         int oom_event;             /* v1: eventfd that tells an OOM; v2: -1 (memory.oom.group kills the tree) */
+        struct cgroup_limits limits;   /* that are in force */
 };
 
 int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits,
@@ -136,7 +138,10 @@ bool cgroup_leaf_has_one_program(const struct cgroup_leaf *leaf);
 void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret);
 /* Kill everything in it (v2: cgroup.kill, Linux 5.14; else signals to what is listed). */
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf);
-/* True when it could be removed, that is, when nothing is in it any more.  Closes the leaf. */
+/*
+ * True when nothing is in it any more: then it is closed, and removed, or kept for the next of this label.  That is done
+ * on v1, where a leaf is a folder in each of four hierarchies, and only if every counter is zero or could be set to it.
+ */
 bool cgroup_leaf_remove(struct cgroup_leaf *leaf);
 void cgroup_leaf_init(struct cgroup_leaf *leaf);
 
@@ -207,6 +212,7 @@ int ns_lock_child(struct plan *plan, struct csn_error *err);   /* the second use
 int privs_child(struct plan *plan, struct csn_error *err);
 int landlock_child(struct plan *plan, struct csn_error *err);
 int seccomp_child(struct plan *plan, struct csn_error *err);
+int seccomp_joined(struct plan *plan, struct csn_error *err);
 
 /*
  * rlimits of one process, 0 for the caller.  An interpreter that waits gets the early ones when it starts, and the
@@ -237,10 +243,12 @@ int mount_zygote(struct csn_error *err);
 
 struct sock_filter;
 /*
- * The filter for this architecture; static, *ret_len instructions.  A zygote's is the same and lets the calls
- * pass by which its children enter a sandbox, where the other is loaded on top.
+ * The filters for this architecture; static, *ret_len instructions.  A zygote's is that of a sandbox and lets the
+ * calls pass by which its children enter one; a child that joined refuses these on top of it, and both together
+ * are the sandbox' filter.
  */
-const struct sock_filter *seccomp_program(bool zygote, size_t *ret_len);
+enum seccomp_kind { SECCOMP_SANDBOX, SECCOMP_ZYGOTE, SECCOMP_JOINED, SECCOMP_KINDS };
+const struct sock_filter *seccomp_program(enum seccomp_kind kind, size_t *ret_len);
 
 enum seccomp_verdict { SECCOMP_ALLOW, SECCOMP_CHECK, SECCOMP_ERRNO };
 /* How the table treats a system call by number; *ret_errno for SECCOMP_ERRNO.  false: it is not in the table. */
@@ -254,6 +262,33 @@ bool seccomp_lookup(long nr, enum seccomp_verdict *ret_verdict, int *ret_errno);
  * connection ends this process: the engine is gone.
  */
 int door_take(int door, int home, struct arena *arena, struct wire_program *ret, int *ret_stdin, struct csn_error *err);
+
+/* ---- network namespaces, which the keeper makes and keeps ---- */
+
+struct net_used {
+        struct net_used *next;
+        pid_t pid;                 /* process 1 of the sandbox that is in it */
+        int fd;
+};
+
+struct nets {
+        int own;                   /* the keeper's */
+        int ready[32];             /* as good as new */
+        size_t ready_n;
+        struct net_used *used;
+        char fresh[32 * 1024];     /* what the kernel shows of a new one */
+        size_t fresh_len;
+};
+
+void nets_init(struct nets *nets);
+/* Go into one that is new or as good as new.  Returns its descriptor; errors: CSN_E_SYSTEM. */
+int nets_enter(struct nets *nets, struct csn_error *err);
+/* Back to the keeper's own.  -1 with errno. */
+int nets_leave(const struct nets *nets);
+/* The sandbox with this process 1 is in it now; the descriptor is taken. */
+void nets_give(struct nets *nets, int fd, pid_t pid);
+/* That process is reaped, and with it the whole pid namespace is gone. */
+void nets_take_back(struct nets *nets, pid_t pid);
 
 /* ---- the keeper ---- */
 

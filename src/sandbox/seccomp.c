@@ -349,7 +349,15 @@ struct builder {
 /* How a zygote's child gets from where it was forked into a sandbox. */
 static const long zygote_calls[] = { SYS_setns, SYS_prctl };
 
-static void collect_intervals(struct builder *b, bool zygote)
+static bool is_zygote_call(uint32_t nr)
+{
+        for (size_t i = 0; i < ARRAY_LEN(zygote_calls); i++)
+                if (zygote_calls[i] == (long)nr)
+                        return true;
+        return false;
+}
+
+static void collect_intervals(struct builder *b, enum seccomp_kind kind)
 {
         struct interval by_number[NR_END + 1];
         for (uint32_t nr = 0; nr <= NR_END; nr++)
@@ -358,8 +366,11 @@ static void collect_intervals(struct builder *b, bool zygote)
                 by_number[rows[i].nr].verdict = rows[i].verdict;
                 by_number[rows[i].nr].value = rows[i].value;
         }
-        for (size_t i = 0; zygote && i < ARRAY_LEN(zygote_calls); i++)
+        for (size_t i = 0; kind == SECCOMP_ZYGOTE && i < ARRAY_LEN(zygote_calls); i++)
                 by_number[zygote_calls[i]] = (struct interval){ (uint32_t)zygote_calls[i], SECCOMP_ALLOW, 0 };
+        for (uint32_t nr = 0; kind == SECCOMP_JOINED && nr <= NR_END; nr++)
+                if (!is_zygote_call(nr))
+                        by_number[nr] = (struct interval){ nr, SECCOMP_ALLOW, 0 };
         for (uint32_t nr = 0; nr <= NR_END; nr++) {
                 const struct interval *last = b->n ? &b->intervals[b->n - 1] : NULL;
                 if (!last || last->verdict != by_number[nr].verdict || last->value != by_number[nr].value)
@@ -401,30 +412,34 @@ static void emit_checks(struct builder *b)
         size_t at[ARGS];
         for (size_t i = 0; i < ARGS; i++) {
                 at[i] = b->program->len;
-                checks[i](b->program);
+                for (size_t k = 0; k < b->jumps_n; k++)
+                        if (b->targets[k] == (enum arg_rule)i) {
+                                checks[i](b->program);
+                                break;
+                        }
         }
         for (size_t i = 0; i < b->jumps_n; i++)
                 b->program->insns[b->jumps[i]].k = (uint32_t)(at[b->targets[i]] - b->jumps[i] - 1);
 }
 
-static void build(struct program *p, bool zygote)
+static void build(struct program *p, enum seccomp_kind kind)
 {
         struct builder b = { .program = p };
         emit(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
         emit(p, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
         emit_return(p, SECCOMP_RET_KILL_PROCESS);   /* i386 by int 0x80, or a far jump into another mode */
         emit(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-        collect_intervals(&b, zygote);   /* the last interval is ENOSYS and has no upper end: x32 numbers fall there */
+        collect_intervals(&b, kind);   /* the last interval has no upper end: x32 numbers are ENOSYS, as all that is not there */
         emit_tree(&b, 0, b.n);
         emit_checks(&b);
 }
 
-const struct sock_filter *seccomp_program(bool zygote, size_t *ret_len)
+const struct sock_filter *seccomp_program(enum seccomp_kind kind, size_t *ret_len)
 {
-        static struct program programs[2];
-        struct program *program = &programs[zygote];
+        static struct program programs[SECCOMP_KINDS];
+        struct program *program = &programs[kind];
         if (!program->len)
-                build(program, zygote);
+                build(program, kind);
         *ret_len = program->len;
         return program->insns;
 }
@@ -440,10 +455,10 @@ bool seccomp_lookup(long nr, enum seccomp_verdict *ret_verdict, int *ret_errno)
         return false;
 }
 
-static int load(bool zygote, struct csn_error *err)
+static int load(enum seccomp_kind kind, struct csn_error *err)
 {
         size_t len;
-        const struct sock_filter *insns = seccomp_program(zygote, &len);
+        const struct sock_filter *insns = seccomp_program(kind, &len);
         struct sock_fprog fprog = { .len = (unsigned short)len, .filter = (struct sock_filter *)(uintptr_t)insns };
         /* One thread only; TSYNC would change nothing here and hide it if that were ever untrue. */
         if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
@@ -453,7 +468,17 @@ static int load(bool zygote, struct csn_error *err)
 
 int seccomp_child(struct plan *plan, struct csn_error *err)
 {
-        if (load(false, err) < 0)
+        if (load(SECCOMP_SANDBOX, err) < 0)
+                return -err->code;
+        plan->boundary.seccomp = 1;
+        return 0;
+}
+
+int seccomp_joined(struct plan *plan, struct csn_error *err)
+{
+        /* Without the zygote's filter below it, the small one would be none. */
+        bool has_filter = prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER;
+        if (load(has_filter ? SECCOMP_JOINED : SECCOMP_SANDBOX, err) < 0)
                 return -err->code;
         plan->boundary.seccomp = 1;
         return 0;
@@ -461,5 +486,5 @@ int seccomp_child(struct plan *plan, struct csn_error *err)
 
 int seccomp_zygote(struct csn_error *err)
 {
-        return load(true, err);
+        return load(SECCOMP_ZYGOTE, err);
 }

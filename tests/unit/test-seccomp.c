@@ -24,10 +24,10 @@
 #endif
 
 /* Classic BPF as seccomp uses it (seccomp(2)); anything else than these instructions fails the test. */
-static uint32_t run(const struct seccomp_data *data)
+static uint32_t run_kind(enum seccomp_kind kind, const struct seccomp_data *data)
 {
         size_t len;
-        const struct sock_filter *insns = seccomp_program(false, &len);
+        const struct sock_filter *insns = seccomp_program(kind, &len);
         uint32_t acc = 0;
         for (size_t pc = 0; pc < len; pc++) {
                 const struct sock_filter *i = &insns[pc];
@@ -46,6 +46,11 @@ static uint32_t run(const struct seccomp_data *data)
                 }
         }
         return 0xdead0003;
+}
+
+static uint32_t run(const struct seccomp_data *data)
+{
+        return run_kind(SECCOMP_SANDBOX, data);
 }
 
 static uint32_t call(long nr, uint64_t a, uint64_t b, uint64_t c)
@@ -74,6 +79,23 @@ static void every_number_ends_as_the_table_says(void)
                 else
                         wrong += (got & 0xffff0000) != SECCOMP_RET_ERRNO && got != ALLOW;
         }
+        CHECK(wrong == 0);
+}
+
+/* The kernel runs both and takes the answer that allows less; one of them refuses at most. */
+static void a_child_of_a_zygote_is_filtered_as_others_are(void)
+{
+        static const uint64_t arguments[] = { 0, 1, 2, 3, 4, 8, 15, 21, 22, 23, 24, 36, 38, 47, 55, 0x10000000, 0x7e020000, UINT64_MAX };
+        unsigned wrong = 0;
+        for (long nr = -1; nr < 4096; nr++)
+                for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
+                        for (size_t b = 0; b < ARRAY_LEN(arguments); b++) {
+                                struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 } };
+                                uint32_t both = run_kind(SECCOMP_JOINED, &data);
+                                if (both == ALLOW)
+                                        both = run_kind(SECCOMP_ZYGOTE, &data);
+                                wrong += both != run(&data);
+                        }
         CHECK(wrong == 0);
 }
 
@@ -202,6 +224,7 @@ static void the_table_knows_every_call_of_the_headers(void)
 int main(void)
 {
         RUN(every_number_ends_as_the_table_says);
+        RUN(a_child_of_a_zygote_is_filtered_as_others_are);
         RUN(other_architectures_kill);
         RUN(x32_numbers_do_not_exist);
         RUN(clone_makes_threads_but_no_namespace);
