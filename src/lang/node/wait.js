@@ -34,16 +34,19 @@ function parse(text) {
   return env !== null && fields.length === 0 && args.length >= 2 ? { args, env } : null;
 }
 
-// Names come in the order of the document, as they would had the interpreter been started with it.
+// Names come in the order of the document, as they would had the interpreter been started with it.  What is in its
+// place stays untouched: without TZ for a moment, ICU would compare /etc/localtime with every file that it knows of.
 function setEnvironment(entries) {
   const wanted = entries.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]);
   const present = Object.entries(process.env);
-  if (wanted.length === present.length
-      && wanted.every(([name, value], i) => present[i][0] === name && present[i][1] === value))
-    return;
-  for (const [name] of present)
+  let same = 0;
+  for (; same < wanted.length && same < present.length && wanted[same][0] === present[same][0]; same++) {
+    if (wanted[same][1] !== present[same][1])
+      process.env[wanted[same][0]] = wanted[same][1];
+  }
+  for (const [name] of present.slice(same))
     delete process.env[name];
-  for (const [name, value] of wanted)
+  for (const [name, value] of wanted.slice(same))
     process.env[name] = value;
 }
 
@@ -78,7 +81,9 @@ function collectGarbage() {
 function rehearse(run) {
   for (let i = 0; i < ROUNDS; i++) {
     parse('2\0\0main.js\x001\0A=b\0');
-    setEnvironment(Object.entries(process.env).map((entry) => entry.join('=')));
+    const environment = Object.entries(process.env).map((entry) => entry.join('='));
+    setEnvironment([...environment, 'CAISSON_REHEARSAL=1']);
+    setEnvironment(environment);
     run(path.join(__dirname, 'rehearsal.js'));
     rehearsePrinting();
   }
