@@ -25,7 +25,7 @@ COMMANDS = {
     'sh': (BASH, str(LANG / 'bash' / 'run.sh')),
 }
 LANGUAGE_OF = {'mjs': 'js', 'cjs': 'js', 'ts': 'js', 'mts': 'js', 'cts': 'js'}
-NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE'}
+NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'LEFT'}
 FRAME_MAX = 65536
 ENVIRONMENT = {
     'PATH': '/usr/local/bin:/usr/bin:/bin',
@@ -47,6 +47,7 @@ class Outcome:
         self.stdout = stdout.decode('utf-8', 'replace')
         self.stderr = stderr.decode('utf-8', 'replace')
         self.packets = packets
+        assert self.left in (None, status)
 
     def frames(self):
         """[(name, payload)], with the pieces of a document joined; fails on anything malformed."""
@@ -64,7 +65,14 @@ class Outcome:
 
     @property
     def kinds(self):
-        return ' '.join(name for name, _ in self.frames())
+        """What both roads send."""
+        return ' '.join(name for name, _ in self.frames() if name != 'LEFT')
+
+    @property
+    def left(self):
+        """The status that a worker has told, or None."""
+        last = self.packets[-1] if self.packets else b''
+        return int(last[12:]) if last[4:5] == b'\7' else None
 
     def document(self, wanted):
         for name, payload in self.frames():

@@ -49,6 +49,7 @@ const asked = {
   listeners: process.eventNames().map((name) => [String(name), process.listenerCount(name)]),
   warnings: process.listenerCount('warning'), stackTraceLimit: Error.stackTraceLimit,
   prepare: typeof Error.prepareStackTrace, domain: process.domain ?? null, umask: process.umask(), cwd: process.cwd(),
+  exit: String(process.reallyExit),
   stack: new Error('here').stack, rejections: process._events.unhandledRejection === undefined,
   sourceMaps: process.sourceMapsEnabled ?? null, ticks: require('perf_hooks').performance.nodeTiming.loopStart,
 };
@@ -90,6 +91,74 @@ def test_node_ends_the_same(both, tmp_path, source):
         cold.stdout, cold.stderr, cold.status, cold.kinds, cold.error)
 
 
+# What a worker says of its end: its status when nothing more can come of it, and else nothing.
+
+@pytest.mark.parametrize('source, left', [
+    ('', 0),
+    ('console.log(1)', 0),
+    ('({ a: 1 })', 0),
+    ('process.exit(3)', 3),
+    ('process.exit("4")', 4),
+    ('process.exit(256 + 5)', 5),
+    ('process.exit(-1)', 255),
+    ('setTimeout(() => process.exit(6), 5);', 6),
+    ('process.exitCode = 7;', 7),
+    ('process.on("exit", () => { process.exitCode = 8; });', 8),
+    ('process.on("exit", () => { process.exitCode = 8; });\nprocess.exit(1);', 8),
+    ('process.on("exit", () => process.exit(9));', 9),
+    ('process.on("exit", () => process.exit(9));\nprocess.exit(1);', 9),
+    ('process.on("exit", () => process.exit(10));\nnull.x;', 10),
+    ('process.on("uncaughtException", () => process.exit(11));\nnull.x;', 11),
+    ('process.on("exit", () => process.on("exit", () => console.log("never")));\nprocess.exit(12);', 12),
+    ('process.stdout.write("x".repeat(3000000));', 0),
+    ('require("fs").writeFileSync("f", "x");', 0),
+    ('require("fs").promises.writeFile("f", "x");', 0),
+    ('process.on("exit", (code) => { if (code !== 1) console.log("wrong") });\nnull.x;', None),
+    ('process.on("exit", () => { null.x });', None),
+    ('process.on("exit", () => { null.x });\nprocess.exit(0);', None),
+    ('Promise.reject(new Error("r"));', None),
+    ('process.on("uncaughtException", () => { null.x });\nnull.x;', None),
+    ('process.reallyExit(3);', None),
+    ('process.on("exit", () => process.reallyExit(14));', 14),
+    ('process.on("exit", () => process.reallyExit({ valueOf() { console.log("once"); return 15; } }));', None),
+    ('const { reallyExit } = process;\nprocess.reallyExit = () => reallyExit.call(process, 16);\nprocess.exit(1);', None),
+    ('process.kill(process.pid, "SIGKILL");\nsetInterval(() => {}, 1000);', None),
+    ('process.on("exit", () => process.kill(process.pid, "SIGKILL"));', None),
+    ('process.abort();', None),
+    ('process.on("exit", () => process.abort());', None),
+    ('syntax error', None),
+])
+def test_node_tells_its_status(both, source, left):
+    cold, waiting = both('main.js', source)
+    assert (cold.left, waiting.left) == (None, left)
+    assert (waiting.stdout, waiting.stderr, waiting.status, waiting.kinds) == (
+        cold.stdout, cold.stderr, cold.status, cold.kinds)
+
+
+def test_a_module_tells_its_status(both):
+    cold, waiting = both('main.mjs', 'process.exitCode = await 13;\nconsole.log(import.meta.url);')
+    assert (cold.left, waiting.left) == (None, 13)
+
+
+@pytest.mark.parametrize('source', [
+    'const fs = require("fs");\nconst fd = fs.openSync("f", "w");\n'
+    'for (let i = 0; i < 50; i++)\n  fs.write(fd, "x".repeat(100000), () => {});\nprocess.exit(0);',
+    'require("fs").promises.writeFile("f", "x");\nprocess.exit(0);',
+    'require("child_process").spawn("sh", ["-c", "sleep 0.2; echo late"], { stdio: "inherit", detached: true }).unref();',
+    'require("child_process").execSync("(sleep 0.2; echo late) &", { stdio: "inherit" });',
+    'process.binding("spawn_sync").spawn({ file: "/bin/true", args: ["true"], stdio: [] });',
+    'const { Worker } = require("worker_threads");\n'
+    'new Worker("setInterval(() => {}, 1000)", { eval: true }).unref();\nprocess.exit(0);',
+    'import { spawn } from "node:child_process";\nspawn("true");',
+])
+def test_node_says_nothing_while_others_are_at_work(both, tmp_path, source):
+    cold, waiting = both('main.js', source)
+    assert waiting.left is None
+    assert (waiting.stdout, waiting.status, waiting.kinds) == (cold.stdout, cold.status, cold.kinds)
+    if 'fs.write(' in source:
+        assert (tmp_path / 'f').stat().st_size == 5000000
+
+
 BASH_TRACES = r"""
 {
   set | grep -v '^\(BASHPID\|SECONDS\|PIPESTATUS\|BASH_ARGC\)='; shopt; set -o; export -p; trap; jobs; alias; hash
@@ -128,6 +197,21 @@ def test_the_environment_is_that_of_the_document(tmp_path, name, source):
     own = ('PWD=', 'OLDPWD=', 'SHLVL=', '_=')
     lines = [line for line in lines if line and not line.startswith(own)]
     assert sorted(lines) == sorted('\n'.join('%s=%s' % entry for entry in wanted.items()).split('\n'))
+
+
+@pytest.mark.parametrize('change', [
+    lambda usual: usual,
+    lambda usual: {**usual, 'ADDED': '1'},
+    lambda usual: {**usual, 'TZ': 'Asia/Tokyo', 'LANG': 'C', 'ADDED': '1', 'LAST': ''},
+    lambda usual: dict(reversed(usual.items())),
+    lambda usual: {'FIRST': '1', **usual},
+    lambda usual: dict(list(usual.items())[1:]),
+    lambda usual: {},
+])
+def test_node_has_its_environment_in_order(tmp_path, change):
+    wanted = change(environment(tmp_path, TZ='UTC'))
+    source = 'console.log(JSON.stringify(Object.entries(process.env)))'
+    assert json.loads(run_worker(tmp_path, 'main.js', source, wanted).stdout) == [list(entry) for entry in wanted.items()]
 
 
 def test_the_time_zone_is_that_of_the_document(tmp_path):

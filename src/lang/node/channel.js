@@ -12,9 +12,10 @@ const FRAME_MAX = 65536;
 const HEADER_SIZE = 12;
 const FLAG_MORE = 1;
 
-const kinds = { HELLO: 1, SYNTAX: 2, STARTED: 3, ERROR: 4, VALUE: 5, DONE: 6 };
+const kinds = { HELLO: 1, SYNTAX: 2, STARTED: 3, ERROR: 4, VALUE: 5, DONE: 6, LEFT: 7 };
 
 const identity = identify();
+let target = CHANNEL_FD;
 
 function identify() {
   try {
@@ -47,17 +48,15 @@ function send(kind, text = '') {
     return;
   try {
     for (const frame of framesOf(kind, text))
-      writeSync(CHANNEL_FD, frame);
+      writeSync(target, frame);
   } catch {
     // The engine is gone, or the program filled the channel; neither is the program's business.
   }
 }
 
-// What a worker may do of sending while it waits, so that the first frame does not meet code that is not compiled.
-function rehearse(text) {
-  if (identity === null || identify() !== identity)
-    return;
-  framesOf(kinds.HELLO, text);
+// What a worker sends before it has its program goes to another descriptor; without one, to the channel again.
+function divert(fd = CHANNEL_FD) {
+  target = fd;
 }
 
-module.exports = { kinds, rehearse, send };
+module.exports = { divert, kinds, send };

@@ -1,13 +1,15 @@
 'use strict';
 
 // Watches how a program ends, without changing it: an uncaught error is described before Node prints it, and the
-// value of the program is sent when it exits.
+// value of the program is sent when it exits.  A worker then says with which status it leaves, since the kernel needs
+// longer to take a Node apart than many a program runs.
 
 const channel = require('./channel.js');
 const { errorDocument, valueDocument } = require('./report.js');
 const { isPromise } = require('util').types;
 
 const { then } = Promise.prototype;
+const { keys } = Object;
 const { reallyExit } = process;
 const ownListeners = listenersOfListeners();     // Node has some for signals
 
@@ -16,8 +18,17 @@ const slots = { value: undefined, returned: undefined };
 const SLOTS_NAME = '__caisson__';
 const RETURN_NAME = '__return_value__';
 
+// Node's names for what can start processes and threads, or writes files when Node ends.
+const { moduleLoadList, _getActiveRequests: activeRequests } = process;
+const OUTLASTING = new Set(['Internal Binding process_wrap', 'Internal Binding spawn_sync',
+  'NativeModule worker_threads', 'NativeModule trace_events']);
+const STATUS_TYPES = new Set(['number', 'string', 'undefined']);
+
+const listeners = [];
 let failed = false;
 let settled = { promise: undefined, value: undefined };
+let announcing = false;
+let rehearsing = false;
 
 function exposeSlots() {
   Object.defineProperty(globalThis, SLOTS_NAME, { value: slots, configurable: true });
@@ -51,6 +62,32 @@ function awaitValue() {
   }
 }
 
+// Would nothing be missed if everything were gone now?  A request is at work in another thread, and Node lets it finish.
+function isAlone() {
+  return activeRequests.call(process).length === 0 && !moduleLoadList.some((name) => OUTLASTING.has(name))
+    && !keys(require.cache).some((file) => file.endsWith('.node'));
+}
+
+// For the last call that Node or the program makes.
+const end = {
+  reallyExit(code) {
+    try {
+      if (announcing && STATUS_TYPES.has(typeof code) && isAlone())
+        channel.send(channel.kinds.LEFT, `${code & 255}`);
+    } catch {
+      // The program has changed something that we need.
+    }
+    if (!rehearsing)
+      reallyExit.call(process, code);
+  },
+};
+
+// process.exit() calls it when all listeners have run.  A program that has put in its own keeps that.
+function announceExit() {
+  if (announcing && process.reallyExit === reallyExit)
+    process.reallyExit = end.reallyExit;
+}
+
 function sendEnding(valueMax) {
   try {
     let value = returnValue();
@@ -68,7 +105,7 @@ function sendEnding(valueMax) {
 // its heap taken apart first, which nobody sees and which takes longer than many a program.
 function leave(code) {
   if (process.rawListeners('exit').at(-1) === leave)
-    reallyExit.call(process, process.exitCode ?? code);
+    end.reallyExit(process.exitCode ?? code);
 }
 
 function listenersOfListeners() {
@@ -83,19 +120,49 @@ function leaveLast() {
   process.on('exit', leave);
 }
 
+function listen(name, listener) {
+  process.on(name, listener);
+  listeners.push([name, listener]);
+}
+
 function watch(filename, valueMax) {
   exposeReturnName();
-  process.on('uncaughtExceptionMonitor', (error) => {
+  listen('uncaughtExceptionMonitor', (error) => {
     if (process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback())
       return;
     failed = true;
     channel.send(channel.kinds.ERROR, errorDocument(error, filename));
   });
-  process.on('beforeExit', () => {
+  listen('beforeExit', () => {
     awaitValue();
     leaveLast();
   });
-  process.on('exit', () => sendEnding(valueMax));
+  listen('exit', () => {
+    announceExit();
+    sendEnding(valueMax);
+  });
 }
 
-module.exports = { exposeSlots, watch };
+// From now on LEFT is sent where that is right.
+function announce() {
+  announcing = true;
+}
+
+// The end of a program that watch() was called for and that did nothing.  Leaves nothing but compiled code.
+function rehearse() {
+  rehearsing = true;
+  announce();
+  slots.value = { list: [1, 'x', null] };
+  process.emit('beforeExit', 0);
+  process.emit('exit', 0);
+  process.emit('uncaughtExceptionMonitor', new Error('x'), 'uncaughtException');
+  rehearsing = announcing = failed = false;
+  slots.value = undefined;
+  process.reallyExit = reallyExit;
+  process.removeListener('exit', leave);
+  for (const [name, listener] of listeners.splice(0))
+    process.removeListener(name, listener);
+  delete globalThis[RETURN_NAME];
+}
+
+module.exports = { announce, exposeSlots, rehearse, watch };

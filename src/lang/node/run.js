@@ -139,19 +139,22 @@ function launch(main, program, options, { isCommonJs, typescript, asCommonJs }) 
   }
 }
 
-function run([options, file, ...args]) {
+function run([options, file, ...args], launcher = launch) {
   channel.send(channel.kinds.HELLO, JSON.stringify({ runner: 'node', version: process.versions.node }));
-  start(file, args, readOptions(options), launch);
+  start(file, args, readOptions(options), launcher);
 }
 
-// All of run() that leaves nothing behind but compiled code.
-function rehearse(file) {
+// A run of a program that does nothing, after the text of a file was read and checked.  Nothing remains of it but
+// compiled code.  What it reports goes to another descriptor.
+function rehearse(file, sink) {
   const argv = [...process.argv];
-  channel.rehearse(JSON.stringify({ runner: 'node', version: process.versions.node }));
-  start(file, [], readOptions('value_max=1,preload='), (main, program, options) => {
-    preload(options.preload, Module.createRequire(main.filename));
-    new Module('.', null)._compile('', main.filename);
+  channel.divert(sink);
+  run(['value_max=1,preload=', file], (main, program, options, facts) => {
+    launch(main, { source: '', code: '', instrumented: '', sourceMap: '' }, options, facts);
   });
+  process._tickCallback();
+  ending.rehearse();
+  channel.divert();
   delete require.cache[process.mainModule.filename];
   process.argv = argv;
   process.mainModule = require.main;

@@ -11,14 +11,15 @@ const { Console } = require('console');
 const fs = require('fs');
 const net = require('net');
 const path = require('path');
-const { Writable } = require('stream');
 const util = require('util');
 const v8 = require('v8');
+
+const { announce } = require('./ending.js');
 
 const GO_FD = 4;
 const MALFORMED_EXIT = 70;
 const COLLECTIONS = 2;
-const ROUNDS = 3;       // the first compiles, the next teach V8 which types to expect
+const ROUNDS = 2;       // the first compiles, the second teaches V8 which types to expect
 
 // Of a text whose fields each end with a NUL: count and arguments, count and variables.  Null if it is no such text.
 function parse(text) {
@@ -34,29 +35,34 @@ function parse(text) {
   return env !== null && fields.length === 0 && args.length >= 2 ? { args, env } : null;
 }
 
-// Names come in the order of the document, as they would had the interpreter been started with it.
-function setEnvironment(entries) {
+// Names come in the order of the document, as they would had the interpreter been started with it.  What is in its
+// place stays untouched: without TZ for a moment, ICU would compare /etc/localtime with every file that it knows of.
+function setEnvironment(present, entries) {
   const wanted = entries.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]);
-  const present = Object.entries(process.env);
-  if (wanted.length === present.length
-      && wanted.every(([name, value], i) => present[i][0] === name && present[i][1] === value))
-    return;
-  for (const [name] of present)
+  let same = 0;
+  for (; same < wanted.length && same < present.length && wanted[same][0] === present[same][0]; same++) {
+    if (wanted[same][1] !== present[same][1])
+      process.env[wanted[same][0]] = wanted[same][1];
+  }
+  for (const [name] of present.slice(same))
     delete process.env[name];
-  for (const [name, value] of wanted)
+  for (const [name, value] of wanted.slice(same))
     process.env[name] = value;
 }
 
-// What most programs do, into nothing.  The first console.log of a process looks whether standard error has colours;
-// what it gets to see here is a stream that has none, because opening the real one would show in the program.
-function rehearsePrinting() {
-  const sink = new Writable({ decodeStrings: false, write(chunk, encoding, callback) { callback(); } });
+// What most programs do, up to the handle, which gets a function of ours for the time.  The first console.log of a
+// process looks whether standard error has colours; what it gets to see here is a stream that has none, because opening
+// the real one would show in the program.
+function rehearsePrinting(stream) {
   const stderr = Object.getOwnPropertyDescriptor(process, 'stderr');
-  Object.defineProperty(process, 'stderr', { value: sink, configurable: true });
-  const console = new Console(sink);
+  Object.defineProperty(process, 'stderr', { value: stream, configurable: true });
+  stream._handle.writeUtf8String = () => 0;
+  const console = new Console(stream);
   console.log(1);
   console.log('%s', 'text', { a: [1, 'x', null] }, true);
   util.inspect(new Map([[1, new Error('x')]]));
+  process._tickCallback();
+  delete stream._handle.writeUtf8String;
   Object.defineProperty(process, 'stderr', stderr);
 }
 
@@ -75,23 +81,31 @@ function collectGarbage() {
   }
 }
 
-function rehearse(run) {
+function rehearse(run, stream, environment) {
+  const file = path.join(__dirname, 'rehearsal.js');
+  const sink = fs.openSync('/dev/null', 'w');
   for (let i = 0; i < ROUNDS; i++) {
+    const source = fs.openSync(file);
+    readAll(source);
+    fs.closeSync(source);
     parse('2\0\0main.js\x001\0A=b\0');
-    setEnvironment(Object.entries(process.env).map((entry) => entry.join('=')));
-    run(path.join(__dirname, 'rehearsal.js'));
-    rehearsePrinting();
+    const entries = environment.map((entry) => entry.join('='));
+    setEnvironment(environment, [...entries, 'CAISSON_REHEARSAL=1']);
+    setEnvironment([...environment, ['CAISSON_REHEARSAL', '1']], entries);
+    run(file, sink);
+    rehearsePrinting(stream);
   }
+  fs.closeSync(sink);
   collectGarbage();
 }
 
 // Everything until end of file.  Node has no other way to sleep on a descriptor without running its event loop, which
 // the program has to find as if it had never run.
-function readAll() {
+function readAll(fd) {
   const chunks = [];
   const buffer = Buffer.allocUnsafeSlow(65536);
   for (;;) {
-    const length = fs.readSync(GO_FD, buffer);
+    const length = fs.readSync(fd, buffer);
     if (length === 0)
       return Buffer.concat(chunks).toString();
     chunks.push(Buffer.from(buffer.subarray(0, length)));
@@ -99,14 +113,15 @@ function readAll() {
 }
 
 function wait(rehearseRun, run) {
-  rehearse(rehearseRun);
   // As process.stdout is made for a pipe.
   const socket = new net.Socket({ fd: GO_FD, readable: false, writable: true });
   const { _handle: handle } = socket;
-  socket.write('R');
   handle.setBlocking(true);
   handle.unref();         // or it would be listed among the program's until the event loop has run
-  const text = readAll();
+  const environment = Object.entries(process.env);
+  rehearse(rehearseRun, socket, environment);
+  fs.writeSync(GO_FD, 'R');
+  const text = readAll(GO_FD);
   handle.close();
   if (text === '')
     return;
@@ -116,7 +131,8 @@ function wait(rehearseRun, run) {
     process.exitCode = MALFORMED_EXIT;
     return;
   }
-  setEnvironment(program.env);
+  setEnvironment(environment, program.env);
+  announce();
   run(program.args);
 }
 
