@@ -18,6 +18,8 @@ PYTHON = "/usr/bin/python3"
 WITHIN_SECONDS = 120
 ROOM_BYTES = 12 << 20      # for a waiting sandbox, all told
 
+IMAGES = {"python": "system", "data": "data"}      # which zygote is behind a kind of sandbox (processes.kind_of)
+
 PRINT = "print(1)"
 NUMPY = "import numpy as np\na = np.arange(10000.0)\nprint(float((a * a).sum()))"
 PANDAS = """import pandas as pd
@@ -67,8 +69,9 @@ class Floor:
 
     def __init__(self, variant):
         self.process = subprocess.Popen([PYTHON, "-I", BENCH / "floor.py", variant], text=True, bufsize=1,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **ONE_THREAD})
-        self.read()
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env={**os.environ, **ONE_THREAD, "MPLBACKEND": "Agg"})
+        self.preloaded = self.read()
 
     def read(self):
         line = self.process.stdout.readline()
@@ -114,7 +117,7 @@ class ForksRow(Row):
         self.workers = workers
 
     def slice(self, bench):
-        floors = [bench.floor("bare", number) for number in range(self.workers)]
+        floors = [bench.floor("system", number) for number in range(self.workers)]
         for floor in floors:
             floor.send(do="slice", source=PRINT, count=10**6, seconds=self.seconds, expected=expected("print"),
                        think_ms=0)
@@ -190,10 +193,21 @@ class DaemonRow(Row):
             record = daemon.run(self.request)
             if (record["status"], record["stdout"]) != ("completed", self.prints):
                 raise Broken(f"not the expected record: {json.dumps(record)[:500]}")
+        if self.kind in IMAGES:
+            self.compare_preloaded(bench.floor(IMAGES[self.kind]).preloaded, daemon)
         daemon.settle()
         if self.kind:
             count, size = daemon.waiting(self.kind)
             self.memory = {"private_bytes": size, "peak_bytes": None} if count else None
+
+    def compare_preloaded(self, floor, daemon):
+        """A floor with other modules than a run finds would be no base for it.  A zygote takes seconds to load them."""
+        code = f"import sys\nprint(*(name for name in {list(floor)} if name in sys.modules))"
+        wanted, deadline = {name for name, loaded in floor.items() if loaded}, time.monotonic() + WITHIN_SECONDS
+        while differ := wanted ^ set(daemon.run({**self.request, "code": code})["stdout"].split()):
+            if time.monotonic() > deadline:
+                raise Broken(f"only one of a run and the floor has {', '.join(sorted(differ))} loaded")
+            time.sleep(0.1)
 
     def slice(self, bench):
         daemon = bench.daemon(self.settings)
