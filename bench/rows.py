@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import resource
 import shutil
 import subprocess
 import time
@@ -16,7 +17,9 @@ from processes import available_bytes
 BENCH = Path(__file__).resolve().parent
 PYTHON = "/usr/bin/python3"
 WITHIN_SECONDS = 120
-ROOM_BYTES = 12 << 20      # for a waiting sandbox, all told
+ROOM_BYTES = 6 << 20       # for a waiting sandbox, with what the kernel holds for it
+DESCRIPTORS = 11           # of the supervisor for each
+DESCRIPTORS_MORE = 500     # and for everything else
 
 IMAGES = {"python": "system", "data": "data"}      # which zygote is behind a kind of sandbox (processes.kind_of)
 
@@ -225,36 +228,51 @@ class DaemonRow(Row):
 class MemoryRow(Row):
     """Private memory of a waiting sandbox, when so many of them wait.  Read once: it hardly varies."""
 
-    def __init__(self, name, base, request, kind, waiting):
+    def __init__(self, name, base, request, prints, kind, waiting):
         super().__init__(name, base, 0)
-        self.request, self.kind, self.waiting = request, kind, waiting
+        self.request, self.prints, self.kind, self.waiting = request, prints, kind, waiting
 
     def missing(self, bench):
         if os.geteuid() != 0:
             return "needs root to look into sandboxes"
-        needed = self.waiting * ROOM_BYTES
-        if available_bytes() < needed:
-            return f"needs {needed >> 20} MiB of free memory"
+        needed = self.waiting * DESCRIPTORS + DESCRIPTORS_MORE
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if most != resource.RLIM_INFINITY and most < needed:
+            return f"needs {needed} descriptors, and the hard limit is {most} (ulimit -Hn)"
+        needed, free = self.waiting * ROOM_BYTES, available_bytes()
+        if free < needed:
+            return f"needs {needed >> 20} MiB of free memory, and there are {free >> 20}"
         return bench.daemon_missing()
 
     def prepare(self, bench):
-        daemon = Daemon(bench.build / "caissond", {**bench.settings, "engine.pool_min": self.waiting,
-                                                   "engine.pool_max": self.waiting})
+        # pool_min would be for every language; only this one is to grow, and nothing is to become less again.
+        daemon = Daemon(bench.build / "caissond", {
+            **bench.settings, "engine.pool_min": 1, "engine.pool_max": self.waiting,
+            "engine.pool_memory_bytes": available_bytes(), "engine.pool_idle_ms": "86400s"})
         try:
-            daemon.run(self.request)
+            self.grow(bench, daemon)
             self.memory = {"private_bytes": self.wait_for(daemon), "peak_bytes": None}
         finally:
             daemon.close()
 
+    def grow(self, bench, daemon):
+        """Runs that find no interpreter waiting make its pool larger."""
+        deadline = time.monotonic() + WITHIN_SECONDS
+        while max(pool["target"] for pool in daemon.pools()) < self.waiting:
+            if time.monotonic() > deadline:
+                raise Broken(f"no pool wants {self.waiting} sandboxes: {json.dumps(daemon.pools())[:500]}")
+            client(bench, "ask", daemon.socket, 16, 10**6, 200, 0, '"stdout":' + json.dumps(self.prints),
+                   stdin=json.dumps(self.request))
+
     def wait_for(self, daemon):
         deadline = time.monotonic() + WITHIN_SECONDS
-        while True:
-            daemon.settle()
-            count, size = daemon.waiting(self.kind)
-            if count >= self.waiting:
-                return size
-            if time.monotonic() > deadline:
-                raise Broken(f"{count} sandboxes of the kind {self.kind} wait, not {self.waiting}")
-            time.sleep(1)
+        while max(pool["ready"] for pool in daemon.pools()) < self.waiting and time.monotonic() < deadline:
+            time.sleep(0.5)
+        daemon.settle()
+        count, size = daemon.waiting(self.kind)
+        if count < self.waiting:
+            said = daemon.log.read_text(encoding="utf-8", errors="replace")[-500:]
+            raise Broken(f"{count} sandboxes of the kind {self.kind} wait, not {self.waiting}: {said}")
+        return size
 
     slice = None

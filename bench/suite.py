@@ -88,8 +88,9 @@ def ours():
         yield DaemonRow(f"caissond, {clients} client{'s' * (clients > 1)}", FORKS, 0, *printing, clients=clients,
                         seconds=1, think=False)
     for waiting in (1, 100, 1000):
-        yield MemoryRow(f"waiting python, {waiting}", SYSTEM, printing[0], "python", waiting)
-    yield MemoryRow("waiting data, 100", "floor data print", python_request("pandas", profile="data"), "data", 100)
+        yield MemoryRow(f"waiting python, {waiting}", SYSTEM, *printing, "python", waiting)
+    yield MemoryRow("waiting data, 100", "floor data print", python_request("print", profile="data"), "1\n", "data",
+                    100)
 
 
 def all_rows():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import runpy
 import shutil
 import subprocess
@@ -12,9 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def bench(*arguments):
+def bench(*arguments, **more):
     return subprocess.run([ROOT / "bench/run", *arguments], capture_output=True, text=True, timeout=120, check=False,
-                          env={**os.environ, "CAISSON_BUILD": os.environ.get("CAISSON_BUILD", "build")})
+                          env={**os.environ, "CAISSON_BUILD": os.environ.get("CAISSON_BUILD", "build")}, **more)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,16 @@ def test_a_person_gets_a_table():
     done = bench("--quick", "-k", "peer bash")
     assert done.returncode == 0, done.stderr
     assert "peer bash" in done.stdout and "not measured" in done.stdout and "floor system" not in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to look into sandboxes")
+def test_too_few_descriptors_are_told_of():
+    done = bench("--quick", "--json", "-k", "waiting python, 1000",
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)))
+    assert done.returncode == 0, done.stderr
+    notes = {row["name"]: row["note"] for row in json.loads(done.stdout)["rows"]}
+    assert notes == {"floor system print": None,
+                     "waiting python, 1000": "needs 11500 descriptors, and the hard limit is 4096 (ulimit -Hn)"}
 
 
 def test_no_row_of_that_name():
