@@ -111,6 +111,9 @@ class Daemon:
                 return
             before = now
 
+    def pools(self):
+        return ask(self.socket, STATUS)["pools"]
+
     def waiting(self, kind):
         return mean_private(self.process.pid, kind)
 

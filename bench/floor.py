@@ -1,8 +1,10 @@
 """The floor: a warmed interpreter that forks for each request.  No isolation, nothing but what a fork costs.
 
-    python3 -I floor.py VARIANT        (started by bench/run)
+    python3 -I floor.py VARIANT [MODULE...]        (started by bench/run)
 
-Reads one JSON command a line from standard input and writes one JSON answer a line.
+VARIANT is "bare", with nothing preloaded, or an image of the zygotes, whose list of modules is read from where they
+have it.  MODULEs are left out of it.  Reads one JSON command a line from standard input and writes one JSON answer a
+line; before the first comes which modules of the list are loaded.
 """
 
 import gc
@@ -11,14 +13,12 @@ import json
 import os
 import random
 import resource
+import runpy
 import sys
 import time
+from pathlib import Path
 
-# What programs commonly import, and what a runner of programs has loaded anyway.
-USUAL = ("ast base64 bisect collections copy csv dataclasses datetime decimal enum fractions functools hashlib heapq "
-         "inspect io itertools json math operator os pathlib random re statistics string struct tempfile textwrap "
-         "time traceback typing urllib.parse uuid").split()
-VARIANTS = {"bare": USUAL, "numpy": [*USUAL, "numpy"], "pandas": [*USUAL, "numpy", "pandas"]}
+PRELOAD = Path(__file__).resolve().parents[1] / "src/lang/python/preload.py"
 
 
 def fork_and_exec(code):
@@ -83,14 +83,39 @@ def memory_of(source):
     return json.loads(run_once(compile(source + REPORT_MEMORY, "main.py", "exec")).splitlines()[-1])
 
 
+def is_alone():
+    """Whether this is the only thread; one that is just ending is given the time."""
+    for _ in range(100):
+        if len(os.listdir("/proc/self/task")) == 1:
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def preload(names, unwanted):
+    """As a zygote does; what cannot be imported is left out."""
+    for name in names:
+        if name in unwanted:
+            continue
+        try:
+            importlib.import_module(name)
+        except Exception:       # whatever a module raises, the zygote goes on as well
+            continue
+        if not is_alone():      # a fork would not be safe, and threads cannot be stopped from outside
+            os.execv(sys.executable, [*sys.orig_argv, name])
+
+
 def main():
-    for name in VARIANTS[sys.argv[1]]:
-        importlib.import_module(name)
-    if len(os.listdir("/proc/self/task")) != 1:
-        raise SystemExit("floor: a module has started threads, so a fork is not safe")
+    variant, unwanted = sys.argv[1], sys.argv[2:]
+    zygote = runpy.run_path(str(PRELOAD))
+    names = [] if variant == "bare" else zygote["IMAGES"][variant]
+    os.environb.update(dict.fromkeys(zygote["THREAD_NAMES"], b"1"))
+    preload(names, unwanted)
+    loaded = json.dumps({name: name in sys.modules for name in names})
+    del zygote
     gc.collect()
     gc.freeze()
-    print(json.dumps("ready"), flush=True)
+    print(loaded, flush=True)
     for line in sys.stdin:
         command = json.loads(line)
         work = {"slice": slice_of, "memory": memory_of}[command.pop("do")]

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import resource
 import shutil
 import subprocess
 import time
@@ -16,7 +17,11 @@ from processes import available_bytes
 BENCH = Path(__file__).resolve().parent
 PYTHON = "/usr/bin/python3"
 WITHIN_SECONDS = 120
-ROOM_BYTES = 12 << 20      # for a waiting sandbox, all told
+ROOM_BYTES = 6 << 20       # for a waiting sandbox, with what the kernel holds for it
+DESCRIPTORS = 11           # of the supervisor for each
+DESCRIPTORS_MORE = 500     # and for everything else
+
+IMAGES = {"python": "system", "data": "data"}      # which zygote is behind a kind of sandbox (processes.kind_of)
 
 PRINT = "print(1)"
 NUMPY = "import numpy as np\na = np.arange(10000.0)\nprint(float((a * a).sum()))"
@@ -67,8 +72,9 @@ class Floor:
 
     def __init__(self, variant):
         self.process = subprocess.Popen([PYTHON, "-I", BENCH / "floor.py", variant], text=True, bufsize=1,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **ONE_THREAD})
-        self.read()
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env={**os.environ, **ONE_THREAD, "MPLBACKEND": "Agg"})
+        self.preloaded = self.read()
 
     def read(self):
         line = self.process.stdout.readline()
@@ -114,7 +120,7 @@ class ForksRow(Row):
         self.workers = workers
 
     def slice(self, bench):
-        floors = [bench.floor("bare", number) for number in range(self.workers)]
+        floors = [bench.floor("system", number) for number in range(self.workers)]
         for floor in floors:
             floor.send(do="slice", source=PRINT, count=10**6, seconds=self.seconds, expected=expected("print"),
                        think_ms=0)
@@ -190,10 +196,21 @@ class DaemonRow(Row):
             record = daemon.run(self.request)
             if (record["status"], record["stdout"]) != ("completed", self.prints):
                 raise Broken(f"not the expected record: {json.dumps(record)[:500]}")
+        if self.kind in IMAGES:
+            self.compare_preloaded(bench.floor(IMAGES[self.kind]).preloaded, daemon)
         daemon.settle()
         if self.kind:
             count, size = daemon.waiting(self.kind)
             self.memory = {"private_bytes": size, "peak_bytes": None} if count else None
+
+    def compare_preloaded(self, floor, daemon):
+        """A floor with other modules than a run finds would be no base for it.  A zygote takes seconds to load them."""
+        code = f"import sys\nprint(*(name for name in {list(floor)} if name in sys.modules))"
+        wanted, deadline = {name for name, loaded in floor.items() if loaded}, time.monotonic() + WITHIN_SECONDS
+        while differ := wanted ^ set(daemon.run({**self.request, "code": code})["stdout"].split()):
+            if time.monotonic() > deadline:
+                raise Broken(f"only one of a run and the floor has {', '.join(sorted(differ))} loaded")
+            time.sleep(0.1)
 
     def slice(self, bench):
         daemon = bench.daemon(self.settings)
@@ -211,36 +228,51 @@ class DaemonRow(Row):
 class MemoryRow(Row):
     """Private memory of a waiting sandbox, when so many of them wait.  Read once: it hardly varies."""
 
-    def __init__(self, name, base, request, kind, waiting):
+    def __init__(self, name, base, request, prints, kind, waiting):
         super().__init__(name, base, 0)
-        self.request, self.kind, self.waiting = request, kind, waiting
+        self.request, self.prints, self.kind, self.waiting = request, prints, kind, waiting
 
     def missing(self, bench):
         if os.geteuid() != 0:
             return "needs root to look into sandboxes"
-        needed = self.waiting * ROOM_BYTES
-        if available_bytes() < needed:
-            return f"needs {needed >> 20} MiB of free memory"
+        needed = self.waiting * DESCRIPTORS + DESCRIPTORS_MORE
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if most != resource.RLIM_INFINITY and most < needed:
+            return f"needs {needed} descriptors, and the hard limit is {most} (ulimit -Hn)"
+        needed, free = self.waiting * ROOM_BYTES, available_bytes()
+        if free < needed:
+            return f"needs {needed >> 20} MiB of free memory, and there are {free >> 20}"
         return bench.daemon_missing()
 
     def prepare(self, bench):
-        daemon = Daemon(bench.build / "caissond", {**bench.settings, "engine.pool_min": self.waiting,
-                                                   "engine.pool_max": self.waiting})
+        # pool_min would be for every language; only this one is to grow, and nothing is to become less again.
+        daemon = Daemon(bench.build / "caissond", {
+            **bench.settings, "engine.pool_min": 1, "engine.pool_max": self.waiting,
+            "engine.pool_memory_bytes": available_bytes(), "engine.pool_idle_ms": "86400s"})
         try:
-            daemon.run(self.request)
+            self.grow(bench, daemon)
             self.memory = {"private_bytes": self.wait_for(daemon), "peak_bytes": None}
         finally:
             daemon.close()
 
+    def grow(self, bench, daemon):
+        """Runs that find no interpreter waiting make its pool larger."""
+        deadline = time.monotonic() + WITHIN_SECONDS
+        while max(pool["target"] for pool in daemon.pools()) < self.waiting:
+            if time.monotonic() > deadline:
+                raise Broken(f"no pool wants {self.waiting} sandboxes: {json.dumps(daemon.pools())[:500]}")
+            client(bench, "ask", daemon.socket, 16, 10**6, 200, 0, '"stdout":' + json.dumps(self.prints),
+                   stdin=json.dumps(self.request))
+
     def wait_for(self, daemon):
         deadline = time.monotonic() + WITHIN_SECONDS
-        while True:
-            daemon.settle()
-            count, size = daemon.waiting(self.kind)
-            if count >= self.waiting:
-                return size
-            if time.monotonic() > deadline:
-                raise Broken(f"{count} sandboxes of the kind {self.kind} wait, not {self.waiting}")
-            time.sleep(1)
+        while max(pool["ready"] for pool in daemon.pools()) < self.waiting and time.monotonic() < deadline:
+            time.sleep(0.5)
+        daemon.settle()
+        count, size = daemon.waiting(self.kind)
+        if count < self.waiting:
+            said = daemon.log.read_text(encoding="utf-8", errors="replace")[-500:]
+            raise Broken(f"{count} sandboxes of the kind {self.kind} wait, not {self.waiting}: {said}")
+        return size
 
     slice = None

@@ -13,7 +13,7 @@ BWRAP = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-b
 FIREJAIL = ["firejail", "--quiet", "--noprofile", "--net=none", "--private"]
 NSJAIL = ["nsjail", "-Mo", "--really_quiet", "--chroot", "/", "--"]
 
-BARE, BACK = "floor bare print", "floor bare print, back to back"
+SYSTEM, BACK = "floor system print", "floor system print, back to back"
 FORKS = "floor forks, 2 workers"
 
 
@@ -45,19 +45,18 @@ NO_DOCKER = "no docker daemon answers, or CAISSON_BENCH_IMAGE names no image"
 
 
 def floors():
-    yield FloorRow(BARE, None, 100, "bare", "print")
-    yield FloorRow(BACK, None, 100, "bare", "print", think=False)
-    for code in ("print", "numpy"):
-        yield FloorRow(f"floor numpy {code}", None, 50, "numpy", code)
-    for code in ("print", "numpy", "pandas"):
-        yield FloorRow(f"floor pandas {code}", None, 50, "pandas", code)
+    yield FloorRow("floor bare print", SYSTEM, 100, "bare", "print")
+    yield FloorRow(SYSTEM, None, 100, "system", "print")
+    yield FloorRow(BACK, None, 100, "system", "print", think=False)
+    for code in CODES:
+        yield FloorRow(f"floor data {code}", None, 50, "data", code)
     yield ForksRow("floor forks, 1 worker", FORKS, 1, 1)
     yield ForksRow(FORKS, None, 1, 2)
 
 
 def peers():
-    yield ProcessRow("peer python3", BARE, 20, PY)
-    yield ProcessRow("peer python3 pandas", "floor pandas pandas", 2, [PYTHON, "-I", "-c", PANDAS], "pandas")
+    yield ProcessRow("peer python3", SYSTEM, 20, PY)
+    yield ProcessRow("peer python3 pandas", "floor data pandas", 2, [PYTHON, "-I", "-c", PANDAS], "pandas")
     yield ProcessRow("peer node", None, 5, ["node", "-e", "1"], prints="")
     yield ProcessRow("peer bash", None, 50, ["bash", "-c", "echo 1"])
     yield ProcessRow("peer bwrap", "peer python3", 20, [*BWRAP, *PY], wraps=True)
@@ -74,23 +73,24 @@ def python_request(code, **more):
 def ours():
     printing = (python_request("print"), "1\n")
     yield ProcessRow("caisson run", "peer python3", 10, caisson_run, why="not built", wraps=True)
-    yield DaemonRow("caissond print", BARE, 100, *printing, "python")
+    yield DaemonRow("caissond print", SYSTEM, 100, *printing, "python")
     yield DaemonRow("caissond print, back to back", BACK, 100, *printing, "python", think=False)
     for code in CODES:
-        yield DaemonRow(f"caissond data {code}", f"floor pandas {code}", 50, python_request(code, profile="data"),
+        yield DaemonRow(f"caissond data {code}", f"floor data {code}", 50, python_request(code, profile="data"),
                         expected(code), "data")
     node, bash = {"language": "javascript", "code": "console.log(1)"}, {"language": "bash", "code": "echo 1"}
     yield DaemonRow("caissond node", "peer node", 50, node, "1\n", "node")
     yield DaemonRow("caissond bash", "peer bash", 50, bash, "1\n", "bash")
-    yield DaemonRow("caissond print, on demand", BARE, 100, *printing, settings={"engine.pool_max": 0})
+    yield DaemonRow("caissond print, on demand", SYSTEM, 100, *printing, settings={"engine.pool_max": 0})
     yield DaemonRow("caissond print, cold", "peer python3", 10, *printing,
                     settings={"engine.pool_min": 0, "engine.pool_max": 0, "engine.pool_shells": 0})
     for clients in (1, 2, 8, 64):
         yield DaemonRow(f"caissond, {clients} client{'s' * (clients > 1)}", FORKS, 0, *printing, clients=clients,
                         seconds=1, think=False)
     for waiting in (1, 100, 1000):
-        yield MemoryRow(f"waiting python, {waiting}", BARE, printing[0], "python", waiting)
-    yield MemoryRow("waiting data, 100", "floor pandas print", python_request("pandas", profile="data"), "data", 100)
+        yield MemoryRow(f"waiting python, {waiting}", SYSTEM, *printing, "python", waiting)
+    yield MemoryRow("waiting data, 100", "floor data print", python_request("print", profile="data"), "1\n", "data",
+                    100)
 
 
 def all_rows():
@@ -113,20 +113,20 @@ class Goal:
 MIB = 1 << 20
 
 GOALS = [
-    Goal("ready: p50 / floor p50", 0.6, row="caissond print", over=BARE),
-    Goal("ready: p99 / floor p50", 3, row="caissond print", figure="p99", over=BARE),
-    Goal("ready, pandas loaded, print: p50 / floor p50", 0.5, row="caissond data print", over="floor pandas print"),
+    Goal("ready: p50 / floor p50", 0.6, row="caissond print", over=SYSTEM),
+    Goal("ready: p99 / floor p50", 3, row="caissond print", figure="p99", over=SYSTEM),
+    Goal("ready, pandas loaded, print: p50 / floor p50", 0.5, row="caissond data print", over="floor data print"),
     Goal("ready, pandas loaded, print: p99 / floor p50", 3, row="caissond data print", figure="p99",
-         over="floor pandas print"),
-    Goal("ready, pandas loaded, numpy: p50 / floor p50", 0.5, row="caissond data numpy", over="floor pandas numpy"),
-    Goal("ready, pandas loaded, pandas: p50 / floor p50", 0.5, row="caissond data pandas", over="floor pandas pandas"),
+         over="floor data print"),
+    Goal("ready, pandas loaded, numpy: p50 / floor p50", 0.5, row="caissond data numpy", over="floor data numpy"),
+    Goal("ready, pandas loaded, pandas: p50 / floor p50", 0.5, row="caissond data pandas", over="floor data pandas"),
     Goal("ready, pandas loaded, pandas: p99 / floor p50", 3, row="caissond data pandas", figure="p99",
-         over="floor pandas pandas"),
-    Goal("on demand: p50 / floor p50", 1.6, row="caissond print, on demand", over=BARE),
-    Goal("CPU per run / floor CPU", 2, row="caissond print", figure="cpu", over=BARE, over_figure="cpu"),
-    Goal("runs per second, 8 clients / bare forks", at_least=0.55, row="caissond, 8 clients", figure="rate", over=FORKS,
+         over="floor data pandas"),
+    Goal("on demand: p50 / floor p50", 1.6, row="caissond print, on demand", over=SYSTEM),
+    Goal("CPU per run / floor CPU", 2, row="caissond print", figure="cpu", over=SYSTEM, over_figure="cpu"),
+    Goal("runs per second, 8 clients / forks", at_least=0.55, row="caissond, 8 clients", figure="rate", over=FORKS,
          over_figure="rate"),
-    Goal("runs per second, 64 clients / bare forks", at_least=0.55, row="caissond, 64 clients", figure="rate",
+    Goal("runs per second, 64 clients / forks", at_least=0.55, row="caissond, 64 clients", figure="rate",
          over=FORKS, over_figure="rate"),
     Goal("bwrap python p50 / ready p50", at_least=40, row="peer bwrap", over="caissond print"),
     Goal("docker run p50 / ready p50", at_least=300, row="peer docker run", over="caissond print"),

@@ -2,6 +2,9 @@
 
 import json
 import os
+import resource
+import runpy
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,9 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def bench(*arguments):
+def bench(*arguments, **more):
     return subprocess.run([ROOT / "bench/run", *arguments], capture_output=True, text=True, timeout=120, check=False,
-                          env={**os.environ, "CAISSON_BUILD": os.environ.get("CAISSON_BUILD", "build")})
+                          env={**os.environ, "CAISSON_BUILD": os.environ.get("CAISSON_BUILD", "build")}, **more)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,9 @@ def floor():
 
 def test_every_floor_was_measured(floor):
     assert floor["quick"] is True and floor["rounds"] == 2
-    assert {"floor bare print", "floor pandas pandas", "floor forks, 2 workers"} <= {row["name"] for row in floor["rows"]}
+    assert {row["name"] for row in floor["rows"]} == {
+        "floor bare print", "floor system print", "floor system print, back to back", "floor data print",
+        "floor data numpy", "floor data pandas", "floor forks, 1 worker", "floor forks, 2 workers"}
     for row in floor["rows"]:
         assert row["note"] is None and row["runs"] > 0, row
         assert 0 < row["p50_ms"] <= row["p99_ms"], row
@@ -39,6 +44,36 @@ def test_ratios_are_to_rows_of_the_same_document(floor):
         assert row["base"] in names
         if row["base"] == row["name"]:
             assert row["ratios"]["p50"] == row["ratios"]["p99"] == row["ratios"]["cpu"] == 1
+    assert "floor bare print" not in {row["base"] for row in floor["rows"]}
+
+
+def preloaded(program, *arguments):
+    """Which modules of its list a floor has loaded, by name."""
+    done = subprocess.run(["/usr/bin/python3", "-I", program, *arguments], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=True)
+    return json.loads(done.stdout)
+
+
+def test_a_floor_has_what_the_zygote_of_its_image_has():
+    images = runpy.run_path(str(ROOT / "src/lang/python/preload.py"))["IMAGES"]
+    found = preloaded(ROOT / "bench/floor.py", "system")
+    assert list(found) == images["system"] and all(found.values())
+    assert preloaded(ROOT / "bench/floor.py", "bare") == {}
+
+
+def test_a_floor_leaves_out_what_a_zygote_leaves_out(tmp_path):
+    modules = {"good": "", "broken": "1 / 0", "later": "",
+               "threads": "import threading, time\nthreading.Thread(target=time.sleep, args=[60], daemon=True).start()"}
+    for name, text in modules.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "src/lang/python").mkdir(parents=True)
+    shutil.copy(ROOT / "bench/floor.py", tmp_path / "bench")
+    (tmp_path / "src/lang/python/preload.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nTHREAD_NAMES = []\n"
+        "IMAGES = {'system': ['good', 'missing', 'broken', 'threads', 'later']}\n", encoding="utf-8")
+    assert preloaded(tmp_path / "bench/floor.py", "system") == {
+        "good": True, "missing": False, "broken": False, "threads": False, "later": True}
 
 
 def test_goals_without_a_measurement_are_not_met(floor):
@@ -51,7 +86,17 @@ def test_goals_without_a_measurement_are_not_met(floor):
 def test_a_person_gets_a_table():
     done = bench("--quick", "-k", "peer bash")
     assert done.returncode == 0, done.stderr
-    assert "peer bash" in done.stdout and "not measured" in done.stdout and "floor bare" not in done.stdout
+    assert "peer bash" in done.stdout and "not measured" in done.stdout and "floor system" not in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to look into sandboxes")
+def test_too_few_descriptors_are_told_of():
+    done = bench("--quick", "--json", "-k", "waiting python, 1000",
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)))
+    assert done.returncode == 0, done.stderr
+    notes = {row["name"]: row["note"] for row in json.loads(done.stdout)["rows"]}
+    assert notes == {"floor system print": None,
+                     "waiting python, 1000": "needs 11500 descriptors, and the hard limit is 4096 (ulimit -Hn)"}
 
 
 def test_no_row_of_that_name():
