@@ -181,10 +181,10 @@ void run_exited(struct run *run, const struct wire_exit *how)
         run->how = *how;
         run->ended_us = clock_us();
         run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
+        leave(run);   /* its box is gone already */
         drain(run);
         egress_close(run->egress);
         run->egress = NULL;
-        leave(run);
         struct engine *engine = run->engine;
         finish(run);
         look_around(engine);

@@ -533,6 +533,32 @@ int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_erro
         return 0;
 }
 
+int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX], struct csn_error *err)
+{
+        _Static_assert(CGROUP_DOORS_MAX >= HIERARCHIES, "a door for each");
+        int n = 0;
+        for (int i = 0; i < HIERARCHIES; i++) {
+                if (leaf->dir[i] < 0)
+                        continue;
+                doors[n] = openat(leaf->dir[i], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+                if (doors[n++] >= 0)
+                        continue;
+                err_set(err, CSN_E_SYSTEM, errno, "open cgroup.procs of %s", leaf->name);
+                while (n-- > 0)
+                        fd_close(&doors[n]);
+                return -err->code;
+        }
+        return n;
+}
+
+int cgroup_go_in(const int doors[], size_t n, struct csn_error *err)
+{
+        for (size_t i = 0; i < n; i++)
+                if (write(doors[i], "0", 1) != 1)
+                        return err_set(err, CSN_E_SYSTEM, errno, "go into the cgroup of the sandbox");
+        return 0;
+}
+
 /* ---- counters ---- */
 
 static uint64_t read_number(int dir_fd, const char *file)

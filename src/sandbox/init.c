@@ -290,6 +290,19 @@ static void receive(const struct init *init, struct init_message *message)
                 _exit(1);   /* the supervisor is gone */
 }
 
+int init_go(int sock, struct csn_error *err)
+{
+        struct init_message go;
+        int doors[WIRE_FDS_MAX];
+        size_t n;
+        if (wire_receive_small(sock, &go, sizeof go, doors, &n) != (ssize_t)sizeof go || go.op != INIT_GO)
+                _exit(1);   /* the supervisor is gone */
+        int rc = cgroup_go_in(doors, n, err);
+        for (size_t i = 0; i < n; i++)
+                fd_close(&doors[i]);
+        return rc;
+}
+
 static int prepare(struct init *init, struct csn_error *err)
 {
         if (apply_child(init->plan, err) < 0)
@@ -318,10 +331,7 @@ _Noreturn void init_main(struct plan *plan, int fds[5])
         prctl(PR_SET_NAME, "init");
         if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0)
                 fail(&init, &err);
-        receive(&init, &message);
-        if (message.op != INIT_GO)
-                _exit(1);
-        if (prepare(&init, &err) < 0)
+        if (init_go(init.control, &err) < 0 || prepare(&init, &err) < 0)
                 fail(&init, &err);
         for (;;) {
                 receive(&init, &message);

@@ -64,10 +64,7 @@ static int enter(int pid_fd, struct csn_error *err)
 
 static int confine(struct plan *plan, struct csn_error *err)
 {
-        struct init_message go;
-        if (expect(INIT_GO, &go) < 0)
-                _exit(1);
-        if (apply_joined(plan, err) < 0)
+        if (init_go(TALK_FD, err) < 0 || apply_joined(plan, err) < 0)
                 return -err->code;
         /* The program's memory is its own, as after execve(2); changing the ids had taken that away. */
         if (prctl(PR_SET_DUMPABLE, 1) < 0)

@@ -144,21 +144,25 @@ void sandbox_seen(const struct sandbox *box, struct wire_seen *ret)
                                    .processes = processes ? processes - 1 : 0 };
 }
 
-static int settle(const struct sandbox *box, int pid_fd, int sock, struct csn_error *err)
+static int settle(const struct sandbox *box, int sock, struct csn_error *err)
 {
-        if (sandbox_enter_leaf(&box->leaf, pid_fd, err) < 0)
-                return -err->code;
         struct init_message go = { .op = INIT_GO };
-        if (wire_send(sock, &go, sizeof go, NULL, 0) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "let a process of the sandbox go on");
-        return 0;
+        int doors[CGROUP_DOORS_MAX];
+        int n = cgroup_leaf_doors(&box->leaf, doors, err);
+        if (n < 0)
+                return n;
+        int rc = wire_send(sock, &go, sizeof go, doors, (size_t)n);
+        int sys = errno;
+        for (int i = 0; i < n; i++)
+                fd_close(&doors[i]);
+        return rc < 0 ? err_set(err, CSN_E_SYSTEM, sys, "let a process of the sandbox go on") : 0;
 }
 
 int sandbox_made(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *err)
 {
         box->pid = pid;
         box->pid_fd = pid_fd;
-        return settle(box, pid_fd, box->control, err);
+        return settle(box, box->control, err);
 }
 
 int sandbox_join(struct sandbox *box, uint32_t id, struct outbox *zygote, struct csn_error *err)
@@ -185,7 +189,7 @@ int sandbox_joined(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error 
         box->program = pid;
         box->program_fd = pid_fd;
         close_inner(box);
-        return settle(box, pid_fd, box->talk, err);
+        return settle(box, box->talk, err);
 }
 
 int sandbox_tell(struct sandbox *box, uint32_t op, struct csn_error *err)

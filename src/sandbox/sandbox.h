@@ -128,6 +128,14 @@ int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct c
                      struct cgroup_leaf *ret, struct csn_error *err);
 /* Change its limits. */
 int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err);
+#define CGROUP_DOORS_MAX 4
+/*
+ * Its doors, for a process that is to go in by itself: a move can take as long as an RCU grace period, 20 ms, and
+ * who has others to serve must not wait for that.  Returns how many; the descriptors are the caller's.
+ */
+int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX], struct csn_error *err);
+/* The process' side.  The kernel asks for the rights of who opened the door (cgroup-v1 and -v2, Linux 5.16 and stable). */
+int cgroup_go_in(const int doors[], size_t n, struct csn_error *err);
 /* Put a process in, from outside. */
 int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err);
 /* Memory and processes now; 0: unknown. */
@@ -417,7 +425,7 @@ bool sandbox_close(struct sandbox *box);
 
 /* What processes inside and the parent tell each other over control and talk, one packet each. */
 enum init_op {
-        INIT_GO = 1,       /* parent: the cgroup is in place */
+        INIT_GO = 1,       /* parent: go into the cgroup by these doors, and go on */
         INIT_READY,        /* process 1: everything is in force; the home directory, and with WIRE_PROXY the listening socket */
         INIT_WORKER,       /* parent: the door has an interpreter's command line; start it, its program comes later */
         INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
@@ -448,6 +456,9 @@ struct init_message {
  */
 void init_own_title(int argc, char **argv);
 void init_wipe_title(void);
+
+/* Wait for INIT_GO, and go into the cgroup whose doors come with it. */
+int init_go(int sock, struct csn_error *err);
 
 /* Process 1; control, stdout, stderr, channel and door.  Never returns. */
 _Noreturn void init_main(struct plan *plan, int fds[5]);
