@@ -71,7 +71,6 @@ class Zygote:
         self.runner = runner
         self.image = image
         self.probing = False
-        self.program = load_part('warm')['program'](int(arguments[0]) if arguments else 1)
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
         self.caisson = __import__('_caisson')
@@ -84,6 +83,7 @@ class Zygote:
         # What modules set in their context (decimal has one) is not what a program starts with.
         copy_context().run(self.load_modules)
         main = sys.modules['__main__']
+        self.program = load_part('warm')['program'](int(arguments[0]) if arguments else 1)     # for what is loaded
         self.main_names = [name for name, module in sys.modules.items() if module is main]  # multiprocessing has another
         self.fresh = load_part('fresh')['Fresh']()
         self.leave = load_part('leave')['Leave'](self.caisson, self.main_names)

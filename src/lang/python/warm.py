@@ -25,31 +25,37 @@ print(*work(20), sep=', ')
 for word in sorted(work(30), key=len):
     print(word.upper(), len(word) % 3)
 '''
+# For each module a little, that nearly every program does which imports it, and then much.
 OF_MODULES = {
-    'numpy': b'''
+    'numpy': (b'''
 import numpy
+float((numpy.arange(100.0) * 2).sum())
+''', b'''
 table = numpy.arange(600, dtype=float).reshape(20, 30)
 (table @ table.T).sum(axis=0).mean()
 numpy.linalg.solve(numpy.eye(3) * 2, numpy.ones(3))
 numpy.random.RandomState(1).normal(size=10)
 numpy.random.default_rng(1).normal(size=10)
 str(numpy.sqrt(table[table > 5][:10]))
-''',
-    'pandas': b'''
-import io
+'''),
+    'pandas': (b'''
 import pandas
+pandas.DataFrame({'group': [1, 2, 1], 'x': range(3)}).groupby('group')['x'].sum().to_dict()
+''', b'''
+import io
 frame = pandas.read_csv(io.StringIO('group,x,y\\na,1,0.5\\nb,2,\\na,3,2.5\\n'))
 frame['z'] = frame['x'] * 2 + frame['y'].fillna(0)
 str(frame.groupby('group')['z'].sum())
 str(frame)
-''',
+'''),
 }
 VALUE = b"{'a': [1, 2.5, None]}\n"
 
 
 def program(depth):
     """The text for a depth: 0 none, 1 the little that every program does, 2 what many do."""
-    if depth < 2:
-        return LITTLE if depth else None
-    parts = [text for name, text in OF_MODULES.items() if name in sys.modules]
-    return MUCH + b''.join(parts) + VALUE
+    if not depth:
+        return None
+    of_modules = [texts for name, texts in OF_MODULES.items() if name in sys.modules]
+    little = LITTLE + b''.join(texts[0] for texts in of_modules)
+    return little if depth < 2 else little + MUCH + b''.join(texts[1] for texts in of_modules) + VALUE
