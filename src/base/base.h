@@ -183,6 +183,7 @@ struct watch {
         void (*ready)(struct watch *watch, uint32_t epoll_events);
         void *owner;
         bool active;
+        uint32_t events;       /* that epoll was asked for */
 };
 
 struct timer {

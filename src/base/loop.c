@@ -45,10 +45,13 @@ int loop_fd(struct loop *loop)
 int loop_watch(struct loop *loop, struct watch *watch, int fd, uint32_t epoll_events, struct csn_error *err)
 {
         struct epoll_event event = { .events = epoll_events, .data.ptr = watch };
+        if (watch->active && watch->fd == fd && watch->events == epoll_events)
+                return 0;
         int op = watch->active ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
         if (epoll_ctl(loop->epoll_fd, op, fd, &event) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "watch descriptor %d", fd);
         watch->fd = fd;
+        watch->events = epoll_events;
         watch->active = true;
         return 0;
 }

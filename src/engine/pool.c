@@ -347,23 +347,30 @@ static bool has_room(const struct engine *engine, const struct pool *pool)
                memory_of_all(engine->pools) + size * (pool->making + 1) <= engine->settings->engine.pool_memory_bytes;
 }
 
+/* The one that has least of what it should have; of two the one that was used last. */
+static struct pool *neediest(struct engine *engine)
+{
+        struct pool *found = NULL;
+        for (struct pool *pool = engine->pools->all; pool; pool = pool->next) {
+                if (!lacks(engine, pool) || !has_room(engine, pool))
+                        continue;
+                size_t mine = pool->waiting + pool->making, its = found ? found->waiting + found->making : 0;
+                if (!found || mine * found->target < its * pool->target ||
+                    (mine * found->target == its * pool->target && pool->used_ms > found->used_ms))
+                        found = pool;
+        }
+        return found;
+}
+
 /* Runs that wait are made first. */
 static void refill(struct timer *timer)
 {
         struct engine *engine = timer->owner;
-        struct pools *pools = engine->pools;
         size_t making = 0;
-        bool more = !engine->queue;
-        for (struct pool *pool = pools->all; pool; pool = pool->next)
+        for (struct pool *pool = engine->pools->all; pool; pool = pool->next)
                 making += pool->making;
-        while (more) {
-                more = false;
-                for (struct pool *pool = pools->all; pool && making < MAKING_MAX; pool = pool->next)
-                        if (lacks(engine, pool) && has_room(engine, pool) && make_one(engine, pool)) {
-                                making++;
-                                more = true;
-                        }
-        }
+        for (struct pool *pool; !engine->queue && making < MAKING_MAX && (pool = neediest(engine));)
+                making += make_one(engine, pool);   /* one that failed rests, and is not the neediest then */
 }
 
 void pools_refill(struct engine *engine)

@@ -136,6 +136,9 @@ static void on_done(void *owner, const struct run_result *result)
         buf_init(&text, FRAME_RECORD_MAX);
         if (job->peer && front_record_text(result, job->aliases, &text)) {
                 queue_frame(job->peer, FRAME_RECORD, job->id, text.bytes, text.len);
+                /* Now, and not when the engine has made what it will need next.  A client that is gone is the loop's to notice. */
+                if (flush(job->peer))
+                        watch_again(job->peer);
         } else if (job->peer) {
                 buf_done(&text);
                 err_set(&err, CSN_E_SYSTEM, 0, "the record could not be written");

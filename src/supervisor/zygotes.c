@@ -99,9 +99,11 @@ static void serves(struct zygote *zygote, const char *info)
 static void said(struct zygote *zygote, struct zygote_message *message, int fds[WIRE_FDS_MAX])
 {
         struct csn_error err;
-        message->info[sizeof message->info - 1] = 0;
-        message->error.text[sizeof message->error.text - 1] = 0;
-        message->error.field[sizeof message->error.field - 1] = 0;
+        /* Which text is there depends on what is said; they are in one place. */
+        if (message->op == ZYGOTE_SERVES)
+                message->info[sizeof message->info - 1] = 0;
+        else
+                message->error.text[sizeof message->error.text - 1] = message->error.field[sizeof message->error.field - 1] = 0;
         if (message->op == ZYGOTE_SERVES && !zygote->serves) {
                 serves(zygote, message->info);
         } else if (message->op == ZYGOTE_FORKED && zygote->serves) {
