@@ -144,8 +144,7 @@ class Zygote:
         info = self.ready_message()
         self.fresh.usual_streams(self.environment)
         if self.program is not None:
-            for _ in range(REHEARSALS):
-                copy_context().run(self.rehearse)
+            self.warm()
         gc.collect()
         # Or a collection in a run would write to every object there is.
         gc.disable()
@@ -159,6 +158,15 @@ class Zygote:
             self.caisson.serve(info, pages)
         gc.enable()
         self.fresh.state()
+
+    def warm(self):
+        try:
+            copy_context().run(self.rehearse)
+        except Exception as error:      # a module of this host is not what the sample expects of it
+            sys.stderr.write('zygote.py: the sample program failed: %r\n' % error)
+            self.program = load_part('warm')['LITTLE']
+        for _ in range(REHEARSALS):
+            copy_context().run(self.rehearse)
 
     def learn_pages(self):
         """What a run writes to, found out by a process that is forked and goes the whole way with a sample program.
@@ -180,18 +188,20 @@ class Zygote:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         before = sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__']
         streams = sys.stdin, sys.stdout, sys.stderr
-        self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
-        self.fresh.environment(self.environment, self.environment)
-        runner = self.runner('', '/dev/null', [], theirs.detach())
-        runner.start()
-        sys.stdout = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
-        code, last = compile_program(self.program, '<warm>')
-        exec(code, runner.names)
-        runner.finish(None, last and eval(last, runner.names))
-        runner.channel.close()
-        ours.close()
-        sys.stdin, sys.stdout, sys.stderr = streams
-        sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__'] = before
+        try:
+            self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
+            self.fresh.environment(self.environment, self.environment)
+            runner = self.runner('', '/dev/null', [], theirs.detach())
+            runner.start()
+            sys.stdout = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
+            code, last = compile_program(self.program, '<warm>')
+            exec(code, runner.names)
+            runner.finish(None, last and eval(last, runner.names))
+            runner.channel.close()
+        finally:
+            ours.close()
+            sys.stdin, sys.stdout, sys.stderr = streams
+            sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__'] = before
 
     def receive(self):
         """Wait for the program, and take its arguments and environment.  Returns a Runner for it."""
@@ -222,7 +232,7 @@ class Zygote:
             entries = listdir(folder_of(absolute(sys.modules['os'].fsdecode(arguments[1]))))
         except OSError:
             return True
-        return any(entry.partition('.')[0] in self.preloaded for entry in entries)
+        return not self.preloaded.isdisjoint([entry.partition('.')[0] for entry in entries])
 
     def start(self, runner):
         try:

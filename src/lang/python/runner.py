@@ -7,7 +7,7 @@ import builtins
 import sys
 from _ast import Expr, Expression, PyCF_ONLY_AST
 from fcntl import F_DUPFD_CLOEXEC, fcntl
-from posix import close, fstat, getcwd, getpid, listdir, lstat, register_at_fork, set_inheritable, write
+from posix import O_CLOEXEC, O_RDONLY, close, fstat, getcwd, getpid, listdir, lstat, open, read, register_at_fork, set_inheritable, write
 
 HELLO, SYNTAX, STARTED, ERROR, VALUE, DONE = range(1, 7)
 CHANNEL_FD = 3
@@ -109,6 +109,19 @@ def read_options(text):
     options.update(pair.partition('=')[::2] for pair in text.split(','))
     limit = options['value_max']
     return int(limit) if limit.isdigit() else 200000, [name for name in options['preload'].split(':') if name]
+
+
+def read_file(path):
+    # Without the three objects that open() makes of a file.
+    fd = open(path, O_RDONLY | O_CLOEXEC)
+    try:
+        text = piece = read(fd, fstat(fd).st_size + 1)
+        while piece:
+            piece = read(fd, 1 << 20)
+            text += piece
+        return text
+    finally:
+        close(fd)
 
 
 def compile_program(source, path):
@@ -240,8 +253,7 @@ class Runner:
     def start(self):
         """Return the two code objects of compile_program() when the program may begin."""
         try:
-            with open(self.path, 'rb') as file:
-                self.source = file.read()
+            self.source = read_file(self.path)
         except OSError as error:
             complain("%s: can't open file %r: [Errno %d] %s\n"
                      % (sys.executable, self.path, error.errno, error.strerror))
