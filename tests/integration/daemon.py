@@ -127,8 +127,8 @@ class Daemon:
         until(connects)
         return self
 
-    def client(self):
-        return Client(self.path)
+    def client(self, seconds=60):
+        return Client(self.path, seconds)
 
     def runs(self):
         with self.client() as client:
