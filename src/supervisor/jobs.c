@@ -8,6 +8,7 @@
 #define SETUP_MS 60000         /* for each step before the program's first instruction; large input files take time */
 #define POLL_MS 25             /* how often counters are read where no event tells */
 #define CLOSE_RETRY_MS 2
+#define LEFT_MEMORY (64 * MIB)  /* so much is gone in a few milliseconds */
 #define QUARANTINE_MS 2000     /* a cgroup that does not empty in this time is reported, its uid kept */
 
 enum job_state {
@@ -577,12 +578,14 @@ int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
 /*
  * Its exit status is the program's own to choose, so we take its word for it, and need not wait until the kernel
  * has taken down the memory of a process that has nothing more to do.  It is killed now, as everything is that
- * outlives a program; only if there is more than that one process, the end goes its usual way.
+ * outlives a program.  With more than that one process the end goes its usual way, and with much memory too: what
+ * is told to be over must not add up to more than the host has.
  */
 void job_left(struct supervisor *sup, uint32_t id, unsigned status)
 {
         struct job *job = find_job(sup, id);
-        if (!job || job->state != JOB_RUNNING || !cgroup_leaf_has_one_program(&job->box.leaf))
+        if (!job || job->state != JOB_RUNNING || !cgroup_leaf_has_one_program(&job->box.leaf) ||
+            cgroup_leaf_memory(&job->box.leaf) > LEFT_MEMORY)
                 return;
         job->ended_us = clock_us();
         job->how.status = status << 8;   /* wait(2) */
