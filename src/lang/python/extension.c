@@ -31,6 +31,12 @@ static PyObject *raise_error(const struct csn_error *err)
         return NULL;
 }
 
+static PyObject *nothing(void)
+{
+        Py_IncRef(Py_None);
+        return Py_None;
+}
+
 /* ---- the fork ---- */
 
 static int *tid_address(void)
@@ -141,7 +147,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
                 if (n != (ssize_t)sizeof message || message.op != ZYGOTE_FORK || fds_n != 6)
                         _exit(1);
                 if (serve_one(&message, fds, own_pid_ns, tid))
-                        Py_RETURN_NONE;
+                        return nothing();
                 for (size_t i = 0; i < fds_n; i++)
                         fd_close(&fds[i]);
         }
@@ -249,7 +255,7 @@ static PyObject *remember(PyObject *self, PyObject *none)
         (void)self, (void)none;
         if (pages_remember(&err) < 0)
                 return raise_error(&err);
-        Py_RETURN_NONE;
+        return nothing();
 }
 
 static PyObject *keep_text(PyObject *self, PyObject *none)
@@ -258,7 +264,7 @@ static PyObject *keep_text(PyObject *self, PyObject *none)
         (void)self, (void)none;
         if (pages_remember(&err) < 0 || pages_keep_text(&err) < 0)
                 return raise_error(&err);
-        Py_RETURN_NONE;
+        return nothing();
 }
 
 static PyObject *tell(PyObject *self, PyObject *args)
@@ -270,7 +276,7 @@ static PyObject *tell(PyObject *self, PyObject *args)
                 return NULL;
         if (pages_tell(fd, &err) < 0)
                 return raise_error(&err);
-        Py_RETURN_NONE;
+        return nothing();
 }
 
 static PyMethodDef methods[] = {

@@ -30,7 +30,9 @@ static size_t mapped_n, taken_n;
 static void *fresh_memory(size_t size)
 {
         void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        return memory == MAP_FAILED ? NULL : memory;
+        if (memory == MAP_FAILED)
+                return NULL;
+        return memory;
 }
 
 int pages_remember(struct csn_error *err)
@@ -108,8 +110,10 @@ static void touch(const struct range *range)
 {
         volatile char *bytes = (volatile char *)(uintptr_t)range->start;
         size_t page = (size_t)sysconf(_SC_PAGESIZE);
-        for (size_t at = 0; at < range->len; at += page)
-                bytes[at] = bytes[at];
+        for (size_t at = 0; at < range->len; at += page) {
+                char byte = bytes[at];
+                bytes[at] = byte;
+        }
 }
 
 int pages_keep_text(struct csn_error *err)
