@@ -17,6 +17,7 @@
 #define ZYGOTE_RETRY_MS 1000   /* doubled with each failure in a row */
 #define ZYGOTE_RETRY_MAX_MS 60000
 #define POOLS_MAX 256
+#define OWN_ARGUMENTS 2        /* the interpreter and its runner, in every command line */
 
 struct zygote {
         bool asked, serves;
@@ -73,12 +74,18 @@ static void start_zygote(struct engine *engine, int image)
         argv[n++] = (char *)(uintptr_t)images[image];
         snprintf(warming, sizeof warming, "%" PRIu64, engine->settings->engine.pool_warming);
         argv[n++] = warming;
-        /* In the environment of a usual run, which then finds it as it is. */
+        /* With the arguments and the environment of a usual run, which then finds them as they are. */
         struct run *run = usual_run(engine, lang_python.name, &err);
         zygote->id = ++engine->pools->zygotes_made;
         zygote->asked = true;
-        struct wire_program program = { .argv = argv, .argv_n = n, .env = run ? run->what.program.env : NULL,
-                                        .env_n = run ? run->what.program.env_n : 0 };
+        struct wire_program program = { .argv = argv, .argv_n = n };
+        if (run) {
+                const struct wire_program *usual = &run->what.program;
+                for (size_t i = OWN_ARGUMENTS; i < usual->argv_n && program.argv_n < ARRAY_LEN(argv); i++)
+                        argv[program.argv_n++] = usual->argv[i];
+                program.env = usual->env;
+                program.env_n = usual->env_n;
+        }
         if (!run || box_open_link(engine, &backend_native, &err) < 0 ||
             backend_native.zygote(engine->links[0], zygote->id, &program, &err) < 0)
                 pools_zygote(engine, zygote->id, NULL, &err);

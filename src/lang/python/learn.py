@@ -3,14 +3,15 @@
 import sys
 from posix import O_CLOEXEC, O_CREAT, O_WRONLY, _exit, close, dup2, open, pipe, read, unlink, waitpid, write
 
-PROGRAM_FILE = '/tmp/.caisson-sample.py'
+PROGRAM_FILE = b'/tmp/.caisson-sample.py'
 
 
 class Probe:
     """Stands in for _caisson in the process that finds out."""
 
-    def __init__(self, caisson, environment, answer):
+    def __init__(self, caisson, arguments, environment, answer):
         self.tell = caisson.tell
+        self.arguments = arguments
         self.environment = environment
         self.answer = answer
         caisson.remember()
@@ -21,7 +22,7 @@ class Probe:
         dup2(theirs.detach(), 3)
         for fd in 1, 2:
             dup2(pipe()[1], fd)
-        return [b'', PROGRAM_FILE.encode()], [name + b'=' + value for name, value in self.environment.items()]
+        return self.arguments, [name + b'=' + value for name, value in self.environment.items()]
 
     def leave(self, status, _channel):
         if status == 0:
@@ -29,23 +30,24 @@ class Probe:
         _exit(status)
 
 
-def fork_probe(caisson, program, environment):
+def fork_probe(caisson, program, arguments, environment):
     """The ranges, as serve() wants them; in the new process, a Probe."""
     answer, answers = pipe()
-    file = open(PROGRAM_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    arguments = arguments or [b'', PROGRAM_FILE]
+    file = open(arguments[1], O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
     write(file, program)
     close(file)
     pid = caisson.fork()
     if pid == 0:
         close(answer)
-        return Probe(caisson, environment, answers)
+        return Probe(caisson, arguments, environment, answers)
     close(answers)
     pages = b''
     while piece := read(answer, 1 << 20):       # and nothing else runs here before it has told
         pages += piece
     close(answer)
     waitpid(pid, 0)
-    unlink(PROGRAM_FILE)
+    unlink(arguments[1])
     if not pages:
         sys.stderr.write('zygote.py: the pages that a run writes to are not known; runs will be slower\n')
     return pages

@@ -76,6 +76,8 @@ class Zygote:
         self.caisson = __import__('_caisson')
         del sys.modules['_caisson']
         self.environment = dict(environ)
+        self.expected = [sys.modules['os'].fsencode(word) for word in arguments[1:3]]
+        self.expected_run = None
         self.entries = [name + b'=' + value for name, value in environ.items()]
         self.early = early(self.environment)
         self.own_modules = set(sys.modules)
@@ -142,6 +144,7 @@ class Zygote:
     def serve(self):
         """Serve forks; returns in each new process, which is then ready to wait for its program."""
         info = self.ready_message()
+        self.own_folder = sys.path[0]
         self.fresh.usual_streams(self.environment)
         if self.program is not None:
             self.warm()
@@ -158,6 +161,8 @@ class Zygote:
             self.caisson.serve(info, pages)
         gc.enable()
         self.fresh.state()
+        if self.expected:
+            self.expected_run = self.become(self.expected)
 
     def warm(self):
         try:
@@ -174,7 +179,7 @@ class Zygote:
         In that process it returns nothing, and self.caisson is then one that has the program and keeps the answer.
         """
         learn = load_part('learn')
-        pages = learn['fork_probe'](self.caisson, self.program, self.environment)
+        pages = learn['fork_probe'](self.caisson, self.program, self.expected, self.environment)
         if isinstance(pages, bytes):
             return pages
         self.probing = True
@@ -191,7 +196,8 @@ class Zygote:
         try:
             self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
             self.fresh.environment(self.environment, self.environment)
-            runner = self.runner('', '/dev/null', [], theirs.detach())
+            runner = self.runner('', '/dev/null', [])
+            runner.open_channel(theirs.detach())
             runner.start()
             sys.stdout = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
             code, last = compile_program(self.program, '<warm>')
@@ -212,10 +218,18 @@ class Zygote:
                 _signal.signal(number, _signal.SIG_DFL)
             execve(sys.executable, [sys.executable.encode(), HERE.encode() + b'/run.py', *arguments], environment)
         self.fresh.environment(environment, self.environment)
+        run = self.expected_run if arguments == self.expected else self.become(arguments)
+        run.open_channel()
+        self.leave.channel = run.channel
+        self.expected_run = None
+        return run
+
+    def become(self, arguments):
+        """The runner for a program with these arguments, whose names and search path are in place then."""
         sys.argv = [HERE + '/run.py', *map(sys.modules['os'].fsdecode, arguments)]
         sys.orig_argv[:] = [sys.executable, *sys.argv]
+        sys.path[0] = self.own_folder
         run = self.runner(*sys.argv[1:3], sys.argv[3:])
-        self.leave.channel = run.channel
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']
         return run

@@ -16,6 +16,7 @@ HEADER_SIZE = 12
 FLAG_MORE = 1
 S_IFMT, S_IFSOCK, S_IFLNK = 0o170000, 0o140000, 0o120000
 USAGE_EXIT = 2
+HELLO_TEXT = b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3]
 
 print_traceback = sys.__excepthook__
 parts = {}
@@ -243,12 +244,15 @@ def send_report(channel, kind, function, *details):
 class Runner:
     """One run: made by run.py, asked for code to execute, and told how that went."""
 
-    def __init__(self, options, path, arguments, channel_fd=CHANNEL_FD):
-        self.channel = Channel(channel_fd)
-        self.channel.send(HELLO, b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3])
+    def __init__(self, options, path, arguments):
+        self.channel = None
         self.value_max, self.modules = read_options(options)
         self.path, self.folder, self.names = become_main(path, arguments)
         self.source = b''
+
+    def open_channel(self, fd=CHANNEL_FD):
+        self.channel = Channel(fd)
+        self.channel.send(HELLO, HELLO_TEXT)
 
     def start(self):
         """Return the two code objects of compile_program() when the program may begin."""

@@ -1,9 +1,9 @@
 """Start Python once, with the modules of an image, and fork a process for every run from it.
 
-    python3 zygote.py IMAGE [DEPTH]
+    python3 zygote.py IMAGE [DEPTH [OPTIONS MAINFILE]]
 
-IMAGE is a row of preload.py's table.  DEPTH says how much a forked process exercises before it has a program: 0
-nothing, 1 what every run does, 2 also the usual ways through the image's large modules.
+IMAGE is a row of preload.py's table.  DEPTH says how much memory a forked process makes its own before it has a program:
+0 none, 1 what every program writes to, 2 what many do.  OPTIONS and MAINFILE are what most runs will have (run.py).
 
 _caisson is the C side: serve() forks into closed sandboxes and returns in each new process, wait() waits there for
 the program, leave() ends it.  The rest of this file is run.py for such a process, so a program sees one foreign frame
@@ -20,8 +20,8 @@ FileLoader = sys.modules['_frozen_importlib_external'].SourceFileLoader
 names = {'__builtins__': __builtins__, '__name__': 'runner', 'HERE': HERE, 'FileLoader': FileLoader}
 exec(FileLoader('runner', HERE + '/runner.py').get_code('runner'), names)
 
-if len(sys.argv) not in (2, 3):
-    sys.stderr.write('usage: zygote.py IMAGE [DEPTH]\n')
+if len(sys.argv) not in (2, 3, 5):
+    sys.stderr.write('usage: zygote.py IMAGE [DEPTH [OPTIONS MAINFILE]]\n')
     raise SystemExit(2)
 
 zygote = names['load_part']('preload')['Zygote'](names['Runner'], sys.argv[1], sys.argv[2:])
