@@ -187,30 +187,72 @@ static void check_depth(struct facts *facts, const struct tree *tree)
         }
 }
 
-/* A block's lines begin in one column, and a line that leaves it in that of a block around it. */
+/* The width of the blanks before a node, or -1 if something else stands before it in its line. */
+static int64_t indent_of(const struct tree *tree, uint32_t start)
+{
+        uint32_t line = start;
+        int64_t width = 0;
+        while (line && (tree->text[line - 1] == ' ' || tree->text[line - 1] == '\t' || tree->text[line - 1] == '\f'))
+                line--;
+        if (line && tree->text[line - 1] != '\n')
+                return -1;
+        for (uint32_t i = line; i < start; i++)
+                width = tree->text[i] == '\t' ? (width / 8 + 1) * 8 : tree->text[i] == '\f' ? 0 : width + 1;
+        return width;
+}
+
+/* The same of the line in which it stands. */
+static int64_t indent_of_line(const struct tree *tree, uint32_t start)
+{
+        while (start && tree->text[start - 1] != '\n')
+                start--;
+        while (tree->text[start] == ' ' || tree->text[start] == '\t' || tree->text[start] == '\f')
+                start++;
+        return indent_of(tree, start);
+}
+
+static bool is_clause(unsigned kind)
+{
+        return kind == PY_ELSE || kind == PY_ELIF || kind == PY_EXCEPT || kind == PY_EXCEPT_GROUP || kind == PY_FINALLY;
+}
+
+/* The statements of a block or of the module: in one column, and further in than what they belong to. */
+static void check_block(struct facts *facts, const struct tree *tree, uint32_t at)
+{
+        bool module = at == 0, any = false;
+        const struct node *above = &tree->nodes[tree->nodes[at].parent];
+        int64_t outer = module ? -1 : indent_of_line(tree, above->start), first = module ? 0 : -1;
+        for (uint32_t child = tree->nodes[at].child; child; child = tree->nodes[child].next) {
+                const struct node *node = &tree->nodes[child];
+                if (node->kind == PY_COMMENT || node->token)
+                        continue;
+                any = true;
+                int64_t width = indent_of(tree, node->start);
+                if (width < 0)
+                        continue;   /* behind a colon or a semicolon */
+                if (width <= outer)
+                        facts_break(facts, node->start, "expected an indented block");
+                if (first < 0)
+                        first = width;
+                else if (width > first)
+                        facts_break(facts, node->start, "unexpected indent");
+                else if (width < first)
+                        facts_break(facts, node->start, "unindent does not match any outer indentation level");
+        }
+        if (!module && !any)
+                facts_break(facts, tree->nodes[at].start, "expected an indented block");
+}
+
 static void check_indents(struct facts *facts, const struct tree *tree)
 {
-        for (uint32_t at = 0; at < tree->n; at++) {
-                if (tree->nodes[at].kind != PY_BLOCK)
-                        continue;
-                int64_t first = -1;
-                for (uint32_t child = tree->nodes[at].child; child; child = tree->nodes[child].next) {
-                        uint32_t start = tree->nodes[child].start, line = start;
-                        if (tree->nodes[child].kind == PY_COMMENT || tree->nodes[child].token)
-                                continue;
-                        while (line && (tree->text[line - 1] == ' ' || tree->text[line - 1] == '\t'))
-                                line--;
-                        if (line && tree->text[line - 1] != '\n')
-                                continue;   /* behind a colon or a semicolon */
-                        int64_t width = 0;
-                        for (uint32_t i = line; i < start; i++)
-                                width = tree->text[i] == '\t' ? (width / 8 + 1) * 8 : width + 1;
-                        if (first < 0)
-                                first = width;
-                        else if (width != first)
-                                facts_break(facts, start, width > first ? "unexpected indent"
-                                                                        : "unindent does not match any outer indentation level");
-                }
+        check_block(facts, tree, 0);
+        for (uint32_t at = 1; at < tree->n; at++) {
+                const struct node *node = &tree->nodes[at];
+                if (node->kind == PY_BLOCK)
+                        check_block(facts, tree, at);
+                int64_t width = is_clause(node->kind) ? indent_of(tree, node->start) : -1;
+                if (width >= 0 && width != indent_of_line(tree, tree->nodes[node->parent].start))
+                        facts_break(facts, node->start, "unindent does not match any outer indentation level");
         }
 }
 

@@ -376,7 +376,7 @@ static void delete_names(struct python *py, uint32_t at)
                         continue;
                 py->roles[child] = ROLE_DELETE;
                 bind(py, child, (struct source){ 0 });
-                struct binding *binding = python_binding(py, py->scope_of[child], python_name(py, child));
+                struct binding *binding = python_binding(py, scope_for(py, child, false), python_name(py, child));
                 if (binding)
                         binding->is_deleted = true;
         }

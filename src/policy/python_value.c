@@ -54,7 +54,7 @@ static const char *through_another(const char *base, const char *name, size_t le
 {
         while (len && *name == '_')
                 name++, len--;
-        if (strstr(base, "()") || strncmp(base, "builtins", 8) == 0 || strcmp(base, "asyncio") == 0)
+        if (strstr(base, "()") || strncmp(base, "builtins", 8) == 0 || strcmp(base, "asyncio") == 0 || is_word(base, name, len))
                 return NULL;
         for (size_t i = 0; i < ARRAY_LEN(often_imported); i++)
                 if (is_word(often_imported[i], name, len))
