@@ -72,8 +72,10 @@ extern const struct backend backend_native, backend_host;
 /* By name, or NULL. */
 const struct backend *backend_find(const char *name);
 
-/* Where the runners and the supervisor of this build are; see paths.c. */
+/* Where the runners, the programs and the policies of this build are; see paths.c. */
 const char *backend_runner_dir(void);
 const char *backend_supervisor(void);
+const char *backend_policy_worker(void);
+const char *backend_policies_dir(void);
 
 #endif

@@ -61,3 +61,15 @@ const char *backend_supervisor(void)
         static char path[PATH_MAX];
         return beside_us("caisson-supervisor", SUPERVISOR_PATH, path);
 }
+
+const char *backend_policy_worker(void)
+{
+        static char path[PATH_MAX];
+        return beside_us("caisson-policy", POLICY_WORKER_PATH, path);
+}
+
+const char *backend_policies_dir(void)
+{
+        static char path[PATH_MAX];
+        return beside_us("src/policy/policies", POLICIES_DIR, path);
+}

@@ -5,6 +5,7 @@
 
 const struct cli_command cli_commands[] = {
         { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run },
+        { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check },
         { "ps", "[--json]", "List the runs of the daemon.", cli_ps },
         { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top },
         { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool },
@@ -144,6 +145,9 @@ int cli_help(int argc, char **argv)
                 print_option(fields[i].field->option, strcmp(fields[i].field->option, "language") == 0 ? 'l' : 0,
                              argument_of(fields[i].field), text);
         }
+        printf("\nOptions of check:\n");
+        for (const struct cli_option *option = cli_check_options; option->name; option++)
+                print_option(option->name, option->letter, option->argument, option->text);
         printf("\nOptions of every command:\n");
         print_option("config", 0, "FILE", "The configuration file; see caisson.conf(5).");
         print_option("set", 0, "KEY=VALUE", "One setting; see caisson config show.");

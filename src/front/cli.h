@@ -25,6 +25,10 @@ struct cli_option {
         const char *text;
 };
 extern const struct cli_option cli_run_options[];   /* ended by name NULL */
+extern const struct cli_option cli_check_options[];
+
+/* A whole file, or standard input for "-", of at most max bytes.  Errors: CSN_E_INPUT naming `field`. */
+int cli_read_whole(const char *path, size_t max, const char *field, struct arena *arena, struct bytes *ret, struct csn_error *err);
 
 /* Options that stand for fields: of run_request and of limits, in their order. */
 struct cli_field {
@@ -34,6 +38,7 @@ struct cli_field {
 size_t cli_fields(struct cli_field *fields, size_t max);
 
 int cli_run(int argc, char **argv);
+int cli_check(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_profiles(int argc, char **argv);
 int cli_config(int argc, char **argv);

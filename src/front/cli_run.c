@@ -52,7 +52,7 @@ struct run_cli {
 
 /* ---- options ---- */
 
-static int read_whole(const char *path, size_t max, const char *field, struct arena *arena, struct bytes *ret, struct csn_error *err)
+int cli_read_whole(const char *path, size_t max, const char *field, struct arena *arena, struct bytes *ret, struct csn_error *err)
 {
         auto_fd file = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
         struct buf buf;
@@ -303,7 +303,7 @@ static int take_program(struct run_cli *cli, int argc, char **argv, struct csn_e
         if (cli->code)
                 SET(request, run_request, code, ((struct bytes){ arena_text(arena, "%s", cli->code), strlen(cli->code) }));
         if (path) {
-                if (read_whole(path, MIB, "/code", arena, &request->code, err) < 0)
+                if (cli_read_whole(path, MIB, "/code", arena, &request->code, err) < 0)
                         return -err->code;
                 MARK(request, run_request, code);
                 name_after_file(engine_languages(cli->engine), request, path, arena);
@@ -311,7 +311,7 @@ static int take_program(struct run_cli *cli, int argc, char **argv, struct csn_e
         if (cli->stdin_file) {
                 if (path && strcmp(path, "-") == 0 && strcmp(cli->stdin_file, "-") == 0)
                         return err_field(err, "/stdin", "standard input cannot be both the program and its input");
-                if (read_whole(cli->stdin_file, 64 * MIB, "/stdin", arena, &request->stdin, err) < 0)
+                if (cli_read_whole(cli->stdin_file, 64 * MIB, "/stdin", arena, &request->stdin, err) < 0)
                         return -err->code;
                 MARK(request, run_request, stdin);
         }
@@ -326,7 +326,7 @@ static int take_request_file(struct run_cli *cli, struct csn_error *err)
         struct bytes text;
         if (!cli->request_file)
                 return 0;
-        if (read_whole(cli->request_file, 256 * MIB, "/", arena, &text, err) < 0)
+        if (cli_read_whole(cli->request_file, 256 * MIB, "/", arena, &text, err) < 0)
                 return -err->code;
         if (model_decode_text(&object_run_request, text.bytes, text.len, arena, &given, err) < 0)
                 return -err->code;

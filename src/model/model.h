@@ -140,10 +140,10 @@ struct object {
 };
 
 extern const struct choices choices_status, choices_output_action, choices_need, choices_cgroup_need,
-        choices_network, choices_isolation;
+        choices_network, choices_isolation, choices_severity, choices_verdict;
 extern const struct object object_limits, object_input_file, object_export_rule, object_run_request,
         object_truncated, object_value, object_display, object_failure, object_finding, object_output_file,
-        object_taken_file, object_usage, object_timings, object_boundary, object_warning, object_run_result;
+        object_taken_file, object_usage, object_timings, object_boundary, object_warning, object_run_result, object_check_request, object_check_result;
 
 const char *status_name(int status);
 /* The command line's exit status for it; -1: the program's own. */

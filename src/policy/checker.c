@@ -1,0 +1,342 @@
+/* The caller's side of the worker: one process, requests one after the other, each with its deadline. */
+#include "policy/policy.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define CODE_MAX MIB
+#define RESULT_MAX (16 * MIB)
+
+struct checker {
+        struct loop *loop;
+        struct checker_paths paths;
+        pid_t pid;                     /* 0: no worker */
+        struct watch watch;
+        struct timer deadline, refused;
+        struct check *first, *last;    /* the first is being worked on, if it was sent */
+        struct check *unsendable;      /* refused without asking the worker */
+        bool sent;
+        struct buf out, in;
+        size_t written;
+};
+
+/* ---- answers ---- */
+
+static void finish(struct checker *checker, struct check *check)
+{
+        check->active = false;
+        (void)checker;
+        check->done(check);
+}
+
+static struct check *take_first(struct checker *checker)
+{
+        struct check *check = checker->first;
+        checker->first = check->next;
+        if (!checker->first)
+                checker->last = NULL;
+        check->next = NULL;
+        checker->sent = false;
+        loop_untimer(checker->loop, &checker->deadline);
+        return check;
+}
+
+static void refuse(struct check *check, const struct csn_error *err)
+{
+        const struct check_request *request = &check->request;
+        struct check_result *result = &check->result;
+        *result = (struct check_result){ 0 };
+        SET(result, check_result, policy, arena_text(&check->arena, "%s", request->policy ? request->policy : ""));
+        if (HAS(request, check_request, id))
+                SET(result, check_result, id, arena_text(&check->arena, "%s", request->id));
+        if (HAS(request, check_request, file))
+                SET(result, check_result, file, arena_text(&check->arena, "%s", request->file));
+        if (HAS(request, check_request, language))
+                SET(result, check_result, language, arena_text(&check->arena, "%s", request->language));
+        SET(result, check_result, verdict, verdict_DENY);
+        SET(result, check_result, reason, arena_text(&check->arena, "%s", err->text));
+        SET(&result->error, failure, code, arena_text(&check->arena, "%s", csn_code_name(err->code)));
+        SET(&result->error, failure, message, result->reason);
+        MARK(result, check_result, error);
+}
+
+/* ---- the worker's life ---- */
+
+static void stop_worker(struct checker *checker)
+{
+        loop_unwatch(checker->loop, &checker->watch);
+        fd_close(&checker->watch.fd);
+        if (checker->pid) {
+                kill(checker->pid, SIGKILL);
+                while (waitpid(checker->pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+        }
+        checker->pid = 0;
+        checker->in.len = checker->out.len = checker->written = 0;
+        checker->sent = false;
+}
+
+/* Between fork and exec: nothing but system calls. */
+static _Noreturn void become_worker(const struct checker_paths *paths, int sock)
+{
+        const char *argv[] = { "caisson-policy", NULL, NULL, NULL }, *env[] = { NULL };
+        int n = 1;
+        sigset_t none;
+        for (size_t i = 0; i < ARRAY_LEN(paths->folders); i++)
+                if (paths->folders[i])
+                        argv[n++] = paths->folders[i];
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        if (sock == WORKER_SOCKET_FD ? fcntl(sock, F_SETFD, 0) < 0 : dup2(sock, WORKER_SOCKET_FD) < 0)
+                _exit(125);
+        execve(paths->worker, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)env);
+        _exit(127);
+}
+
+static void socket_ready(struct watch *watch, uint32_t events);
+static void work(struct checker *checker);
+
+static int start_worker(struct checker *checker, struct csn_error *err)
+{
+        int pair[2];
+        if (access(checker->paths.worker, X_OK) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "the program that checks sources, %s", checker->paths.worker);
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
+        auto_fd ours = pair[0], theirs = pair[1];
+        /* The worker waits in read(2). */
+        if (fcntl(theirs, F_SETFL, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "fcntl");
+        pid_t pid = fork();
+        if (pid < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "fork");
+        if (pid == 0)
+                become_worker(&checker->paths, theirs);
+        checker->pid = pid;
+        checker->watch = (struct watch){ .fd = take_fd(&ours), .ready = socket_ready, .owner = checker };
+        return loop_watch(checker->loop, &checker->watch, checker->watch.fd, EPOLLIN, err);
+}
+
+/* The program that it looked at was too much for it; the next one gets a new worker. */
+static void worker_lost(struct checker *checker, const char *why)
+{
+        struct csn_error err;
+        bool working = checker->sent;
+        stop_worker(checker);
+        if (working) {
+                struct check *check = take_first(checker);
+                err_set(&err, CSN_E_INPUT, 0, "the program could not be checked: %s", why);
+                refuse(check, &err);
+                finish(checker, check);
+        }
+        work(checker);
+}
+
+static void too_late(struct timer *timer)
+{
+        worker_lost(timer->owner, "it took too long");
+}
+
+/* ---- sending and reading ---- */
+
+static int add_part(const char *bytes, size_t len, void *buf)
+{
+        return buf_add(buf, bytes, len) ? 0 : -1;
+}
+
+static void encode(struct checker *checker, const struct check_request *request)
+{
+        uint32_t len = 0;
+        json_t *json = model_encode(&object_check_request, request);
+        checker->out.len = checker->written = 0;
+        buf_add(&checker->out, &len, sizeof len);
+        json_dump_callback(json, add_part, &checker->out, JSON_COMPACT);
+        json_decref(json);
+        len = (uint32_t)(checker->out.len - sizeof len);
+        memcpy(checker->out.bytes, &len, sizeof len);
+}
+
+static bool write_more(struct checker *checker)
+{
+        while (checker->written < checker->out.len) {
+                ssize_t n = send(checker->watch.fd, checker->out.bytes + checker->written, checker->out.len - checker->written, MSG_NOSIGNAL);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 && errno == EAGAIN)
+                        break;
+                if (n < 0)
+                        return false;
+                checker->written += (size_t)n;
+        }
+        struct csn_error err;
+        int fd = checker->watch.fd;
+        uint32_t wanted = EPOLLIN | (checker->written < checker->out.len ? (uint32_t)EPOLLOUT : 0);
+        loop_unwatch(checker->loop, &checker->watch);
+        return loop_watch(checker->loop, &checker->watch, fd, wanted, &err) == 0;
+}
+
+static void work(struct checker *checker)
+{
+        struct csn_error err = { 0 };
+        while (checker->first && !checker->sent) {
+                if (!checker->pid && start_worker(checker, &err) < 0) {
+                        stop_worker(checker);
+                        struct check *check = take_first(checker);
+                        refuse(check, &err);
+                        finish(checker, check);
+                        continue;
+                }
+                encode(checker, &checker->first->request);
+                checker->sent = true;
+                loop_timer(checker->loop, &checker->deadline, CHECK_TIME_MS * 1000ULL);
+                if (!write_more(checker)) {
+                        worker_lost(checker, "its checker died");
+                        return;
+                }
+        }
+}
+
+/* A whole answer at the front of what was read; false: not yet.  A wrong one counts as a death. */
+static bool take_answer(struct checker *checker, bool *ret_wrong)
+{
+        uint32_t len;
+        struct csn_error err;
+        if (checker->in.len < sizeof len)
+                return false;
+        memcpy(&len, checker->in.bytes, sizeof len);
+        *ret_wrong = len > RESULT_MAX || !checker->sent;
+        if (*ret_wrong || checker->in.len < sizeof len + len)
+                return false;
+        struct check *check = checker->first;
+        *ret_wrong = checker->in.len != sizeof len + len ||
+                     model_decode_text(&object_check_result, checker->in.bytes + sizeof len, len, &check->arena, &check->result, &err) < 0;
+        if (*ret_wrong)
+                return false;
+        checker->in.len = 0;
+        take_first(checker);
+        finish(checker, check);
+        return true;
+}
+
+static void socket_ready(struct watch *watch, uint32_t events)
+{
+        struct checker *checker = watch->owner;
+        char bytes[16 * KIB];
+        bool wrong = false;
+        if (events & EPOLLOUT && !write_more(checker)) {
+                worker_lost(checker, "its checker died");
+                return;
+        }
+        ssize_t n = recv(watch->fd, bytes, sizeof bytes, 0);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+                return;
+        if (n <= 0 || !buf_add(&checker->in, bytes, (size_t)n)) {
+                worker_lost(checker, "its checker died of it");
+                return;
+        }
+        if (take_answer(checker, &wrong))
+                work(checker);
+        else if (wrong)
+                worker_lost(checker, "its checker gave no answer");
+}
+
+/* ---- the checker ---- */
+
+static void tell_refused(struct timer *timer)
+{
+        struct checker *checker = timer->owner;
+        while (checker->unsendable) {
+                struct check *check = checker->unsendable;
+                checker->unsendable = check->next;
+                check->next = NULL;
+                finish(checker, check);
+        }
+        work(checker);
+}
+
+void checker_open(struct loop *loop, const struct checker_paths *paths, struct checker **ret)
+{
+        struct checker *checker = mem_alloc(sizeof *checker);
+        *checker = (struct checker){ .loop = loop, .paths = *paths, .watch = { .fd = -1 }, .deadline = { .fired = too_late, .owner = checker },
+                                     .refused = { .fired = tell_refused, .owner = checker } };
+        buf_init(&checker->out, 8 * MIB);
+        buf_init(&checker->in, RESULT_MAX + sizeof(uint32_t) + 1);
+        *ret = checker;
+}
+
+void checker_close(struct checker *checker)
+{
+        if (!checker)
+                return;
+        loop_untimer(checker->loop, &checker->deadline);
+        loop_untimer(checker->loop, &checker->refused);
+        stop_worker(checker);
+        buf_done(&checker->out);
+        buf_done(&checker->in);
+        free(checker);
+}
+
+void checker_start(struct checker *checker, struct check *check)
+{
+        struct csn_error err;
+        check->active = true;
+        check->next = NULL;
+        loop_timer(checker->loop, &checker->refused, 0);
+        if (check->request.code.len > CODE_MAX) {
+                err_field(&err, "/code", "the program is longer than %llu bytes", CODE_MAX);
+                refuse(check, &err);
+                check->next = checker->unsendable;
+                checker->unsendable = check;
+                return;
+        }
+        if (checker->last)
+                checker->last->next = check;
+        else
+                checker->first = check;
+        checker->last = check;
+}
+
+static void unlink_check(struct check **list, struct check **last, const struct check *check)
+{
+        struct check *before = NULL;
+        for (struct check **at = list; *at; before = *at, at = &(*at)->next)
+                if (*at == check) {
+                        *at = check->next;
+                        if (last && *last == check)
+                                *last = before;
+                        return;
+                }
+}
+
+void checker_cancel(struct checker *checker, struct check *check)
+{
+        if (!checker || !check->active)
+                return;
+        bool working = checker->sent && checker->first == check;
+        if (working) {
+                stop_worker(checker);
+                loop_untimer(checker->loop, &checker->deadline);
+        }
+        unlink_check(&checker->first, &checker->last, check);
+        unlink_check(&checker->unsendable, NULL, check);
+        check->active = false;
+        loop_timer(checker->loop, &checker->refused, 0);
+}
+
+void check_done(struct check *check)
+{
+        arena_done(&check->arena);
+        check->result = (struct check_result){ 0 };
+}
+
+void policy_defaults(struct check_request *request)
+{
+        bool own = HAS(request, check_request, block_at);
+        model_defaults(&object_check_request, request);
+        if (!own)
+                request->present &= ~((uint64_t)1 << FIELD_check_request_block_at);
+}

@@ -1,0 +1,437 @@
+/* Facts and a policy -> findings and a verdict. */
+#include "policy/rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define FINDINGS_MAX 1000
+#define LINE_SHOWN 400             /* bytes of a line of the program in a finding */
+#define TEXT_SEARCHED (64 * KIB)   /* of a constant text by a rule for texts */
+
+struct hit {
+        const struct rule *rule;
+        const struct fact *fact;
+        const char *pattern;
+};
+
+struct match {
+        const struct policy *policy;
+        const struct check_request *request;
+        const char *language;
+        int block_at;
+        struct arena *arena;
+        struct hit *hits;
+        size_t n;
+        bool truncated;
+        const char *text;              /* as it was analysed */
+        size_t len;
+};
+
+/* ---- which rules a fact meets ---- */
+
+static bool speaks(const struct rule *rule, const char *language)
+{
+        for (const char *const *l = rule->languages; l && *l; l++)
+                if (strcmp(*l, language) == 0)
+                        return true;
+        return !rule->languages;
+}
+
+static bool is_allowed(const struct match *match, const struct fact *fact)
+{
+        bool import = fact->kind == FACT_IMPORT;
+        size_t module_len = fact->module ? strlen(fact->module) : 0;
+        if (patterns_cover(match->policy->allow, fact->name, fact->len, import))
+                return true;
+        if (import && module_len && patterns_cover(match->policy->allow, fact->module, module_len, true))
+                return true;
+        for (size_t i = 0; import && i < match->request->allow_imports_n; i++) {
+                const struct pattern one = { .text = match->request->allow_imports[i], .len = strlen(match->request->allow_imports[i]) };
+                if (patterns_cover(&one, fact->name, fact->len, true) || (module_len && patterns_cover(&one, fact->module, module_len, true)))
+                        return true;
+        }
+        return false;
+}
+
+static void hit(struct match *match, const struct pattern *pattern, const struct fact *fact)
+{
+        const struct rule *rule = &match->policy->rules[pattern->rule];
+        if (rule->severity < 0 || !speaks(rule, match->language) || (!rule->always && is_allowed(match, fact)) ||
+            patterns_cover(rule->excepts, fact->name, fact->len, false))
+                return;
+        for (size_t i = 0; i < match->n; i++) {
+                const struct hit *other = &match->hits[i];
+                bool same_group = rule->once && other->rule->once && strcmp(rule->once, other->rule->once) == 0;
+                if (other->fact->start == fact->start && (other->rule == rule || same_group))
+                        return;
+        }
+        if (match->n == FINDINGS_MAX) {
+                match->truncated = true;
+                return;
+        }
+        match->hits[match->n++] = (struct hit){ rule, fact, pattern->text };
+}
+
+/* Whether a rule that denies looks for this or for something that is in it. */
+static bool is_denied(const struct match *match, const char *name, size_t len)
+{
+        const struct policy *policy = match->policy;
+        for (size_t i = 0; i < policy->rules_n; i++) {
+                const struct rule *rule = &policy->rules[i];
+                if (rule->severity < match->block_at || !speaks(rule, match->language))
+                        continue;
+                for (const struct pattern *p = rule->patterns; p; p = p->next) {
+                        if (p->kind != FACT_IMPORT && p->kind != FACT_REFERENCE && p->kind != FACT_CALL)
+                                continue;
+                        bool inside = p->len > len && memcmp(p->text, name, len) == 0 && p->text[len] == '.';
+                        bool equal = p->len == len && memcmp(p->text, name, len) == 0;
+                        bool above = p->kind == FACT_IMPORT && p->len && p->len < len && memcmp(p->text, name, p->len) == 0 && name[p->len] == '.';
+                        if (inside || equal || above)
+                                return true;
+                }
+        }
+        return false;
+}
+
+static void match_exact(struct match *match, const struct fact *fact, size_t len)
+{
+        for (const struct pattern *p = policy_lookup(match->policy, fact->kind, fact->name, len); p; p = p->next_equal)
+                if (pattern_is(p, fact->kind, fact->name, len))
+                        hit(match, p, fact);
+}
+
+static bool has_word(const struct pattern *pattern, const struct fact *fact, struct arena *arena)
+{
+        if (fact->len == 0 || fact->len > TEXT_SEARCHED)
+                return false;
+        char *text = arena_copy(arena, fact->name, fact->len);
+        for (char *nul = text; (nul = memchr(nul, 0, fact->len - (size_t)(nul - text)));)
+                *nul = ' ';
+        return regexec(&pattern->regex, text, 0, NULL, 0) == 0;
+}
+
+static void match_fact(struct match *match, const struct fact *fact)
+{
+        enum pattern_how how = fact_infos[fact->kind].how;
+        if (how == NAMES || how == MODULES)
+                match_exact(match, fact, fact->len);
+        for (size_t i = fact->len; how == MODULES && i-- > 0;)
+                if (fact->name[i] == '.')
+                        match_exact(match, fact, i);
+        for (size_t i = 0; i < match->policy->prefixes_n; i++) {
+                const struct pattern *p = match->policy->prefixes[i];
+                if (p->kind != fact->kind)
+                        continue;
+                bool hits = how == WORDS   ? has_word(p, fact, match->arena)
+                            : how == ABOVE ? fact->number > p->above
+                            : how == ANY   ? true
+                                           : fact->len >= p->len && memcmp(fact->name, p->text, p->len) == 0;
+                if (hits)
+                        hit(match, p, fact);
+        }
+        if (fact->kind == FACT_DYNAMIC && is_denied(match, fact->name, fact->len))
+                for (const struct pattern *p = policy_lookup(match->policy, FACT_DYNAMIC, "denied", 6); p; p = p->next_equal)
+                        if (pattern_is(p, FACT_DYNAMIC, "denied", 6))
+                                hit(match, p, fact);
+}
+
+/* ---- texts ---- */
+
+static const char *last_part(const char *name)
+{
+        const char *dot = strrchr(name, '.');
+        return dot && dot[1] ? dot + 1 : name;
+}
+
+static const char *module_of(const struct fact *fact)
+{
+        return fact->module ? fact->module : fact->name;
+}
+
+/* {name}, {last}, {module}, {from}, {pattern}, {number} of a message. */
+static char *message_of(const struct match *match, const struct hit *hit, const char *template)
+{
+        struct buf buf;
+        char number[24];
+        buf_init(&buf, 4 * KIB);
+        snprintf(number, sizeof number, "%" PRIu64, hit->fact->number);
+        const struct { const char *word, *text; } words[] = {
+                { "{name}", hit->fact->name },  { "{last}", last_part(hit->fact->name) }, { "{module}", module_of(hit->fact) },
+                { "{pattern}", hit->pattern },  { "{number}", number },
+                { "{from}", hit->fact->module ? "from " : "" },
+        };
+        for (const char *c = template; *c;) {
+                size_t i = 0;
+                while (i < ARRAY_LEN(words) && strncmp(c, words[i].word, strlen(words[i].word)) != 0)
+                        i++;
+                if (i == ARRAY_LEN(words)) {
+                        buf_add(&buf, c++, 1);
+                        continue;
+                }
+                size_t len = strlen(words[i].text);
+                buf_add(&buf, words[i].text, len < 200 ? len : 200);
+                c += strlen(words[i].word);
+        }
+        size_t len;
+        char *text = model_utf8(match->arena, buf.bytes ? buf.bytes : "", buf.len, &len);
+        buf_done(&buf);
+        return text;
+}
+
+/* Places ask for their line and column in the order of the text, so one walk serves all of them. */
+struct place {
+        uint32_t at;
+        uint64_t line, column;
+        uint32_t line_start;
+};
+
+static struct place place_of(const struct match *match, struct place from, uint32_t at)
+{
+        if (at < from.at)
+                from = (struct place){ 0, 1, 1, 0 };
+        for (; from.at < at && from.at < match->len; from.at++) {
+                unsigned char c = (unsigned char)match->text[from.at];
+                if (c == '\n') {
+                        from.line++;
+                        from.column = 1;
+                        from.line_start = from.at + 1;
+                } else if (from.at + 1 <= match->len && ((unsigned char)match->text[from.at] & 0xc0) != 0x80) {
+                        from.column++;
+                }
+        }
+        return from;
+}
+
+static char *line_of(const struct match *match, uint32_t start)
+{
+        const char *feed = memchr(match->text + start, '\n', match->len - start);
+        size_t len = feed ? (size_t)(feed - match->text) - start : match->len - start;
+        if (len > LINE_SHOWN) {
+                len = LINE_SHOWN;
+                while (len && ((unsigned char)match->text[start + len] & 0xc0) == 0x80)
+                        len--;
+        }
+        return model_utf8(match->arena, match->text + start, len, &len);
+}
+
+static int by_place(const void *a, const void *b)
+{
+        const struct hit *x = a, *y = b;
+        if (x->fact->start != y->fact->start)
+                return x->fact->start < y->fact->start ? -1 : 1;
+        return x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+static void add_findings(struct match *match, struct check_result *ret)
+{
+        struct place from = { 0, 1, 1, 0 };
+        qsort(match->hits, match->n, sizeof *match->hits, by_place);
+        ret->findings = arena_alloc(match->arena, (match->n + 1) * sizeof *ret->findings);
+        for (size_t i = 0; i < match->n; i++) {
+                const struct hit *hit = &match->hits[i];
+                struct finding *finding = &ret->findings[ret->findings_n++];
+                from = place_of(match, from, hit->fact->start);
+                struct place to = place_of(match, from, hit->fact->end);
+                SET(finding, finding, rule, arena_text(match->arena, "%s", hit->rule->id));
+                SET(finding, finding, severity, hit->rule->severity);
+                SET(finding, finding, score, hit->rule->score);
+                SET(finding, finding, line, from.line);
+                SET(finding, finding, column, from.column);
+                SET(finding, finding, end_line, to.line);
+                SET(finding, finding, end_column, to.column);
+                SET(finding, finding, message, message_of(match, hit, hit->rule->message));
+                SET(finding, finding, text, line_of(match, from.line_start));
+                if (hit->rule->advice)
+                        SET(finding, finding, advice, message_of(match, hit, hit->rule->advice));
+                ret->score += hit->rule->score;
+        }
+        SET(ret, check_result, score, ret->score);
+        SET(ret, check_result, findings_truncated, match->truncated);
+}
+
+/* ---- the verdict ---- */
+
+/* Which findings a sentence is about. */
+static bool is_meant(const struct match *match, const struct sentence *sentence, const struct hit *hit)
+{
+        if (strcmp(sentence->when, "critical") == 0)
+                return hit->rule->severity == severity_CRITICAL;
+        if (strcmp(sentence->when, "refused") == 0)
+                return hit->rule->severity >= match->block_at;
+        if (strcmp(sentence->when, "score") == 0 || strcmp(sentence->when, "found") == 0)
+                return true;
+        return strcmp(sentence->when, hit->rule->id) == 0;
+}
+
+static bool holds(const struct match *match, const struct sentence *sentence, bool denied, bool by_score)
+{
+        if (strcmp(sentence->when, "clean") == 0)
+                return !match->n;
+        if (strcmp(sentence->when, "score") == 0)
+                return by_score;
+        if (strcmp(sentence->when, "refused") == 0 && !denied)
+                return false;
+        for (size_t i = 0; i < match->n; i++)
+                if (is_meant(match, sentence, &match->hits[i]))
+                        return true;
+        return false;
+}
+
+/* Texts of findings, each once, sorted or in the order of the text. */
+static void add_list(struct buf *buf, const char **texts, size_t n, const char *join)
+{
+        for (size_t i = 0; i < n; i++) {
+                size_t k = 0;
+                while (k < i && strcmp(texts[k], texts[i]) != 0)
+                        k++;
+                if (k == i)
+                        buf_printf(buf, "%s%s", i ? join : "", texts[i]);
+        }
+}
+
+static int by_text(const void *a, const void *b)
+{
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void add_allowed(const struct match *match, struct buf *buf)
+{
+        const char *texts[200];
+        size_t n = 0;
+        for (const struct pattern *p = match->policy->allow; p && n < ARRAY_LEN(texts); p = p->next)
+                texts[n++] = p->text;
+        for (size_t i = 0; i < match->request->allow_imports_n && n < ARRAY_LEN(texts); i++)
+                texts[n++] = match->request->allow_imports[i];
+        qsort(texts, n, sizeof *texts, by_text);
+        add_list(buf, texts, n, ", ");
+}
+
+static char *sentence_of(const struct match *match, const struct check_result *result, const struct sentence *sentence)
+{
+        const char **names = arena_alloc(match->arena, (match->n + 1) * sizeof *names);
+        const char **messages = arena_alloc(match->arena, (match->n + 1) * sizeof *messages);
+        size_t n = 0, len;
+        struct buf buf;
+        for (size_t i = 0; i < match->n; i++)
+                if (is_meant(match, sentence, &match->hits[i])) {
+                        names[n] = arena_text(match->arena, "%.200s", module_of(match->hits[i].fact));
+                        messages[n++] = result->findings[i].message;
+                }
+        qsort(names, n, sizeof *names, by_text);
+        buf_init(&buf, 64 * KIB);
+        for (const char *c = sentence->text; *c;) {
+                if (strncmp(c, "{messages}", 10) == 0)
+                        add_list(&buf, messages, n, sentence->join), c += 10;
+                else if (strncmp(c, "{names}", 7) == 0)
+                        add_list(&buf, names, n, sentence->join), c += 7;
+                else if (strncmp(c, "{first}", 7) == 0)
+                        buf_printf(&buf, "%s", n ? messages[0] : ""), c += 7;
+                else if (strncmp(c, "{allowed}", 9) == 0)
+                        add_allowed(match, &buf), c += 9;
+                else if (strncmp(c, "{score}", 7) == 0)
+                        buf_printf(&buf, "%" PRIu64, result->score), c += 7;
+                else
+                        buf_add(&buf, c++, 1);
+        }
+        char *text = model_utf8(match->arena, buf.bytes ? buf.bytes : "", buf.len, &len);
+        buf_done(&buf);
+        return text;
+}
+
+static void decide(const struct match *match, struct check_result *ret)
+{
+        bool denied = match->truncated, by_score = match->policy->block_score && ret->score >= match->policy->block_score;
+        for (size_t i = 0; i < match->n; i++)
+                denied = denied || match->hits[i].rule->severity >= match->block_at;
+        SET(ret, check_result, verdict, denied || by_score ? verdict_DENY : verdict_ALLOW);
+        SET(ret, check_result, reason, arena_text(match->arena, "%s", ""));
+        for (size_t i = 0; i < match->policy->sentences_n; i++)
+                if (holds(match, &match->policy->sentences[i], denied || by_score, by_score)) {
+                        ret->reason = sentence_of(match, ret, &match->policy->sentences[i]);
+                        return;
+                }
+}
+
+/* ---- one check ---- */
+
+static void refuse(struct check_result *ret, struct arena *arena, const struct csn_error *err)
+{
+        SET(ret, check_result, verdict, verdict_DENY);
+        SET(ret, check_result, reason, arena_text(arena, "%s", err->text));
+        SET(&ret->error, failure, code, arena_text(arena, "%s", csn_code_name(err->code)));
+        SET(&ret->error, failure, message, ret->reason);
+        if (err->field[0])
+                SET(&ret->error, failure, field, arena_text(arena, "%s", err->field));
+        MARK(ret, check_result, error);
+}
+
+static void refuse_broken(const struct match *match, const struct facts *facts, struct check_result *ret)
+{
+        struct place at = place_of(match, (struct place){ 0, 1, 1, 0 }, facts->broken_at);
+        SET(&ret->error, failure, type, arena_text(match->arena, "SyntaxError"));
+        SET(&ret->error, failure, message, arena_text(match->arena, "%s", facts->broken_why));
+        SET(&ret->error, failure, line, at.line);
+        SET(&ret->error, failure, column, at.column);
+        SET(&ret->error, failure, text, line_of(match, at.line_start));
+        MARK(ret, check_result, error);
+        SET(ret, check_result, verdict, verdict_DENY);
+        SET(ret, check_result, reason, arena_text(match->arena, "Line %" PRIu64 ": %s", at.line, facts->broken_why));
+}
+
+static int analyse(struct match *match, const struct analysis *analysis, struct facts *facts, struct csn_error *err)
+{
+        const struct bytes *code = &match->request->code;
+        match->text = code->bytes ? code->bytes : "";
+        match->len = code->len;
+        if (analysis->prepare)
+                match->text = analysis->prepare(match->text, match->len, facts, &match->len);
+        if (!facts->broken && analysis->analyse(match->text, match->len, facts, err) < 0)
+                return -err->code;
+        return facts->full ? err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked: more than %d facts", FACTS_MAX) : 0;
+}
+
+static void check_with(struct match *match, const struct analysis *analysis, struct check_result *ret)
+{
+        struct csn_error err = { 0 };
+        struct facts facts = { .arena = match->arena };
+        if (analyse(match, analysis, &facts, &err) < 0) {
+                refuse(ret, match->arena, &err);
+                return;
+        }
+        if (facts.broken) {
+                refuse_broken(match, &facts, ret);
+                return;
+        }
+        match->hits = arena_alloc(match->arena, FINDINGS_MAX * sizeof *match->hits);
+        for (size_t i = 0; i < facts.n; i++)
+                match_fact(match, &facts.list[i]);
+        add_findings(match, ret);
+        decide(match, ret);
+}
+
+void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret)
+{
+        struct csn_error err = { 0 };
+        const struct analysis *analysis = HAS(request, check_request, language) ? analysis_find(request->language) : NULL;
+        struct match match = { .request = request, .language = request->language, .arena = arena };
+        *ret = (struct check_result){ 0 };
+        SET(ret, check_result, policy, arena_text(arena, "%s", request->policy ? request->policy : ""));
+        if (HAS(request, check_request, id))
+                SET(ret, check_result, id, arena_text(arena, "%s", request->id));
+        if (HAS(request, check_request, file))
+                SET(ret, check_result, file, arena_text(arena, "%s", request->file));
+        if (HAS(request, check_request, language))
+                SET(ret, check_result, language, arena_text(arena, "%s", request->language));
+        if (policies_find(policies, ret->policy, &match.policy, &err) < 0) {
+                refuse(ret, arena, &err);
+                return;
+        }
+        if (!analysis) {
+                err_field(&err, "/language", "programs in \"%.40s\" cannot be checked", request->language ? request->language : "");
+                err.code = CSN_E_LANGUAGE;
+                refuse(ret, arena, &err);
+                return;
+        }
+        match.block_at = HAS(request, check_request, block_at) ? request->block_at : match.policy->block_at;
+        check_with(&match, analysis, ret);
+}

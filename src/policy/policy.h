@@ -1,0 +1,92 @@
+/*
+ * policy: what a program's text tells about what it will do, and what a policy says to that.
+ *
+ *   tree      tree-sitter's parse of a program as a flat array
+ *   facts     what analyses say: a module is imported, os.system is named, a text is made of these parts …
+ *   python    the analysis of Python; a language is one such folder's worth of files and a line in facts.c
+ *   words     Unicode, and encodings
+ *   rules     policies: files that people read, in policies/, and in the administrator's folder
+ *   match     facts and a policy -> findings and a verdict
+ *   worker    a process without files or network in which all of the above meets foreign text
+ *   checker   the caller's side of it
+ *
+ * A policy is good advice at the right time: it refuses early, with a sentence that a model can act on, and tells
+ * an auditor what was seen.  It is never the boundary.  Any of them can be got round by a program that decides at
+ * run time what it does, and then the sandbox is what holds.
+ *
+ * Facts know no policy and policies know no language, so a new policy is a file and a new evasion is one place in
+ * an analysis.
+ */
+#ifndef POLICY_POLICY_H
+#define POLICY_POLICY_H
+
+#include "model/model.h"
+
+/* ---- policies (rules.c) ---- */
+
+struct policies;
+
+/*
+ * Every NAME.yaml of these folders; where two have one name the first folder's counts.  A folder that is not there
+ * is an empty one.  Errors: CSN_E_CONFIG naming file and line.
+ */
+int policies_load(const char *const *folders, size_t n, struct policies **ret, struct csn_error *err);
+void policies_free(struct policies *policies);
+
+struct policy;
+/* Errors: CSN_E_INPUT, whose text lists the known ones. */
+int policies_find(const struct policies *policies, const char *name, const struct policy **ret, struct csn_error *err);
+
+/* What a request does not say; the severity that is refused stays open, because each policy has its own. */
+void policy_defaults(struct check_request *request);
+
+/* ---- one check, where it is safe to do it (match.c) ---- */
+
+/*
+ * Everything in *ret lives in the arena.  A program that cannot be analysed is denied, with ret->error; that is an
+ * answer and no error.  This parses foreign text in the process that calls it: see the checker.
+ */
+void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret);
+
+/* ---- the worker (worker.c) ---- */
+
+#define WORKER_SOCKET_FD 3
+
+/*
+ * The whole of the program caisson-policy: loads the policies of `folders`, gives up every right, and answers requests
+ * on WORKER_SOCKET_FD until it is closed.  Both sides send a length of four bytes and then a check_request or a
+ * check_result as JSON.  Returns the exit status.
+ */
+int worker_main(const char *const *folders, size_t n);
+
+/* ---- the checker (checker.c) ---- */
+
+struct checker;
+
+struct checker_paths {
+        const char *worker;            /* the program caisson-policy */
+        const char *folders[2];        /* of policies; NULL: none */
+};
+
+#define CHECK_TIME_MS 10000            /* for one program; then the worker is killed, and the program denied */
+
+/* A check that goes on.  Embedded in its owner; all zeros is none. */
+struct check {
+        struct check_request request;
+        struct check_result result;    /* once it is done; lives in `arena` until check_done() */
+        struct arena arena;
+        void (*done)(struct check *check);
+        void *owner;
+        struct check *next;
+        bool active;
+};
+
+/* The worker is started when it is needed first, and again when it died. */
+void checker_open(struct loop *loop, const struct checker_paths *paths, struct checker **ret);
+void checker_close(struct checker *checker);   /* checks that go on are forgotten */
+/* `done` is called later, from the loop, and always: whatever goes wrong is an answer. */
+void checker_start(struct checker *checker, struct check *check);
+void checker_cancel(struct checker *checker, struct check *check);
+void check_done(struct check *check);
+
+#endif

@@ -1,0 +1,441 @@
+/* What expressions stand for. */
+#include "policy/python.h"
+
+#include <stdio.h>
+
+/* ---- values ---- */
+
+struct value *value_new(struct python *py, enum value_kind kind)
+{
+        struct value *value = arena_alloc(py->arena, sizeof *value);
+        value->kind = kind;
+        return value;
+}
+
+struct value *value_text(struct python *py, enum value_kind kind, const char *text, size_t len)
+{
+        struct value *value = value_new(py, kind);
+        value->text = text;
+        value->len = len;
+        return value;
+}
+
+struct value *value_number(struct python *py, int64_t number)
+{
+        struct value *value = value_new(py, VALUE_NUMBER);
+        value->number = number;
+        return value;
+}
+
+struct value *value_list(struct python *py, struct value **items, size_t n)
+{
+        struct value *value = value_new(py, VALUE_LIST);
+        value->items = arena_alloc(py->arena, (n + 1) * sizeof *items);
+        if (n)
+                memcpy(value->items, items, n * sizeof *items);
+        value->n = n;
+        return value;
+}
+
+/* Two modules under another name: what they have is what the first one has. */
+static const struct { const char *name, *same; } twins[] = {
+        { "posix", "os" }, { "nt", "os" }, { "_io", "io" }, { "__builtin__", "builtins" }, { "_socket", "socket" }, { "_pyio", "io" },
+};
+
+/* Modules that many others import, and that can be come by through them: random._os. */
+static const char *const often_imported[] = { "os", "sys", "subprocess", "builtins", "posix", "pty", "socket", "shutil", "importlib" };
+
+static bool is_word(const char *word, const char *text, size_t len)
+{
+        return strlen(word) == len && memcmp(word, text, len) == 0;
+}
+
+static const char *through_another(const char *base, const char *name, size_t len)
+{
+        while (len && *name == '_')
+                name++, len--;
+        if (strstr(base, "()") || strncmp(base, "builtins", 8) == 0 || strcmp(base, "asyncio") == 0 || is_word(base, name, len))
+                return NULL;
+        for (size_t i = 0; i < ARRAY_LEN(often_imported); i++)
+                if (is_word(often_imported[i], name, len))
+                        return often_imported[i];
+        return NULL;
+}
+
+struct value *value_module(struct python *py, const char *name, size_t len)
+{
+        struct value *value = value_path(py, NULL, name, len);
+        if (value)
+                value->reached = true;
+        return value;
+}
+
+struct value *value_path(struct python *py, const char *base, const char *name, size_t len)
+{
+        const char *other = base ? through_another(base, name, len) : NULL;
+        if (other)
+                return value_module(py, other, strlen(other));
+        if (base && strncmp(base, "builtins.", 9) == 0 && !strchr(base + 9, '.') && is_word("__self__", name, len))
+                return value_path(py, NULL, "builtins", 8);
+        size_t base_len = base ? strlen(base) : 0;
+        if (base_len + len + 1 > PATH_LEN_MAX || memchr(name, 0, len))
+                return NULL;
+        for (size_t i = 0; i < ARRAY_LEN(twins); i++)
+                if (!base && len >= strlen(twins[i].name) && memcmp(name, twins[i].name, strlen(twins[i].name)) == 0 &&
+                    (len == strlen(twins[i].name) || name[strlen(twins[i].name)] == '.'))
+                        return value_text(py, VALUE_PATH, arena_text(py->arena, "%s%.*s", twins[i].same,
+                                                                     (int)(len - strlen(twins[i].name)), name + strlen(twins[i].name)),
+                                          strlen(twins[i].same) + len - strlen(twins[i].name));
+                else if (base && strcmp(base, twins[i].name) == 0)
+                        return value_path(py, twins[i].same, name, len);
+        const char *text = base ? arena_text(py->arena, "%s.%.*s", base, (int)len, name) : arena_copy(py->arena, name, len);
+        return value_text(py, VALUE_PATH, text, strlen(text));
+}
+
+static bool same_one(const struct value *a, const struct value *b)
+{
+        if (a->kind != b->kind || a->len != b->len || a->number != b->number || a->node != b->node || a->n != b->n)
+                return false;
+        if (a->len && memcmp(a->text, b->text, a->len) != 0)
+                return false;
+        for (size_t i = 0; i < a->n; i++) {
+                const struct value *x = a->items[i], *y = b->items[i];
+                if (x != y && (!x || !y || x->kind != y->kind || x->number != y->number || x->len != y->len ||
+                               (x->len && memcmp(x->text, y->text, x->len) != 0)))
+                        return false;
+        }
+        return true;
+}
+
+bool value_same(const struct value *a, const struct value *b)
+{
+        if (a && b && a->open != b->open)
+                return false;
+        for (; a && b; a = a->next, b = b->next)
+                if (!same_one(a, b))
+                        return false;
+        return !a && !b;
+}
+
+static struct value *open_one(struct python *py, struct value *value)
+{
+        if (!value || value->open)
+                return value;
+        struct value *copy = value_new(py, value->kind);
+        *copy = *value;
+        copy->open = true;
+        return copy;
+}
+
+struct value *value_either(struct python *py, struct value *a, struct value *b)
+{
+        if (!a || !b)
+                return open_one(py, a ? a : b);
+        if (a == b)
+                return a;
+        struct value *all[VALUES_MAX];
+        size_t n = 0;
+        bool open = a->open || b->open;
+        for (int side = 0; side < 2; side++)
+                for (struct value *v = side ? b : a; v; v = v->next) {
+                        size_t i = 0;
+                        while (i < n && !same_one(all[i], v))
+                                i++;
+                        if (i < n)
+                                continue;
+                        if (n == VALUES_MAX)
+                                open = true;
+                        else
+                                all[n++] = v;
+                }
+        struct value *chain = NULL;
+        for (size_t i = n; i-- > 0;) {
+                struct value *copy = value_new(py, all[i]->kind);
+                *copy = *all[i];
+                copy->open = open;
+                copy->next = chain;
+                chain = copy;
+        }
+        return chain;
+}
+
+struct value *value_only(struct value *value, enum value_kind kind)
+{
+        return value && !value->open && !value->next && value->kind == kind ? value : NULL;
+}
+
+/* ---- members and items ---- */
+
+static struct value *plus(struct python *py, struct value *so_far, bool *any, struct value *more)
+{
+        struct value *both = *any ? value_either(py, so_far, more) : more;
+        *any = true;
+        return both;
+}
+
+/* os.system and os.popen are the same whatever they were taken from; platform.system is a question. */
+static bool is_command(const struct value *base, const char *name, size_t len)
+{
+        if (!is_word("system", name, len) && !is_word("popen", name, len))
+                return false;
+        for (; base; base = base->next)
+                if (base->kind == VALUE_PATH && strncmp(base->text, "platform", 8) == 0)
+                        return false;
+        return true;
+}
+
+struct value *value_member(struct python *py, struct value *base, const char *name, size_t len)
+{
+        struct value *value = NULL;
+        bool any = false;
+        if (is_command(base, name, len))
+                return value_path(py, "os", name, len);
+        for (const struct value *b = base; b; b = b->next)
+                value = plus(py, value, &any, b->kind == VALUE_PATH ? value_path(py, b->text, name, len) : NULL);
+        if (base && !base->open)
+                return value;
+        /* Of an object that nobody knows: what was once put into a member of that name. */
+        for (size_t i = 0; i < py->members_n; i++)
+                if (is_word(py->names[py->members[i].name].text, name, len))
+                        value = plus(py, value, &any, py->members[i].value);
+        return open_one(py, value);
+}
+
+static struct value *item_of_path(struct python *py, const struct value *base, const struct value *key)
+{
+        static const char dict[] = ".__dict__";
+        if (strcmp(base->text, "sys.modules") == 0)
+                return value_module(py, key->text, key->len);
+        if (strcmp(base->text, "builtins") == 0)
+                return value_path(py, "builtins", key->text, key->len);
+        if (base->len > strlen(dict) && strcmp(base->text + base->len - strlen(dict), dict) == 0) {
+                struct value *object = value_text(py, VALUE_PATH, arena_copy(py->arena, base->text, base->len - strlen(dict)),
+                                                  base->len - strlen(dict));
+                return value_member(py, object, key->text, key->len);
+        }
+        if (strcmp(base->text, "builtins.globals()") == 0 || strcmp(base->text, "builtins.locals()") == 0) {
+                if (is_word("__builtins__", key->text, key->len))
+                        return value_path(py, NULL, "builtins", 8);
+                return python_global(py, python_intern(py, key->text, key->len));
+        }
+        return NULL;
+}
+
+static struct value *item_of_list(struct python *py, const struct value *base, int64_t at)
+{
+        if (base->kind == VALUE_TEXT || base->kind == VALUE_BYTES) {
+                size_t from = 0, place = 0;
+                int64_t n = 0;
+                for (size_t i = 0; i < base->len; i++)
+                        n += base->kind == VALUE_BYTES || ((unsigned char)base->text[i] & 0xc0) != 0x80;
+                at = at < 0 ? at + n : at;
+                if (at < 0 || at >= n)
+                        return NULL;
+                if (base->kind == VALUE_BYTES)
+                        return value_number(py, (unsigned char)base->text[at]);
+                while (place < (size_t)at)
+                        from += utf8_step(base->text + from, base->len - from) + !utf8_step(base->text + from, base->len - from), place++;
+                size_t step = utf8_step(base->text + from, base->len - from);
+                return value_text(py, base->kind, base->text + from, step ? step : 1);
+        }
+        at = at < 0 ? at + (int64_t)base->n : at;
+        return base->kind == VALUE_LIST && at >= 0 && at < (int64_t)base->n ? base->items[at] : NULL;
+}
+
+static struct value *item_of_dict(const struct value *base, const struct value *key)
+{
+        struct value *found = NULL;
+        bool any = false;
+        for (size_t i = 0; i + 1 < base->n; i += 2) {
+                const struct value *k = base->items[i];
+                if (!k || k->open || k->next)
+                        return NULL;
+                if (k->kind == key->kind && same_one(k, key)) {
+                        found = base->items[i + 1];
+                        any = true;
+                }
+        }
+        return any ? found : NULL;
+}
+
+struct value *value_item(struct python *py, struct value *base, struct value *key)
+{
+        struct value *value = NULL;
+        bool any = false;
+        if (!key)
+                return NULL;
+        for (const struct value *b = base; b; b = b->next)
+                for (const struct value *k = key; k; k = k->next) {
+                        struct value *one = NULL;
+                        if (b->kind == VALUE_PATH && k->kind == VALUE_TEXT)
+                                one = item_of_path(py, b, k);
+                        else if (b->kind == VALUE_DICT)
+                                one = item_of_dict(b, k);
+                        else if (k->kind == VALUE_NUMBER)
+                                one = item_of_list(py, b, k->number);
+                        value = plus(py, value, &any, one);
+                }
+        return (base && base->open) || key->open ? open_one(py, value) : value;
+}
+
+/* ---- constants ---- */
+
+static struct value *joined(struct python *py, const struct value *a, const struct value *b)
+{
+        if (a->len + b->len > TEXT_MAX)
+                return NULL;
+        char *text = arena_alloc(py->arena, a->len + b->len + 1);
+        memcpy(text, a->text, a->len);
+        memcpy(text + a->len, b->text, b->len);
+        return value_text(py, a->kind, text, a->len + b->len);
+}
+
+static struct value *repeated(struct python *py, const struct value *text, int64_t times)
+{
+        if (times < 0)
+                times = 0;
+        if (times && text->len > TEXT_MAX / (size_t)times)
+                return NULL;
+        char *bytes = arena_alloc(py->arena, text->len * (size_t)times + 1);
+        for (int64_t i = 0; i < times; i++)
+                memcpy(bytes + (size_t)i * text->len, text->text, text->len);
+        return value_text(py, text->kind, bytes, text->len * (size_t)times);
+}
+
+static struct value *formatted(struct python *py, const struct value *format, const struct value *with)
+{
+        struct buf buf;
+        size_t used = 0;
+        const struct value *value = NULL;
+        buf_init(&buf, TEXT_MAX);
+        for (size_t i = 0; i < format->len; i++) {
+                if (format->text[i] != '%') {
+                        buf_add(&buf, format->text + i, 1);
+                        continue;
+                }
+                char what = ++i < format->len ? format->text[i] : 0;
+                if (what == '%') {
+                        buf_add(&buf, "%", 1);
+                        continue;
+                }
+                value = with->kind == VALUE_LIST ? (used < with->n ? with->items[used] : NULL) : used == 0 ? with : NULL;
+                used++;
+                if (value && !value->open && !value->next && value->kind == VALUE_TEXT && what == 's')
+                        buf_add(&buf, value->text, value->len);
+                else if (value && !value->open && !value->next && value->kind == VALUE_NUMBER && what == 'c')
+                        words_put(&buf, (uint32_t)value->number);
+                else if (value && !value->open && !value->next && value->kind == VALUE_NUMBER && (what == 'd' || what == 's'))
+                        buf_printf(&buf, "%lld", (long long)value->number);
+                else
+                        goto unknown;
+        }
+        value = value_text(py, format->kind, arena_copy(py->arena, buf.bytes ? buf.bytes : "", buf.len), buf.len);
+        buf_done(&buf);
+        return (struct value *)(uintptr_t)value;
+unknown:
+        buf_done(&buf);
+        return NULL;
+}
+
+static struct value *calculated(struct python *py, char operator, int64_t a, int64_t b)
+{
+        int64_t result = 0;
+        switch (operator) {
+        case '+': return __builtin_add_overflow(a, b, &result) ? NULL : value_number(py, result);
+        case '-': return __builtin_sub_overflow(a, b, &result) ? NULL : value_number(py, result);
+        case '*': return __builtin_mul_overflow(a, b, &result) ? NULL : value_number(py, result);
+        case '^': return value_number(py, a ^ b);
+        case '&': return value_number(py, a & b);
+        case '|': return value_number(py, a | b);
+        case '/': return b && a >= 0 && b > 0 ? value_number(py, a / b) : NULL;      /* of "//" */
+        case '%': return b > 0 && a >= 0 ? value_number(py, a % b) : NULL;
+        case '<': return b >= 0 && b < 40 && a >= 0 && a < (1 << 20) ? value_number(py, a << b) : NULL;
+        case '>': return b >= 0 && b < 63 && a >= 0 ? value_number(py, a >> b) : NULL;
+        case 'p':
+                result = 1;
+                for (int64_t i = 0; i < b && i < 64; i++)
+                        if (__builtin_mul_overflow(result, a, &result))
+                                return NULL;
+                return b >= 0 && b < 64 ? value_number(py, result) : NULL;
+        default: return NULL;
+        }
+}
+
+struct value *value_binary(struct python *py, char operator, struct value *a, struct value *b)
+{
+        bool alone = a && b && !a->open && !a->next && !b->open && !b->next;
+        if (!alone)
+                return NULL;
+        bool text = a->kind == VALUE_TEXT || a->kind == VALUE_BYTES;
+        if (operator == '+' && text && b->kind == a->kind)
+                return joined(py, a, b);
+        if (operator == '%' && a->kind == VALUE_TEXT)
+                return formatted(py, a, b);
+        if (operator == '*' && text && b->kind == VALUE_NUMBER)
+                return repeated(py, a, b->number);
+        if (operator == '*' && a->kind == VALUE_NUMBER && (b->kind == VALUE_TEXT || b->kind == VALUE_BYTES))
+                return repeated(py, b, a->number);
+        if (operator == '+' && a->kind == VALUE_LIST && b->kind == VALUE_LIST && a->n + b->n <= ITEMS_MAX) {
+                struct value **items = arena_alloc(py->arena, (a->n + b->n + 1) * sizeof *items);
+                memcpy(items, a->items, a->n * sizeof *items);
+                memcpy(items + a->n, b->items, b->n * sizeof *items);
+                return value_list(py, items, a->n + b->n);
+        }
+        return a->kind == VALUE_NUMBER && b->kind == VALUE_NUMBER ? calculated(py, operator, a->number, b->number) : NULL;
+}
+
+/* The parts of [a:b:c], as numbers; which are there is told by the colons. */
+static bool slice_parts(const struct python *py, uint32_t slice, struct value *parts[3], bool given[3])
+{
+        int part = 0;
+        uint32_t at = NODE(py, slice)->start;
+        for (uint32_t child = NODE(py, slice)->child;; child = NODE(py, child)->next) {
+                uint32_t until = child ? NODE(py, child)->start : NODE(py, slice)->end;
+                for (; at < until; at++)
+                        part += py->tree->text[at] == ':';
+                if (!child || part > 2)
+                        return part <= 2;
+                given[part] = NODE(py, child)->kind != PY_NONE;
+                parts[part] = value_only(py->values[child], VALUE_NUMBER);
+                if (given[part] && !parts[part])
+                        return false;
+                at = NODE(py, child)->end;
+        }
+}
+
+struct value *value_slice(struct python *py, struct value *base, uint32_t slice)
+{
+        struct value *parts[3] = { 0 };
+        bool given[3] = { 0 };
+        if (!base || base->open || base->next || !slice_parts(py, slice, parts, given))
+                return NULL;
+        bool list = base->kind == VALUE_LIST;
+        if (!list && base->kind != VALUE_TEXT && base->kind != VALUE_BYTES)
+                return NULL;
+        for (size_t i = 0; !list && i < base->len; i++)
+                if ((unsigned char)base->text[i] >= 0x80)
+                        return NULL;
+        int64_t n = (int64_t)(list ? base->n : base->len), step = given[2] ? parts[2]->number : 1;
+        if (step == 0 || n > (int64_t)TEXT_MAX)
+                return NULL;
+        int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
+        int64_t from = given[0] ? parts[0]->number : step > 0 ? low : high, to = given[1] ? parts[1]->number : step > 0 ? high : low;
+        if (given[0])
+                from = from < 0 ? from + n : from, from = from < low ? low : from > high ? high : from;
+        if (given[1])
+                to = to < 0 ? to + n : to, to = to < low ? low : to > high ? high : to;
+        char *text = arena_alloc(py->arena, (size_t)n + 1);
+        struct value **items = arena_alloc(py->arena, ((size_t)n + 1) * sizeof *items);
+        size_t len = 0;
+        for (int64_t i = from; step > 0 ? i < to : i > to; i += step, len++) {
+                if (list)
+                        items[len] = base->items[i];
+                else
+                        text[len] = base->text[i];
+                if (step > n || step < -n) {
+                        len++;
+                        break;
+                }
+        }
+        return list ? value_list(py, items, len) : value_text(py, base->kind, text, len);
+}

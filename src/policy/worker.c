@@ -1,0 +1,171 @@
+/*
+ * The process in which foreign text is parsed.  It has its policies in memory, one socket, and nothing else: no file,
+ * no network, no other program, no more memory than a program of 1 MiB can need.  What it says is a claim of the
+ * program's that it looked at, and no more is at stake than that: the sandbox is not asked to believe it.
+ *
+ * seccomp(2) with a list of the few calls that malloc, read and write are made of; everything else kills it.
+ */
+#include "policy/policy.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#define REQUEST_MAX (8 * MIB)      /* 1 MiB of code, each byte of which may be six in JSON */
+#define RESULT_MAX (16 * MIB)
+#define WORKER_MEMORY (1536 * MIB)
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+#ifndef SANITIZED
+static const struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        ALLOW(read), ALLOW(write), ALLOW(brk), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(exit_group), ALLOW(exit),
+        ALLOW(clock_gettime), ALLOW(futex), ALLOW(rt_sigreturn), ALLOW(rt_sigprocmask), ALLOW(getrandom), ALLOW(gettid), ALLOW(getpid),
+        /* abort(3): ends by its own signal, instead of by ours. */
+        ALLOW(tgkill),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+};
+#endif
+
+static int limit(int resource, rlim_t most)
+{
+        const struct rlimit to = { most, most };
+        return setrlimit(resource, &to);
+}
+
+/* Sanitizers need threads, files and terabytes of address space; with them only the descriptors go. */
+static int confine(void)
+{
+#ifndef SANITIZED
+        const struct sock_fprog program = { .len = ARRAY_LEN(filter), .filter = (struct sock_filter *)(uintptr_t)filter };
+#endif
+        if (syscall(SYS_close_range, WORKER_SOCKET_FD + 1, ~0U, 0) < 0)
+                for (int fd = WORKER_SOCKET_FD + 1; fd < 1024; fd++)   /* before Linux 5.9 */
+                        close(fd);
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || limit(RLIMIT_CORE, 0) < 0 ||
+            limit(RLIMIT_FSIZE, 0) < 0 || limit(RLIMIT_NPROC, 0) < 0 || limit(RLIMIT_MEMLOCK, 0) < 0)
+                return -1;
+#ifndef SANITIZED
+        if (limit(RLIMIT_NOFILE, WORKER_SOCKET_FD + 1) < 0 || limit(RLIMIT_AS, WORKER_MEMORY) < 0)
+                return -1;
+        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+#else
+        return 0;
+#endif
+}
+
+/* ---- requests ---- */
+
+static bool read_all(void *bytes, size_t len)
+{
+        char *at = bytes;
+        while (len) {
+                ssize_t n = read(WORKER_SOCKET_FD, at, len);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return false;
+                at += n;
+                len -= (size_t)n;
+        }
+        return true;
+}
+
+static int add_part(const char *bytes, size_t len, void *buf)
+{
+        return buf_add(buf, bytes, len) ? 0 : -1;
+}
+
+static bool answer(const struct check_result *result)
+{
+        struct buf buf;
+        uint32_t len = 0;
+        json_t *json = model_encode(&object_check_result, result);
+        buf_init(&buf, RESULT_MAX);
+        bool good = buf_add(&buf, &len, sizeof len) && json_dump_callback(json, add_part, &buf, JSON_COMPACT) == 0;
+        json_decref(json);
+        if (good) {
+                len = (uint32_t)(buf.len - sizeof len);
+                memcpy(buf.bytes, &len, sizeof len);
+                good = io_write_all(WORKER_SOCKET_FD, buf.bytes, buf.len) == 0;
+        }
+        buf_done(&buf);
+        return good;
+}
+
+static void refuse(struct check_result *result, struct arena *arena, const struct csn_error *err)
+{
+        *result = (struct check_result){ 0 };
+        SET(result, check_result, policy, arena_text(arena, "%s", ""));
+        SET(result, check_result, verdict, verdict_DENY);
+        SET(result, check_result, reason, arena_text(arena, "%s", err->text));
+        SET(&result->error, failure, code, arena_text(arena, "%s", csn_code_name(err->code)));
+        SET(&result->error, failure, message, result->reason);
+        MARK(result, check_result, error);
+}
+
+static bool serve_one(const struct policies *policies, const struct csn_error *why, char **text, size_t *size)
+{
+        uint32_t len;
+        struct arena arena = { 0 };
+        struct check_request request = { 0 };
+        struct check_result result;
+        struct csn_error err = *why;
+        if (!read_all(&len, sizeof len) || len > REQUEST_MAX)
+                return false;
+        if (len > *size) {
+                *text = mem_resize(*text, len);
+                *size = len;
+        }
+        if (!read_all(*text, len))
+                return false;
+        if (!policies || model_decode_text(&object_check_request, *text, len, &arena, &request, &err) < 0) {
+                refuse(&result, &arena, &err);
+        } else {
+                policy_defaults(&request);
+                policy_check(policies, &request, &arena, &result);
+        }
+        bool good = answer(&result);
+        arena_done(&arena);
+        return good;
+}
+
+int worker_main(const char *const *folders, size_t n)
+{
+        struct policies *policies = NULL;
+        struct csn_error err = { 0 };
+        char *text = NULL;
+        size_t size = 0;
+        /* A policy that is wrong is the answer to every request, so that whoever asks hears where it is wrong. */
+        policies_load(folders, n, &policies, &err);
+        json_object_seed(0);   /* by itself it would open /dev/urandom with its first object */
+        if (confine() < 0)
+                return 125;
+        while (serve_one(policies, &err, &text, &size))
+                ;
+        free(text);
+        policies_free(policies);
+        return 0;
+}

@@ -1,0 +1,103 @@
+"""Source policies: every program of tests/policy, and what a policy says to it.
+
+tests/policy/LANGUAGE/NAME.cases has programs, each with a title, lines that say what comes of it, and the text:
+
+    === eval under another name
+    --- deny linx[dynamic_code] codemie
+    --- allow off
+    e = eval
+
+A policy may be followed by modules that are allowed (kodeagent+os+json), by a threshold (codemie@HIGH), and by the
+rules that find something, all of them (in brackets, each once).  `*` is every policy but off.
+"""
+
+import collections
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cli import ROOT, caisson
+
+FOLDER = ROOT / "tests/policy"
+EVERY = ["kodeagent", "agentos", "linx", "linx-strict", "codemie", "mcp-light"]
+EXTENSIONS = {"python": "py", "javascript": "js", "bash": "sh"}
+EXPECTED = re.compile(r"([a-z*-]+)((?:\+[\w.]+)*)(?:@(\w+))?(?:\[([^\]]*)\])?$")
+
+Case = collections.namedtuple("Case", "language file line title policy allow threshold verdict rules code")
+
+
+def read_cases(path):
+    language = path.parent.name
+    blocks = re.split(r"^=== ", path.read_text(), flags=re.M)
+    line = 1 + blocks[0].count("\n")
+    for block in blocks[1:]:
+        title, rest = block.split("\n", 1)
+        claims = re.match(r"(?:--- .*\n)+", rest)
+        code = rest[claims.end():]
+        code = code[:-1] if code.endswith("\n\n") else code
+        for claim in claims[0].splitlines():
+            verdict, *words = claim[4:].split()
+            for word in words:
+                name, allow, threshold, rules = EXPECTED.match(word).groups()
+                for policy in EVERY if name == "*" else [name]:
+                    yield Case(language, path.name, line, title, policy, tuple(allow.split("+")[1:]), threshold, verdict,
+                               None if rules is None else tuple(sorted(filter(None, rules.split(",")))), code)
+        line += block.count("\n")
+
+
+ALL = [case for path in sorted(FOLDER.glob("*/*.cases")) for case in read_cases(path)]
+
+
+def setting(case):
+    return case.language, case.policy, case.allow, case.threshold
+
+
+def wrong(case, result):
+    rules = tuple(sorted({finding["rule"] for finding in result["findings"]}))
+    if result["verdict"] != case.verdict or (case.rules is not None and rules != case.rules):
+        found = [f"{f['line']}:{f['column']} {f['rule']}" for f in result["findings"]]
+        return f"{case.file}:{case.line}: {case.title}: {case.policy}: {result['verdict']} {found} {result['error']}"
+    for finding in result["findings"]:
+        lines = case.code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        assert finding["message"] and finding["line"] <= len(lines) and finding["text"] == lines[finding["line"] - 1]
+    return None
+
+
+@pytest.mark.parametrize("what", sorted({setting(case) for case in ALL}, key=str), ids=lambda what: "-".join(map(str, filter(None, what))))
+def test_verdicts(what, tmp_path):
+    language, policy, allow, threshold = what
+    cases = [case for case in ALL if setting(case) == what]
+    paths = []
+    for number, case in enumerate(cases):
+        paths.append(tmp_path / f"{number}.{EXTENSIONS[language]}")
+        paths[-1].write_bytes(case.code.encode("utf-8", "surrogateescape"))
+    options = [f"--allow-import={name}" for name in allow] + ([f"--block-at={threshold}"] if threshold else [])
+    done = caisson("check", "--json", "--policy", policy, *options, *paths)
+    results = [json.loads(line) for line in done.out.splitlines()]
+    assert [result["file"] for result in results] == [str(path) for path in paths], done.err
+    assert not list(filter(None, map(wrong, cases, results)))
+
+
+def rules_of(policy, language):
+    """The rules of a policy, from its file: each has to have cases."""
+    text = (ROOT / "src/policy/policies" / f"{policy}.yaml").read_text()
+    extends = re.search(r"^extends: (\S+)", text, flags=re.M)
+    rules = dict(rules_of(extends[1], language)) if extends else {}
+    for block in re.split(r"^  - (?=id:|\{ id:)", text.partition("\nrules:")[2], flags=re.M)[1:]:
+        name = re.search(r"id: ([\w-]+)", block)[1]
+        languages = re.search(r"languages: \[([^\]]*)\]", block)
+        rules[name] = [language in languages[1].split(", ")] if languages else rules.get(name, [True])
+    return rules.items()
+
+
+@pytest.mark.parametrize("policy", EVERY)
+def test_every_rule_has_cases(policy):
+    found = collections.Counter()
+    for case in ALL:
+        if case.policy == policy:
+            found.update((case.language, rule) for rule in case.rules or ())
+    missing = [(language, rule) for language in sorted({case.language for case in ALL})
+               for rule, speaks in rules_of(policy, language) if speaks[0] and found[language, rule] < 1]
+    assert not missing
