@@ -315,12 +315,17 @@ void engine_dispatch(struct engine *engine)
                 loop_timer(engine->loop, &engine->dispatch, 0);
 }
 
-static int enqueue(struct run *run, struct csn_error *err)
+static int has_room(const struct engine *engine, struct csn_error *err)
+{
+        size_t waiting = engine->queued + engine->checking;
+        if (waiting < engine->settings->engine.queue_max)
+                return 0;
+        return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
+}
+
+static void enqueue(struct run *run)
 {
         struct engine *engine = run->engine;
-        if (engine->queued >= engine->settings->engine.queue_max)
-                return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", engine->queued,
-                               engine->running);
         run->state = RUN_QUEUED;
         run->next_queued = NULL;
         if (engine->queue_last)
@@ -329,7 +334,6 @@ static int enqueue(struct run *run, struct csn_error *err)
                 engine->queue = run;
         engine->queue_last = run;
         engine->queued++;
-        return 0;
 }
 
 static void dequeue(struct run *run)
@@ -365,14 +369,47 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         run->events = events;
         run->owner = owner;
         time_text(run->started_at);
-        if (run_prepare(run, &err) < 0 || enqueue(run, &err) < 0) {
+        if (run_prepare(run, &err) < 0 || has_room(run->engine, &err) < 0) {
                 run_refuse(run, &err, events, owner);
                 return;
         }
         for (int i = 0; i < 2; i++)
                 capture_init(&run->streams[i].capture, (size_t)run->request.limits.output_bytes);
         channel_init(&run->channel, (size_t)run->request.limits.value_bytes);
-        serve_queue(run->engine);
+        if (strcmp(run->request.policy, "off") == 0) {
+                run_checked(run);
+        } else {
+                run->state = RUN_CHECKING;
+                run_check(run);
+        }
+}
+
+/* Nothing of it ran, and its record says why. */
+static void finish_blocked(struct run *run)
+{
+        run->blocked = true;
+        run->state = RUN_OVER;
+        loop_timer(run->engine->loop, &run->finish, 0);
+}
+
+void run_checked(struct run *run)
+{
+        if (run->refusal.code) {
+                finish_refused(run, &run->refusal);
+        } else if (run->blocked) {
+                finish_blocked(run);
+        } else {
+                enqueue(run);
+                serve_queue(run->engine);
+        }
+}
+
+static void stop_check(struct run *run)
+{
+        if (!run->check.active)
+                return;
+        checker_cancel(run->engine->checker, &run->check);
+        run->engine->checking--;
 }
 
 void run_cancel(struct run *run)
@@ -381,7 +418,8 @@ void run_cancel(struct run *run)
         if (run->state == RUN_OVER || run->state == RUN_NEW || run->cancelled)
                 return;
         run->cancelled = true;
-        if (run->state == RUN_QUEUED) {
+        stop_check(run);
+        if (run->state == RUN_QUEUED || run->state == RUN_CHECKING) {
                 dequeue(run);
                 err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
                 finish_refused(run, &err);
@@ -439,6 +477,8 @@ void run_free(struct run *run)
                 }
         loop_untimer(run->engine->loop, &run->finish);
         dequeue(run);
+        stop_check(run);
+        check_done(&run->check);
         if (run->box) {
                 run->box->run = NULL;
                 box_kill(run->box);
@@ -484,6 +524,7 @@ void engine_close(struct engine *engine)
                 run_free(run);
         }
         boxes_free(engine);
+        checker_close(engine->checker);
         loop_free(engine->loop);
         arena_done(&engine->arena);
         free(engine);

@@ -240,12 +240,20 @@ static void build_argv(struct run *run)
         struct buf options;
         buf_init(&options, 32 * KIB);
         buf_printf(&options, "value_max=%" PRIu64, request->limits.value_bytes);
+        if (run->compile_only)
+                buf_printf(&options, ",compile_only=1");
         for (size_t i = 0; i < request->preload_n; i++)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
         const char *file = arena_text(&run->arena, SANDBOX_HOME "/%s", run->main_file);
         run->what.program.argv = lang_argv(run->language, &run->arena, options.bytes, file, request->args, request->args_n,
                                            &run->what.program.argv_n);
         buf_done(&options);
+}
+
+void run_prepare_compile(struct run *run)
+{
+        run->compile_only = true;
+        build_argv(run);
 }
 
 /* The caller's name of the run, as far as it can stand in a path, and enough of ours to be unique. */

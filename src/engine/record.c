@@ -449,6 +449,30 @@ static void record_refusal(struct run *run)
         say(run, error->message);
 }
 
+static void record_findings(struct run *run)
+{
+        struct run_result *result = &run->result;
+        result->findings = run->check.result.findings;
+        result->findings_n = run->check.result.findings_n;
+}
+
+/* The policy's own sentence is for the model that wrote the program; what to do instead follows. */
+static void record_blocked(struct run *run)
+{
+        struct run_result *result = &run->result;
+        const struct check_result *check = &run->check.result;
+        SET(result, run_result, status, status_BLOCKED);
+        SET(&result->error, failure, message, check->reason);
+        MARK(result, run_result, error);
+        say(run, check->reason);
+        for (size_t i = 0; i < check->findings_n; i++) {
+                const struct finding *finding = &check->findings[i];
+                say(run, arena_text(&run->arena, "Line %" PRIu64 ": %s", finding->line, finding->message));
+                if (HAS(finding, finding, advice))
+                        say(run, finding->advice);
+        }
+}
+
 static void record_request(struct run *run)
 {
         struct run_result *result = &run->result;
@@ -502,8 +526,11 @@ void run_record(struct run *run)
         struct run_result *result = &run->result;
         record_request(run);
         record_inputs(run);
+        record_findings(run);
         if (run->refusal.code) {
                 record_refusal(run);
+        } else if (run->blocked) {
+                record_blocked(run);
         } else {
                 record_exit(run);
                 record_output(run);
@@ -511,6 +538,8 @@ void run_record(struct run *run)
                 record_boundary(run);
                 take_value(run);
                 decide(run);
+                if (run->compile_only && result->status == status_COMPLETED)
+                        record_blocked(run);   /* it can be read by the interpreter, and not by us: nobody has looked */
                 record_files(run);
                 record_feedback(run);
         }

@@ -6,8 +6,9 @@
 #include "engine/engine.h"
 #include "engine/files.h"
 #include "engine/verdict.h"
+#include "policy/policy.h"
 
-enum run_state { RUN_NEW, RUN_QUEUED, RUN_RUNNING, RUN_OVER };
+enum run_state { RUN_NEW, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_OVER };
 
 /* An input file as it will be sent: bytes in memory, or a file of this host. */
 struct run_input {
@@ -63,6 +64,9 @@ struct run {
         struct wire_exit how;
         bool cancelled, output_killed;
 
+        struct check check;            /* by its policy; all zeros where it has none */
+        bool blocked;                  /* the policy refuses it */
+        bool compile_only;             /* it does not parse, and the interpreter is asked for the right words */
         struct csn_error refusal;      /* code 0: none */
         struct timer finish;
         uint64_t created_us, started_us, ended_us;
@@ -85,10 +89,11 @@ struct engine {
         struct backend_link *links[2];           /* native, host */
         struct run *runs;
         struct run *queue, *queue_last;          /* in the order in which they came */
-        size_t queued, running, starting;
+        size_t checking, queued, running, starting;
         struct box *boxes;
         uint32_t boxes_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
+        struct checker *checker;                 /* NULL: no run has had a policy yet */
         struct timer dispatch;
         char uid_range[48];
 };
@@ -166,6 +171,12 @@ json_t *pools_status(const struct engine *engine);   /* an array */
 
 /* prepare.c: the request, made whole, into what a backend needs.  Errors: as records have them. */
 int run_prepare(struct run *run, struct csn_error *err);
+/* Prepared once more, so that the program is compiled and not run. */
+void run_prepare_compile(struct run *run);
+/* check.c: its program is compared with its policy; run_checked() follows, from the loop. */
+void run_check(struct run *run);
+void run_checked(struct run *run);
+
 /* What every program finds in its environment, "NAME=value"; NULL-terminated. */
 const char *const *run_usual_env(void);
 /* Opens input i for the backend. */

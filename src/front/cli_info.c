@@ -33,7 +33,7 @@ int cli_version(int argc, char **argv)
 
 /* ---- doctor ---- */
 
-static int print_checks(const struct check *checks, size_t n)
+static int print_checks(const struct doctor_check *checks, size_t n)
 {
         static const struct { const char *word, *colour; } states[] = {
                 [CHECK_OK] = { "ok", "\033[32m" }, [CHECK_WEAKER] = { "weaker", "\033[33m" }, [CHECK_MISSING] = { "missing", "\033[31m" },
@@ -56,7 +56,7 @@ static int print_checks(const struct check *checks, size_t n)
 int cli_doctor(int argc, char **argv)
 {
         static const char *const words[] = { "ok", "weaker", "missing" };
-        struct check checks[CHECKS_MAX];
+        struct doctor_check checks[CHECKS_MAX];
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
                 return cli_usage("doctor: unknown argument %.40s", argv[1]);

@@ -1,6 +1,8 @@
 /* A run as people see it: output as it comes, the record, a text, or a summary.  The same for every road to a run. */
 #include "front/cli.h"
 
+#include <inttypes.h>
+
 /* What a program prints may be meant for the terminal that shows it; there it is made visible instead. */
 size_t cli_visible(const char *bytes, size_t len, char *out)
 {
@@ -61,9 +63,22 @@ static void print_line(const char *colour, bool colours, const char *head, const
         free(visible);
 }
 
+#define FINDINGS_SHOWN 20
+
+static void print_finding(const struct finding *finding, bool colours)
+{
+        struct arena arena = { 0 };
+        char place[60];
+        snprintf(place, sizeof place, "%" PRIu64 ":%" PRIu64, finding->line, finding->column);
+        bool more = HAS(finding, finding, advice);
+        print_line("\033[33m", colours, place, arena_text(&arena, "%s%s%s", finding->message, more ? ". " : "", more ? finding->advice : ""));
+        arena_done(&arena);
+}
+
 static void print_summary(const struct cli_show *show, const struct run_result *result)
 {
-        bool colours = cli_colours(stderr), refused = HAS(result, run_result, error) && HAS(&result->error, failure, code);
+        bool colours = cli_colours(stderr);
+        bool refused = (HAS(result, run_result, error) && HAS(&result->error, failure, code)) || result->status == status_BLOCKED;
         const struct failure *error = &result->error;
         /* A refusal has no other way to be heard; everything else is a service for people at a terminal. */
         if (show->quiet || (!refused && !show->tty[2] && !show->verbose))
@@ -75,6 +90,8 @@ static void print_summary(const struct cli_show *show, const struct run_result *
                 print_line("\033[31m", colours, head, error->message);
         if (HAS(result, run_result, error) && HAS(error, failure, hint))
                 print_line("\033[33m", colours, "hint", error->hint);
+        for (size_t i = 0; i < result->findings_n && i < FINDINGS_SHOWN; i++)
+                print_finding(&result->findings[i], colours);
         for (size_t i = 0; i < result->warnings_n; i++)
                 print_line("\033[33m", colours, "warning", result->warnings[i].text);
         for (size_t i = 0; i < result->files_n && i < 20; i++) {

@@ -18,7 +18,7 @@ static const struct {
 
 /* What a profile sets; everything else is what one run is about. */
 static const char *const profile_fields[] = {
-        "language", "args", "env", "limits", "image", "network", "allow", "preload", "packages", "strict_proc",
+        "language", "args", "env", "limits", "image", "policy", "allow_imports", "advise", "network", "allow", "preload", "packages", "strict_proc",
         "landlock", "cgroup", "backend", "labels", "aliases",
 };
 
@@ -64,7 +64,7 @@ static int apply_node(const struct object *object, const struct yaml_node *node,
         size_t n = children_of(node), i = 0;
         if (object == &object_run_request && !is_profile_field(node->key))
                 return wrong(file, node,
-                             "a profile cannot set this; it sets language, args, env, limits, network, "
+                             "a profile cannot set this; it sets language, args, env, limits, image, policy, allow_imports, advise, network, "
                              "allow, preload, packages, strict_proc, landlock, cgroup, backend, labels and "
                              "aliases",
                              err);

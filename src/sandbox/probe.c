@@ -53,16 +53,16 @@ void probe_explain_clone(int sys, char *text, size_t size)
 /* ---- doctor ---- */
 
 struct report {
-        struct check *checks;
+        struct doctor_check *checks;
         size_t n;
 };
 
-static struct check *add(struct report *report, const char *name, enum check_state state)
+static struct doctor_check *add(struct report *report, const char *name, enum check_state state)
 {
         if (report->n == CHECKS_MAX)
                 return &report->checks[CHECKS_MAX - 1];
-        struct check *check = &report->checks[report->n++];
-        *check = (struct check){ .name = name, .state = state };
+        struct doctor_check *check = &report->checks[report->n++];
+        *check = (struct doctor_check){ .name = name, .state = state };
         return check;
 }
 
@@ -86,13 +86,13 @@ static void check_namespaces(struct report *report)
         } kinds[] = { { "mount", CLONE_NEWNS }, { "pid", CLONE_NEWPID }, { "network", CLONE_NEWNET },
                       { "ipc", CLONE_NEWIPC },  { "uts", CLONE_NEWUTS }, { "cgroup", CLONE_NEWCGROUP } };
         int sys = try_namespace(CLONE_NEWUSER);
-        struct check *user = add(report, "user namespaces", sys ? CHECK_MISSING : CHECK_OK);
+        struct doctor_check *user = add(report, "user namespaces", sys ? CHECK_MISSING : CHECK_OK);
         snprintf(user->fact, sizeof user->fact, "%s", sys ? strerrordesc_np(sys) : "can be made");
         if (sys) {
                 probe_explain_clone(sys, user->remedy, sizeof user->remedy);
                 return;
         }
-        struct check *others = add(report, "other namespaces", CHECK_OK);
+        struct doctor_check *others = add(report, "other namespaces", CHECK_OK);
         for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
                 sys = try_namespace(CLONE_NEWUSER | kinds[i].flag);
                 size_t len = strlen(others->fact);
@@ -113,7 +113,7 @@ static void check_kernel(struct report *report)
         int fd = fsopen("tmpfs", FSOPEN_CLOEXEC);
         bool has = fd >= 0 || errno != ENOSYS;
         fd_close(&fd);
-        struct check *kernel = add(report, "kernel", has ? CHECK_OK : CHECK_MISSING);
+        struct doctor_check *kernel = add(report, "kernel", has ? CHECK_OK : CHECK_MISSING);
         snprintf(kernel->fact, sizeof kernel->fact, "Linux %.60s on %.30s", name.release, name.machine);
         if (!has)
                 snprintf(kernel->remedy, sizeof kernel->remedy, "the file system calls of Linux 5.2 are missing; a newer kernel is needed");
@@ -140,7 +140,7 @@ static void check_proc(struct report *report)
         int status = 0;
         waitpid(pid, &status, 0);
         int sys = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
-        struct check *proc = add(report, "private /proc", sys ? CHECK_MISSING : CHECK_OK);
+        struct doctor_check *proc = add(report, "private /proc", sys ? CHECK_MISSING : CHECK_OK);
         snprintf(proc->fact, sizeof proc->fact, "%s", sys ? strerrordesc_np(sys) : "can be mounted");
         if (sys)
                 snprintf(proc->remedy, sizeof proc->remedy, "/proc here has parts covered, as containers do: run the container with "
@@ -152,7 +152,7 @@ static void check_seccomp(struct report *report)
         bool has = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
         size_t len = 0;
         seccomp_program(SECCOMP_SANDBOX, &len);
-        struct check *check = add(report, "seccomp", has ? CHECK_OK : CHECK_MISSING);
+        struct doctor_check *check = add(report, "seccomp", has ? CHECK_OK : CHECK_MISSING);
         snprintf(check->fact, sizeof check->fact, has ? "filters can be loaded; ours has %zu instructions" : "no filters", len);
         if (!has)
                 snprintf(check->remedy, sizeof check->remedy, "a kernel with CONFIG_SECCOMP_FILTER is needed");
@@ -161,7 +161,7 @@ static void check_seccomp(struct report *report)
 static void check_landlock(struct report *report)
 {
         unsigned abi = probe_landlock_abi();
-        struct check *check = add(report, "Landlock", abi == 0 ? CHECK_WEAKER : CHECK_OK);
+        struct doctor_check *check = add(report, "Landlock", abi == 0 ? CHECK_WEAKER : CHECK_OK);
         snprintf(check->fact, sizeof check->fact, abi ? "ABI %u%s" : "not there", abi,
                  abi >= 6 ? "" : abi >= 3 ? ", without scopes" : ", without truncate and scopes");
         if (!abi)
@@ -174,12 +174,12 @@ static void check_cgroups(struct report *report, bool rootless)
         struct cgroup_base *base;
         struct csn_error err;
         if (cgroup_open("", &base, &err) < 0) {
-                struct check *check = add(report, "cgroups", CHECK_MISSING);
+                struct doctor_check *check = add(report, "cgroups", CHECK_MISSING);
                 snprintf(check->fact, sizeof check->fact, "%.150s", err.text);
                 return;
         }
         unsigned on = cgroup_controllers(base);
-        struct check *check = add(report, "cgroups", on == WIRE_CTL_ALL ? CHECK_OK : CHECK_WEAKER);
+        struct doctor_check *check = add(report, "cgroups", on == WIRE_CTL_ALL ? CHECK_OK : CHECK_WEAKER);
         snprintf(check->fact, sizeof check->fact, "%s:%s%s%s",
                  cgroup_mode(base) == WIRE_CGROUP_V2   ? "v2"
                  : cgroup_mode(base) == WIRE_CGROUP_V1 ? "v1"
@@ -194,7 +194,7 @@ static void check_cgroups(struct report *report, bool rootless)
 
 static void check_user(struct report *report, bool rootless)
 {
-        struct check *check = add(report, "host uid for each sandbox", rootless ? CHECK_WEAKER : CHECK_OK);
+        struct doctor_check *check = add(report, "host uid for each sandbox", rootless ? CHECK_WEAKER : CHECK_OK);
         snprintf(check->fact, sizeof check->fact, "%s", rootless ? "one uid for all: ours" : "distinct, from the configured range");
         if (rootless)
                 snprintf(check->remedy, sizeof check->remedy, "sandboxes share the kernel's quotas of one user: run as root for a uid each");
@@ -203,13 +203,13 @@ static void check_user(struct report *report, bool rootless)
 static void check_program(struct report *report, const char *path, const char *language, const char *package)
 {
         bool there = access(path, X_OK) == 0;
-        struct check *check = add(report, language, there ? CHECK_OK : CHECK_WEAKER);
+        struct doctor_check *check = add(report, language, there ? CHECK_OK : CHECK_WEAKER);
         snprintf(check->fact, sizeof check->fact, "%s%s", path, there ? "" : " is missing");
         if (!there)
                 snprintf(check->remedy, sizeof check->remedy, "apt-get install %s", package);
 }
 
-size_t probe_doctor(struct check checks[CHECKS_MAX])
+size_t probe_doctor(struct doctor_check checks[CHECKS_MAX])
 {
         struct report report = { .checks = checks };
         bool rootless = geteuid() != 0;

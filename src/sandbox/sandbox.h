@@ -54,7 +54,7 @@ struct abilities {
 /* One line of `caisson doctor`. */
 enum check_state { CHECK_OK, CHECK_WEAKER, CHECK_MISSING };
 
-struct check {
+struct doctor_check {
         const char *name;
         enum check_state state;
         char fact[160];            /* what was found */
@@ -64,7 +64,7 @@ struct check {
 #define CHECKS_MAX 24
 
 /* Every mechanism, tried for real where trying is harmless (user namespaces: in a child). */
-size_t probe_doctor(struct check checks[CHECKS_MAX]);
+size_t probe_doctor(struct doctor_check checks[CHECKS_MAX]);
 
 /* In words, why clone3(2) with these namespaces failed with this errno, and the remedy. */
 void probe_explain_clone(int sys, char *text, size_t size);

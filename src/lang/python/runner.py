@@ -106,10 +106,11 @@ class Channel:
 
 
 def read_options(text):
-    options = {'value_max': '200000', 'preload': ''}
+    options = {'value_max': '200000', 'preload': '', 'compile_only': '0'}
     options.update(pair.partition('=')[::2] for pair in text.split(','))
     limit = options['value_max']
-    return int(limit) if limit.isdigit() else 200000, [name for name in options['preload'].split(':') if name]
+    modules = [name for name in options['preload'].split(':') if name]
+    return int(limit) if limit.isdigit() else 200000, modules, options['compile_only'] == '1'
 
 
 def read_file(path):
@@ -246,7 +247,7 @@ class Runner:
 
     def __init__(self, options, path, arguments):
         self.channel = None
-        self.value_max, self.modules = read_options(options)
+        self.value_max, self.modules, self.compile_only = read_options(options)
         self.path, self.folder, self.names = become_main(path, arguments)
         self.source = b''
 
@@ -273,6 +274,8 @@ class Runner:
             send_report(self.channel, SYNTAX, 'syntax_document', mistake, self.source)
             show_error(mistake, None)
             raise SystemExit(1)
+        if self.compile_only:
+            raise SystemExit(0)
         if self.modules:
             preload(self.modules, self.folder, self.names)
         self.channel.send(STARTED)
