@@ -90,6 +90,8 @@ struct value {
 #define TEXT_MAX (64 * KIB)            /* of a text that is put together */
 #define PATH_LEN_MAX 200
 #define ITEMS_MAX 4096
+#define CALLS_MAX 3000000              /* more is a program that nobody can judge */
+#define JOINED_MAX (256 * MIB)         /* likewise */
 
 /* ---- names ---- */
 
@@ -160,7 +162,10 @@ struct python {
         size_t stars_n, stars_size;
         struct value **values;         /* of each node */
         struct source **feeds;         /* the names that get a node's value */
-        struct { uint32_t function, node; } *returns;
+        struct { uint32_t node, next; } *returns;   /* place + 1; 0: the last one of its function */
+        uint32_t *first_return;        /* of a function's node: likewise */
+        uint64_t calls;                /* that were worked out */
+        uint64_t joined;               /* bytes of texts that were put together */
         size_t returns_n, returns_size;
         struct { uint32_t name; struct value *value; } *members;   /* what is assigned to members of anything */
         size_t members_n, members_size;

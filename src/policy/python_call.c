@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #define CALL_DEPTH_MAX 8
+#define RETURNS_MAX 64
 
 static bool is_word(const char *word, const char *text, size_t len)
 {
@@ -568,15 +569,12 @@ static const struct { const char *path; struct value *(*give)(struct python *, c
 static struct value *own_function(struct python *py, uint32_t function)
 {
         struct value *value = NULL;
-        bool any = false;
-        /* Returns stand in the order of the text, so those of a function follow each other closely. */
-        for (size_t i = 0; i < py->returns_n; i++)
-                if (py->returns[i].function == function) {
-                        struct value *one = py->values[py->returns[i].node];
-                        value = any ? value_either(py, value, one) : one;
-                        any = true;
-                }
-        return value;
+        unsigned n = 0;
+        for (uint32_t i = py->first_return[function]; i && n < RETURNS_MAX; i = py->returns[i - 1].next, n++) {
+                struct value *one = py->values[py->returns[i - 1].node];
+                value = n ? value_either(py, value, one) : one;
+        }
+        return n == RETURNS_MAX ? value_either(py, value, NULL) : value;
 }
 
 static struct value *call_partial(struct python *py, const struct value *partial, const struct call *call, unsigned depth)
@@ -592,7 +590,7 @@ static struct value *call_partial(struct python *py, const struct value *partial
 static struct value *call_one(struct python *py, const struct value *function, const struct call *call, unsigned depth)
 {
         if (function->kind == VALUE_FUNCTION)
-                return py->returns_n <= 2000 ? own_function(py, function->node) : NULL;
+                return own_function(py, function->node);
         if (function->kind == VALUE_PARTIAL && function->n)
                 return call_partial(py, function, call, depth);
         if (function->kind == VALUE_ITEM && call->args_n)
@@ -612,8 +610,9 @@ struct value *value_call(struct python *py, const struct call *call, unsigned de
         struct value *value = NULL, *name;
         struct taking taking;
         bool any = false;
-        if (depth > CALL_DEPTH_MAX)
+        if (depth > CALL_DEPTH_MAX || py->facts->full)
                 return NULL;
+        py->facts->full = ++py->calls > CALLS_MAX;
         if (call->method && call->object && !call->object->open && !call->object->next &&
             (call->object->kind == VALUE_TEXT || call->object->kind == VALUE_BYTES))
                 return text_method(py, call);

@@ -146,14 +146,22 @@ static struct value *string(struct python *py, uint32_t node)
         struct literal how = literal_of(py, node);
         struct buf buf;
         bool known = true;
-        /* What is written as it is needs no copy. */
-        uint32_t content = tree_kind(py->tree, node, PY_STRING_CONTENT);
-        const struct node *c = NODE(py, content);
+        uint32_t start = tree_kind(py->tree, node, PY_STRING_START), end = tree_kind(py->tree, node, PY_STRING_END);
         enum value_kind kind = how.bytes ? VALUE_BYTES : VALUE_TEXT;
-        if (content && !how.format && (how.raw || !memchr(py->tree->text + c->start, '\\', c->end - c->start)))
-                return value_text(py, kind, py->tree->text + c->start, c->end - c->start);
+        uint32_t from = start ? NODE(py, start)->end : 0, to = end ? NODE(py, end)->end : 0;
+        uint32_t quotes = 0;
+        while (quotes < from && start && from - quotes > NODE(py, start)->start && py->tree->text[from - quotes - 1] == py->tree->text[from - 1])
+                quotes++;
+        if (!start || !end || to < from + quotes)
+                return NULL;
+        to -= quotes;
+        /* What is written as it is needs no copy. */
+        if (!how.format && (how.raw || !memchr(py->tree->text + from, '\\', to - from)))
+                return value_text(py, kind, py->tree->text + from, to - from);
         buf_init(&buf, MIB);
-        for (uint32_t child = NODE(py, node)->child; child && known; child = NODE(py, child)->next) {
+        if (!how.format)
+                known = add_content(py->tree->text, from, to, &how, &buf);
+        for (uint32_t child = NODE(py, node)->child; child && known && how.format; child = NODE(py, child)->next) {
                 if (NODE(py, child)->kind == PY_STRING_CONTENT)
                         known = add_content(py->tree->text, NODE(py, child)->start, NODE(py, child)->end, &how, &buf);
                 else if (NODE(py, child)->kind == PY_INTERPOLATION)

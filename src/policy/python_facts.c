@@ -42,7 +42,8 @@ static bool is_parameter(const struct python *py, uint32_t node, uint32_t name)
                 const struct binding *binding = python_binding((struct python *)(uintptr_t)py, scope, name);
                 if (!binding || py->scopes[scope].kind == SCOPE_CLASS)
                         continue;
-                for (const struct source *source = binding->sources; source && !binding->elsewhere; source = source->next) {
+                unsigned looks = 32;
+                for (const struct source *source = binding->sources; source && looks-- && !binding->elsewhere; source = source->next) {
                         unsigned above = NODE(py, NODE(py, source->at)->parent)->kind;
                         if (above == PY_PARAMETERS || above == PY_LAMBDA_PARAMETERS || above == PY_DEFAULT || above == PY_TYPED ||
                             above == PY_TYPED_DEFAULT)

@@ -2,7 +2,7 @@
 #include "policy/python.h"
 
 #define NOWHERE UINT32_MAX
-#define SOURCES_LOOKED_AT 256
+#define SOURCES_LOOKED_AT 32
 
 void *python_room(void *list, size_t n, size_t *size, size_t each)
 {
@@ -309,6 +309,14 @@ static void parameter(struct python *py, uint32_t at, uint32_t outer)
         py->roles[name] = ROLE_WORD;
 }
 
+static void add_return(struct python *py, uint32_t function, uint32_t value)
+{
+        py->returns = python_room(py->returns, py->returns_n, &py->returns_size, sizeof *py->returns);
+        py->returns[py->returns_n].node = value;
+        py->returns[py->returns_n].next = py->first_return[function];
+        py->first_return[function] = (uint32_t)++py->returns_n;
+}
+
 static void function(struct python *py, uint32_t at)
 {
         const struct tree *tree = py->tree;
@@ -325,11 +333,8 @@ static void function(struct python *py, uint32_t at)
                 py->scope_of[p] = inner;
                 parameter(py, p, outer);
         }
-        if (lambda) {
-                py->returns = python_room(py->returns, py->returns_n, &py->returns_size, sizeof *py->returns);
-                py->returns[py->returns_n].function = at;
-                py->returns[py->returns_n++].node = tree_field(tree, at, PYF_body);
-        }
+        if (lambda)
+                add_return(py, at, tree_field(tree, at, PYF_body));
 }
 
 static void elsewhere(struct python *py, uint32_t at)
@@ -387,11 +392,8 @@ static void return_statement(struct python *py, uint32_t at)
         uint32_t scope = py->scope_of[at], value = NODE(py, at)->child;
         while (scope && py->scopes[scope].kind != SCOPE_FUNCTION)
                 scope = py->scopes[scope].parent;
-        if (!scope || !value)
-                return;
-        py->returns = python_room(py->returns, py->returns_n, &py->returns_size, sizeof *py->returns);
-        py->returns[py->returns_n].function = py->scopes[scope].node;
-        py->returns[py->returns_n++].node = value;
+        if (scope && value)
+                add_return(py, py->scopes[scope].node, value);
 }
 
 static void comprehension(struct python *py, uint32_t at)
@@ -486,6 +488,7 @@ void python_scopes(struct python *py)
         py->roles = arena_alloc(py->arena, n);
         py->scope_of = arena_alloc(py->arena, n * sizeof *py->scope_of);
         py->name_of = arena_alloc(py->arena, n * sizeof *py->name_of);
+        py->first_return = arena_alloc(py->arena, n * sizeof *py->first_return);
         py->feeds = arena_alloc(py->arena, n * sizeof *py->feeds);
         memset(py->scope_of, 0xff, n * sizeof *py->scope_of);
         py->scope_of[0] = scope_new(py, SCOPE_MODULE, 0, 0);

@@ -282,7 +282,9 @@ struct value *value_item(struct python *py, struct value *base, struct value *ke
 
 static struct value *joined(struct python *py, const struct value *a, const struct value *b)
 {
-        if (a->len + b->len > TEXT_MAX)
+        py->joined += a->len + b->len;
+        py->facts->full = py->facts->full || py->joined > JOINED_MAX;
+        if (a->len + b->len > TEXT_MAX || py->facts->full)
                 return NULL;
         char *text = arena_alloc(py->arena, a->len + b->len + 1);
         memcpy(text, a->text, a->len);
@@ -295,6 +297,10 @@ static struct value *repeated(struct python *py, const struct value *text, int64
         if (times < 0)
                 times = 0;
         if (times && text->len > TEXT_MAX / (size_t)times)
+                return NULL;
+        py->joined += text->len * (size_t)times;
+        py->facts->full = py->facts->full || py->joined > JOINED_MAX;
+        if (py->facts->full)
                 return NULL;
         char *bytes = arena_alloc(py->arena, text->len * (size_t)times + 1);
         for (int64_t i = 0; i < times; i++)
