@@ -119,6 +119,7 @@ struct binding {
         struct source *sources;
         struct value *fixed;           /* what imports and definitions give it, and whether there are any */
         bool has_fixed;
+        struct value *passed;          /* to a parameter, by calls of the program's own */
         unsigned fed, seen;            /* sources that are nodes; and those that had their turn in this round */
         struct value *value, *before;  /* so far in this round; at the end of the one before */
         bool any, any_before;
@@ -229,7 +230,7 @@ struct taking {
 };
 bool python_taking(struct python *py, const struct call *call, struct taking *ret);
 /* A call that brings in a module: its function's path, and the name. */
-const char *python_importing(const struct call *call, struct value **ret_name);
+const char *python_importing(struct python *py, const struct call *call, struct value **ret_name);
 
 void python_facts(struct python *py);
 

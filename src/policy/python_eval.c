@@ -424,16 +424,21 @@ static void feed(struct python *py, uint32_t node)
         }
 }
 
-/* obj.member = value: members of that name may be it, whatever obj is. */
+/* obj.member = value, obj["member"] = value: members of that name may be it, whatever obj is. */
 static void note_member(struct python *py, uint32_t node)
 {
         uint32_t left = tree_field(py->tree, node, PYF_left), right = tree_field(py->tree, node, PYF_right);
-        if (!left || !right || NODE(py, left)->kind != PY_ATTRIBUTE || py->members_n >= 256)
+        if (!left || !right || py->members_n >= 256)
+                return;
+        unsigned kind = NODE(py, left)->kind;
+        uint32_t key = kind == PY_SUBSCRIPT ? tree_field(py->tree, left, PYF_subscript) : 0;
+        const struct value *text = key ? value_only(py->values[key], VALUE_TEXT) : NULL;
+        if (kind != PY_ATTRIBUTE && !text)
                 return;
         struct value *value = py->values[right];
         if (!value || value->kind != VALUE_PATH || strchr(value->text, '('))
                 return;
-        uint32_t name = python_name(py, tree_field(py->tree, left, PYF_attribute));
+        uint32_t name = text ? python_intern(py, text->text, text->len) : python_name(py, tree_field(py->tree, left, PYF_attribute));
         for (size_t i = 0; i < py->members_n; i++)
                 if (py->members[i].name == name && value_same(py->members[i].value, value))
                         return;
@@ -448,7 +453,7 @@ static void begin_round(struct python *py)
                 struct binding *binding = &py->bindings[i];
                 binding->before = binding->value;
                 binding->any_before = binding->any;
-                binding->value = binding->fixed;
+                binding->value = binding->passed ? value_either(py, binding->fixed, binding->passed) : binding->fixed;
                 binding->any = binding->has_fixed;
                 binding->seen = 0;
         }

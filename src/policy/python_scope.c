@@ -162,6 +162,24 @@ static bool is_sequence(const struct python *py, uint32_t node)
         }
 }
 
+static struct source from_node(uint32_t node)
+{
+        return (struct source){ .kind = node ? SOURCE_NODE : SOURCE_UNKNOWN, .node = node, .place = -1 };
+}
+
+/* Of a sequence that is written out, so that a, (b, c) = x, (y, z) is three pairs; 0: it is not. */
+static uint32_t first_item(const struct python *py, uint32_t node)
+{
+        while (NODE(py, node)->kind == PY_PARENTHESES && NODE(py, node)->child)
+                node = NODE(py, node)->child;
+        if (!is_sequence(py, node))
+                return 0;
+        for (uint32_t item = NODE(py, node)->child; item; item = NODE(py, item)->next)
+                if (NODE(py, item)->kind == PY_LIST_SPLAT || NODE(py, item)->kind == PY_COMMENT)
+                        return 0;
+        return NODE(py, node)->child;
+}
+
 /* A target that gets `source`, through patterns however deep: each level hands on to the one below it. */
 static void bind_target(struct python *py, uint32_t target, struct source source)
 {
@@ -183,12 +201,15 @@ static void bind_target(struct python *py, uint32_t target, struct source source
                         continue;
                 bool sequence = is_sequence(py, at), known = with.kind == SOURCE_NODE && with.place < 0;
                 int32_t place = 0;
+                uint32_t item = sequence && known ? first_item(py, with.node) : 0;
                 for (uint32_t child = NODE(py, at)->child; child; child = NODE(py, child)->next, place++) {
-                        struct source part = sequence && known ? (struct source){ .kind = SOURCE_NODE, .node = with.node, .place = place }
-                                             : sequence        ? (struct source){ 0 }
-                                                               : with;
+                        struct source part = item                ? from_node(item)
+                                             : sequence && known ? (struct source){ .kind = SOURCE_NODE, .node = with.node, .place = place }
+                                             : sequence          ? (struct source){ 0 }
+                                                                 : with;
+                        item = item ? NODE(py, item)->next : 0;
                         if (NODE(py, child)->kind == PY_SPLAT_PATTERN)
-                                known = false, part = (struct source){ 0 };
+                                item = 0, known = false, part = (struct source){ 0 };
                         if (NODE(py, child)->kind == PY_COMMENT)
                                 continue;
                         todo = python_room(todo, n, &size, sizeof *todo);
@@ -218,11 +239,6 @@ static void word(struct python *py, uint32_t node)
 {
         if (node)
                 py->roles[node] = ROLE_WORD;
-}
-
-static struct source from_node(uint32_t node)
-{
-        return (struct source){ .kind = node ? SOURCE_NODE : SOURCE_UNKNOWN, .node = node, .place = -1 };
 }
 
 /* The parts of a dotted name, normal, with dots. */
