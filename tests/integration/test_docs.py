@@ -36,9 +36,9 @@ def text(name):
 
 # ---- what the program says ----
 
-def help_options():
-    """[(name, letter, argument, default)] of caisson run."""
-    part = ask('help').partition('Options of run:\n')[2].partition('\nOptions of every command')[0]
+def help_options(command='run'):
+    """[(name, letter, argument, default)] of a command."""
+    part = ask('help').partition(f'Options of {command}:\n')[2].partition('\nOptions of ')[0]
     rows = re.findall(r'^  (?:-(\w),|   ) --([\w-]+)(?: (\S+))? +(.*)$', part, flags=re.M)
     assert len(rows) == len(part.splitlines()), part
     return [(name, letter, argument, (re.findall(r'\[([^\]]+)\]$', words) or [''])[0])
@@ -124,9 +124,12 @@ def test_the_settings_page_has_every_profile():
 
 # ---- caisson(1) ----
 
-def page_options():
-    """[(name, letter, argument, default)] as the section RUNNING has them."""
-    part = text('man/caisson.1').partition('.Sh RUNNING')[2].partition('.Sh ENVIRONMENT')[0]
+SECTIONS = {'run': 'RUNNING', 'check': 'CHECKING'}
+
+
+def page_options(section):
+    """[(name, letter, argument, default)] as a section of the page has them."""
+    part = text('man/caisson.1').partition(f'.Sh {section}')[2].partition('.Sh ')[0]
     options = []
     for line in re.findall(r'^\.It (Fl .*)$', part, flags=re.M):
         words = re.match(r'Fl (?:(\w) , Fl )?-([\w-]+)(?: Ar (.*?))?(?: Pq (\S+))?$', line)
@@ -137,8 +140,9 @@ def page_options():
     return options
 
 
-def test_caisson_1_has_every_option_as_the_help_has_it():
-    assert sorted(page_options()) == sorted(help_options())
+@pytest.mark.parametrize('command', SECTIONS)
+def test_caisson_1_has_every_option_as_the_help_has_it(command):
+    assert sorted(page_options(SECTIONS[command])) == sorted(help_options(command))
 
 
 def test_caisson_1_has_every_command():
@@ -253,7 +257,7 @@ def test_the_page_of_records_has_every_warning():
 @pytest.mark.parametrize('page', ['README.md', 'docs/files.md', 'docs/limits.md', 'docs/records.md', 'docs/statuses.md',
                                   'ARCHITECTURE.md', 'SECURITY.md', 'src/lang/README.md', 'HACKING.md'])
 def test_options_that_a_page_names_exist(page):
-    known = {name for name, *_ in help_options()} | {'config', 'set', 'effective', 'help', 'version', 'once'}
+    known = {name for command in SECTIONS for name, *_ in help_options(command)} | {'config', 'set', 'effective', 'help', 'version', 'once'}
     other = {'user', 'scope', 'cflags', 'libs', 'list'}   # systemd-run, pkg-config, tests/run
     for option in re.findall(r'(?<![\w-])--([a-z][\w-]*)', text(page)):
         assert option in known | other, option
