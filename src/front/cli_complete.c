@@ -1,6 +1,13 @@
 /* Completion for bash, zsh and fish, written from the same tables as the help. */
 #include "front/cli.h"
 
+static void print_check_options(void)
+{
+        for (const struct cli_option *option = cli_check_options; option->name; option++)
+                printf("--%s ", option->name);
+        printf("--config --set");
+}
+
 /* Every option of run, with its dashes, separated by blanks. */
 static void print_options(void)
 {
@@ -51,6 +58,10 @@ static void bash(void)
                "                mapfile -t COMPREPLY < <(compgen -W \"");
         print_options();
         printf("\" -- \"$word\")\n"
+               "        elif [[ ${COMP_WORDS[1]} == check && $word == -* ]]; then\n"
+               "                mapfile -t COMPREPLY < <(compgen -W \"");
+        print_check_options();
+        printf("\" -- \"$word\")\n"
                "        else\n"
                "                mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
                "        fi\n"
@@ -98,6 +109,13 @@ static void zsh(void)
                 printf("]%s' \\\n", flag ? "" : ":value:_files");
         }
         printf("                '*:file:_files' ;;\n"
+               "        check) _arguments \\\n");
+        for (const struct cli_option *option = cli_check_options; option->name; option++) {
+                printf("                '--%s%s[", option->name, option->argument ? "=" : "");
+                print_quoted(option->text);
+                printf("]%s' \\\n", option->argument ? ":value:_files" : "");
+        }
+        printf("                '*:file:_files' ;;\n"
                "        profiles) _values command list show ;;\n"
                "        completion) _values shell bash zsh fish ;;\n"
                "        schema) _values name request result limits boundary ;;\n"
@@ -118,6 +136,11 @@ static void fish(void)
         }
         for (const struct cli_option *option = cli_run_options; option->name; option++) {
                 printf("complete -c caisson -n '__fish_seen_subcommand_from run' -l %s %s-d '", option->name, option->argument ? "-r " : "");
+                print_quoted(option->text);
+                printf("'\n");
+        }
+        for (const struct cli_option *option = cli_check_options; option->name; option++) {
+                printf("complete -c caisson -n '__fish_seen_subcommand_from check' -l %s %s-d '", option->name, option->argument ? "-r " : "");
                 print_quoted(option->text);
                 printf("'\n");
         }

@@ -18,9 +18,10 @@ const struct analysis *analysis_find(const char *language)
 
 void facts_add(struct facts *facts, struct fact fact)
 {
-        facts->full = facts->n == FACTS_MAX;
-        if (facts->full)
+        if (facts->full || facts->n == FACTS_MAX) {
+                facts->full = true;
                 return;
+        }
         if (facts->n == facts->size) {
                 size_t size = facts->size ? 2 * facts->size : 64;
                 struct fact *list = arena_alloc(facts->arena, size * sizeof *list);

@@ -30,7 +30,7 @@ struct facts {
         struct arena *arena;
         struct fact *list;
         size_t n, size;
-        bool full;                     /* more than FACTS_MAX: a program that nobody can judge */
+        bool full;                     /* more than FACTS_MAX, or too much work: a program that nobody can judge */
         /* The program is none: in which place, and in which words. */
         bool broken;
         uint32_t broken_at;

@@ -22,7 +22,8 @@ struct match {
         struct arena *arena;
         struct hit *hits;
         size_t n;
-        bool truncated;
+        bool truncated, refused_more;  /* more than are listed; and some of those are refused */
+        uint64_t score_more;
         const char *text;              /* as it was analysed */
         size_t len;
 };
@@ -67,6 +68,8 @@ static void hit(struct match *match, const struct pattern *pattern, const struct
         }
         if (match->n == FINDINGS_MAX) {
                 match->truncated = true;
+                match->refused_more = match->refused_more || rule->severity >= match->block_at;
+                match->score_more += rule->score;
                 return;
         }
         match->hits[match->n++] = (struct hit){ rule, fact, pattern->text };
@@ -245,7 +248,7 @@ static void add_findings(struct match *match, struct check_result *ret)
                         SET(finding, finding, advice, message_of(match, hit, hit->rule->advice));
                 ret->score += hit->rule->score;
         }
-        SET(ret, check_result, score, ret->score);
+        SET(ret, check_result, score, ret->score + match->score_more);
         SET(ret, check_result, findings_truncated, match->truncated);
 }
 
@@ -340,7 +343,7 @@ static char *sentence_of(const struct match *match, const struct check_result *r
 
 static void decide(const struct match *match, struct check_result *ret)
 {
-        bool denied = match->truncated, by_score = match->policy->block_score && ret->score >= match->policy->block_score;
+        bool denied = match->refused_more, by_score = match->policy->block_score && ret->score >= match->policy->block_score;
         for (size_t i = 0; i < match->n; i++)
                 denied = denied || match->hits[i].rule->severity >= match->block_at;
         SET(ret, check_result, verdict, denied || by_score ? verdict_DENY : verdict_ALLOW);
@@ -387,7 +390,7 @@ static int analyse(struct match *match, const struct analysis *analysis, struct 
                 match->text = analysis->prepare(match->text, match->len, facts, &match->len);
         if (!facts->broken && analysis->analyse(match->text, match->len, facts, err) < 0)
                 return -err->code;
-        return facts->full ? err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked: more than %d facts", FACTS_MAX) : 0;
+        return facts->full ? err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked") : 0;
 }
 
 static void check_with(struct match *match, const struct analysis *analysis, struct check_result *ret)

@@ -68,7 +68,7 @@ struct checker_paths {
         const char *folders[2];        /* of policies; NULL: none */
 };
 
-#define CHECK_TIME_MS 10000            /* for one program; then the worker is killed, and the program denied */
+#define CHECK_TIME_MS 5000             /* for one program; then the worker is killed, and the program denied */
 
 /* A check that goes on.  Embedded in its owner; all zeros is none. */
 struct check {

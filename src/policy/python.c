@@ -12,7 +12,7 @@ static const char *const kinds[] = { "", PYTHON_KINDS(X) NULL };
 static const char *const fields[] = { "", PYTHON_FIELDS(X) NULL };
 #undef X
 
-const struct grammar python_grammar = { tree_sitter_python, kinds, fields, false };
+const struct grammar python_grammar = { tree_sitter_python, kinds, fields, "line_continuation", false };
 
 /* ---- the text ---- */
 

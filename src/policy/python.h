@@ -90,6 +90,8 @@ struct value {
 #define TEXT_MAX (64 * KIB)            /* of a text that is put together */
 #define PATH_LEN_MAX 200
 #define ITEMS_MAX 4096
+#define CALLS_MAX 3000000              /* more is a program that nobody can judge */
+#define JOINED_MAX (256 * MIB)         /* likewise */
 
 /* ---- names ---- */
 
@@ -117,6 +119,7 @@ struct binding {
         struct source *sources;
         struct value *fixed;           /* what imports and definitions give it, and whether there are any */
         bool has_fixed;
+        struct value *passed;          /* to a parameter, by calls of the program's own */
         unsigned fed, seen;            /* sources that are nodes; and those that had their turn in this round */
         struct value *value, *before;  /* so far in this round; at the end of the one before */
         bool any, any_before;
@@ -160,7 +163,10 @@ struct python {
         size_t stars_n, stars_size;
         struct value **values;         /* of each node */
         struct source **feeds;         /* the names that get a node's value */
-        struct { uint32_t function, node; } *returns;
+        struct { uint32_t node, next; } *returns;   /* place + 1; 0: the last one of its function */
+        uint32_t *first_return;        /* of a function's node: likewise */
+        uint64_t calls;                /* that were worked out */
+        uint64_t joined;               /* bytes of texts that were put together */
         size_t returns_n, returns_size;
         struct { uint32_t name; struct value *value; } *members;   /* what is assigned to members of anything */
         size_t members_n, members_size;
@@ -224,7 +230,7 @@ struct taking {
 };
 bool python_taking(struct python *py, const struct call *call, struct taking *ret);
 /* A call that brings in a module: its function's path, and the name. */
-const char *python_importing(const struct call *call, struct value **ret_name);
+const char *python_importing(struct python *py, const struct call *call, struct value **ret_name);
 
 void python_facts(struct python *py);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #define CALL_DEPTH_MAX 8
+#define RETURNS_MAX 64
 
 static bool is_word(const char *word, const char *text, size_t len)
 {
@@ -140,10 +141,7 @@ static struct value *take_member(struct python *py, struct value *object, const 
         while (at <= name->len) {
                 const char *dot = steps ? memchr(name->text + at, '.', name->len - at) : NULL;
                 size_t len = dot ? (size_t)(dot - name->text) - at : name->len - at;
-                size_t normal_len;
-                /* getattr() compares as it is; the other way round would find more than there is. */
-                const char *normal = words_normal(py->arena, name->text + at, len, &normal_len);
-                value = value_member(py, value, normal, normal_len);
+                value = value_member(py, value, name->text + at, len);
                 at += len + 1;
         }
         return value;
@@ -170,10 +168,10 @@ static const char *const importers[] = {
         "importlib._bootstrap.__import__", NULL
 };
 
-const char *python_importing(const struct call *call, struct value **ret_name)
+const char *python_importing(struct python *py, const struct call *call, struct value **ret_name)
 {
         const char *path = path_of(call->function);
-        *ret_name = call->args_n ? call->args[0] : NULL;
+        *ret_name = call->args_n ? call->args[0] : keyword(py, call, "name");
         if (path && is_one_of(importers, path))
                 return path;
         if (call->method && call->args_n && is_word("load_module", call->method, call->method_len) && value_only(call->args[0], VALUE_TEXT))
@@ -564,19 +562,37 @@ static const struct { const char *path; struct value *(*give)(struct python *, c
         { "base64.b64decode", fn_base64 },   { "base64.standard_b64decode", fn_base64 }, { "binascii.a2b_base64", fn_base64 },
 };
 
+/* What a call hands over is one of the things that a parameter can be. */
+static void pass_arguments(struct python *py, uint32_t function, const struct call *call)
+{
+        uint32_t parameters = tree_field(py->tree, function, PYF_parameters);
+        size_t i = 0;
+        for (uint32_t p = parameters ? NODE(py, parameters)->child : 0; p && i < call->args_n; p = NODE(py, p)->next) {
+                unsigned kind = NODE(py, p)->kind;
+                if (kind == PY_COMMENT || NODE(py, p)->token)
+                        continue;
+                uint32_t name = kind == PY_IDENTIFIER ? p : tree_field(py->tree, p, PYF_name);
+                if (!name && kind == PY_TYPED)
+                        name = tree_kind(py->tree, p, PY_IDENTIFIER);
+                struct binding *binding = name ? python_binding(py, py->scope_of[p], python_name(py, name)) : NULL;
+                struct value *value = call->args[i++];
+                if (!binding)
+                        return;
+                if (value && !value_same(binding->passed, value))
+                        binding->passed = binding->passed ? value_either(py, binding->passed, value) : value;
+        }
+}
+
 /* A function of the program gives what one of its return statements has. */
 static struct value *own_function(struct python *py, uint32_t function)
 {
         struct value *value = NULL;
-        bool any = false;
-        /* Returns stand in the order of the text, so those of a function follow each other closely. */
-        for (size_t i = 0; i < py->returns_n; i++)
-                if (py->returns[i].function == function) {
-                        struct value *one = py->values[py->returns[i].node];
-                        value = any ? value_either(py, value, one) : one;
-                        any = true;
-                }
-        return value;
+        unsigned n = 0;
+        for (uint32_t i = py->first_return[function]; i && n < RETURNS_MAX; i = py->returns[i - 1].next, n++) {
+                struct value *one = py->values[py->returns[i - 1].node];
+                value = n ? value_either(py, value, one) : one;
+        }
+        return n == RETURNS_MAX ? value_either(py, value, NULL) : value;
 }
 
 static struct value *call_partial(struct python *py, const struct value *partial, const struct call *call, unsigned depth)
@@ -591,8 +607,10 @@ static struct value *call_partial(struct python *py, const struct value *partial
 
 static struct value *call_one(struct python *py, const struct value *function, const struct call *call, unsigned depth)
 {
-        if (function->kind == VALUE_FUNCTION)
-                return py->returns_n <= 2000 ? own_function(py, function->node) : NULL;
+        if (function->kind == VALUE_FUNCTION) {
+                pass_arguments(py, function->node, call);
+                return own_function(py, function->node);
+        }
         if (function->kind == VALUE_PARTIAL && function->n)
                 return call_partial(py, function, call, depth);
         if (function->kind == VALUE_ITEM && call->args_n)
@@ -612,18 +630,17 @@ struct value *value_call(struct python *py, const struct call *call, unsigned de
         struct value *value = NULL, *name;
         struct taking taking;
         bool any = false;
-        if (depth > CALL_DEPTH_MAX)
+        if (depth > CALL_DEPTH_MAX || py->facts->full)
                 return NULL;
+        py->facts->full = ++py->calls > CALLS_MAX;
         if (call->method && call->object && !call->object->open && !call->object->next &&
             (call->object->kind == VALUE_TEXT || call->object->kind == VALUE_BYTES))
                 return text_method(py, call);
         if (python_taking(py, call, &taking) && !taking.pending)
                 return taking.name ? take(py, &taking, call->function && call->function->kind == VALUE_MEMBER) : NULL;
-        const char *importer = python_importing(call, &name);
-        if (importer) {
-                name = name ? name : keyword(py, call, "name");
+        const char *importer = python_importing(py, call, &name);
+        if (importer)
                 return import(py, importer, name);
-        }
         for (const struct value *function = call->function; function; function = function->next) {
                 struct value *one = call_one(py, function, call, depth);
                 value = any ? value_either(py, value, one) : one;

@@ -85,6 +85,46 @@ static void check_parameters(struct facts *facts, const struct tree *tree, uint3
         }
 }
 
+/* Quotes that do not close, and line feeds where only three quotes may have them. */
+static void check_string(struct facts *facts, const struct tree *tree, uint32_t at)
+{
+        uint32_t start = tree_kind(tree, at, PY_STRING_START), end = tree_kind(tree, at, PY_STRING_END);
+        if (!start || !end)
+                return;
+        uint32_t quotes = tree->nodes[start].start;
+        while (quotes < tree->nodes[start].end && tree->text[quotes] != '"' && tree->text[quotes] != '\'')
+                quotes++;
+        uint32_t n = tree->nodes[start].end - quotes;
+        /* Backslashes at the end of a raw text are taken for a part of what ends it. */
+        uint32_t last = tree->nodes[end].end;
+        bool open = last < quotes + 2 * n || memcmp(tree->text + quotes, tree->text + last - n, n) != 0;
+        for (uint32_t i = quotes + n; n == 1 && i < last - n && !open; i++)
+                if (tree->text[i] == '\\')
+                        i++;
+                else
+                        open = tree->text[i] == '\n';
+        if (open)
+                facts_break(facts, tree->nodes[at].start, n == 1 ? "unterminated string literal" : "unterminated triple-quoted string literal");
+}
+
+/* 2x is no number, and 1if is one before a keyword. */
+static void check_number(struct facts *facts, const struct tree *tree, uint32_t at)
+{
+        static const char *const keywords[] = { "and", "else", "for", "if", "in", "is", "not", "or" };
+        const struct node *node = &tree->nodes[at];
+        if (node->end - node->start > 1 && tree->text[node->start] == '0' && tree->text[node->start + 1] >= '1' && tree->text[node->start + 1] <= '9')
+                facts_break(facts, node->start, "leading zeros in decimal integer literals are not permitted; "
+                                                "use an 0o prefix for octal integers");
+        uint32_t to = node->end;
+        while (to < tree->len && ((tree->text[to] | 0x20) >= 'a' && (tree->text[to] | 0x20) <= 'z'))
+                to++;
+        for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
+                if (strlen(keywords[i]) == to - node->end && memcmp(keywords[i], tree->text + node->end, to - node->end) == 0)
+                        return;
+        if (to > node->end)
+                facts_break(facts, node->start, "invalid decimal literal");
+}
+
 static void check_node(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         const struct node *node = &tree->nodes[at];
@@ -111,17 +151,35 @@ static void check_node(struct facts *facts, const struct tree *tree, uint32_t at
                 check_parameters(facts, tree, at);
                 break;
         case PY_INTEGER:
-                if (node->end - node->start > 1 && tree->text[node->start] == '0' && tree->text[node->start + 1] >= '1' &&
-                    tree->text[node->start + 1] <= '9')
-                        facts_break(facts, node->start, "leading zeros in decimal integer literals are not permitted; "
-                                                        "use an 0o prefix for octal integers");
+                check_number(facts, tree, at);
+                break;
+        case PY_STRING:
+                check_string(facts, tree, at);
                 break;
         case PY_TYPE_ALIAS:
-                facts_break(facts, node->start, "invalid syntax");
+                /* Python 3.12 has these; `type(x).member = y` is taken for one, too. */
+                for (left = node->start + 4; left < node->end && (tree->text[left] == ' ' || tree->text[left] == '\t');)
+                        left++;
+                if (left < node->end && tree->text[left] != '(')
+                        facts_break(facts, node->start, "invalid syntax");
                 break;
         default:
                 break;
         }
+}
+
+/* The smallest node over a place, from `node` on. */
+static uint32_t deepest(const struct tree *tree, uint32_t node, uint32_t place)
+{
+        for (uint32_t child = tree->nodes[node].start <= place ? tree->nodes[node].child : 0; child;) {
+                if (tree->nodes[child].start <= place && place < tree->nodes[child].end) {
+                        node = child;
+                        child = tree->nodes[child].child;
+                } else {
+                        child = tree->nodes[child].next;
+                }
+        }
+        return node;
 }
 
 /* Blanks that the grammar skips and the interpreter has no token for. */
@@ -130,20 +188,13 @@ static void check_blanks(struct facts *facts, const struct tree *tree)
         static const char *const strange[] = { "\xef\xbb\xbf", "\xe2\x81\xa0", "\xe2\x80\x8b", "\v" };
         for (size_t s = 0; s < ARRAY_LEN(strange); s++) {
                 size_t n = strlen(strange[s]);
+                uint32_t top = tree->nodes[0].child;
                 for (const char *at = tree->text; (at = memmem(at, tree->len - (size_t)(at - tree->text), strange[s], n)); at += n) {
                         uint32_t place = (uint32_t)(at - tree->text);
-                        /* In texts and comments they may stand; the deepest node over the place tells. */
-                        uint32_t node = 0;
-                        for (uint32_t child = tree->nodes[0].child; child;) {
-                                if (tree->nodes[child].start <= place && place < tree->nodes[child].end) {
-                                        node = child;
-                                        child = tree->nodes[child].child;
-                                } else {
-                                        child = tree->nodes[child].next;
-                                }
-                        }
-                        unsigned kind = tree->nodes[node].kind;
-                        if (kind != PY_COMMENT && kind != PY_STRING && kind != PY_STRING_CONTENT) {
+                        while (top && tree->nodes[top].end <= place)
+                                top = tree->nodes[top].next;
+                        unsigned kind = top ? tree->nodes[deepest(tree, top, place)].kind : PY_OTHER;
+                        if (kind != PY_COMMENT && kind != PY_STRING && kind != PY_STRING_CONTENT && kind != PY_STRING_END) {
                                 facts_break(facts, place, "invalid non-printable character");
                                 break;
                         }
@@ -216,18 +267,31 @@ static bool is_clause(unsigned kind)
         return kind == PY_ELSE || kind == PY_ELIF || kind == PY_EXCEPT || kind == PY_EXCEPT_GROUP || kind == PY_FINALLY;
 }
 
+/* Two statements have a line feed or a semicolon between them. */
+static bool is_parted(const struct tree *tree, uint32_t from, uint32_t to)
+{
+        for (uint32_t i = from ? from - 1 : 0; i < to; i++)
+                if (tree->text[i] == '\n' || tree->text[i] == ';')
+                        return true;
+        return false;
+}
+
 /* The statements of a block or of the module: in one column, and further in than what they belong to. */
 static void check_block(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         bool module = at == 0, any = false;
         const struct node *above = &tree->nodes[tree->nodes[at].parent];
         int64_t outer = module ? -1 : indent_of_line(tree, above->start), first = module ? 0 : -1;
+        uint32_t before = 0;
         for (uint32_t child = tree->nodes[at].child; child; child = tree->nodes[child].next) {
                 const struct node *node = &tree->nodes[child];
                 if (node->kind == PY_COMMENT || node->token)
                         continue;
-                any = true;
                 int64_t width = indent_of(tree, node->start);
+                if (any && width < 0 && !is_parted(tree, before, node->start))
+                        facts_break(facts, node->start, "invalid syntax");
+                any = true;
+                before = node->end;
                 if (width < 0)
                         continue;   /* behind a colon or a semicolon */
                 if (width <= outer)

@@ -146,14 +146,22 @@ static struct value *string(struct python *py, uint32_t node)
         struct literal how = literal_of(py, node);
         struct buf buf;
         bool known = true;
-        /* What is written as it is needs no copy. */
-        uint32_t content = tree_kind(py->tree, node, PY_STRING_CONTENT);
-        const struct node *c = NODE(py, content);
+        uint32_t start = tree_kind(py->tree, node, PY_STRING_START), end = tree_kind(py->tree, node, PY_STRING_END);
         enum value_kind kind = how.bytes ? VALUE_BYTES : VALUE_TEXT;
-        if (content && !how.format && (how.raw || !memchr(py->tree->text + c->start, '\\', c->end - c->start)))
-                return value_text(py, kind, py->tree->text + c->start, c->end - c->start);
+        uint32_t from = start ? NODE(py, start)->end : 0, to = end ? NODE(py, end)->end : 0;
+        uint32_t quotes = 0;
+        while (quotes < from && start && from - quotes > NODE(py, start)->start && py->tree->text[from - quotes - 1] == py->tree->text[from - 1])
+                quotes++;
+        if (!start || !end || to < from + quotes)
+                return NULL;
+        to -= quotes;
+        /* What is written as it is needs no copy. */
+        if (!how.format && (how.raw || !memchr(py->tree->text + from, '\\', to - from)))
+                return value_text(py, kind, py->tree->text + from, to - from);
         buf_init(&buf, MIB);
-        for (uint32_t child = NODE(py, node)->child; child && known; child = NODE(py, child)->next) {
+        if (!how.format)
+                known = add_content(py->tree->text, from, to, &how, &buf);
+        for (uint32_t child = NODE(py, node)->child; child && known && how.format; child = NODE(py, child)->next) {
                 if (NODE(py, child)->kind == PY_STRING_CONTENT)
                         known = add_content(py->tree->text, NODE(py, child)->start, NODE(py, child)->end, &how, &buf);
                 else if (NODE(py, child)->kind == PY_INTERPOLATION)
@@ -416,16 +424,21 @@ static void feed(struct python *py, uint32_t node)
         }
 }
 
-/* obj.member = value: members of that name may be it, whatever obj is. */
+/* obj.member = value, obj["member"] = value: members of that name may be it, whatever obj is. */
 static void note_member(struct python *py, uint32_t node)
 {
         uint32_t left = tree_field(py->tree, node, PYF_left), right = tree_field(py->tree, node, PYF_right);
-        if (!left || !right || NODE(py, left)->kind != PY_ATTRIBUTE || py->members_n >= 256)
+        if (!left || !right || py->members_n >= 256)
+                return;
+        unsigned kind = NODE(py, left)->kind;
+        uint32_t key = kind == PY_SUBSCRIPT ? tree_field(py->tree, left, PYF_subscript) : 0;
+        const struct value *text = key ? value_only(py->values[key], VALUE_TEXT) : NULL;
+        if (kind != PY_ATTRIBUTE && !text)
                 return;
         struct value *value = py->values[right];
         if (!value || value->kind != VALUE_PATH || strchr(value->text, '('))
                 return;
-        uint32_t name = python_name(py, tree_field(py->tree, left, PYF_attribute));
+        uint32_t name = text ? python_intern(py, text->text, text->len) : python_name(py, tree_field(py->tree, left, PYF_attribute));
         for (size_t i = 0; i < py->members_n; i++)
                 if (py->members[i].name == name && value_same(py->members[i].value, value))
                         return;
@@ -440,7 +453,7 @@ static void begin_round(struct python *py)
                 struct binding *binding = &py->bindings[i];
                 binding->before = binding->value;
                 binding->any_before = binding->any;
-                binding->value = binding->fixed;
+                binding->value = binding->passed ? value_either(py, binding->fixed, binding->passed) : binding->fixed;
                 binding->any = binding->has_fixed;
                 binding->seen = 0;
         }

@@ -42,7 +42,8 @@ static bool is_parameter(const struct python *py, uint32_t node, uint32_t name)
                 const struct binding *binding = python_binding((struct python *)(uintptr_t)py, scope, name);
                 if (!binding || py->scopes[scope].kind == SCOPE_CLASS)
                         continue;
-                for (const struct source *source = binding->sources; source && !binding->elsewhere; source = source->next) {
+                unsigned looks = 32;
+                for (const struct source *source = binding->sources; source && looks-- && !binding->elsewhere; source = source->next) {
                         unsigned above = NODE(py, NODE(py, source->at)->parent)->kind;
                         if (above == PY_PARAMETERS || above == PY_LAMBDA_PARAMETERS || above == PY_DEFAULT || above == PY_TYPED ||
                             above == PY_TYPED_DEFAULT)
@@ -186,17 +187,10 @@ static void taken_members(struct python *py, uint32_t node, const struct taking 
 static void imported_by_call(struct python *py, const struct call *call)
 {
         struct value *name;
-        const char *importer = python_importing(call, &name);
+        const char *importer = python_importing(py, call, &name);
         bool constant = name && !name->open;
         if (!importer)
                 return;
-        if (!name) {
-                /* import_module(name="os"): the value of the call has been found with it. */
-                const struct value *module = py->values[call->node];
-                constant = module && !module->open;
-                if (constant)
-                        say(py, FACT_IMPORT, call->node, module->text, module->len);
-        }
         for (; name; name = name->next) {
                 constant = constant && name->kind == VALUE_TEXT;
                 const char *colon = name->kind == VALUE_TEXT ? memchr(name->text, ':', name->len) : NULL;
@@ -241,6 +235,22 @@ static void decoded(struct python *py, const struct call *call, uint32_t functio
         }
 }
 
+/* reduce(getattr, names, os), map(getattr, [os], names): what it is handed to takes any member. */
+static void handed_getattr(struct python *py, const struct call *call)
+{
+        bool handed = false;
+        for (size_t i = 0; i < call->args_n; i++)
+                handed = handed || (call->args[i] && call->args[i]->kind == VALUE_PATH && strcmp(call->args[i]->text, "builtins.getattr") == 0);
+        if (!handed || (call->function && call->function->kind == VALUE_PATH && strcmp(call->function->text, "functools.partial") == 0))
+                return;
+        for (size_t i = 0; i < call->args_n; i++)
+                for (const struct value *value = call->args[i]; value; value = value->next) {
+                        const struct value *one = value->kind == VALUE_LIST && value->n ? value->items[0] : value;
+                        if (one && one->kind == VALUE_PATH && !is_call_result(one))
+                                say(py, FACT_DYNAMIC, call->node, one->text, one->len);
+                }
+}
+
 static void call(struct python *py, uint32_t node)
 {
         struct call parts = python_call(py, node);
@@ -253,6 +263,7 @@ static void call(struct python *py, uint32_t node)
                         say(py, FACT_CALL, function, value->text, value->len);
         if (python_taking(py, &parts, &taking))
                 taken_members(py, node, &taking);
+        handed_getattr(py, &parts);
         imported_by_call(py, &parts);
         decoded(py, &parts, function);
         references(py, node, py->values[node], false);

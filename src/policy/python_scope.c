@@ -2,7 +2,7 @@
 #include "policy/python.h"
 
 #define NOWHERE UINT32_MAX
-#define SOURCES_LOOKED_AT 256
+#define SOURCES_LOOKED_AT 32
 
 void *python_room(void *list, size_t n, size_t *size, size_t each)
 {
@@ -162,6 +162,24 @@ static bool is_sequence(const struct python *py, uint32_t node)
         }
 }
 
+static struct source from_node(uint32_t node)
+{
+        return (struct source){ .kind = node ? SOURCE_NODE : SOURCE_UNKNOWN, .node = node, .place = -1 };
+}
+
+/* Of a sequence that is written out, so that a, (b, c) = x, (y, z) is three pairs; 0: it is not. */
+static uint32_t first_item(const struct python *py, uint32_t node)
+{
+        while (NODE(py, node)->kind == PY_PARENTHESES && NODE(py, node)->child)
+                node = NODE(py, node)->child;
+        if (!is_sequence(py, node))
+                return 0;
+        for (uint32_t item = NODE(py, node)->child; item; item = NODE(py, item)->next)
+                if (NODE(py, item)->kind == PY_LIST_SPLAT || NODE(py, item)->kind == PY_COMMENT)
+                        return 0;
+        return NODE(py, node)->child;
+}
+
 /* A target that gets `source`, through patterns however deep: each level hands on to the one below it. */
 static void bind_target(struct python *py, uint32_t target, struct source source)
 {
@@ -183,12 +201,15 @@ static void bind_target(struct python *py, uint32_t target, struct source source
                         continue;
                 bool sequence = is_sequence(py, at), known = with.kind == SOURCE_NODE && with.place < 0;
                 int32_t place = 0;
+                uint32_t item = sequence && known ? first_item(py, with.node) : 0;
                 for (uint32_t child = NODE(py, at)->child; child; child = NODE(py, child)->next, place++) {
-                        struct source part = sequence && known ? (struct source){ .kind = SOURCE_NODE, .node = with.node, .place = place }
-                                             : sequence        ? (struct source){ 0 }
-                                                               : with;
+                        struct source part = item                ? from_node(item)
+                                             : sequence && known ? (struct source){ .kind = SOURCE_NODE, .node = with.node, .place = place }
+                                             : sequence          ? (struct source){ 0 }
+                                                                 : with;
+                        item = item ? NODE(py, item)->next : 0;
                         if (NODE(py, child)->kind == PY_SPLAT_PATTERN)
-                                known = false, part = (struct source){ 0 };
+                                item = 0, known = false, part = (struct source){ 0 };
                         if (NODE(py, child)->kind == PY_COMMENT)
                                 continue;
                         todo = python_room(todo, n, &size, sizeof *todo);
@@ -218,11 +239,6 @@ static void word(struct python *py, uint32_t node)
 {
         if (node)
                 py->roles[node] = ROLE_WORD;
-}
-
-static struct source from_node(uint32_t node)
-{
-        return (struct source){ .kind = node ? SOURCE_NODE : SOURCE_UNKNOWN, .node = node, .place = -1 };
 }
 
 /* The parts of a dotted name, normal, with dots. */
@@ -309,6 +325,14 @@ static void parameter(struct python *py, uint32_t at, uint32_t outer)
         py->roles[name] = ROLE_WORD;
 }
 
+static void add_return(struct python *py, uint32_t function, uint32_t value)
+{
+        py->returns = python_room(py->returns, py->returns_n, &py->returns_size, sizeof *py->returns);
+        py->returns[py->returns_n].node = value;
+        py->returns[py->returns_n].next = py->first_return[function];
+        py->first_return[function] = (uint32_t)++py->returns_n;
+}
+
 static void function(struct python *py, uint32_t at)
 {
         const struct tree *tree = py->tree;
@@ -325,11 +349,8 @@ static void function(struct python *py, uint32_t at)
                 py->scope_of[p] = inner;
                 parameter(py, p, outer);
         }
-        if (lambda) {
-                py->returns = python_room(py->returns, py->returns_n, &py->returns_size, sizeof *py->returns);
-                py->returns[py->returns_n].function = at;
-                py->returns[py->returns_n++].node = tree_field(tree, at, PYF_body);
-        }
+        if (lambda)
+                add_return(py, at, tree_field(tree, at, PYF_body));
 }
 
 static void elsewhere(struct python *py, uint32_t at)
@@ -387,11 +408,8 @@ static void return_statement(struct python *py, uint32_t at)
         uint32_t scope = py->scope_of[at], value = NODE(py, at)->child;
         while (scope && py->scopes[scope].kind != SCOPE_FUNCTION)
                 scope = py->scopes[scope].parent;
-        if (!scope || !value)
-                return;
-        py->returns = python_room(py->returns, py->returns_n, &py->returns_size, sizeof *py->returns);
-        py->returns[py->returns_n].function = py->scopes[scope].node;
-        py->returns[py->returns_n++].node = value;
+        if (scope && value)
+                add_return(py, py->scopes[scope].node, value);
 }
 
 static void comprehension(struct python *py, uint32_t at)
@@ -486,6 +504,7 @@ void python_scopes(struct python *py)
         py->roles = arena_alloc(py->arena, n);
         py->scope_of = arena_alloc(py->arena, n * sizeof *py->scope_of);
         py->name_of = arena_alloc(py->arena, n * sizeof *py->name_of);
+        py->first_return = arena_alloc(py->arena, n * sizeof *py->first_return);
         py->feeds = arena_alloc(py->arena, n * sizeof *py->feeds);
         memset(py->scope_of, 0xff, n * sizeof *py->scope_of);
         py->scope_of[0] = scope_new(py, SCOPE_MODULE, 0, 0);

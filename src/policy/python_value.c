@@ -173,6 +173,15 @@ static struct value *plus(struct python *py, struct value *so_far, bool *any, st
         return both;
 }
 
+/* Of an object that nobody knows: what was once put into a member of that name. */
+static struct value *put_there(struct python *py, struct value *value, bool any, const char *name, size_t len)
+{
+        for (size_t i = 0; i < py->members_n; i++)
+                if (is_word(py->names[py->members[i].name].text, name, len))
+                        value = plus(py, value, &any, py->members[i].value);
+        return value;
+}
+
 /* os.system and os.popen are the same whatever they were taken from; platform.system is a question. */
 static bool is_command(const struct value *base, const char *name, size_t len)
 {
@@ -194,11 +203,7 @@ struct value *value_member(struct python *py, struct value *base, const char *na
                 value = plus(py, value, &any, b->kind == VALUE_PATH ? value_path(py, b->text, name, len) : NULL);
         if (base && !base->open)
                 return value;
-        /* Of an object that nobody knows: what was once put into a member of that name. */
-        for (size_t i = 0; i < py->members_n; i++)
-                if (is_word(py->names[py->members[i].name].text, name, len))
-                        value = plus(py, value, &any, py->members[i].value);
-        return open_one(py, value);
+        return open_one(py, put_there(py, value, any, name, len));
 }
 
 static struct value *item_of_path(struct python *py, const struct value *base, const struct value *key)
@@ -275,6 +280,9 @@ struct value *value_item(struct python *py, struct value *base, struct value *ke
                                 one = item_of_list(py, b, k->number);
                         value = plus(py, value, &any, one);
                 }
+        for (const struct value *k = key; k && py->members_n && (!value || value->open); k = k->next)
+                if (k->kind == VALUE_TEXT)
+                        value = put_there(py, value, value != NULL, k->text, k->len);
         return (base && base->open) || key->open ? open_one(py, value) : value;
 }
 
@@ -282,7 +290,9 @@ struct value *value_item(struct python *py, struct value *base, struct value *ke
 
 static struct value *joined(struct python *py, const struct value *a, const struct value *b)
 {
-        if (a->len + b->len > TEXT_MAX)
+        py->joined += a->len + b->len;
+        py->facts->full = py->facts->full || py->joined > JOINED_MAX;
+        if (a->len + b->len > TEXT_MAX || py->facts->full)
                 return NULL;
         char *text = arena_alloc(py->arena, a->len + b->len + 1);
         memcpy(text, a->text, a->len);
@@ -295,6 +305,10 @@ static struct value *repeated(struct python *py, const struct value *text, int64
         if (times < 0)
                 times = 0;
         if (times && text->len > TEXT_MAX / (size_t)times)
+                return NULL;
+        py->joined += text->len * (size_t)times;
+        py->facts->full = py->facts->full || py->joined > JOINED_MAX;
+        if (py->facts->full)
                 return NULL;
         char *bytes = arena_alloc(py->arena, text->len * (size_t)times + 1);
         for (int64_t i = 0; i < times; i++)

@@ -3,6 +3,8 @@
 
 #include <tree_sitter/api.h>
 
+#define SKIPPED UINT16_MAX
+
 struct builder {
         struct tree *tree;
         size_t size;
@@ -37,9 +39,12 @@ static const struct grammar_map *map_of(const struct grammar *grammar)
         const TSLanguage *language = grammar->language();
         uint32_t symbols = ts_language_symbol_count(language), fields = ts_language_field_count(language);
         maps[i] = (struct grammar_map){ grammar, mem_alloc(symbols * sizeof(uint16_t)), mem_alloc(fields + 1) };
-        for (uint32_t s = 0; s < symbols; s++)
-                if (ts_language_symbol_type(language, (TSSymbol)s) == TSSymbolTypeRegular)
-                        maps[i].kinds[s] = (uint16_t)find_word(grammar->kinds, ts_language_symbol_name(language, (TSSymbol)s));
+        for (uint32_t s = 0; s < symbols; s++) {
+                const char *name = ts_language_symbol_name(language, (TSSymbol)s);
+                if (ts_language_symbol_type(language, (TSSymbol)s) != TSSymbolTypeRegular)
+                        continue;
+                maps[i].kinds[s] = grammar->skipped && strcmp(grammar->skipped, name) == 0 ? SKIPPED : (uint16_t)find_word(grammar->kinds, name);
+        }
         for (uint32_t f = 1; f <= fields; f++)
                 maps[i].fields[f] = (uint8_t)find_word(grammar->fields, ts_language_field_name_for_id(language, (TSFieldId)f));
         return &maps[i];
@@ -78,7 +83,8 @@ static bool add_node(struct builder *b, TSTreeCursor *cursor, struct way *way)
         TSSymbol symbol = ts_node_symbol(from);
         if (missing || symbol == (TSSymbol)-1)
                 note_broken(tree, ts_node_start_byte(from));
-        if (!named && !field && !b->tokens && ts_node_child_count(from) == 0)
+        uint16_t kind = named && symbol != (TSSymbol)-1 ? b->kinds[symbol] : 0;
+        if ((kind == SKIPPED || (!named && !field && !b->tokens)) && ts_node_child_count(from) == 0)
                 return true;
         if (tree->n == TREE_NODES_MAX)
                 return false;
@@ -89,7 +95,7 @@ static bool add_node(struct builder *b, TSTreeCursor *cursor, struct way *way)
         uint32_t me = tree->n++;
         struct node *node = &tree->nodes[me];
         *node = (struct node){ .start = ts_node_start_byte(from), .end = ts_node_end_byte(from), .field = field, .token = !named,
-                               .kind = named && symbol != (TSSymbol)-1 ? b->kinds[symbol] : 0 };
+                               .kind = kind == SKIPPED ? 0 : kind };
         if (way->n) {
                 node->parent = way->parents[way->n - 1];
                 uint32_t *last = &way->lasts[way->n - 1];
@@ -144,6 +150,13 @@ static int copy_tree(const struct grammar *grammar, const TSTree *from, struct t
         return fits ? 0 : err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked: more than %d nodes", TREE_NODES_MAX);
 }
 
+static bool worn;
+
+bool tree_is_worn(void)
+{
+        return worn;
+}
+
 int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
 {
         struct tree tree = { .text = text, .len = len };
@@ -155,8 +168,11 @@ int tree_parse(const struct grammar *grammar, const char *text, size_t len, stru
         int rc = from ? copy_tree(grammar, from, &tree, arena, err)
                       : err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked: its parser took more than %d s",
                                 TREE_TIME_US / 1000000);
-        ts_tree_delete(from);
-        ts_parser_delete(parser);
+        worn = worn || ((!from || tree.broken) && len >= UINT16_MAX);
+        if (!worn) {
+                ts_tree_delete(from);
+                ts_parser_delete(parser);
+        }
         if (rc == 0)
                 *ret = tree;
         return rc;

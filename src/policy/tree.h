@@ -17,6 +17,7 @@ struct grammar {
         const struct TSLanguage *(*language)(void);
         const char *const *kinds;      /* [0] stands for every other kind; NULL-terminated */
         const char *const *fields;     /* [0] stands for no field, or one without a name here */
+        const char *skipped;           /* a kind of node that stands anywhere and means nothing, or NULL */
         bool tokens;                   /* keep words and signs that have no name in the grammar, too */
 };
 
@@ -44,6 +45,12 @@ struct tree {
 #define TREE_NODES_MAX 4000000
 #define TREE_TIME_US 3000000
 int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
+
+/*
+ * Whether this process should not go on.  In tree-sitter 0.20 a node has at most 65,535 children, an ERROR node may
+ * get more, and then some of them are freed twice.  Such trees are not freed here; a new process is the way out.
+ */
+bool tree_is_worn(void);
 
 /* The first child of `parent` in a field or of a kind; 0 if there is none. */
 uint32_t tree_field(const struct tree *tree, uint32_t parent, unsigned field);

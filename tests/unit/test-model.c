@@ -12,6 +12,7 @@ static const struct object *const objects[] = {
         &object_truncated, &object_value,       &object_display,     &object_failure,
         &object_finding,   &object_output_file, &object_taken_file,  &object_usage,
         &object_timings,   &object_boundary,    &object_warning,     &object_run_result,
+        &object_check_request, &object_check_result,
 };
 
 /* Room for any of the structs. */
