@@ -65,7 +65,7 @@ struct way {
 
 static void way_push(struct way *way, uint32_t parent)
 {
-        if (way->n == way->size) {
+        if (!way->parents || way->n == way->size) {
                 way->size = way->size ? 2 * way->size : 256;
                 way->parents = mem_resize(way->parents, way->size * sizeof *way->parents);
                 way->lasts = mem_resize(way->lasts, way->size * sizeof *way->lasts);
@@ -96,7 +96,7 @@ static bool add_node(struct builder *b, TSTreeCursor *cursor, struct way *way)
         struct node *node = &tree->nodes[me];
         *node = (struct node){ .start = ts_node_start_byte(from), .end = ts_node_end_byte(from), .field = field, .token = !named,
                                .kind = kind == SKIPPED ? 0 : kind };
-        if (way->n) {
+        if (way->n && way->parents) {
                 node->parent = way->parents[way->n - 1];
                 uint32_t *last = &way->lasts[way->n - 1];
                 if (*last)
