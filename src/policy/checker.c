@@ -211,6 +211,8 @@ static bool take_answer(struct checker *checker, bool *ret_wrong)
         if (checker->in.len < sizeof len)
                 return false;
         memcpy(&len, checker->in.bytes, sizeof len);
+        bool last = len & WORKER_LAST;
+        len &= ~WORKER_LAST;
         *ret_wrong = len > RESULT_MAX || !checker->sent;
         if (*ret_wrong || checker->in.len < sizeof len + len)
                 return false;
@@ -221,6 +223,8 @@ static bool take_answer(struct checker *checker, bool *ret_wrong)
                 return false;
         checker->in.len = 0;
         take_first(checker);
+        if (last)
+                stop_worker(checker);
         finish(checker, check);
         return true;
 }

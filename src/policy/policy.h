@@ -51,6 +51,7 @@ void policy_check(const struct policies *policies, const struct check_request *r
 /* ---- the worker (worker.c) ---- */
 
 #define WORKER_SOCKET_FD 3
+#define WORKER_LAST 0x80000000U    /* beside the length of an answer: the worker ends after it */
 
 /*
  * The whole of the program caisson-policy: loads the policies of `folders`, gives up every right, and answers requests

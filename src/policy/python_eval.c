@@ -2,6 +2,7 @@
 #include "policy/python.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #define ROUNDS_MAX 16
 
@@ -228,11 +229,11 @@ static struct value *list(struct python *py, uint32_t node, bool dict)
                 if (kind == PY_LIST_SPLAT || kind == PY_DICT_SPLAT || n >= ITEMS_MAX)
                         known = false;
                 if (!dict) {
-                        items = python_room(items, n, &size, sizeof *items);
+                        items = python_room(items, n, &size, sizeof(struct value *));
                         items[n++] = py->values[child];
                 } else if (kind == PY_PAIR) {
                         uint32_t key = tree_field(py->tree, child, PYF_key), item = tree_field(py->tree, child, PYF_value);
-                        items = python_room(items, n + 1, &size, sizeof *items);
+                        items = python_room(items, n + 1, &size, sizeof(struct value *));
                         items[n++] = py->values[key];
                         items[n++] = py->values[item];
                 }
@@ -469,7 +470,7 @@ static bool has_changed(const struct python *py)
 
 void python_values(struct python *py)
 {
-        py->values = arena_alloc(py->arena, py->tree->n * sizeof *py->values);
+        py->values = arena_alloc(py->arena, py->tree->n * sizeof(struct value *));
         for (unsigned round = 0; round < ROUNDS_MAX; round++) {
                 size_t members = py->members_n;
                 begin_round(py);

@@ -203,10 +203,11 @@ static void bind_target(struct python *py, uint32_t target, struct source source
                 int32_t place = 0;
                 uint32_t item = sequence && known ? first_item(py, with.node) : 0;
                 for (uint32_t child = NODE(py, at)->child; child; child = NODE(py, child)->next, place++) {
-                        struct source part = item                ? from_node(item)
-                                             : sequence && known ? (struct source){ .kind = SOURCE_NODE, .node = with.node, .place = place }
-                                             : sequence          ? (struct source){ 0 }
-                                                                 : with;
+                        struct source part = with;
+                        if (item)
+                                part = from_node(item);
+                        else if (sequence)
+                                part = known ? (struct source){ .kind = SOURCE_NODE, .node = with.node, .place = place } : (struct source){ 0 };
                         item = item ? NODE(py, item)->next : 0;
                         if (NODE(py, child)->kind == PY_SPLAT_PATTERN)
                                 item = 0, known = false, part = (struct source){ 0 };
@@ -428,7 +429,7 @@ static void as_pattern(struct python *py, uint32_t at)
         /* A context manager may give anything; that it gives itself is what files do. */
         uint32_t above = NODE(py, NODE(py, at)->parent)->kind;
         bool matched = above == PY_CASE || above == PY_CASE_PATTERN;
-        bind_target(py, alias, matched ? (struct source){ 0 } : from_node(NODE(py, at)->child));
+        bind_target(py, alias, from_node(matched ? 0 : NODE(py, at)->child));
 }
 
 static void visit(struct python *py, uint32_t at)
@@ -505,7 +506,7 @@ void python_scopes(struct python *py)
         py->scope_of = arena_alloc(py->arena, n * sizeof *py->scope_of);
         py->name_of = arena_alloc(py->arena, n * sizeof *py->name_of);
         py->first_return = arena_alloc(py->arena, n * sizeof *py->first_return);
-        py->feeds = arena_alloc(py->arena, n * sizeof *py->feeds);
+        py->feeds = arena_alloc(py->arena, n * sizeof(struct source *));
         memset(py->scope_of, 0xff, n * sizeof *py->scope_of);
         py->scope_of[0] = scope_new(py, SCOPE_MODULE, 0, 0);
         for (uint32_t at = 0; at < n; at++) {

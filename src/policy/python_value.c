@@ -30,9 +30,9 @@ struct value *value_number(struct python *py, int64_t number)
 struct value *value_list(struct python *py, struct value **items, size_t n)
 {
         struct value *value = value_new(py, VALUE_LIST);
-        value->items = arena_alloc(py->arena, (n + 1) * sizeof *items);
+        value->items = arena_alloc(py->arena, (n + 1) * sizeof(struct value *));
         if (n)
-                memcpy(value->items, items, n * sizeof *items);
+                memcpy(value->items, items, n * sizeof(struct value *));
         value->n = n;
         return value;
 }
@@ -390,9 +390,9 @@ struct value *value_binary(struct python *py, char operator, struct value *a, st
         if (operator == '*' && a->kind == VALUE_NUMBER && (b->kind == VALUE_TEXT || b->kind == VALUE_BYTES))
                 return repeated(py, b, a->number);
         if (operator == '+' && a->kind == VALUE_LIST && b->kind == VALUE_LIST && a->n + b->n <= ITEMS_MAX) {
-                struct value **items = arena_alloc(py->arena, (a->n + b->n + 1) * sizeof *items);
-                memcpy(items, a->items, a->n * sizeof *items);
-                memcpy(items + a->n, b->items, b->n * sizeof *items);
+                struct value **items = arena_alloc(py->arena, (a->n + b->n + 1) * sizeof(struct value *));
+                memcpy(items, a->items, a->n * sizeof(struct value *));
+                memcpy(items + a->n, b->items, b->n * sizeof(struct value *));
                 return value_list(py, items, a->n + b->n);
         }
         return a->kind == VALUE_NUMBER && b->kind == VALUE_NUMBER ? calculated(py, operator, a->number, b->number) : NULL;
@@ -439,7 +439,7 @@ struct value *value_slice(struct python *py, struct value *base, uint32_t slice)
         if (given[1])
                 to = to < 0 ? to + n : to, to = to < low ? low : to > high ? high : to;
         char *text = arena_alloc(py->arena, (size_t)n + 1);
-        struct value **items = arena_alloc(py->arena, ((size_t)n + 1) * sizeof *items);
+        struct value **items = arena_alloc(py->arena, ((size_t)n + 1) * sizeof(struct value *));
         size_t len = 0;
         for (int64_t i = from; step > 0 ? i < to : i > to; i += step, len++) {
                 if (list)

@@ -326,7 +326,7 @@ static int read_policy_key(struct loading *load, const struct yaml_node *node)
         struct policy *policy = load->policy;
         const char *text = NULL;
         if (strcmp(node->key, "policy") == 0) {
-                if (read_text(load, node, &text) < 0)
+                if (read_text(load, node, &text) < 0 || !text)
                         return -CSN_E_CONFIG;
                 return strcmp(text, policy->name) == 0 ? 0 : wrong(load, node->line, "the policy of this file has to be called %s", policy->name);
         }

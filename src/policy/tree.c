@@ -65,7 +65,7 @@ struct way {
 
 static void way_push(struct way *way, uint32_t parent)
 {
-        if (way->n == way->size) {
+        if (!way->parents || way->n == way->size) {
                 way->size = way->size ? 2 * way->size : 256;
                 way->parents = mem_resize(way->parents, way->size * sizeof *way->parents);
                 way->lasts = mem_resize(way->lasts, way->size * sizeof *way->lasts);
@@ -96,7 +96,7 @@ static bool add_node(struct builder *b, TSTreeCursor *cursor, struct way *way)
         struct node *node = &tree->nodes[me];
         *node = (struct node){ .start = ts_node_start_byte(from), .end = ts_node_end_byte(from), .field = field, .token = !named,
                                .kind = kind == SKIPPED ? 0 : kind };
-        if (way->n) {
+        if (way->n && way->parents) {
                 node->parent = way->parents[way->n - 1];
                 uint32_t *last = &way->lasts[way->n - 1];
                 if (*last)
@@ -150,11 +150,28 @@ static int copy_tree(const struct grammar *grammar, const TSTree *from, struct t
         return fits ? 0 : err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked: more than %d nodes", TREE_NODES_MAX);
 }
 
-static bool worn;
+/* What must not be freed, and is not lost either. */
+static struct kept {
+        TSTree *tree;
+        TSParser *parser;
+        struct kept *next;
+} *kept;
 
 bool tree_is_worn(void)
 {
-        return worn;
+        return kept != NULL;
+}
+
+static void release(TSTree *tree, TSParser *parser, bool overrun)
+{
+        if (overrun) {
+                struct kept *one = mem_alloc(sizeof *one);
+                *one = (struct kept){ tree, parser, kept };
+                kept = one;
+                return;
+        }
+        ts_tree_delete(tree);
+        ts_parser_delete(parser);
 }
 
 int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
@@ -168,11 +185,7 @@ int tree_parse(const struct grammar *grammar, const char *text, size_t len, stru
         int rc = from ? copy_tree(grammar, from, &tree, arena, err)
                       : err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked: its parser took more than %d s",
                                 TREE_TIME_US / 1000000);
-        worn = worn || ((!from || tree.broken) && len >= UINT16_MAX);
-        if (!worn) {
-                ts_tree_delete(from);
-                ts_parser_delete(parser);
-        }
+        release(from, parser, (!from || tree.broken) && len >= UINT16_MAX);
         if (rc == 0)
                 *ret = tree;
         return rc;

@@ -110,7 +110,7 @@ static bool answer(const struct check_result *result)
         bool good = buf_add(&buf, &len, sizeof len) && json_dump_callback(json, add_part, &buf, JSON_COMPACT) == 0;
         json_decref(json);
         if (good) {
-                len = (uint32_t)(buf.len - sizeof len);
+                len = (uint32_t)(buf.len - sizeof len) | (tree_is_worn() ? WORKER_LAST : 0);
                 memcpy(buf.bytes, &len, sizeof len);
                 good = io_write_all(WORKER_SOCKET_FD, buf.bytes, buf.len) == 0;
         }
