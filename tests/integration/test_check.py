@@ -181,3 +181,17 @@ def test_syntax_errors_are_told_in_pythons_words(code):
             return
         assert (got['error']['message'], got['error']['line'], got['error']['column']) == (error.msg, error.lineno, error.offset)
     assert re.match(f"Line {got['error']['line']}: ", got['reason'])
+
+
+# ---- policies ----
+
+def test_policies_are_listed_and_shown(tmp_path):
+    write(tmp_path / 'mine.yaml', 'policy: mine\nextends: linx\ndeny: [requests]\n')
+    option = f'--set=engine.policies_dir={tmp_path}'
+    names = [one['name'] for one in json.loads(caisson('policy', 'list', '--json', option).out)]
+    assert {'mine', 'kodeagent', 'off'} <= set(names) and not [name for name in names if name.startswith('_')]
+    mine = json.loads(caisson('policy', 'show', 'mine', '--json', option).out)
+    assert mine['extends'][0] == 'linx' and [rule['id'] for rule in mine['rules'] if not rule['inherited']] == ['denied']
+    text = caisson('policy', 'show', 'mine', option).out
+    assert 'extends: linx' in text and 'dynamic_code  HIGH' in text and 'requests' in text
+    assert caisson('policy', 'show', 'nope').status == 64 and caisson('policy', 'paint').status == 64

@@ -1,0 +1,112 @@
+/* caisson policy: which there are, and what one says. */
+#include "front/cli_check.h"
+
+#include <inttypes.h>
+
+#include "backend/backend.h"
+
+static void print_texts(const char *word, json_t *texts)
+{
+        size_t i;
+        json_t *text;
+        printf("      %s:", word);
+        if (json_is_string(texts))
+                printf(" %s", json_string_value(texts));
+        if (json_is_integer(texts))
+                printf(" %" JSON_INTEGER_FORMAT, json_integer_value(texts));
+        json_array_foreach(texts, i, text)
+                printf("%s%s", i ? ", " : " ", json_string_value(text));
+        putchar('\n');
+}
+
+static const char *text_of(json_t *object, const char *key)
+{
+        const char *text = json_string_value(json_object_get(object, key));
+        return text ? text : "";
+}
+
+static void print_rule(json_t *rule)
+{
+        const char *word;
+        json_t *texts, *advice = json_object_get(rule, "advice");
+        printf("  %s  %s, %" JSON_INTEGER_FORMAT " points%s\n      %s\n", text_of(rule, "id"), text_of(rule, "severity"),
+               json_integer_value(json_object_get(rule, "score")), json_is_true(json_object_get(rule, "inherited")) ? ", inherited" : "",
+               text_of(rule, "message"));
+        json_object_foreach(json_object_get(rule, "finds"), word, texts)
+                print_texts(word, texts);
+        if (json_object_get(rule, "except"))
+                print_texts("except", json_object_get(rule, "except"));
+        if (json_object_get(rule, "languages"))
+                print_texts("only in", json_object_get(rule, "languages"));
+        if (advice)
+                printf("      advice: %s\n", json_string_value(advice));
+}
+
+static void print_policy(json_t *policy)
+{
+        size_t i;
+        json_t *rule, *parent;
+        json_int_t score = json_integer_value(json_object_get(policy, "block_score"));
+        printf("%s: %s\n  file: %s\n", text_of(policy, "name"), text_of(policy, "description"), text_of(policy, "file"));
+        json_array_foreach(json_object_get(policy, "extends"), i, parent)
+                printf("%s%s", i ? ", " : "  extends: ", json_string_value(parent));
+        printf("%s  refuses: %s and above", json_array_size(json_object_get(policy, "extends")) ? "\n" : "", text_of(policy, "block_at"));
+        if (score)
+                printf(", or %" JSON_INTEGER_FORMAT " points", score);
+        putchar('\n');
+        if (json_array_size(json_object_get(policy, "allow")))
+                print_texts("allow", json_object_get(policy, "allow"));
+        json_array_foreach(json_object_get(policy, "rules"), i, rule)
+                print_rule(rule);
+}
+
+static void list_policies(const struct policies *policies, bool json)
+{
+        json_t *list = json_array();
+        const struct policy *policy;
+        for (size_t i = 0; policies_name(policies, i); i++) {
+                if (policies_find(policies, policies_name(policies, i), &policy, NULL) < 0)
+                        continue;
+                json_t *all = policy_describe(policy);
+                if (json)
+                        json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O}", "name", json_object_get(all, "name"), "description",
+                                                              json_object_get(all, "description"), "extends", json_object_get(all, "extends"),
+                                                              "file", json_object_get(all, "file")));
+                else
+                        printf("%-14s %s\n", text_of(all, "name"), text_of(all, "description"));
+                json_decref(all);
+        }
+        if (json)
+                cli_print_json(json_incref(list));
+        json_decref(list);
+}
+
+static int policy_command(int argc, char **argv, const struct settings *settings)
+{
+        const char *const folders[] = { settings->engine.policies_dir, backend_policies_dir() };
+        bool json = cli_has_flag(&argc, argv, "--json");
+        bool list = argc == 1 || (argc == 2 && strcmp(argv[1], "list") == 0);
+        struct policies *policies = NULL;
+        const struct policy *found;
+        struct csn_error err = { 0 };
+        if (!list && (argc != 3 || strcmp(argv[1], "show") != 0))
+                return cli_usage("policy: say list, or show NAME");
+        if (policies_load(folders, ARRAY_LEN(folders), &policies, &err) < 0)
+                return cli_fail(&err);
+        if (list)
+                list_policies(policies, json);
+        else if (policies_find(policies, argv[2], &found, &err) == 0 && json)
+                cli_print_json(policy_describe(found));
+        else if (!err.code) {
+                json_t *all = policy_describe(found);
+                print_policy(all);
+                json_decref(all);
+        }
+        policies_free(policies);
+        return err.code ? cli_fail(&err) : 0;
+}
+
+int cli_policy(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, policy_command);
+}
