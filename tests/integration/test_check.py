@@ -195,3 +195,11 @@ def test_policies_are_listed_and_shown(tmp_path):
     text = caisson('policy', 'show', 'mine', option).out
     assert 'extends: linx' in text and 'dynamic_code  HIGH' in text and 'requests' in text
     assert caisson('policy', 'show', 'nope').status == 64 and caisson('policy', 'paint').status == 64
+
+
+def test_a_policy_is_tested_with_programs(tmp_path):
+    right = write(tmp_path / 'right.cases', '=== a\n--- deny linx[dynamic_code] codemie\neval("1")\n\n=== b\n--- allow *\nx = 1\n')
+    wrong = write(tmp_path / 'wrong.cases', '=== c\n--- allow linx\neval("1")\n')
+    assert caisson('policy', 'test', 'linx', '-l', 'python', right).status == 0
+    done = caisson('policy', 'test', 'linx', '-l', 'python', wrong)
+    assert done.status == 1 and ':1: c: allow wanted, deny[dynamic_code] found' in done.out
