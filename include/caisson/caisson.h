@@ -59,6 +59,14 @@ CSN_API int csn_run(struct csn_engine *engine, const char *request, size_t len, 
                     char **ret_record, struct csn_error *err);
 
 /*
+ * Compare a program with a source policy; it is not run.  The request has language and code, and if wanted policy,
+ * allow_imports, block_at, id and file; the result is what `caisson check --json` prints, the caller's until
+ * csn_free().  A program that is denied is no error.  Errors: CSN_E_INPUT (no such request), CSN_E_LANGUAGE,
+ * CSN_E_SYSTEM.
+ */
+CSN_API int csn_check(struct csn_engine *engine, const char *request, size_t len, char **ret_result, struct csn_error *err);
+
+/*
  * Start a request and return at once; done() comes from a later csn_engine_step().  *ret, which may be
  * NULL, is valid until then.  owner is handed to the events as it is.
  */

@@ -5,12 +5,13 @@
 
 #define CODES_MAX 32
 
-static void open_checker(struct engine *engine)
+struct checker *engine_checker(struct engine *engine)
 {
         const struct checker_paths paths = { .worker = backend_policy_worker(),
                                              .folders = { engine->settings->engine.policies_dir, backend_policies_dir() } };
         if (!engine->checker)
                 checker_open(engine->loop, &paths, &engine->checker);
+        return engine->checker;
 }
 
 /* A policy that is not known, or a worker that cannot be had: then nobody has looked, and nothing is run. */
@@ -49,7 +50,6 @@ void run_check(struct run *run)
 {
         struct check_request *request = &run->check.request;
         struct arena *arena = &run->arena;
-        open_checker(run->engine);
         run->engine->checking++;
         SET(request, check_request, language, arena_text(arena, "%s", run->language->name));
         SET(request, check_request, policy, run->request.policy);
@@ -62,5 +62,5 @@ void run_check(struct run *run)
         policy_defaults(request);
         run->check.done = on_checked;
         run->check.owner = run;
-        checker_start(run->engine->checker, &run->check);
+        checker_start(engine_checker(run->engine), &run->check);
 }

@@ -11,6 +11,7 @@
  *   verdict   evidence -> status, message, hint
  *   record    everything -> struct run_result
  *   render    the record as text for people and models
+ *   inquiry   a check of a program that is not run
  *
  * One thread; nothing here blocks but reading input files.  All of it is called from engine_step().
  */
@@ -20,6 +21,7 @@
 #include "backend/backend.h"
 #include "lang/lang.h"
 #include "model/settings.h"
+#include "policy/policy.h"
 
 struct engine;
 struct run;
@@ -71,6 +73,25 @@ void run_refuse(struct run *run, const struct csn_error *error, const struct run
 void run_cancel(struct run *run);
 
 void run_free(struct run *run);
+
+/* ---- a check without a run (inquiry.c) ---- */
+
+/* Embedded in its owner; all zeros is none. */
+struct inquiry {
+        struct check check;            /* fill in check.request; check.result is there when done() is called */
+        void (*done)(struct inquiry *inquiry);
+        void *owner;
+        struct engine *engine;
+        struct run *run;               /* the interpreter is being asked */
+};
+
+/*
+ * done() is called once, from a later engine_step().  The program is not run.  Of Python that does not parse the
+ * interpreter says why, in a sandbox in which it compiles only; where none can be had the words are our parser's.
+ */
+void inquiry_start(struct engine *engine, struct inquiry *inquiry);
+/* Ends it if it goes on, and lets go of the result.  Harmless twice. */
+void inquiry_done(struct inquiry *inquiry);
 
 /* ---- what it does now (status.c) ---- */
 

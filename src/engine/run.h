@@ -101,6 +101,9 @@ struct engine {
 /* Runs that wait are looked at again, soon. */
 void engine_dispatch(struct engine *engine);
 
+/* That of runs and of inquiries; opened when it is needed first (check.c). */
+struct checker *engine_checker(struct engine *engine);
+
 /* What a sandbox tells about the run that has it. */
 void run_attached(struct run *run, struct box *box);
 void run_exited(struct run *run, const struct wire_exit *how);

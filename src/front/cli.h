@@ -39,6 +39,7 @@ size_t cli_fields(struct cli_field *fields, size_t max);
 
 int cli_run(int argc, char **argv);
 int cli_check(int argc, char **argv);
+int cli_policy(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_profiles(int argc, char **argv);
 int cli_config(int argc, char **argv);

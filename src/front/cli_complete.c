@@ -50,7 +50,7 @@ static void bash(void)
                "                --daemon) mapfile -t COMPREPLY < <(compgen -W \"auto never always\" -- \"$word\"); return ;;\n"
                "                --format) mapfile -t COMPREPLY < <(compgen -W \"plain brief linx codemie\" -- \"$word\"); return ;;\n"
                "                completion) mapfile -t COMPREPLY < <(compgen -W \"bash zsh fish\" -- \"$word\"); return ;;\n"
-               "                profiles) mapfile -t COMPREPLY < <(compgen -W \"list show\" -- \"$word\"); return ;;\n"
+               "                profiles|policy) mapfile -t COMPREPLY < <(compgen -W \"list show\" -- \"$word\"); return ;;\n"
                "                schema) mapfile -t COMPREPLY < <(compgen -W \"request result limits boundary\" -- \"$word\"); "
                "return ;;\n"
                "        esac\n"
@@ -116,7 +116,7 @@ static void zsh(void)
                 printf("]%s' \\\n", option->argument ? ":value:_files" : "");
         }
         printf("                '*:file:_files' ;;\n"
-               "        profiles) _values command list show ;;\n"
+               "        profiles|policy) _values command list show ;;\n"
                "        completion) _values shell bash zsh fish ;;\n"
                "        schema) _values name request result limits boundary ;;\n"
                "        esac\n"

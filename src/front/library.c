@@ -152,6 +152,52 @@ int csn_run(struct csn_engine *engine, const char *request, size_t len, const st
         return rc;
 }
 
+static void on_checked(struct inquiry *inquiry)
+{
+        *(bool *)inquiry->owner = true;
+}
+
+static int check_to_end(struct csn_engine *engine, const char *request, size_t len, struct inquiry *inquiry, struct csn_error *err)
+{
+        bool done = false;
+        struct check_request *given = &inquiry->check.request;
+        struct arena *arena = &inquiry->check.arena;
+        const struct language *language;
+        if (model_decode_text(&object_check_request, request, len, arena, given, err) < 0)
+                return -err->code;
+        if (!HAS(given, check_request, language))
+                return err_field(err, "/language", "language is needed");
+        if (lang_find(engine_languages(engine->engine), given->language, &language, err) < 0)
+                return -err->code;
+        given->language = arena_text(arena, "%s", language->name);
+        inquiry->done = on_checked;
+        inquiry->owner = &done;
+        inquiry_start(engine->engine, inquiry);
+        int rc = 0;
+        while (rc == 0 && !done)
+                rc = engine_step(engine->engine, -1, err);
+        return rc;
+}
+
+int csn_check(struct csn_engine *engine, const char *request, size_t len, char **ret_result, struct csn_error *err)
+{
+        struct inquiry inquiry = { 0 };
+        if (!engine || !request || !ret_result)
+                return err_set(err, CSN_E_INPUT, 0, "engine, request and a place for the result are needed");
+        int rc = check_to_end(engine, request, len, &inquiry, err);
+        if (rc == 0) {
+                json_t *json = model_encode(&object_check_result, &inquiry.check.result);
+                char *text = json_dumps(json, JSON_COMPACT);
+                json_decref(json);
+                if (text)
+                        *ret_result = text;
+                else
+                        rc = err_set(err, CSN_E_SYSTEM, 0, "the result could not be written");
+        }
+        inquiry_done(&inquiry);
+        return rc;
+}
+
 void csn_cancel(struct csn_run *run)
 {
         if (run)

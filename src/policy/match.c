@@ -252,6 +252,44 @@ static void add_findings(struct match *match, struct check_result *ret)
         SET(ret, check_result, findings_truncated, match->truncated);
 }
 
+/* ---- imports ---- */
+
+#define IMPORTS_MAX 1000
+#define IMPORT_LEN 100             /* of bytes, which are at most so many characters */
+
+static int by_text(const void *a, const void *b)
+{
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_plain(const char *name, size_t len)
+{
+        for (size_t i = 0; i < len; i++)
+                if ((unsigned char)name[i] <= ' ')
+                        return false;
+        return len && len <= IMPORT_LEN && utf8_valid(name, len);
+}
+
+/* Each module once.  Of "from os import path" it is os: that path is a module is not known. */
+static void add_imports(const struct match *match, const struct facts *facts, struct check_result *ret)
+{
+        const char **names = arena_alloc(match->arena, (facts->n + 1) * sizeof *names);
+        size_t n = 0;
+        for (size_t i = 0; i < facts->n; i++) {
+                const struct fact *fact = &facts->list[i];
+                const char *name = fact->module ? fact->module : fact->name;
+                size_t len = fact->module ? strlen(fact->module) : fact->len;
+                if (fact->kind == FACT_IMPORT && is_plain(name, len))
+                        names[n++] = arena_copy(match->arena, name, len);
+        }
+        qsort(names, n, sizeof *names, by_text);
+        ret->imports = arena_alloc(match->arena, IMPORTS_MAX * sizeof *ret->imports);
+        for (size_t i = 0; i < n && ret->imports_n < IMPORTS_MAX; i++)
+                if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
+                        ret->imports[ret->imports_n++] = (char *)(uintptr_t)names[i];
+        MARK(ret, check_result, imports);
+}
+
 /* ---- the verdict ---- */
 
 /* Which findings a sentence is about. */
@@ -290,11 +328,6 @@ static void add_list(struct buf *buf, const char **texts, size_t n, const char *
                 if (k == i)
                         buf_printf(buf, "%s%s", i ? join : "", texts[i]);
         }
-}
-
-static int by_text(const void *a, const void *b)
-{
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static void add_allowed(const struct match *match, struct buf *buf)
@@ -409,6 +442,7 @@ static void check_with(struct match *match, const struct analysis *analysis, str
         for (size_t i = 0; i < facts.n; i++)
                 match_fact(match, &facts.list[i]);
         add_findings(match, ret);
+        add_imports(match, &facts, ret);
         decide(match, ret);
 }
 

@@ -6,6 +6,8 @@
  *   python    the analysis of Python; a language is one such folder's worth of files and a line in facts.c
  *   words     Unicode, and encodings
  *   rules     policies: files that people read, in policies/, and in the administrator's folder
+ *   describe  a policy as JSON, for people
+ *   packages  modules that are imported -> packages that have to be there
  *   match     facts and a policy -> findings and a verdict
  *   worker    a process without files or network in which all of the above meets foreign text
  *   checker   the caller's side of it
@@ -37,8 +39,24 @@ struct policy;
 /* Errors: CSN_E_INPUT, whose text lists the known ones. */
 int policies_find(const struct policies *policies, const char *name, const struct policy **ret, struct csn_error *err);
 
+/* The n-th name that a request may have, NULL after the last (describe.c). */
+const char *policies_name(const struct policies *policies, size_t n);
+/*
+ * {name, description, file, block_at, block_score, extends: [the nearest first], allow, rules: [{id, severity, score,
+ * inherited, message, advice, languages, finds: {fact: patterns}, except}]}.  The caller's reference.
+ */
+json_t *policy_describe(const struct policy *policy);
+
 /* What a request does not say; the severity that is refused stays open, because each policy has its own. */
 void policy_defaults(struct check_request *request);
+
+/* ---- packages (packages.c) ---- */
+
+/*
+ * The package that has a module, by the name under which it is installed: opencv-python for cv2.  NULL: it needs none,
+ * for it belongs to the language or is a file of the program's own.  From the arena, or constant.
+ */
+const char *package_of(const char *language, const char *module, struct arena *arena);
 
 /* ---- one check, where it is safe to do it (match.c) ---- */
 

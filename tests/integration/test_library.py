@@ -141,3 +141,42 @@ def test_the_first_run_of_the_readme(tmp_path):
     write(tmp_path / 'data.csv', 'city,temp\nOslo,4\nRome,17\n')
     done = caisson('run', 'report.py', '--file', 'data.csv', '--export', '*.json:out', cwd=tmp_path)
     assert done.out == 'rows: 2\n' and (tmp_path / 'out/summary.json').read_text() == '{"mean": 10.5}'
+
+
+CHECK_FROM_C = r'''
+#include <caisson/caisson.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Requests on standard input, one a line, and what comes of each. */
+int main(void)
+{
+        static char line[1 << 20];
+        struct csn_engine *engine;
+        struct csn_error err;
+        if (csn_engine_open(NULL, &engine, &err) < 0)
+                return 1;
+        while (fgets(line, sizeof line, stdin)) {
+                char *result;
+                if (csn_check(engine, line, strlen(line), &result, &err) < 0) {
+                        printf("{\\"error\\":%d}\\n", err.code);
+                        continue;
+                }
+                puts(result);
+                csn_free(result);
+        }
+        csn_engine_close(engine);
+        return 0;
+}
+'''.replace('\\\\', '\\')
+
+
+def test_the_library_checks_as_the_command_line_does(tmp_path):
+    program = compiled(tmp_path, CHECK_FROM_C)
+    requests = [{'language': 'python', 'code': 'eval("1")', 'id': 'a'}, {'language': 'python', 'code': 'def f(:'},
+                {'language': 'python', 'code': 'import json', 'policy': 'kodeagent', 'allow_imports': ['json']}]
+    text = ''.join(json.dumps(one) + '\n' for one in requests).encode()
+    done = subprocess.run([str(program)], input=text + b'{"nosuch": 1}\n', stdout=subprocess.PIPE, env=environment(), timeout=60, check=True)
+    *results, bad = [json.loads(line) for line in done.stdout.splitlines()]
+    assert results == [json.loads(line) for line in caisson('check', '--jsonl', stdin=text).out.splitlines()]
+    assert [one['verdict'] for one in results] == ['deny', 'deny', 'allow'] and bad['error']

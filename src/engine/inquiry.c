@@ -1,0 +1,84 @@
+/* A check of a program that is not run; and the interpreter's own words where it does not parse. */
+#include "engine/run.h"
+
+#include <inttypes.h>
+
+static void finish(struct inquiry *inquiry)
+{
+        inquiry->done(inquiry);
+}
+
+/* Its error instead of our parser's.  Whatever else became of the run says nothing about the program. */
+static void take_words(struct check *check, const struct run_result *record)
+{
+        struct check_result *result = &check->result;
+        struct arena *arena = &check->arena;
+        const struct failure *said = &record->error;
+        if (record->status != status_SYNTAX_ERROR || !HAS(record, run_result, error) || !HAS(said, failure, message) ||
+            !HAS(said, failure, line))
+                return;
+        result->error = (struct failure){ 0 };
+        if (HAS(said, failure, type))
+                SET(&result->error, failure, type, arena_text(arena, "%s", said->type));
+        SET(&result->error, failure, message, arena_text(arena, "%s", said->message));
+        SET(&result->error, failure, line, said->line);
+        if (HAS(said, failure, column))
+                SET(&result->error, failure, column, said->column);
+        if (HAS(said, failure, text))
+                SET(&result->error, failure, text, arena_text(arena, "%s", said->text));
+        SET(result, check_result, reason, arena_text(arena, "Line %" PRIu64 ": %s", said->line, said->message));
+}
+
+static void on_words(void *owner, const struct run_result *record)
+{
+        struct inquiry *inquiry = owner;
+        take_words(&inquiry->check, record);
+        run_free(inquiry->run);
+        inquiry->run = NULL;
+        finish(inquiry);
+}
+
+static const struct run_events words_events = { NULL, on_words };
+
+/* It is compiled and never run, from the beginning: no other answer of a policy could change that. */
+static void ask_interpreter(struct inquiry *inquiry)
+{
+        struct run *run = inquiry->run = run_new(inquiry->engine);
+        struct run_request *request = &run->request;
+        const struct bytes *code = &inquiry->check.request.code;
+        run->compile_only = true;
+        SET(request, run_request, language, arena_text(&run->arena, "%s", lang_python.name));
+        SET(request, run_request, code, ((struct bytes){ arena_copy(&run->arena, code->bytes, code->len), code->len }));
+        SET(request, run_request, policy, arena_text(&run->arena, "off"));
+        run_start(run, true, &words_events, inquiry);
+}
+
+static void on_checked(struct check *check)
+{
+        struct inquiry *inquiry = check->owner;
+        const struct check_result *result = &check->result;
+        bool broken = HAS(result, check_result, error) && HAS(&result->error, failure, line);
+        if (broken && HAS(&check->request, check_request, language) && strcmp(check->request.language, lang_python.name) == 0)
+                ask_interpreter(inquiry);
+        else
+                finish(inquiry);
+}
+
+void inquiry_start(struct engine *engine, struct inquiry *inquiry)
+{
+        inquiry->engine = engine;
+        inquiry->check.done = on_checked;
+        inquiry->check.owner = inquiry;
+        policy_defaults(&inquiry->check.request);
+        checker_start(engine_checker(engine), &inquiry->check);
+}
+
+void inquiry_done(struct inquiry *inquiry)
+{
+        if (inquiry->engine)
+                checker_cancel(inquiry->engine->checker, &inquiry->check);
+        if (inquiry->run)
+                run_free(inquiry->run);
+        inquiry->run = NULL;
+        check_done(&inquiry->check);
+}

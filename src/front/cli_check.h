@@ -1,0 +1,21 @@
+/* What is printed of a check; for cli_check.c and cli_policy.c. */
+#ifndef FRONT_CLI_CHECK_H
+#define FRONT_CLI_CHECK_H
+
+#include "front/cli.h"
+
+/* For people, with carets (cli_findings.c). */
+void findings_print(const struct check_result *result);
+
+/* ---- SARIF 2.1.0 (cli_sarif.c) ---- */
+
+/* A document with one run that has no results yet.  The caller's reference. */
+json_t *sarif_new(void);
+void sarif_add(json_t *sarif, const struct check_result *result);
+/* Something that could not be checked, and why. */
+void sarif_add_trouble(json_t *sarif, const char *text);
+
+/* One check, to its end.  Errors: CSN_E_SYSTEM. */
+int check_wait(struct engine *engine, struct inquiry *inquiry, struct csn_error *err);
+
+#endif

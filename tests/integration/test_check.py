@@ -1,0 +1,205 @@
+"""caisson check: what goes in (files, folders, lines of JSON) and what comes out (JSON, SARIF, packages)."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+from cli import caisson, write
+
+
+def lines(done):
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+# ---- JSON lines ----
+
+def jsonl(*requests, options=()):
+    text = ''.join((one if isinstance(one, str) else json.dumps(one)) + '\n' for one in requests)
+    done = caisson('check', '--jsonl', *options, stdin=text.encode())
+    return lines(done), done.status
+
+
+def test_each_line_is_answered_by_a_line():
+    got, status = jsonl({'id': 'a', 'language': 'python', 'code': 'eval("1")'},
+                        {'id': 'b', 'language': 'py', 'code': 'print(1)', 'policy': 'codemie'},
+                        {'id': 'c', 'language': 'python', 'code': 'import json', 'policy': 'kodeagent'},
+                        {'id': 'd', 'language': 'python', 'code': 'import json', 'policy': 'kodeagent', 'allow_imports': ['json']})
+    assert [(one['id'], one['verdict']) for one in got] == [('a', 'deny'), ('b', 'allow'), ('c', 'deny'), ('d', 'allow')]
+    assert [one['rule'] for one in got[0]['findings']] == ['dynamic_code'] and status == 2
+
+
+@pytest.mark.parametrize('bad', ['nothing', '{"id": "x", "code": 1}', '{"id": "x", "language": "python"', '[]', '{"id": "x", "code": "1"}',
+                                 '{"id": "x", "language": "cobol", "code": "1"}', '{"language": "python", "code": "1", "nosuch": 1}'])
+def test_a_bad_line_does_not_end_the_run(bad):
+    good = {'language': 'python', 'code': 'x = 1'}
+    got, status = jsonl({**good, 'id': '1'}, '', bad, {**good, 'id': '4'})
+    assert [one.get('id') for one in (got[0], got[2])] == ['1', '4'] and status == 64
+    assert got[1]['line'] == 3 and got[1]['error']['message'] and 'verdict' not in got[1]
+
+
+def test_options_are_what_lines_do_not_say():
+    got, _ = jsonl({'code': 'import os'}, {'code': 'import os', 'policy': 'off'}, options=['-l', 'python', '--policy', 'codemie'])
+    assert [one['policy'] for one in got] == ['codemie', 'off'] and got[0]['findings'] and not got[1]['findings']
+
+
+def test_a_thousand_lines_meet_one_worker():
+    got, status = jsonl(*({'id': str(i), 'language': 'python', 'code': f'x = {i}'} for i in range(1000)))
+    assert [one['id'] for one in got] == [str(i) for i in range(1000)] and status == 0
+
+
+# ---- files and folders ----
+
+def test_a_folder_is_all_programs_below_it(tmp_path):
+    for name in ('b.py', 'a/c.py', 'a/.hidden.py', '.git/x.py', 'notes.txt', 'a/b/d.PY'):
+        write(tmp_path / name, 'x = 1')
+    (tmp_path / 'link.py').symlink_to(tmp_path / 'b.py')
+    (tmp_path / 'linked').symlink_to(tmp_path / 'a')
+    done = caisson('check', '--json', tmp_path, '-', '-l', 'python', stdin=b'eval("1")')
+    assert [one['file'] for one in lines(done)] == [*(str(tmp_path / name) for name in ('a/b/d.PY', 'a/c.py', 'b.py')), '-']
+    assert done.status == 2
+
+
+# ---- SARIF ----
+
+TEXT = {'type': 'object', 'required': ['text'], 'properties': {'text': {'type': 'string'}}}
+REGION = {'type': 'object', 'additionalProperties': False, 'required': ['startLine'],
+          'properties': {**{name: {'type': 'integer', 'minimum': 1} for name in ('startLine', 'startColumn', 'endLine', 'endColumn')},
+                         'snippet': TEXT}}
+# What the schema of SARIF 2.1.0 says of the parts that we write.
+SARIF = {
+    'type': 'object', 'required': ['version', 'runs'], 'additionalProperties': False,
+    'properties': {
+        '$schema': {'type': 'string', 'format': 'uri'}, 'version': {'enum': ['2.1.0']},
+        'runs': {'type': 'array', 'minItems': 1, 'maxItems': 1, 'items': {
+            'type': 'object', 'required': ['tool'], 'additionalProperties': False,
+            'properties': {
+                'columnKind': {'enum': ['utf16CodeUnits', 'unicodeCodePoints']},
+                'invocations': {'type': 'array', 'items': {'type': 'object', 'required': ['executionSuccessful'], 'properties': {
+                    'executionSuccessful': {'type': 'boolean'},
+                    'toolExecutionNotifications': {'type': 'array', 'items': {'type': 'object', 'required': ['message'],
+                                                                              'properties': {'message': TEXT}}}}}},
+                'tool': {'type': 'object', 'required': ['driver'], 'properties': {'driver': {
+                    'type': 'object', 'required': ['name'], 'properties': {
+                        'name': {'type': 'string'}, 'version': {'type': 'string'},
+                        'rules': {'type': 'array', 'uniqueItems': True, 'items': {
+                            'type': 'object', 'required': ['id', 'shortDescription', 'help'], 'additionalProperties': False,
+                            'properties': {'id': {'type': 'string'}, 'shortDescription': TEXT, 'help': TEXT}}}}}}},
+                'results': {'type': 'array', 'items': {
+                    'type': 'object', 'required': ['message', 'ruleId', 'level', 'locations'], 'additionalProperties': False,
+                    'properties': {
+                        'ruleId': {'type': 'string'}, 'ruleIndex': {'type': 'integer', 'minimum': 0},
+                        'level': {'enum': ['none', 'note', 'warning', 'error']}, 'message': TEXT,
+                        'locations': {'type': 'array', 'items': {
+                            'type': 'object', 'required': ['physicalLocation'], 'properties': {'physicalLocation': {
+                                'type': 'object', 'required': ['artifactLocation'], 'additionalProperties': False, 'properties': {
+                                    'artifactLocation': {'type': 'object', 'required': ['uri'], 'properties': {'uri': {'type': 'string'}}},
+                                    'region': REGION, 'contextRegion': REGION}}}}}}}}}}}}}
+
+
+def sarif(*args, **more):
+    done = caisson('check', '--sarif', *args, **more)
+    document = json.loads(done.out)
+    jsonschema.Draft7Validator(SARIF).validate(document)
+    run = document['runs'][0]
+    for result in run['results']:
+        assert run['tool']['driver']['rules'][result['ruleIndex']]['id'] == result['ruleId']
+    return run, done.status
+
+
+def test_findings_as_sarif(tmp_path):
+    write(tmp_path / 'a b.py', 'é = 1; eval("1")\nimport os\nos.system("x")\n')
+    write(tmp_path / 'c.py', 'def f(:\n')
+    run, status = sarif('--policy', 'linx', 'a b.py', tmp_path / 'c.py', cwd=tmp_path)
+    places = [one['locations'][0]['physicalLocation'] for one in run['results']]
+    assert places[0]['region'] == {'startLine': 1, 'startColumn': 8, 'endLine': 1, 'endColumn': 12, 'snippet': {'text': 'eval'}} or \
+        places[0]['region']['snippet']['text'] == 'eval("1")'
+    assert places[0]['contextRegion'] == {'startLine': 1, 'snippet': {'text': 'é = 1; eval("1")'}}
+    assert places[0]['artifactLocation']['uri'] == 'a%20b.py' and places[-1]['artifactLocation']['uri'] == f'file://{tmp_path}/c.py'
+    assert run['results'][0]['level'] == 'error' and run['results'][-1]['ruleId'] == 'syntax_error' and status == 3
+    assert run['invocations'][0]['executionSuccessful'] is True
+    assert len({rule['id'] for rule in run['tool']['driver']['rules']}) == len(run['tool']['driver']['rules'])
+
+
+@pytest.mark.parametrize('severity, level', [('LOW', 'note'), ('MEDIUM', 'warning'), ('HIGH', 'error'), ('CRITICAL', 'error')])
+def test_severities_are_levels(tmp_path, severity, level):
+    write(tmp_path / 'mine.yaml', f'policy: mine\nblock_at: CRITICAL\nrules:\n  - {{ id: r, severity: {severity}, import: [a], message: "{{name}}" }}\n')
+    run, _ = sarif('--policy', 'mine', '-l', 'python', '-c', 'import a', '--set', f'engine.policies_dir={tmp_path}')
+    assert [one['level'] for one in run['results']] == [level]
+
+
+def test_what_cannot_be_checked_is_told_in_the_document():
+    run, status = sarif('--policy', 'nope', '-l', 'python', '-c', '1')
+    assert run['invocations'][0]['executionSuccessful'] is False and not run['results'] and status == 64
+
+
+# ---- packages ----
+
+def imports(code, *args, **more):
+    done = caisson('check', '--imports', '--json', '-l', 'python', '-c', code, *args, **more)
+    return json.loads(done.out)['packages']
+
+
+@pytest.mark.parametrize('code, packages', [
+    ('import os, json, re', []), ('import numpy', ['numpy']), ('import numpy as np\nfrom numpy.linalg import norm', ['numpy']),
+    ('import cv2, PIL.Image, sklearn.svm, yaml, bs4', ['beautifulsoup4', 'opencv-python', 'pillow', 'pyyaml', 'scikit-learn']),
+    ('try:\n    import x\nexcept ImportError:\n    x = None', ['x']), ('from . import a\nfrom .b import c\nfrom .. import d', []),
+    ('# import a\ns = "import b"\n"""\nimport c\n"""', []), ('from google.protobuf import message', ['protobuf']),
+    ('import google.cloud.storage', ['google-cloud-storage']), ('import importlib\nimportlib.import_module("requests")', ['requests']),
+    ('def f():\n    import pandas', ['pandas']), ('from __future__ import annotations\nimport __main__', []),
+    ('from dateutil import parser', ['python-dateutil']), ('import os.path, xml.etree.ElementTree as e', []), ('__import__("zmq")', ['pyzmq']),
+])
+def test_the_packages_that_a_program_needs(code, packages):
+    assert imports(code) == packages
+
+
+def test_modules_beside_the_program_are_its_own(tmp_path):
+    write(tmp_path / 'main.py', 'import helper, parts.one, numpy\n')
+    write(tmp_path / 'helper.py', '')
+    write(tmp_path / 'parts/one.py', 'import helper, jwt\n')
+    assert caisson('check', '--imports', 'main.py', cwd=tmp_path).out == 'numpy\n'
+    assert caisson('check', '--imports', tmp_path).out == 'numpy\npyjwt\n'
+
+
+def test_what_does_not_parse_needs_nobody_knows_what():
+    done = caisson('check', '--imports', '-l', 'python', '-c', 'import (')
+    assert done.out == '' and done.status == 3 and 'Line 1' in done.err
+
+
+# ---- syntax errors ----
+
+@pytest.mark.parametrize('code', ['x = 1\ndef f(:\n    pass', 'print "a"', 'if x\n  y', 'x = (1,\n', 'é = = 1', 'return 1', 'a b'])
+def test_syntax_errors_are_told_in_pythons_words(code):
+    [got] = lines(caisson('check', '--json', '-l', 'python', '-c', code))
+    try:
+        compile(code, 'main.py', 'exec')
+        raise AssertionError
+    except SyntaxError as error:
+        if got['verdict'] == 'allow':
+            assert 'return' in error.msg      # it parses, and the compiler alone refuses it
+            return
+        assert (got['error']['message'], got['error']['line'], got['error']['column']) == (error.msg, error.lineno, error.offset)
+    assert re.match(f"Line {got['error']['line']}: ", got['reason'])
+
+
+# ---- policies ----
+
+def test_policies_are_listed_and_shown(tmp_path):
+    write(tmp_path / 'mine.yaml', 'policy: mine\nextends: linx\ndeny: [requests]\n')
+    option = f'--set=engine.policies_dir={tmp_path}'
+    names = [one['name'] for one in json.loads(caisson('policy', 'list', '--json', option).out)]
+    assert {'mine', 'kodeagent', 'off'} <= set(names) and not [name for name in names if name.startswith('_')]
+    mine = json.loads(caisson('policy', 'show', 'mine', '--json', option).out)
+    assert mine['extends'][0] == 'linx' and [rule['id'] for rule in mine['rules'] if not rule['inherited']] == ['denied']
+    text = caisson('policy', 'show', 'mine', option).out
+    assert 'extends: linx' in text and 'dynamic_code  HIGH' in text and 'requests' in text
+    assert caisson('policy', 'show', 'nope').status == 64 and caisson('policy', 'paint').status == 64
+
+
+def test_a_policy_is_tested_with_programs(tmp_path):
+    right = write(tmp_path / 'right.cases', '=== a\n--- deny linx[dynamic_code] codemie\neval("1")\n\n=== b\n--- allow *\nx = 1\n')
+    wrong = write(tmp_path / 'wrong.cases', '=== c\n--- allow linx\neval("1")\n')
+    assert caisson('policy', 'test', 'linx', '-l', 'python', right).status == 0
+    done = caisson('policy', 'test', 'linx', '-l', 'python', wrong)
+    assert done.status == 1 and ':1: c: allow wanted, deny[dynamic_code] found' in done.out
