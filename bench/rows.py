@@ -112,7 +112,7 @@ class FloorRow(Row):
 
 def program(lines):
     """A Python program of so many lines, of the kind that models write: functions, loops, texts, some imports."""
-    block = (BENCH / "policy-block.txt").read_text()
+    block = (BENCH / "policy-block.txt").read_text() + "\n\n"
     blocks, size = [], block.count("\n")
     while len(blocks) * size < lines:
         blocks.append(block.replace("NUMBER", str(len(blocks))))
