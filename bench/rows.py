@@ -68,10 +68,10 @@ class Row:
 
 
 class Floor:
-    """A process of bench/floor.py."""
+    """A process of bench/floor.py, or of another program that answers as it does."""
 
-    def __init__(self, variant):
-        self.process = subprocess.Popen([PYTHON, "-I", BENCH / "floor.py", variant], text=True, bufsize=1,
+    def __init__(self, *words, script="floor.py"):
+        self.process = subprocess.Popen([PYTHON, "-I", BENCH / script, *words], text=True, bufsize=1,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env={**os.environ, **ONE_THREAD, "MPLBACKEND": "Agg"})
         self.preloaded = self.read()
@@ -108,6 +108,48 @@ class FloorRow(Row):
             do="slice", source=CODES[self.code], count=self.runs, seconds=0, expected=expected(self.code),
             think_ms=bench.think_ms if self.think else 0)
         return Slice(**answer)
+
+
+def program(lines):
+    """A Python program of so many lines, of the kind that models write: functions, loops, texts, some imports."""
+    block = (BENCH / "policy-block.txt").read_text() + "\n\n"
+    blocks, size = [], block.count("\n")
+    while len(blocks) * size < lines:
+        blocks.append(block.replace("NUMBER", str(len(blocks))))
+    return "".join("".join(blocks).splitlines(keepends=True)[:lines])
+
+
+class ParseRow(Row):
+    """ast.parse, in an interpreter that does nothing else."""
+
+    def __init__(self, name, base, runs, lines):
+        super().__init__(name, base, runs)
+        self.source = program(lines)
+
+    def slice(self, bench):
+        return Slice(**bench.parser().ask(source=self.source, count=self.runs))
+
+
+class PolicyRow(Row):
+    """The same text through the checker and its worker."""
+
+    def __init__(self, name, base, runs, lines, policy):
+        super().__init__(name, base, runs)
+        self.source, self.policy = program(lines), policy
+
+    def missing(self, bench):
+        return None if (bench.build / "caisson-policy").exists() else "not built"
+
+    def slice(self, bench):
+        words = [bench.build / "bench-policy", bench.build / "caisson-policy", bench.build / "src/policy/policies",
+                 self.policy, str(self.runs)]
+        done = subprocess.run(words, input=self.source, capture_output=True, text=True, timeout=WITHIN_SECONDS,
+                              check=False)
+        if done.returncode != 0:
+            raise Broken(done.stderr.strip()[:500])
+        *samples, last = done.stdout.splitlines()
+        _, elapsed, cpu = last.split()
+        return Slice([int(sample) for sample in samples], int(elapsed), int(cpu))
 
 
 class ForksRow(Row):

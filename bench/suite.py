@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-from rows import CODES, PANDAS, PRINT, PYTHON, DaemonRow, FloorRow, ForksRow, MemoryRow, ProcessRow, expected
+from rows import CODES, PANDAS, PRINT, PYTHON, DaemonRow, FloorRow, ForksRow, MemoryRow, ParseRow, PolicyRow, ProcessRow, expected
 
 PY = [PYTHON, "-I", "-c", PRINT]
 BWRAP = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc",
@@ -93,8 +93,15 @@ def ours():
                     100)
 
 
+def policies():
+    for lines, runs in ((100, 200), (2000, 20)):
+        words = f"{lines:,} lines"
+        yield ParseRow(f"ast.parse, {words}", None, runs, lines)
+        yield PolicyRow(f"policy, {words}", f"ast.parse, {words}", runs, lines, "kodeagent")
+
+
 def all_rows():
-    return [*floors(), *peers(), *ours()]
+    return [*floors(), *peers(), *ours(), *policies()]
 
 
 @dataclass
@@ -133,6 +140,8 @@ GOALS = [
     Goal("python3 pandas p50 / ready pandas p50", at_least=100, row="peer python3 pandas", over="caissond data pandas"),
     Goal("ready node p50 / node -e 1 p50", 0.1, row="caissond node", over="peer node"),
     Goal("ready bash p50 / bash -c p50", 2, row="caissond bash", over="peer bash"),
+    Goal("policy, 100 lines: p50 ms", 1, row="policy, 100 lines"),
+    Goal("policy, 2,000 lines: p50 ms", 10, row="policy, 2,000 lines"),
     Goal("private MiB of a waiting python, 100 wait", 3 * MIB, row="waiting python, 100", figure="private"),
     Goal("private MiB of a waiting python with pandas", 8 * MIB, row="waiting data, 100", figure="private"),
 ]

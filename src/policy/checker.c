@@ -20,6 +20,7 @@ struct checker {
         struct check *first, *last;    /* the first is being worked on, if it was sent */
         struct check *unsendable;      /* refused without asking the worker */
         bool sent;
+        bool used;                     /* this worker has answered before */
         struct buf out, in;
         size_t written;
 };
@@ -77,7 +78,7 @@ static void stop_worker(struct checker *checker)
         }
         checker->pid = 0;
         checker->in.len = checker->out.len = checker->written = 0;
-        checker->sent = false;
+        checker->sent = checker->used = false;
 }
 
 /* Between fork and exec: nothing but system calls. */
@@ -133,6 +134,21 @@ static void worker_lost(struct checker *checker, const char *why)
                 refuse(check, &err);
                 finish(checker, check);
         }
+        work(checker);
+}
+
+/*
+ * A worker that has answered before may have been at its end for another reason: one that is worn leaves after its
+ * answer (tree_is_worn), and by then the next request may be on its way.  A new worker is asked once more.
+ */
+static void worker_died(struct checker *checker, const char *why)
+{
+        if (!checker->used) {
+                worker_lost(checker, why);
+                return;
+        }
+        stop_worker(checker);
+        loop_untimer(checker->loop, &checker->deadline);
         work(checker);
 }
 
@@ -197,7 +213,7 @@ static void work(struct checker *checker)
                 checker->sent = true;
                 loop_timer(checker->loop, &checker->deadline, CHECK_TIME_MS * 1000ULL);
                 if (!write_more(checker)) {
-                        worker_lost(checker, "its checker died");
+                        worker_died(checker, "its checker died");
                         return;
                 }
         }
@@ -222,6 +238,7 @@ static bool take_answer(struct checker *checker, bool *ret_wrong)
         if (*ret_wrong)
                 return false;
         checker->in.len = 0;
+        checker->used = true;
         take_first(checker);
         if (last)
                 stop_worker(checker);
@@ -235,14 +252,14 @@ static void socket_ready(struct watch *watch, uint32_t events)
         char bytes[16 * KIB];
         bool wrong = false;
         if (events & EPOLLOUT && !write_more(checker)) {
-                worker_lost(checker, "its checker died");
+                worker_died(checker, "its checker died");
                 return;
         }
         ssize_t n = recv(watch->fd, bytes, sizeof bytes, 0);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
                 return;
         if (n <= 0 || !buf_add(&checker->in, bytes, (size_t)n)) {
-                worker_lost(checker, "its checker died of it");
+                worker_died(checker, "its checker died of it");
                 return;
         }
         if (take_answer(checker, &wrong))

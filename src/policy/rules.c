@@ -317,6 +317,7 @@ static int extend(struct loading *load, const struct yaml_node *node, unsigned d
                 *rule = parent->rules[i];
                 rule->line = 0;
                 rule->patterns = copy_patterns(load, rule->patterns, i);
+                rule->excepts = copy_patterns(load, rule->excepts, i);
         }
         return 0;
 }
