@@ -24,6 +24,7 @@ struct fact {
         const char *module;            /* of "from os import path": "os", while name is "os.path"; or NULL */
         uint64_t number;
         uint32_t start, end;           /* bytes of the text */
+        const char *language;          /* of code in another language inside of the program; NULL: the program's */
 };
 
 struct facts {
@@ -56,6 +57,7 @@ struct analysis {
 };
 
 extern const struct analysis analysis_python;
+extern const struct analysis analysis_bash;
 
 /* NULL: there is none for this language. */
 const struct analysis *analysis_find(const char *language);

@@ -57,7 +57,10 @@ static bool is_allowed(const struct match *match, const struct fact *fact)
 static void hit(struct match *match, const struct pattern *pattern, const struct fact *fact)
 {
         const struct rule *rule = &match->policy->rules[pattern->rule];
-        if (rule->severity < 0 || !speaks(rule, match->language) || (!rule->always && is_allowed(match, fact)) ||
+        /* In another language inside of the program only what a rule says of that language counts. */
+        if (fact->language ? !rule->languages || !speaks(rule, fact->language) : !speaks(rule, match->language))
+                return;
+        if (rule->severity < 0 || (!rule->always && is_allowed(match, fact)) ||
             patterns_cover(rule->excepts, fact->name, fact->len, false))
                 return;
         for (size_t i = 0; i < match->n; i++) {
