@@ -33,12 +33,12 @@ struct run {
         struct arena arena;
         enum run_state state;
         bool local;
+        bool cold;                     /* a sandbox that waited was lost: not again */
         const struct run_events *events;
         void *owner;
         char id[40];
         struct run *next_queued;
         struct box *box;               /* the sandbox that it has, or NULL */
-        bool cold;                     /* a sandbox that waited was lost: not again */
         char owner_key[32];            /* for whom it runs, or "" */
         unsigned refusals;             /* connections that the proxy refused */
 
@@ -63,10 +63,10 @@ struct run {
         bool has_boundary;
         struct wire_exit how;
         bool cancelled, output_killed;
-
-        struct check check;            /* by its policy; all zeros where it has none */
         bool blocked;                  /* the policy refuses it */
         bool compile_only;             /* it does not parse, and the interpreter is asked for the right words */
+
+        struct check check;            /* by its policy; all zeros where it has none */
         struct csn_error refusal;      /* code 0: none */
         struct timer finish;
         uint64_t created_us, started_us, ended_us;
