@@ -55,7 +55,7 @@ static char *cut(const char *line, uint64_t column, uint64_t end)
         for (const char *c = line; column && column < end; c++) {
                 at += ((unsigned char)*c & 0xc0) != 0x80;
                 from = at == column && !from ? c : from;
-                if (at == end)
+                if (at == end && from)
                         return strndup(from, (size_t)(c - from));
                 if (!*c)
                         break;

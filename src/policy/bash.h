@@ -277,7 +277,7 @@ bool bash_interpreter(struct shell *sh, const struct run *run, const char *name)
 
 static inline bool field_is(const struct field *field, const char *text)
 {
-        return !field->hole && field->len == strlen(text) && memcmp(field->text, text, field->len) == 0;
+        return !field->hole && field->text && field->len == strlen(text) && memcmp(field->text, text, field->len) == 0;
 }
 
 static inline bool field_begins(const struct field *field, const char *text)

@@ -52,7 +52,7 @@ static size_t skip_options(const struct fields *words, size_t at, const char *wi
                                 break;
                         }
         }
-        return at;
+        return at < words->n ? at : words->n;   /* the last may lack its value */
 }
 
 /* ---- shells, and code in words ---- */
@@ -60,11 +60,8 @@ static size_t skip_options(const struct fields *words, size_t at, const char *wi
 static void run_code(struct shell *sh, const struct run *run, size_t at, bool own_args)
 {
         const struct field *code = &run->words.list[at];
-        if (own_args && (code->substituted || (code->hole && !run->no_function))) {
+        if (own_args && (code->substituted || (code->hole && (!run->no_function || code->len == 1))))
                 code_say(sh, run, "argument");
-        } else if (own_args && code->hole && code->len == 1) {
-                code_say(sh, run, "argument");
-        }
         struct fields args = { run->words.list + at + 1, run->words.n - at - 1, 0 };
         bash_code(sh, code, own_args ? &args : NULL, run->start, run->end);
 }
@@ -299,7 +296,7 @@ static void wrapped(struct shell *sh, const struct run *run, const struct wrappe
                         }
         for (; (strcmp(name, "env") == 0 || strcmp(name, "fakeroot") == 0) && at < words->n && is_assignment(&words->list[at]); at++)
                 say_assignment(sh, run, &words->list[at]);
-        at += wrapper->operands;
+        at = at + wrapper->operands < words->n ? at + wrapper->operands : words->n;
         if (strcmp(name, "xargs") == 0) {
                 xargs(sh, run, at);
                 return;

@@ -7,6 +7,7 @@ static struct command *new_node(struct bash_reader *r, enum node_kind kind)
 {
         struct command *node = bash_object(r, sizeof *node);
         node->kind = kind;
+        node->name = "";
         node->start = bash_start(r, r->at);
         return node;
 }
@@ -371,12 +372,11 @@ static void read_test(struct bash_reader *r, struct command *node)
         r->extglob = true;
         while (!done && !r->failed) {
                 for (skip_lines(r);; skip_lines(r)) {
-                        if (bash_peek(r, 0) == '(' && ++open)
-                                r->at++;
-                        else if (bash_peek(r, 0) != '!' || (!bash_is_meta(bash_peek(r, 1))))
+                        bool opens = bash_peek(r, 0) == '(';
+                        if (!opens && (bash_peek(r, 0) != '!' || !bash_is_meta(bash_peek(r, 1))))
                                 break;
-                        else
-                                r->at++;
+                        open += opens;
+                        r->at++;
                 }
                 test_term(r, node);
                 for (skip_lines(r); bash_peek(r, 0) == ')' && open; skip_lines(r))

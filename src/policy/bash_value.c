@@ -149,7 +149,7 @@ static bool value_of(struct shell *sh, const struct part *part, struct field *re
                         if (list.list[i].many)
                                 return false;
                 *ret_set = n <= list.n;
-                *ret = *ret_set ? list.list[n - 1] : (struct field){ .text = "" };
+                *ret = *ret_set && list.list ? list.list[n - 1] : (struct field){ .text = "" };
                 return true;
         }
         if (!bash_is_name((unsigned char)c, true))
@@ -380,7 +380,8 @@ static void put_variable(struct shell *sh, struct rich *rich, const struct part 
                 }
                 skip -= skip && part->text[0] == '@';
                 skip = skip < list.n ? skip : list.n;
-                put_list(sh, rich, &(struct fields){ list.list + skip, list.n - skip, 0 }, part, star);
+                if (list.n > skip)
+                        put_list(sh, rich, &(struct fields){ list.list + skip, list.n - skip, 0 }, part, star);
                 return;
         }
         if (part->count) {

@@ -368,13 +368,14 @@ static void a_program_is_checked(void)
 static char *repeated(const char *before, const char *unit, size_t n, const char *after, size_t *ret_len)
 {
         size_t len = strlen(unit), at = strlen(before);
-        char *text = malloc(at + n * len + strlen(after) + 1);
-        memcpy(text, before, at);
-        for (size_t i = 0; i < n; i++, at += len)
-                memcpy(text + at, unit, len);
-        memcpy(text + at, after, strlen(after) + 1);
-        *ret_len = at + strlen(after);
-        return text;
+        struct buf text;
+        buf_init(&text, at + n * len + strlen(after) + 1);
+        buf_add(&text, before, at);
+        for (size_t i = 0; i < n; i++)
+                buf_add(&text, unit, len);
+        buf_add(&text, after, strlen(after));
+        *ret_len = text.len;
+        return text.bytes;
 }
 
 static void survives(const char *what, char *text, size_t len)

@@ -1,15 +1,14 @@
-"""What the policies say to programs in Bash: bash.jsonl has a program a line, with its verdict and rules that have to be among the findings."""
+"""What the policies say to programs in Bash: tests/policy/bash/verdicts.jsonl has a program a line, with its verdict and rules that have to be among the findings."""
 
 import json
 import subprocess
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
-from caisson_testing import CAISSON
+from cli import CAISSON, ROOT
 
-CASES = [json.loads(line) for line in (Path(__file__).parent / "bash.jsonl").read_text().splitlines()]
+CASES = [json.loads(line) for line in (ROOT / "tests/policy/bash/verdicts.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
