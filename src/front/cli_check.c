@@ -253,6 +253,7 @@ int check_wait(struct engine *engine, struct inquiry *inquiry, struct csn_error 
         inquiry_start(engine, inquiry);
         while (rc == 0 && !done)
                 rc = engine_step(engine, -1, err);
+        inquiry->owner = NULL;
         return rc;
 }
 

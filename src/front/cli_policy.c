@@ -13,9 +13,10 @@ static void print_texts(const char *word, json_t *texts)
         if (json_is_string(texts))
                 printf(" %s", json_string_value(texts));
         if (json_is_integer(texts))
-                printf(" %" JSON_INTEGER_FORMAT, json_integer_value(texts));
-        json_array_foreach(texts, i, text)
+                printf(" %lld", (long long)json_integer_value(texts));
+        json_array_foreach(texts, i, text) {
                 printf("%s%s", i ? ", " : " ", json_string_value(text));
+        }
         putchar('\n');
 }
 

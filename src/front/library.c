@@ -176,6 +176,7 @@ static int check_to_end(struct csn_engine *engine, const char *request, size_t l
         int rc = 0;
         while (rc == 0 && !done)
                 rc = engine_step(engine->engine, -1, err);
+        inquiry->owner = NULL;
         return rc;
 }
 

@@ -579,9 +579,7 @@ static void read_simple(struct bash_reader *r, struct command *node)
                         return;
                 }
         }
-        if (!node->words && !node->assigns && !node->redirects)
-                bash_unexpected(r);
-        else if (bash_peek(r, 0) == '(')
+        if ((!node->words && !node->assigns && !node->redirects) || bash_peek(r, 0) == '(')
                 bash_unexpected(r);
 }
 
@@ -599,9 +597,7 @@ static struct command *read_command(struct bash_reader *r)
         }
         if (!read_compound(r, node))
                 read_simple(r, node);
-        else if (!r->failed && !bash_is_meta(bash_peek(r, 0)))
-                bash_unexpected(r);
-        else if (bash_peek(r, 0) == '(')
+        else if ((!r->failed && !bash_is_meta(bash_peek(r, 0))) || bash_peek(r, 0) == '(')
                 bash_unexpected(r);
         return finish(r, node);
 }

@@ -473,8 +473,8 @@ static void finish_field(struct shell *sh, struct fields *ret, const struct rich
         size_t n = 0;
         bool bracket = false;
         if (from < to && rich->flags[from] == PLAIN && rich->bytes[from] == '~' && (from + 1 == to || rich->bytes[from + 1] == '/')) {
-                memcpy(text, "/home/user", 10);
-                n = 10;
+                for (const char *c = "/home/user"; *c; c++)
+                        text[n++] = *c;
                 from++;
         }
         for (size_t i = from; i < to; i++) {

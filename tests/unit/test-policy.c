@@ -478,8 +478,8 @@ static void texts_that_are_deep_and_whole_are_answered(void)
         for (size_t i = 0; i < depth; i++) {
                 memset(text + at, ' ', i);
                 at += i;
-                memcpy(text + at, i + 1 < depth ? "if 1:\n" : "pass\n", 6);
-                at += i + 1 < depth ? 6 : 5;
+                for (const char *c = i + 1 < depth ? "if 1:\n" : "pass\n"; *c; c++)
+                        text[at++] = *c;
         }
         survives("blocks in blocks", text, at);
         close_worker();
