@@ -30,11 +30,12 @@ static void print_rule(json_t *rule)
 {
         const char *word;
         json_t *texts, *advice = json_object_get(rule, "advice");
-        printf("  %s  %s, %" JSON_INTEGER_FORMAT " points%s\n      %s\n", text_of(rule, "id"), text_of(rule, "severity"),
-               json_integer_value(json_object_get(rule, "score")), json_is_true(json_object_get(rule, "inherited")) ? ", inherited" : "",
+        printf("  %s  %s, %lld points%s\n      %s\n", text_of(rule, "id"), text_of(rule, "severity"),
+               (long long)json_integer_value(json_object_get(rule, "score")), json_is_true(json_object_get(rule, "inherited")) ? ", inherited" : "",
                text_of(rule, "message"));
-        json_object_foreach(json_object_get(rule, "finds"), word, texts)
+        json_object_foreach(json_object_get(rule, "finds"), word, texts) {
                 print_texts(word, texts);
+        }
         if (json_object_get(rule, "except"))
                 print_texts("except", json_object_get(rule, "except"));
         if (json_object_get(rule, "languages"))
@@ -49,16 +50,18 @@ static void print_policy(json_t *policy)
         json_t *rule, *parent;
         json_int_t score = json_integer_value(json_object_get(policy, "block_score"));
         printf("%s: %s\n  file: %s\n", text_of(policy, "name"), text_of(policy, "description"), text_of(policy, "file"));
-        json_array_foreach(json_object_get(policy, "extends"), i, parent)
+        json_array_foreach(json_object_get(policy, "extends"), i, parent) {
                 printf("%s%s", i ? ", " : "  extends: ", json_string_value(parent));
+        }
         printf("%s  refuses: %s and above", json_array_size(json_object_get(policy, "extends")) ? "\n" : "", text_of(policy, "block_at"));
         if (score)
-                printf(", or %" JSON_INTEGER_FORMAT " points", score);
+                printf(", or %lld points", (long long)score);
         putchar('\n');
         if (json_array_size(json_object_get(policy, "allow")))
                 print_texts("allow", json_object_get(policy, "allow"));
-        json_array_foreach(json_object_get(policy, "rules"), i, rule)
+        json_array_foreach(json_object_get(policy, "rules"), i, rule) {
                 print_rule(rule);
+        }
 }
 
 static void list_policies(const struct policies *policies, bool json)
