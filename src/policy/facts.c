@@ -1,7 +1,7 @@
 /* The list of analyses, and the list of facts that they fill. */
 #include "policy/facts.h"
 
-static const struct analysis *const analyses[] = { &analysis_python, &analysis_bash };
+static const struct analysis *const analyses[] = { &analysis_python, &analysis_javascript, &analysis_typescript, &analysis_bash };
 
 const struct analysis *analysis_at(size_t n)
 {

@@ -58,6 +58,8 @@ struct analysis {
 
 extern const struct analysis analysis_python;
 extern const struct analysis analysis_bash;
+extern const struct analysis analysis_javascript;
+extern const struct analysis analysis_typescript;
 
 /* NULL: there is none for this language. */
 const struct analysis *analysis_find(const char *language);
