@@ -132,7 +132,7 @@ static int read_fact(const struct loading *load, const struct yaml_node *node, e
 
 /* ---- rules ---- */
 
-static int read_languages(const struct loading *load, const struct yaml_node *node, struct rule *rule)
+static int read_languages(const struct loading *load, const struct yaml_node *node, const char *const **ret)
 {
         size_t n = 0;
         for (const struct yaml_node *item = node->children; item; item = item->next)
@@ -146,7 +146,7 @@ static int read_languages(const struct loading *load, const struct yaml_node *no
         }
         if (!n)
                 return wrong(load, node->line, "languages has to be a list");
-        rule->languages = languages;
+        *ret = languages;
         return 0;
 }
 
@@ -167,7 +167,7 @@ static int read_rule_key(const struct loading *load, const struct yaml_node *nod
         if (strcmp(key, "score") == 0)
                 return read_number(load, node, &rule->score);
         if (strcmp(key, "languages") == 0)
-                return read_languages(load, node, rule);
+                return read_languages(load, node, &rule->languages);
         if (strcmp(key, "except") == 0)
                 return read_patterns(load, node, FACT_REFERENCE, number, &rule->excepts);
         if (strcmp(key, "always") == 0)
@@ -227,7 +227,7 @@ static int read_rule(const struct loading *load, const struct yaml_node *node)
                 return wrong(load, node->line, "more than %d rules", RULES_MAX);
         if (!rule) {
                 rule = &policy->rules[policy->rules_n++];
-                *rule = (struct rule){ .id = id->value, .severity = -2 };
+                *rule = (struct rule){ .id = id->value, .severity = -2, .languages = policy->languages };
         }
         rule->line = node->line;
         for (const struct yaml_node *key = node->children; key; key = key->next)
@@ -339,6 +339,8 @@ static int read_policy_key(struct loading *load, const struct yaml_node *node)
                 return read_severity(load, node, false, &policy->block_at);
         if (strcmp(node->key, "block_score") == 0)
                 return read_number(load, node, &policy->block_score);
+        if (strcmp(node->key, "languages") == 0)
+                return read_languages(load, node, &policy->languages);
         if (strcmp(node->key, "rules") == 0)
                 return read_rules(load, node);
         if (strcmp(node->key, "sentences") == 0)
@@ -347,8 +349,8 @@ static int read_policy_key(struct loading *load, const struct yaml_node *node)
                 return read_patterns(load, node, FACT_IMPORT, 0, &policy->allow);
         if (strcmp(node->key, "deny") == 0)
                 return read_deny(load, node);
-        return wrong(load, node->line, "a policy has no \"%.40s\"; it has policy, description, extends, block_at, block_score, allow, deny, "
-                                       "sentences and rules", node->key);
+        return wrong(load, node->line, "a policy has no \"%.40s\"; it has policy, description, extends, languages, block_at, block_score, allow, "
+                                       "deny, sentences and rules", node->key);
 }
 
 static size_t place_of(const struct policy *policy, enum fact_kind kind, const char *text, size_t len)

@@ -55,6 +55,7 @@ struct policy {
         const struct policy *extends;
         int block_at;                  /* enum severity */
         uint64_t block_score;          /* 0: none */
+        const char *const *languages;  /* of rules that name none; NULL: all */
         struct rule *rules;
         size_t rules_n;
         struct sentence *sentences;
