@@ -10,7 +10,7 @@ static const char *const kinds[] = { "", JS_KINDS_OF(X) NULL };
 static const char *const fields[] = { "", JS_FIELDS_OF(X) NULL };
 #undef X
 
-const struct grammar js_grammar = { tree_sitter_javascript, kinds, fields, true };
+const struct grammar js_grammar = { tree_sitter_javascript, kinds, fields, NULL, true };
 
 /* ---- the tree ---- */
 
