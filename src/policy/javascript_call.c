@@ -22,7 +22,7 @@ static void arguments(struct js *js, struct js_call *call, uint32_t list)
         }
         if (size > JS_ITEMS_MAX)
                 size = JS_ITEMS_MAX;
-        call->args = arena_alloc(js->arena, (size + 1) * sizeof *call->args);
+        call->args = arena_alloc(js->arena, (size + 1) * sizeof(struct js_value *));
         for (uint32_t child = js_first(js->tree, list); child; child = js_next(js->tree, child)) {
                 if (JS_NODE(js, child)->kind != JS_SPREAD) {
                         add_argument(call, size, js->values[child]);
@@ -120,7 +120,7 @@ struct js_call js_call(struct js *js, uint32_t node)
                 }
         }
         if (list && JS_NODE(js, list)->kind == JS_TEMPLATE) {
-                call.args = arena_alloc(js->arena, sizeof *call.args);
+                call.args = arena_alloc(js->arena, sizeof(struct js_value *));
                 call.args[call.args_n++] = js->values[list];
         } else if (list) {
                 arguments(js, &call, list);
@@ -216,7 +216,7 @@ static struct js_value *give_member(struct js *js, const struct js_call *call)
 static struct js_value *give_descriptor(struct js *js, const struct js_call *call)
 {
         struct js_value *member = give_member(js, call), *object = js_value_new(js, JSV_OBJECT);
-        object->items = arena_alloc(js->arena, 4 * sizeof *object->items);
+        object->items = arena_alloc(js->arena, 4 * sizeof(struct js_value *));
         object->items[0] = js_value_text(js, JSV_TEXT, "value", 5);
         object->items[1] = member;
         object->items[2] = js_value_text(js, JSV_TEXT, "get", 3);

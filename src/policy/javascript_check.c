@@ -233,9 +233,8 @@ static bool is_first_kind(const struct check *check, uint32_t at, unsigned kind)
 static void check_statement(const struct check *check, uint32_t at)
 {
         char first = check->tree->text[node_at(check, at)->start];
-        if (starts_with(check, at, "function") && (is_first_kind(check, at, JS_FUNCTION) || is_first_kind(check, at, JS_GENERATOR)))
-                wrong(check, at, "SyntaxError: Function statements require a function name");
-        else if (starts_with(check, at, "async") && (is_first_kind(check, at, JS_FUNCTION) || is_first_kind(check, at, JS_GENERATOR)))
+        if ((starts_with(check, at, "function") || starts_with(check, at, "async")) &&
+            (is_first_kind(check, at, JS_FUNCTION) || is_first_kind(check, at, JS_GENERATOR)))
                 wrong(check, at, "SyntaxError: Function statements require a function name");
         else if (starts_with(check, at, "class") && is_first_kind(check, at, JS_CLASS))
                 wrong(check, at, "SyntaxError: Unexpected token '{'");

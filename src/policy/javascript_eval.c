@@ -112,7 +112,7 @@ static struct js_value *object(struct js *js, uint32_t node)
         size_t size = 0;
         for (uint32_t child = js_first(js->tree, node); child && size < JS_ITEMS_MAX; child = js_next(js->tree, child))
                 size += 2;
-        value->items = arena_alloc(js->arena, (size + 1) * sizeof *value->items);
+        value->items = arena_alloc(js->arena, (size + 1) * sizeof(struct js_value *));
         for (uint32_t child = js_first(js->tree, node); child && value->n < size; child = js_next(js->tree, child)) {
                 unsigned kind = JS_NODE(js, child)->kind;
                 uint32_t key = kind == JS_PAIR     ? tree_field(js->tree, child, JSF_key)
@@ -450,7 +450,7 @@ static void link_returns(struct js *js)
 void js_values(struct js *js)
 {
         unsigned rounds = js->tree->n > NODES_LARGE ? ROUNDS_LARGE : ROUNDS_MAX;
-        js->values = arena_alloc(js->arena, js->tree->n * sizeof *js->values);
+        js->values = arena_alloc(js->arena, js->tree->n * sizeof(struct js_value *));
         link_returns(js);
         for (unsigned round = 0; round < rounds; round++) {
                 js->changed = false;

@@ -678,7 +678,7 @@ void js_scopes(struct js *js)
         js->scope_of = arena_alloc(js->arena, n * sizeof *js->scope_of);
         js->name_of = arena_alloc(js->arena, n * sizeof *js->name_of);
         js->owner = arena_alloc(js->arena, n * sizeof *js->owner);
-        js->feeds = arena_alloc(js->arena, n * sizeof *js->feeds);
+        js->feeds = arena_alloc(js->arena, n * sizeof(struct js_source *));
         memset(js->scope_of, 0xff, n * sizeof *js->scope_of);
         js->scope_of[0] = scope_new(js, JSC_MODULE, 0, 0);
         for (uint32_t at = 0; at < n; at++) {

@@ -386,7 +386,7 @@ static struct js_value *list_method(struct js *js, struct js_value *of, const ch
                         if (all + more > JS_ITEMS_MAX)
                                 return NULL;
                         if (more)
-                                memcpy(items + all, list ? list->items : &one, more * sizeof *items);
+                                memcpy(items + all, list ? list->items : &one, more * sizeof(struct js_value *));
                         all += more;
                 }
                 return js_value_list(js, items, all);

@@ -34,13 +34,13 @@ struct js_value *js_value_number(struct js *js, int64_t number)
 struct js_value *js_value_list(struct js *js, struct js_value **items, size_t n)
 {
         struct js_value *value = js_value_new(js, JSV_LIST);
-        if (!js_spend(js, n * sizeof *items)) {
+        if (!js_spend(js, n * sizeof(struct js_value *))) {
                 value->what = JSV_PLAIN;
                 return value;
         }
-        value->items = arena_alloc(js->arena, (n + 1) * sizeof *items);
+        value->items = arena_alloc(js->arena, (n + 1) * sizeof(struct js_value *));
         if (n)
-                memcpy(value->items, items, n * sizeof *items);
+                memcpy(value->items, items, n * sizeof(struct js_value *));
         value->n = n;
         return value;
 }
@@ -53,7 +53,7 @@ static bool same_one(const struct js_value *a, const struct js_value *b)
                 return true;
         if (a->what != b->what || a->len != b->len || a->number != b->number || a->node != b->node || a->n != b->n || !a->text != !b->text)
                 return false;
-        if (a->len && memcmp(a->text, b->text, a->len) != 0)
+        if (a->len && a->text && b->text && memcmp(a->text, b->text, a->len) != 0)
                 return false;
         for (size_t i = 0; i < a->n; i++) {
                 const struct js_value *x = a->items[i], *y = b->items[i];
@@ -242,7 +242,7 @@ static bool is_function_path(const char *path)
                 return strncmp(path, "node:", 5) == 0 && strchr(path, '.') && path[len - 1] != ')';
         if (path[len - 1] == ')' || is_object(name))
                 return false;
-        if (dot)
+        if (dot && last)
                 return strncmp(name, "process.", 8) != 0 || strcmp(last, ".on") == 0 || strcmp(last, ".nextTick") == 0 ||
                        strcmp(last, ".cwd") == 0 || strcmp(last, ".exit") == 0 || strcmp(last, ".hrtime") == 0 || strcmp(last, ".uptime") == 0 ||
                        strcmp(last, ".memoryUsage") == 0 || strcmp(last, ".write") == 0;
