@@ -263,6 +263,10 @@ PYTHON_ENDINGS = [
     DEL + 'def f(): return a\na = A(1)\nb = A(2)\n_c = A(3)\nimport builtins\nbuiltins.f = f\n',
     DEL + 'import builtins, sys\nbuiltins.x = A(0)\nsys.y = A(5)\na = A(1)\n',
     DEL + 'a = A(1)\na.self = a\nimport gc\ngc.disable()\n',
+    'import builtins, sys\nclass K:\n    def __hash__(self): return 1\n    def __eq__(self, other): print("asked"); return False\n'
+    'for module in builtins, sys: vars(module)[K()] = 1\n',
+    'import builtins\nclass K(str):\n    bad = False\n    def __hash__(self):\n        if self.bad: raise ValueError\n        return hash(str(self))\n'
+    'k = K("strange")\nvars(builtins)[k] = 1\nK.bad = True\n',
     'import helper\nb = helper.A("main")\nhelper.keep = b\n',
     'import helper, sys\nsys.modules["other"] = helper\nhelper.me = helper\n',
     'import sys\nclass A:\n    def __del__(self): print(sys.is_finalizing(), sys.meta_path, sys.path, sys.argv)\na = A()\n',

@@ -87,7 +87,7 @@ def wait():
 
 
 def strangers(names, known, values):
-    return [name for name, value in names.items() if name not in known or (values and known[name] is not value)]
+    return [name for name, value in names.items() if type(name) is not str or name not in known or (values and known[name] is not value)]
 
 
 def leave(status, _channel):

@@ -204,7 +204,8 @@ static PyObject *strangers(PyObject *self, PyObject *args)
                 return NULL;
         PyObject *found = PyList_New(0);
         while (found && PyDict_Next(names, &at, &name, &value)) {
-                const PyObject *other = PyDict_GetItemWithError(known, name);
+                /* To look up any other key would run code of the program's. */
+                const PyObject *other = PyUnicode_CheckExact(name) ? PyDict_GetItemWithError(known, name) : NULL;
                 if ((!other || (compare_values && other != value)) && PyList_Append(found, name) < 0) {
                         Py_DecRef(found);
                         return NULL;

@@ -182,10 +182,11 @@ class Leave:
 
     def restore_builtins(self):
         names = vars(builtins)
-        replaced = [names.pop(name) for name in self.strangers(names, __builtins__, True)]
-        if len(names) != len(__builtins__):
+        if self.strangers(names, __builtins__, True) or len(names) != len(__builtins__):
+            replaced = names.copy()
+            names.clear()
             names.update(__builtins__)
-        replaced = None
+            replaced = None
 
     def own_names(self):
         """What the program imported, oldest first.  To look at the others would copy the memory that they are in."""
@@ -203,7 +204,8 @@ class Leave:
         for name in STREAMS:
             setattr(sys, name, None)
         for name in self.strangers(vars(sys), self.sys_names, False):
-            setattr(sys, name, None)
+            if type(name) is str:
+                setattr(sys, name, None)
         for kinds in (TextIOWrapper,), (BufferedWriter, BufferedRandom):
             for thing in get_objects():
                 if issubclass(type(thing), kinds):
