@@ -43,6 +43,9 @@ int err_field(struct csn_error *err, const char *field, const char *fmt, ...) PR
 /* Put what the caller knew in front of the text: "FMT: old text".  Returns -err->code. */
 int err_wrap(struct csn_error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* The code of a name (csn_code_name); 0: there is none of that name. */
+int err_code_of(const char *name);
+
 /* ---- descriptors (io.c) ---- */
 
 /* Close *fd unless it is negative, set it to -1, leave errno alone. */

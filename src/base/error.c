@@ -22,6 +22,14 @@ const char *csn_code_name(int code)
         return "unknown";
 }
 
+int err_code_of(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+                if (strcmp(codes[i].name, name) == 0)
+                        return codes[i].code;
+        return 0;
+}
+
 int csn_code_exit(int code)
 {
         for (size_t i = 0; i < ARRAY_LEN(codes); i++)

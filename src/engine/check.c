@@ -3,8 +3,6 @@
 
 #include "backend/backend.h"
 
-#define CODES_MAX 32
-
 struct checker *engine_checker(struct engine *engine)
 {
         const struct checker_paths paths = { .worker = backend_policy_worker(),
@@ -14,20 +12,13 @@ struct checker *engine_checker(struct engine *engine)
         return engine->checker;
 }
 
-/* A policy that is not known, or a worker that cannot be had: then nobody has looked, and nothing is run. */
-static bool is_refusal(struct run *run)
+/* Nobody has looked: nothing is run, but where the policy was only to advise.  A wrong request is wrong there, too. */
+static void refuse(struct run *run, const struct csn_error *trouble)
 {
-        const struct check_result *result = &run->check.result;
-        const struct failure *error = &result->error;
-        if (!HAS(result, check_result, error) || !HAS(error, failure, code))
-                return false;
-        bool of_program = HAS(error, failure, field) && strcmp(error->field, "/code") == 0;
-        for (int code = 1; code < CODES_MAX && !of_program; code++)
-                if (strcmp(csn_code_name(code), error->code) == 0) {
-                        err_set(&run->refusal, code, 0, "%s", error->message);
-                        snprintf(run->refusal.field, sizeof run->refusal.field, "%s", HAS(error, failure, field) ? error->field : "");
-                }
-        return run->refusal.code != 0;
+        if (run->request.advise && trouble->code != CSN_E_INPUT)
+                run_warn(run, "not_checked", "%s", trouble->text);
+        else
+                run->refusal = *trouble;
 }
 
 static void on_checked(struct check *check)
@@ -36,8 +27,11 @@ static void on_checked(struct check *check)
         const struct check_result *result = &check->result;
         bool broken = HAS(result, check_result, error) && HAS(&result->error, failure, line);
         /* Words about syntax are the interpreter's.  It only compiles, whatever our parser made of the text. */
+        struct csn_error trouble;
         run->engine->checking--;
-        if (!is_refusal(run) && result->verdict == verdict_DENY && !run->request.advise) {
+        if (policy_trouble(result, &trouble) < 0) {
+                refuse(run, &trouble);
+        } else if (result->verdict == verdict_DENY && !run->request.advise) {
                 if (broken && run->language == &lang_python)
                         run_prepare_compile(run);
                 else

@@ -90,6 +90,8 @@ struct inquiry {
  * interpreter says why, in a sandbox in which it compiles only; where none can be had the words are our parser's.
  */
 void inquiry_start(struct engine *engine, struct inquiry *inquiry);
+/* Starts it and waits for its end.  Errors: what engine_step() says. */
+int inquiry_wait(struct engine *engine, struct inquiry *inquiry, struct csn_error *err);
 /* Ends it if it goes on, and lets go of the result.  Harmless twice. */
 void inquiry_done(struct inquiry *inquiry);
 

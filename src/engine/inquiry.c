@@ -73,6 +73,24 @@ void inquiry_start(struct engine *engine, struct inquiry *inquiry)
         checker_start(engine_checker(engine), &inquiry->check);
 }
 
+static void note_end(struct inquiry *inquiry)
+{
+        *(bool *)inquiry->owner = true;
+}
+
+int inquiry_wait(struct engine *engine, struct inquiry *inquiry, struct csn_error *err)
+{
+        bool done = false;
+        int rc = 0;
+        inquiry->done = note_end;
+        inquiry->owner = &done;
+        inquiry_start(engine, inquiry);
+        while (rc == 0 && !done)
+                rc = engine_step(engine, -1, err);
+        inquiry->owner = NULL;
+        return rc;
+}
+
 void inquiry_done(struct inquiry *inquiry)
 {
         if (inquiry->engine)

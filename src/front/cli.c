@@ -6,7 +6,7 @@
 const struct cli_command cli_commands[] = {
         { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run },
         { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check },
-        { "policy", "list | show NAME [--json] | test NAME FILE", "List source policies, show one, or test it.", cli_policy },
+        { "policy", "list | show NAME [--json] | test NAME [-l LANGUAGE] FILE...", "List source policies, show one, or test it.", cli_policy },
         { "ps", "[--json]", "List the runs of the daemon.", cli_ps },
         { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top },
         { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool },

@@ -102,24 +102,12 @@ static int parse_options(struct check_cli *cli, int argc, char **argv, struct cs
 
 /* ---- results ---- */
 
-/* Trouble of the caller's or of ours; 0 if the error is the program's own. */
-static int trouble_of(const struct check_result *result)
+static int status_of(const struct check_result *result, bool *ret_trouble)
 {
-        const struct failure *error = &result->error;
-        if (!HAS(result, check_result, error) || !HAS(error, failure, code))
-                return 0;
-        bool input = strcmp(error->code, csn_code_name(CSN_E_INPUT)) == 0;
-        for (int code = 1; code < 32; code++)
-                if (strcmp(csn_code_name(code), error->code) == 0 && (!input || (error->field && strcmp(error->field, "/code") != 0)))
-                        return csn_code_exit(code);
-        return 0;
-}
-
-static int status_of(const struct check_result *result)
-{
-        int trouble = trouble_of(result);
-        if (trouble)
-                return trouble;
+        struct csn_error trouble;
+        *ret_trouble = policy_trouble(result, &trouble) < 0;
+        if (*ret_trouble)
+                return csn_code_exit(trouble.code);
         if (HAS(result, check_result, error) && HAS(&result->error, failure, line))
                 return EXIT_SYNTAX;
         return result->verdict == verdict_DENY ? EXIT_BLOCKED : result->findings_n ? EXIT_FOUND : EXIT_CLEAN;
@@ -205,7 +193,8 @@ static void print_imports(const struct check_cli *cli)
 
 static void emit(struct check_cli *cli, const struct check_result *result, const char *path)
 {
-        int status = status_of(result), trouble = trouble_of(result);
+        bool trouble;
+        int status = status_of(result, &trouble);
         note_status(cli, cli->imports && status < EXIT_SYNTAX ? EXIT_CLEAN : status);
         if (cli->imports && (trouble || status == EXIT_SYNTAX))
                 fprintf(stderr, "caisson: %s: %s\n", result->file ? result->file : "program", result->reason);
@@ -239,24 +228,6 @@ static int language_of(struct check_cli *cli, const char *path, struct arena *ar
         return 0;
 }
 
-static void on_done(struct inquiry *inquiry)
-{
-        *(bool *)inquiry->owner = true;
-}
-
-int check_wait(struct engine *engine, struct inquiry *inquiry, struct csn_error *err)
-{
-        bool done = false;
-        int rc = 0;
-        inquiry->done = on_done;
-        inquiry->owner = &done;
-        inquiry_start(engine, inquiry);
-        while (rc == 0 && !done)
-                rc = engine_step(engine, -1, err);
-        inquiry->owner = NULL;
-        return rc;
-}
-
 static int take_program(struct check_cli *cli, const char *path, struct inquiry *inquiry, struct csn_error *err)
 {
         struct check_request *request = &inquiry->check.request;
@@ -280,7 +251,7 @@ static int check_one(struct check_cli *cli, const char *path, struct csn_error *
         struct inquiry inquiry = { .check = { .request = cli->options } };
         int rc = take_program(cli, path, &inquiry, err);
         if (rc == 0)
-                rc = check_wait(cli->engine, &inquiry, err);
+                rc = inquiry_wait(cli->engine, &inquiry, err);
         if (rc == 0)
                 emit(cli, &inquiry.check.result, path && strcmp(path, "-") != 0 ? path : NULL);
         inquiry_done(&inquiry);
@@ -319,7 +290,7 @@ static int check_line(struct check_cli *cli, uint64_t number, const char *text, 
                 if (language_of(cli, given.file, arena, request, &bad) < 0) {
                         tell_bad_line(cli, number, text, len, &bad);
                 } else {
-                        rc = check_wait(cli->engine, &inquiry, err);
+                        rc = inquiry_wait(cli->engine, &inquiry, err);
                         if (rc == 0)
                                 emit(cli, &inquiry.check.result, NULL);
                 }

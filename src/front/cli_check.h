@@ -1,4 +1,4 @@
-/* What is printed of a check; for cli_check.c and cli_policy.c. */
+/* What `caisson check` and `caisson policy` have in common. */
 #ifndef FRONT_CLI_CHECK_H
 #define FRONT_CLI_CHECK_H
 
@@ -15,7 +15,9 @@ void sarif_add(json_t *sarif, const struct check_result *result);
 /* Something that could not be checked, and why. */
 void sarif_add_trouble(json_t *sarif, const char *text);
 
-/* One check, to its end.  Errors: CSN_E_SYSTEM. */
-int check_wait(struct engine *engine, struct inquiry *inquiry, struct csn_error *err);
+/* ---- caisson policy test NAME [-l LANGUAGE] FILE... (cli_cases.c) ---- */
+
+/* From NAME on.  Returns the exit status. */
+int cli_cases(int argc, char **argv, const struct settings *settings);
 
 #endif

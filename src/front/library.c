@@ -152,14 +152,8 @@ int csn_run(struct csn_engine *engine, const char *request, size_t len, const st
         return rc;
 }
 
-static void on_checked(struct inquiry *inquiry)
-{
-        *(bool *)inquiry->owner = true;
-}
-
 static int check_to_end(struct csn_engine *engine, const char *request, size_t len, struct inquiry *inquiry, struct csn_error *err)
 {
-        bool done = false;
         struct check_request *given = &inquiry->check.request;
         struct arena *arena = &inquiry->check.arena;
         const struct language *language;
@@ -170,14 +164,7 @@ static int check_to_end(struct csn_engine *engine, const char *request, size_t l
         if (lang_find(engine_languages(engine->engine), given->language, &language, err) < 0)
                 return -err->code;
         given->language = arena_text(arena, "%s", language->name);
-        inquiry->done = on_checked;
-        inquiry->owner = &done;
-        inquiry_start(engine->engine, inquiry);
-        int rc = 0;
-        while (rc == 0 && !done)
-                rc = engine_step(engine->engine, -1, err);
-        inquiry->owner = NULL;
-        return rc;
+        return inquiry_wait(engine->engine, inquiry, err);
 }
 
 int csn_check(struct csn_engine *engine, const char *request, size_t len, char **ret_result, struct csn_error *err)

@@ -569,7 +569,7 @@ static int analyse(const char *text, size_t len, struct facts *facts, struct csn
                 bash_walk(&sh, list);
         }
         fork_bombs(&sh);
-        return sh.too_complex ? err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked: more than %d commands and values", STEPS_MAX) : 0;
+        return sh.too_complex ? err_field(err, "/code", "the program is too complex to be checked: more than %d commands and values", STEPS_MAX) : 0;
 }
 
 static const char *prepare(const char *text, size_t len, struct facts *facts, size_t *ret_len)

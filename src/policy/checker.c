@@ -27,10 +27,9 @@ struct checker {
 
 /* ---- answers ---- */
 
-static void finish(struct checker *checker, struct check *check)
+static void finish(struct check *check)
 {
         check->active = false;
-        (void)checker;
         check->done(check);
 }
 
@@ -48,21 +47,7 @@ static struct check *take_first(struct checker *checker)
 
 static void refuse(struct check *check, const struct csn_error *err)
 {
-        const struct check_request *request = &check->request;
-        struct check_result *result = &check->result;
-        *result = (struct check_result){ 0 };
-        SET(result, check_result, policy, arena_text(&check->arena, "%s", request->policy ? request->policy : ""));
-        if (HAS(request, check_request, id))
-                SET(result, check_result, id, arena_text(&check->arena, "%s", request->id));
-        if (HAS(request, check_request, file))
-                SET(result, check_result, file, arena_text(&check->arena, "%s", request->file));
-        if (HAS(request, check_request, language))
-                SET(result, check_result, language, arena_text(&check->arena, "%s", request->language));
-        SET(result, check_result, verdict, verdict_DENY);
-        SET(result, check_result, reason, arena_text(&check->arena, "%s", err->text));
-        SET(&result->error, failure, code, arena_text(&check->arena, "%s", csn_code_name(err->code)));
-        SET(&result->error, failure, message, result->reason);
-        MARK(result, check_result, error);
+        policy_refuse(&check->request, err, &check->arena, &check->result);
 }
 
 /* ---- the worker's life ---- */
@@ -130,9 +115,9 @@ static void worker_lost(struct checker *checker, const char *why)
         stop_worker(checker);
         if (working) {
                 struct check *check = take_first(checker);
-                err_set(&err, CSN_E_INPUT, 0, "the program could not be checked: %s", why);
+                err_field(&err, "/code", "the program could not be checked: %s", why);
                 refuse(check, &err);
-                finish(checker, check);
+                finish(check);
         }
         work(checker);
 }
@@ -206,7 +191,7 @@ static void work(struct checker *checker)
                         stop_worker(checker);
                         struct check *check = take_first(checker);
                         refuse(check, &err);
-                        finish(checker, check);
+                        finish(check);
                         continue;
                 }
                 encode(checker, &checker->first->request);
@@ -242,7 +227,7 @@ static bool take_answer(struct checker *checker, bool *ret_wrong)
         take_first(checker);
         if (last)
                 stop_worker(checker);
-        finish(checker, check);
+        finish(check);
         return true;
 }
 
@@ -277,7 +262,7 @@ static void tell_refused(struct timer *timer)
                 struct check *check = checker->unsendable;
                 checker->unsendable = check->next;
                 check->next = NULL;
-                finish(checker, check);
+                finish(check);
         }
         work(checker);
 }

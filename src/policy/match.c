@@ -30,8 +30,10 @@ struct match {
 
 /* ---- which rules a fact meets ---- */
 
-static bool speaks(const struct rule *rule, const char *language)
+/* Of a program inside of the program its own language counts. */
+static bool speaks(const struct match *match, const struct rule *rule, const struct fact *fact)
 {
+        const char *language = fact->language ? fact->language : match->language;
         for (const char *const *l = rule->languages; l && *l; l++)
                 if (strcmp(*l, language) == 0)
                         return true;
@@ -57,10 +59,7 @@ static bool is_allowed(const struct match *match, const struct fact *fact)
 static void hit(struct match *match, const struct pattern *pattern, const struct fact *fact)
 {
         const struct rule *rule = &match->policy->rules[pattern->rule];
-        /* In another language inside of the program only what a rule says of that language counts. */
-        if (fact->language ? !rule->languages || !speaks(rule, fact->language) : !speaks(rule, match->language))
-                return;
-        if (rule->severity < 0 || (!rule->always && is_allowed(match, fact)) ||
+        if (rule->severity < 0 || !speaks(match, rule, fact) || (!rule->always && is_allowed(match, fact)) ||
             patterns_cover(rule->excepts, fact->name, fact->len, false))
                 return;
         for (size_t i = 0; i < match->n; i++) {
@@ -79,12 +78,14 @@ static void hit(struct match *match, const struct pattern *pattern, const struct
 }
 
 /* Whether a rule that denies looks for this or for something that is in it. */
-static bool is_denied(const struct match *match, const char *name, size_t len)
+static bool is_denied(const struct match *match, const struct fact *fact)
 {
+        const char *name = fact->name;
+        size_t len = fact->len;
         const struct policy *policy = match->policy;
         for (size_t i = 0; i < policy->rules_n; i++) {
                 const struct rule *rule = &policy->rules[i];
-                if (rule->severity < match->block_at || !speaks(rule, match->language))
+                if (rule->severity < match->block_at || !speaks(match, rule, fact))
                         continue;
                 for (const struct pattern *p = rule->patterns; p; p = p->next) {
                         if (p->kind != FACT_IMPORT && p->kind != FACT_REFERENCE && p->kind != FACT_CALL)
@@ -135,7 +136,7 @@ static void match_fact(struct match *match, const struct fact *fact)
                 if (hits)
                         hit(match, p, fact);
         }
-        if (fact->kind == FACT_DYNAMIC && is_denied(match, fact->name, fact->len))
+        if (fact->kind == FACT_DYNAMIC && is_denied(match, fact))
                 for (const struct pattern *p = policy_lookup(match->policy, FACT_DYNAMIC, "denied", 6); p; p = p->next_equal)
                         if (pattern_is(p, FACT_DYNAMIC, "denied", 6))
                                 hit(match, p, fact);
@@ -393,17 +394,6 @@ static void decide(const struct match *match, struct check_result *ret)
 
 /* ---- one check ---- */
 
-static void refuse(struct check_result *ret, struct arena *arena, const struct csn_error *err)
-{
-        SET(ret, check_result, verdict, verdict_DENY);
-        SET(ret, check_result, reason, arena_text(arena, "%s", err->text));
-        SET(&ret->error, failure, code, arena_text(arena, "%s", csn_code_name(err->code)));
-        SET(&ret->error, failure, message, ret->reason);
-        if (err->field[0])
-                SET(&ret->error, failure, field, arena_text(arena, "%s", err->field));
-        MARK(ret, check_result, error);
-}
-
 static void refuse_broken(const struct match *match, const struct facts *facts, struct check_result *ret)
 {
         struct place at = place_of(match, (struct place){ 0, 1, 1, 0 }, facts->broken_at);
@@ -426,7 +416,7 @@ static int analyse(struct match *match, const struct analysis *analysis, struct 
                 match->text = analysis->prepare(match->text, match->len, facts, &match->len);
         if (!facts->broken && analysis->analyse(match->text, match->len, facts, err) < 0)
                 return -err->code;
-        return facts->full ? err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked") : 0;
+        return facts->full ? err_field(err, "/code", "the program is too complex to be checked") : 0;
 }
 
 static void check_with(struct match *match, const struct analysis *analysis, struct check_result *ret)
@@ -434,7 +424,7 @@ static void check_with(struct match *match, const struct analysis *analysis, str
         struct csn_error err = { 0 };
         struct facts facts = { .arena = match->arena };
         if (analyse(match, analysis, &facts, &err) < 0) {
-                refuse(ret, match->arena, &err);
+                policy_refuse(match->request, &err, match->arena, ret);
                 return;
         }
         if (facts.broken) {
@@ -454,22 +444,15 @@ void policy_check(const struct policies *policies, const struct check_request *r
         struct csn_error err = { 0 };
         const struct analysis *analysis = HAS(request, check_request, language) ? analysis_find(request->language) : NULL;
         struct match match = { .request = request, .language = request->language, .arena = arena };
-        *ret = (struct check_result){ 0 };
-        SET(ret, check_result, policy, arena_text(arena, "%s", request->policy ? request->policy : ""));
-        if (HAS(request, check_request, id))
-                SET(ret, check_result, id, arena_text(arena, "%s", request->id));
-        if (HAS(request, check_request, file))
-                SET(ret, check_result, file, arena_text(arena, "%s", request->file));
-        if (HAS(request, check_request, language))
-                SET(ret, check_result, language, arena_text(arena, "%s", request->language));
+        policy_result(request, arena, ret);
         if (policies_find(policies, ret->policy, &match.policy, &err) < 0) {
-                refuse(ret, arena, &err);
+                policy_refuse(request, &err, arena, ret);
                 return;
         }
         if (!analysis) {
                 err_field(&err, "/language", "programs in \"%.40s\" cannot be checked", request->language ? request->language : "");
                 err.code = CSN_E_LANGUAGE;
-                refuse(ret, arena, &err);
+                policy_refuse(request, &err, arena, ret);
                 return;
         }
         match.block_at = HAS(request, check_request, block_at) ? request->block_at : match.policy->block_at;

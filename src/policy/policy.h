@@ -9,6 +9,7 @@
  *   describe  a policy as JSON, for people
  *   packages  modules that are imported -> packages that have to be there
  *   match     facts and a policy -> findings and a verdict
+ *   result    what of a result is the same for all, and the trouble in it
  *   worker    a process without files or network in which all of the above meets foreign text
  *   checker   the caller's side of it
  *
@@ -65,6 +66,19 @@ const char *package_of(const char *language, const char *module, struct arena *a
  * answer and no error.  This parses foreign text in the process that calls it: see the checker.
  */
 void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret);
+
+/* ---- results (result.c) ---- */
+
+/* What a result repeats of its request; everything in *ret lives in the arena. */
+void policy_result(const struct check_request *request, struct arena *arena, struct check_result *ret);
+/* Denied without having been looked at. */
+void policy_refuse(const struct check_request *request, const struct csn_error *err, struct arena *arena, struct check_result *ret);
+
+/*
+ * A result that says nothing of the program, because the request was wrong or nobody could look: its error in *ret,
+ * and -ret->code.  0: it does; where the program is too long or too complex the error's field is "/code".
+ */
+int policy_trouble(const struct check_result *result, struct csn_error *ret);
 
 /* ---- the worker (worker.c) ---- */
 

@@ -182,6 +182,7 @@ void python_check(struct facts *facts, const struct tree *tree);
 void python_scopes(struct python *py);
 uint32_t python_name(struct python *py, uint32_t node);             /* of an identifier, by its number */
 struct name python_word(struct python *py, uint32_t node);           /* the same as text */
+struct name python_dotted(struct python *py, uint32_t node);         /* the words of a dotted name, with dots */
 uint32_t python_intern(struct python *py, const char *text, size_t len);
 struct binding *python_binding(struct python *py, uint32_t scope, uint32_t name);
 struct value *python_lookup(struct python *py, uint32_t name, uint32_t scope, uint32_t use);

@@ -104,30 +104,12 @@ static void keyword_pattern(struct python *py, uint32_t node)
 
 /* ---- imports ---- */
 
-static char *dotted(struct python *py, uint32_t node)
-{
-        struct buf buf;
-        buf_init(&buf, 4 * KIB);
-        for (uint32_t part = NODE(py, node)->child; part; part = NODE(py, part)->next) {
-                if (NODE(py, part)->kind != PY_IDENTIFIER)
-                        continue;
-                const struct name name = python_word(py, part);
-                if (buf.len)
-                        buf_add(&buf, ".", 1);
-                buf_add(&buf, name.text, name.len);
-        }
-        char *text = arena_copy(py->arena, buf.bytes ? buf.bytes : "", buf.len);
-        buf_done(&buf);
-        return text;
-}
-
-static void import_from(struct python *py, uint32_t node, uint32_t item, uint32_t from, const char *module)
+static void import_from(struct python *py, uint32_t item, uint32_t from, const char *module)
 {
         const struct node *place = NODE(py, from ? from : item);
-        const char *name = NODE(py, item)->kind == PY_WILDCARD ? NULL : dotted(py, item);
+        const char *name = NODE(py, item)->kind == PY_WILDCARD ? NULL : python_dotted(py, item).text;
         const char *whole = name ? arena_text(py->arena, "%s.%s", module, name) : module;
         facts_add(py->facts, (struct fact){ .kind = FACT_IMPORT, .name = whole, .module = module, .start = place->start, .end = place->end });
-        (void)node;
         if (name)
                 references(py, item, value_path(py, module, name, strlen(name)), true);
 }
@@ -142,16 +124,16 @@ static void import(struct python *py, uint32_t node)
                 return;
         }
         if (from)
-                module = dotted(py, from);
+                module = python_dotted(py, from).text;
         for (uint32_t child = NODE(py, node)->child; child; child = NODE(py, child)->next) {
                 unsigned kind = NODE(py, child)->kind;
                 uint32_t item = kind == PY_ALIASED ? tree_field(py->tree, child, PYF_name) : child;
                 if (child == from || (kind != PY_DOTTED && kind != PY_ALIASED && kind != PY_WILDCARD))
                         continue;
                 if (module)
-                        import_from(py, node, item, from, module);
+                        import_from(py, item, from, module);
                 else
-                        facts_add(py->facts, (struct fact){ .kind = FACT_IMPORT, .name = dotted(py, item), .start = NODE(py, item)->start,
+                        facts_add(py->facts, (struct fact){ .kind = FACT_IMPORT, .name = python_dotted(py, item).text, .start = NODE(py, item)->start,
                                                             .end = NODE(py, item)->end });
         }
 }

@@ -86,6 +86,23 @@ struct name python_word(struct python *py, uint32_t node)
         return py->names[name];
 }
 
+struct name python_dotted(struct python *py, uint32_t node)
+{
+        struct buf buf;
+        buf_init(&buf, 4 * KIB);
+        for (uint32_t part = NODE(py, node)->child; part; part = NODE(py, part)->next) {
+                if (NODE(py, part)->kind != PY_IDENTIFIER)
+                        continue;
+                const struct name name = python_word(py, part);
+                if (buf.len)
+                        buf_add(&buf, ".", 1);
+                buf_add(&buf, name.text, name.len);
+        }
+        const struct name name = { arena_copy(py->arena, buf.bytes ? buf.bytes : "", buf.len), buf.len };
+        buf_done(&buf);
+        return name;
+}
+
 struct binding *python_binding(struct python *py, uint32_t scope, uint32_t name)
 {
         const struct index *index = &py->binding_index;
@@ -242,24 +259,12 @@ static void word(struct python *py, uint32_t node)
                 py->roles[node] = ROLE_WORD;
 }
 
-/* The parts of a dotted name, normal, with dots. */
-static char *dotted(struct python *py, uint32_t node, size_t *ret_len)
+/* A dotted name in an import: none of its parts is one that is looked up. */
+static struct name dotted(struct python *py, uint32_t node)
 {
-        struct buf buf;
-        buf_init(&buf, 4 * KIB);
-        for (uint32_t part = NODE(py, node)->child; part; part = NODE(py, part)->next) {
+        for (uint32_t part = NODE(py, node)->child; part; part = NODE(py, part)->next)
                 word(py, part);
-                if (NODE(py, part)->kind != PY_IDENTIFIER)
-                        continue;
-                const struct name name = python_word(py, part);
-                if (buf.len)
-                        buf_add(&buf, ".", 1);
-                buf_add(&buf, name.text, name.len);
-        }
-        *ret_len = buf.len;
-        char *text = arena_copy(py->arena, buf.bytes ? buf.bytes : "", buf.len);
-        buf_done(&buf);
-        return text;
+        return python_dotted(py, node);
 }
 
 static void import_one(struct python *py, uint32_t item, const char *module, bool relative)
@@ -267,8 +272,7 @@ static void import_one(struct python *py, uint32_t item, const char *module, boo
         const struct node *node = NODE(py, item);
         uint32_t name_node = node->kind == PY_ALIASED ? tree_field(py->tree, item, PYF_name) : item;
         uint32_t alias = node->kind == PY_ALIASED ? tree_field(py->tree, item, PYF_alias) : 0;
-        size_t len;
-        const char *name = dotted(py, name_node, &len);
+        const struct name name = dotted(py, name_node);
         struct source source = { .kind = SOURCE_PATH };
         uint32_t target = alias ? alias : NODE(py, name_node)->child;
         word(py, alias);
@@ -277,9 +281,9 @@ static void import_one(struct python *py, uint32_t item, const char *module, boo
         if (relative)
                 source.kind = SOURCE_UNKNOWN;
         else if (module)
-                source.value = value_path(py, module, name, len);
+                source.value = value_path(py, module, name.text, name.len);
         else
-                source.value = value_path(py, NULL, name, alias ? len : strcspn(name, "."));
+                source.value = value_path(py, NULL, name.text, alias ? name.len : strcspn(name.text, "."));
         bind(py, target, source);
         py->roles[target] = ROLE_WORD;
 }
@@ -288,8 +292,7 @@ static void import_statement(struct python *py, uint32_t at)
 {
         uint32_t from = tree_field(py->tree, at, PYF_module_name);
         bool relative = from && NODE(py, from)->kind == PY_RELATIVE;
-        size_t len;
-        const char *module = from && !relative ? dotted(py, from, &len) : NULL;
+        const char *module = from && !relative ? dotted(py, from).text : NULL;
         for (uint32_t child = NODE(py, at)->child; child; child = NODE(py, child)->next) {
                 unsigned kind = NODE(py, child)->kind;
                 if (child == from || (kind != PY_DOTTED && kind != PY_ALIASED && kind != PY_WILDCARD))
@@ -479,10 +482,9 @@ static void visit(struct python *py, uint32_t at)
                 capture(py, at);
                 break;
         case PY_RELATIVE: {
-                size_t len;
                 uint32_t name = tree_kind(tree, at, PY_DOTTED);
                 if (name)
-                        dotted(py, name, &len);
+                        dotted(py, name);
                 break;
         }
         case PY_ATTRIBUTE:

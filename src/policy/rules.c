@@ -132,6 +132,16 @@ static int read_fact(const struct loading *load, const struct yaml_node *node, e
 
 /* ---- rules ---- */
 
+/* Those with an analysis (facts.c), which not every program that reads policies has in it. */
+static bool is_language(const char *name)
+{
+        static const char *const names[] = { "python", "javascript", "typescript", "bash" };
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+                if (strcmp(names[i], name) == 0)
+                        return true;
+        return false;
+}
+
 static int read_languages(const struct loading *load, const struct yaml_node *node, const char *const **ret)
 {
         size_t n = 0;
@@ -140,8 +150,8 @@ static int read_languages(const struct loading *load, const struct yaml_node *no
         const char **languages = arena_alloc(&load->policies->arena, (n + 1) * sizeof *languages);
         n = 0;
         for (const struct yaml_node *item = node->children; item; item = item->next) {
-                if (!item->value)
-                        return wrong(load, item->line, "a list of languages is wanted here");
+                if (!item->value || !is_language(item->value))
+                        return wrong(load, item->line, "languages is a list of python, javascript, typescript and bash");
                 languages[n++] = item->value;
         }
         if (!n)
@@ -279,7 +289,24 @@ static int read_sentences(const struct loading *load, const struct yaml_node *li
                 const struct yaml_node *when = entry(node, "when"), *text = entry(node, "text"), *join = entry(node, "join");
                 if (!when || !when->value || !text || !text->value)
                         return wrong(load, node->line, "a sentence has when and text, and join if wanted");
-                policy->sentences[policy->sentences_n++] = (struct sentence){ when->value, text->value, join && join->value ? join->value : "; " };
+                policy->sentences[policy->sentences_n++] = (struct sentence){
+                        .when = when->value, .text = text->value, .join = join && join->value ? join->value : "; ", .line = node->line,
+                };
+        }
+        return 0;
+}
+
+static int check_sentences(const struct loading *load)
+{
+        static const char *const words[] = { "clean", "critical", "refused", "score", "found" };
+        for (size_t i = 0; i < load->policy->sentences_n; i++) {
+                const struct sentence *sentence = &load->policy->sentences[i];
+                bool known = rule_of(load->policy, sentence->when);
+                for (size_t k = 0; k < ARRAY_LEN(words); k++)
+                        known = known || strcmp(words[k], sentence->when) == 0;
+                if (!known)
+                        return wrong(load, sentence->line, "when: \"%.60s\" is no rule, and none of clean, critical, refused, score and found",
+                                     sentence->when);
         }
         return 0;
 }
@@ -331,16 +358,14 @@ static int read_policy_key(struct loading *load, const struct yaml_node *node)
                         return -CSN_E_CONFIG;
                 return strcmp(text, policy->name) == 0 ? 0 : wrong(load, node->line, "the policy of this file has to be called %s", policy->name);
         }
-        if (strcmp(node->key, "extends") == 0)
-                return 0;
+        if (strcmp(node->key, "extends") == 0 || strcmp(node->key, "languages") == 0)
+                return 0;              /* the others need them, and they were read before */
         if (strcmp(node->key, "description") == 0)
                 return read_text(load, node, &policy->description);
         if (strcmp(node->key, "block_at") == 0)
                 return read_severity(load, node, false, &policy->block_at);
         if (strcmp(node->key, "block_score") == 0)
                 return read_number(load, node, &policy->block_score);
-        if (strcmp(node->key, "languages") == 0)
-                return read_languages(load, node, &policy->languages);
         if (strcmp(node->key, "rules") == 0)
                 return read_rules(load, node);
         if (strcmp(node->key, "sentences") == 0)
@@ -401,12 +426,16 @@ static int make_ready(struct loading *load, struct policy *policy, unsigned dept
         if (yaml_parse(text, (size_t)len, policy->file, arena, &root, load->err) < 0)
                 return -CSN_E_CONFIG;
         policy->rules = arena_alloc(arena, RULES_MAX * sizeof *policy->rules);
-        const struct yaml_node *extends = entry(&root, "extends");
+        const struct yaml_node *extends = entry(&root, "extends"), *languages = entry(&root, "languages");
         if (extends && extend(load, extends, depth) < 0)
+                return -CSN_E_CONFIG;
+        if (languages && read_languages(load, languages, &policy->languages) < 0)
                 return -CSN_E_CONFIG;
         for (const struct yaml_node *node = root.children; node; node = node->next)
                 if (read_policy_key(load, node) < 0)
                         return -CSN_E_CONFIG;
+        if (check_sentences(load) < 0)
+                return -CSN_E_CONFIG;
         index_patterns(load, policy);
         policy->ready = true;
         policy->loading = false;

@@ -46,6 +46,7 @@ struct rule {
 struct sentence {
         const char *when;              /* the id of a rule that found something, or a word of match.c */
         const char *text, *join;
+        unsigned line;
 };
 
 #define RULES_MAX 400

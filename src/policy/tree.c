@@ -147,7 +147,7 @@ static int copy_tree(const struct grammar *grammar, const TSTree *from, struct t
         tree->nodes = arena_alloc(arena, tree->n * sizeof *nodes);
         memcpy(tree->nodes, nodes, tree->n * sizeof *nodes);
         free(nodes);
-        return fits ? 0 : err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked: more than %d nodes", TREE_NODES_MAX);
+        return fits ? 0 : err_field(err, "/code", "the program is too complex to be checked: more than %d nodes", TREE_NODES_MAX);
 }
 
 /* What must not be freed, and is not lost either. */
@@ -183,7 +183,7 @@ int tree_parse(const struct grammar *grammar, const char *text, size_t len, stru
         if (ts_parser_set_language(parser, grammar->language()))
                 from = ts_parser_parse_string(parser, NULL, text, (uint32_t)len);
         int rc = from ? copy_tree(grammar, from, &tree, arena, err)
-                      : err_set(err, CSN_E_INPUT, 0, "the program is too complex to be checked: its parser took more than %d s",
+                      : err_field(err, "/code", "the program is too complex to be checked: its parser took more than %d s",
                                 TREE_TIME_US / 1000000);
         release(from, parser, (!from || tree.broken) && len >= UINT16_MAX);
         if (rc == 0)

@@ -122,24 +122,13 @@ static bool answer(const struct check_result *result)
         return good;
 }
 
-static void refuse(struct check_result *result, struct arena *arena, const struct csn_error *err)
-{
-        *result = (struct check_result){ 0 };
-        SET(result, check_result, policy, arena_text(arena, "%s", ""));
-        SET(result, check_result, verdict, verdict_DENY);
-        SET(result, check_result, reason, arena_text(arena, "%s", err->text));
-        SET(&result->error, failure, code, arena_text(arena, "%s", csn_code_name(err->code)));
-        SET(&result->error, failure, message, result->reason);
-        MARK(result, check_result, error);
-}
-
 static bool serve_one(const struct policies *policies, const struct csn_error *why, char **text, size_t *size)
 {
         uint32_t len;
         struct arena arena = { 0 };
         struct check_request request = { 0 };
         struct check_result result;
-        struct csn_error err = *why;
+        struct csn_error err;
         if (!read_all(&len, sizeof len) || len > REQUEST_MAX)
                 return false;
         if (len > *size) {
@@ -148,8 +137,10 @@ static bool serve_one(const struct policies *policies, const struct csn_error *w
         }
         if (!read_all(*text, len))
                 return false;
-        if (!policies || model_decode_text(&object_check_request, *text, len, &arena, &request, &err) < 0) {
-                refuse(&result, &arena, &err);
+        if (model_decode_text(&object_check_request, *text, len, &arena, &request, &err) < 0) {
+                policy_refuse(&request, &err, &arena, &result);
+        } else if (!policies) {
+                policy_refuse(&request, why, &arena, &result);
         } else {
                 policy_defaults(&request);
                 policy_check(policies, &request, &arena, &result);

@@ -203,3 +203,22 @@ def test_a_policy_is_tested_with_programs(tmp_path):
     assert caisson('policy', 'test', 'linx', '-l', 'python', right).status == 0
     done = caisson('policy', 'test', 'linx', '-l', 'python', wrong)
     assert done.status == 1 and ':1: c: allow wanted, deny[dynamic_code] found' in done.out
+
+
+@pytest.mark.parametrize('claim, right', [('deny linx[dynamic_code]', True), ('deny linx[dynamic_code,!file]', True), ('deny linx', True),
+                                          ('deny linx[]', False), ('deny linx[!dynamic_code]', False), ('deny linx[dynamic_code,file]', False),
+                                          ('deny linx@CRITICAL', False), ('allow linx@CRITICAL[dynamic_code]', True), ('deny *', True)])
+def test_a_claim_names_all_rules_or_none(tmp_path, claim, right):
+    cases = write(tmp_path / 'python' / 'a.cases', f'=== a\n--- {claim}\neval("1")\n')
+    assert caisson('policy', 'test', 'linx', cases).status == (0 if right else 1)
+
+
+@pytest.mark.parametrize('text, why', [('=== a\nx = 1\n', 'a.cases:1: no line after the title says what is right'),
+                                       ('\n=== a\n--- perhaps linx\nx = 1\n', 'a.cases:2: "perhaps" is no verdict'),
+                                       ('=== a\n--- deny linx[dynamic_code\nx = 1\n', 'a.cases:1: linx[dynamic_code: the rules are to be followed by ]'),
+                                       ('=== a\n--- deny nope@LOUD linx@LOUD\nx = 1\n', 'LOUD')])
+def test_a_claim_that_is_none_is_named(tmp_path, text, why):
+    done = caisson('policy', 'test', 'linx', write(tmp_path / 'python' / 'a.cases', text))
+    assert done.status == 64 and why in done.err
+    done = caisson('policy', 'test', 'linx', write(tmp_path / 'klingon' / 'a.cases', text))
+    assert done.status == 64 and 'klingon' in done.err and 'name of the folder' in done.err

@@ -57,6 +57,30 @@ def test_a_policy_that_is_not_there_is_named(policy):
     assert 'linx-strict' in got['error']['message']
 
 
+def test_a_program_that_is_too_much_for_its_check_is_blocked(tmp_path):
+    (tmp_path / 'main.py').write_text('def ' * 250_000)
+    got, code = record('--policy', 'linx', str(tmp_path / 'main.py'))
+    assert (got['status'], code) == ('blocked', 126)
+
+
+@pytest.fixture(name='broken')
+def broken_policies(tmp_path):
+    """A file of the administrator's that is no policy: nothing can be checked."""
+    (tmp_path / 'mine.yaml').write_text('policy: mine\nrules: 3\n')
+    return {'env': {'CAISSON_ENGINE_POLICIES_DIR': str(tmp_path)}}
+
+
+def test_nothing_is_run_where_nobody_could_look(broken):
+    got, code = record('--policy', 'linx', '-c', 'print(1)', **broken)
+    assert (got['status'], code, got['stdout']) == ('engine_error', 125, '') and 'mine.yaml:2' in got['error']['message']
+
+
+def test_advice_does_not_block_where_nobody_could_look(broken):
+    got, code = record('--policy', 'linx', '--advise', '-c', 'print(1)', **broken)
+    assert (got['status'], got['stdout'], code) == ('completed', '1\n', 0)
+    assert [one['code'] for one in got['warnings']] == ['not_checked'] and 'mine.yaml:2' in got['warnings'][0]['text']
+
+
 def test_a_profile_may_choose_one(tmp_path):
     (tmp_path / 'careful.yaml').write_text('policy: linx\n')
     more = {'env': {'CAISSON_ENGINE_PROFILES_DIR': str(tmp_path)}}

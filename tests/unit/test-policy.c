@@ -1,6 +1,5 @@
 /* policy: files that are wrong are refused with their place, points and thresholds, and a worker that hostile text cannot hurt. */
-#include "policy/facts.h"
-#include "policy/policy.h"
+#include "policy/rules.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -96,6 +95,9 @@ static void a_wrong_file_is_refused_with_its_line(void)
                 { RULE("import: [os]\n    score: -1"), ":7:", "has to be a number" },
                 { RULE("import: [os]\n    always: perhaps"), ":7:", "true or false" },
                 { RULE("import: [os]\n    languages: []"), ":7:", "languages has to be a list" },
+                { RULE("import: [os]\n    languages: [klingon]"), ":7:", "languages is a list of python" },
+                { "languages: [klingon]\n", ":1:", "languages is a list of python" },
+                { "sentences:\n  - { when: nobody, text: a }\n", ":2:", "\"nobody\" is no rule" },
                 { RULE("score: 1"), ":3:", "needs something that it looks for" },
                 { "rules:\n  - severity: HIGH\n", ":2:", "a rule needs an id" },
                 { "rules:\n  - [a, b]\n", ":2:", "a rule needs an id" },
@@ -132,6 +134,27 @@ static void a_wrong_file_is_refused_with_its_line(void)
                 if (rc == 0)
                         policies_free(policies);
         }
+        put("own", NULL);
+}
+
+/* Wherever it stands in the file, it is for rules that name none themselves, and for nobody who extends the policy. */
+static void languages_of_a_policy_are_those_of_its_rules(void)
+{
+        struct policies *policies = NULL;
+        struct csn_error err;
+        const struct analysis *analysis;
+        char yaml[600] = "policy: parent\nrules:\n  - { id: a, severity: HIGH, message: m, import: [os] }\nlanguages: [";
+        for (size_t i = 0; (analysis = analysis_at(i)); i++)
+                snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "%s%s", i ? ", " : "", analysis->language);
+        strcat(yaml, "]\n");
+        put("parent", yaml);
+        put("own", "policy: own\nextends: parent\nrules:\n  - { id: b, severity: HIGH, message: m, import: [os] }\n");
+        CHECK(load_own(&policies, &err) == 0);
+        const struct policy *own;
+        CHECK(policies_find(policies, "own", &own, &err) == 0 && own->rules_n == 2);
+        CHECK(own->rules[0].languages && strcmp(own->rules[0].languages[0], analysis_at(0)->language) == 0 && !own->rules[1].languages);
+        policies_free(policies);
+        put("parent", NULL);
         put("own", NULL);
 }
 
@@ -659,6 +682,7 @@ int main(void)
 {
         atexit(remove_folder);
         RUN(a_wrong_file_is_refused_with_its_line);
+        RUN(languages_of_a_policy_are_those_of_its_rules);
         RUN(a_circle_of_policies_is_refused);
         RUN(a_file_that_cannot_be_read_is_named);
         RUN(a_folder_that_is_not_there_is_empty);
