@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
-#define CODE_MAX MIB
 #define RESULT_MAX (16 * MIB)
 
 struct checker {
@@ -22,7 +22,7 @@ struct checker {
         bool sent;
         bool used;                     /* this worker has answered before */
         struct buf out, in;
-        size_t written;
+        size_t written;                /* of `out`, and then of the code of the first check */
 };
 
 /* ---- answers ---- */
@@ -151,23 +151,29 @@ static int add_part(const char *bytes, size_t len, void *buf)
 
 static void encode(struct checker *checker, const struct check_request *request)
 {
-        uint32_t len = 0;
-        json_t *json = model_encode(&object_check_request, request);
-        /* Records have what is no UTF-8 in both forms; a request has one. */
-        if (json_object_get(json, "code_base64"))
-                json_object_del(json, "code");
+        struct worker_head head = { .code = (uint32_t)request->code.len };
+        struct check_request rest = *request;
+        SET(&rest, check_request, code, ((struct bytes){ 0 }));
+        json_t *json = model_encode(&object_check_request, &rest);
         checker->out.len = checker->written = 0;
-        buf_add(&checker->out, &len, sizeof len);
+        buf_add(&checker->out, &head, sizeof head);
         json_dump_callback(json, add_part, &checker->out, JSON_COMPACT);
         json_decref(json);
-        len = (uint32_t)(checker->out.len - sizeof len);
-        memcpy(checker->out.bytes, &len, sizeof len);
+        head.json = (uint32_t)(checker->out.len - sizeof head);
+        memcpy(checker->out.bytes, &head, sizeof head);
 }
 
+/* Also when there is nothing more. */
 static bool write_more(struct checker *checker)
 {
-        while (checker->written < checker->out.len) {
-                ssize_t n = send(checker->watch.fd, checker->out.bytes + checker->written, checker->out.len - checker->written, MSG_NOSIGNAL);
+        const struct bytes none = { 0 }, *code = checker->sent ? &checker->first->request.code : &none;
+        size_t all = checker->out.len + code->len;
+        while (checker->written < all) {
+                size_t done = checker->written < checker->out.len ? checker->written : checker->out.len;
+                const struct iovec parts[] = { { checker->out.bytes + done, checker->out.len - done },
+                                               { code->bytes + (checker->written - done), code->len - (checker->written - done) } };
+                const struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = 2 };
+                ssize_t n = sendmsg(checker->watch.fd, &message, MSG_NOSIGNAL);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0 && errno == EAGAIN)
@@ -178,7 +184,7 @@ static bool write_more(struct checker *checker)
         }
         struct csn_error err;
         int fd = checker->watch.fd;
-        uint32_t wanted = EPOLLIN | (checker->written < checker->out.len ? (uint32_t)EPOLLOUT : 0);
+        uint32_t wanted = EPOLLIN | (checker->written < all ? (uint32_t)EPOLLOUT : 0);
         loop_unwatch(checker->loop, &checker->watch);
         return loop_watch(checker->loop, &checker->watch, fd, wanted, &err) == 0;
 }
@@ -295,8 +301,8 @@ void checker_start(struct checker *checker, struct check *check)
         check->active = true;
         check->next = NULL;
         loop_timer(checker->loop, &checker->refused, 0);
-        if (check->request.code.len > CODE_MAX) {
-                err_field(&err, "/code", "the program is longer than %llu bytes", CODE_MAX);
+        if (check->request.code.len > CHECK_CODE_MAX) {
+                err_field(&err, "/code", "the program is longer than %llu bytes", CHECK_CODE_MAX);
                 refuse(check, &err);
                 check->next = checker->unsendable;
                 checker->unsendable = check;

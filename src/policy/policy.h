@@ -85,10 +85,15 @@ int policy_trouble(const struct check_result *result, struct csn_error *ret);
 #define WORKER_SOCKET_FD 3
 #define WORKER_LAST 0x80000000U    /* beside the length of an answer: the worker ends after it */
 
+/* Before each request: the lengths of its JSON, in which the code is empty, and of the code, which follows as it is. */
+struct worker_head {
+        uint32_t json, code;
+};
+
 /*
  * The whole of the program caisson-policy: loads the policies of `folders`, gives up every right, and answers requests
- * on WORKER_SOCKET_FD until it is closed.  Both sides send a length of four bytes and then a check_request or a
- * check_result as JSON.  Returns the exit status.
+ * on WORKER_SOCKET_FD until it is closed.  A request is a worker_head and what it announces, an answer is its length
+ * in four bytes and a check_result as JSON.  Returns the exit status.
  */
 int worker_main(const char *const *folders, size_t n);
 
@@ -102,6 +107,7 @@ struct checker_paths {
 };
 
 #define CHECK_TIME_MS 5000             /* for one program; then the worker is killed, and the program denied */
+#define CHECK_CODE_MAX MIB             /* bytes of a program; a longer one is denied */
 
 /* A check that goes on.  Embedded in its owner; all zeros is none. */
 struct check {

@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define REQUEST_MAX (8 * MIB)      /* 1 MiB of code, each byte of which may be six in JSON */
+#define JSON_MAX (2 * MIB)         /* of a request */
 #define RESULT_MAX (16 * MIB)
 #define WORKER_MEMORY (1536 * MIB)
 #define KEPT_MEMORY (16 * MIB)     /* of one request for the next, instead of page faults each time */
@@ -124,20 +124,24 @@ static bool answer(const struct check_result *result)
 
 static bool serve_one(const struct policies *policies, const struct csn_error *why, char **text, size_t *size)
 {
-        uint32_t len;
+        struct worker_head head;
         struct arena arena = { 0 };
         struct check_request request = { 0 };
         struct check_result result;
         struct csn_error err;
-        if (!read_all(&len, sizeof len) || len > REQUEST_MAX)
+        if (!read_all(&head, sizeof head) || head.json > JSON_MAX || head.code > CHECK_CODE_MAX)
                 return false;
-        if (len > *size) {
-                *text = mem_resize(*text, len);
-                *size = len;
+        size_t len = (size_t)head.json + head.code;
+        if (len >= *size) {
+                *size = len + 1;
+                *text = mem_resize(*text, *size);
         }
         if (!read_all(*text, len))
                 return false;
-        if (model_decode_text(&object_check_request, *text, len, &arena, &request, &err) < 0) {
+        (*text)[len] = 0;
+        int rc = model_decode_text(&object_check_request, *text, head.json, &arena, &request, &err);
+        request.code = (struct bytes){ *text + head.json, head.code };
+        if (rc < 0) {
                 policy_refuse(&request, &err, &arena, &result);
         } else if (!policies) {
                 policy_refuse(&request, why, &arena, &result);

@@ -29,8 +29,8 @@ class Worker:
         theirs.close()
         os.close(more)
 
-    def send(self, data):
-        self.socket.sendall(struct.pack("=I", len(data)) + data)
+    def send(self, data, code=b""):
+        self.socket.sendall(struct.pack("=II", len(data), len(code)) + data + code)
 
     def read(self):
         length, = struct.unpack("=I", self.exactly(4))
@@ -46,7 +46,7 @@ class Worker:
         return data
 
     def ask(self, code, **more):
-        self.send(json.dumps({"language": "python", "policy": "linx", "code": code, **more}).encode())
+        self.send(json.dumps({"language": "python", "policy": "linx", "code": "", **more}).encode(), code.encode())
         return self.read()
 
     def proc(self, name):
@@ -125,15 +125,16 @@ def test_what_is_no_request_is_an_answer_too(worker, data):
     assert worker.ask("x = 1")["verdict"] == "allow"
 
 
-def test_a_length_that_is_too_much_ends_it(worker):
-    worker.socket.sendall(struct.pack("=I", 0xffffffff))
+@pytest.mark.parametrize("lengths", [(0xffffffff, 0), (0, 0xffffffff), (0, (1 << 20) + 1), ((2 << 20) + 1, 0)])
+def test_a_length_that_is_too_much_ends_it(worker, lengths):
+    worker.socket.sendall(struct.pack("=II", *lengths))
     with pytest.raises(EOFError):
         worker.read()
     assert worker.end() == 0
 
 
 def test_bytes_that_are_no_text(worker):
-    worker.send(b'{"language": "python", "policy": "linx", "code_base64": "eCA9ICf/Jwo="}')
+    worker.send(b'{"language": "python", "policy": "linx", "code": ""}', b"x = '\xff'\n")
     answer = worker.read()
     assert answer["verdict"] in ("allow", "deny") and answer["policy"] == "linx"
 
