@@ -334,11 +334,13 @@ static struct js_value *member(struct js *js, uint32_t node)
         return js_member(js, js->values[base], name.text, name.len);
 }
 
+/* What the grammar does not know is a type of TypeScript: (globalThis as any) is globalThis. */
 static struct js_value *last_value(const struct js *js, uint32_t node)
 {
         uint32_t last = 0;
         for (uint32_t child = js_first(js->tree, node); child; child = js_next(js->tree, child))
-                last = child;
+                if (!last || !js->typescript || JS_NODE(js, child)->kind != JS_OTHER)
+                        last = child;
         return last ? js->values[last] : NULL;
 }
 

@@ -230,6 +230,7 @@ struct taking {
         bool item;                     /* of a mapping */
 };
 bool python_taking(struct python *py, const struct call *call, struct taking *ret);
+bool python_is_importer(const char *path);
 /* A call that brings in a module: its function's path, and the name. */
 const char *python_importing(struct python *py, const struct call *call, struct value **ret_name);
 

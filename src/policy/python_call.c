@@ -168,6 +168,11 @@ static const char *const importers[] = {
         "importlib._bootstrap.__import__", NULL
 };
 
+bool python_is_importer(const char *path)
+{
+        return is_one_of(importers, path);
+}
+
 const char *python_importing(struct python *py, const struct call *call, struct value **ret_name)
 {
         const char *path = path_of(call->function);

@@ -425,27 +425,39 @@ static void feed(struct python *py, uint32_t node)
         }
 }
 
-/* obj.member = value, obj["member"] = value: members of that name may be it, whatever obj is. */
-static void note_member(struct python *py, uint32_t node)
+static void note_member(struct python *py, uint32_t name, struct value *value)
 {
-        uint32_t left = tree_field(py->tree, node, PYF_left), right = tree_field(py->tree, node, PYF_right);
-        if (!left || !right || py->members_n >= 256)
+        if (!value || value->kind != VALUE_PATH || strchr(value->text, '(') || py->members_n >= 256)
                 return;
-        unsigned kind = NODE(py, left)->kind;
-        uint32_t key = kind == PY_SUBSCRIPT ? tree_field(py->tree, left, PYF_subscript) : 0;
-        const struct value *text = key ? value_only(py->values[key], VALUE_TEXT) : NULL;
-        if (kind != PY_ATTRIBUTE && !text)
-                return;
-        struct value *value = py->values[right];
-        if (!value || value->kind != VALUE_PATH || strchr(value->text, '('))
-                return;
-        uint32_t name = text ? python_intern(py, text->text, text->len) : python_name(py, tree_field(py->tree, left, PYF_attribute));
         for (size_t i = 0; i < py->members_n; i++)
                 if (py->members[i].name == name && value_same(py->members[i].value, value))
                         return;
         py->members = python_room(py->members, py->members_n, &py->members_size, sizeof *py->members);
         py->members[py->members_n].name = name;
         py->members[py->members_n++].value = value;
+}
+
+/* obj.member = value, obj["member"] = value: members of that name may be it, whatever obj is. */
+static void assigned_member(struct python *py, uint32_t node)
+{
+        uint32_t left = tree_field(py->tree, node, PYF_left), right = tree_field(py->tree, node, PYF_right);
+        if (!left || !right)
+                return;
+        unsigned kind = NODE(py, left)->kind;
+        uint32_t key = kind == PY_SUBSCRIPT ? tree_field(py->tree, left, PYF_subscript) : 0;
+        const struct value *text = key ? value_only(py->values[key], VALUE_TEXT) : NULL;
+        if (text)
+                note_member(py, python_intern(py, text->text, text->len), py->values[right]);
+        else if (kind == PY_ATTRIBUTE)
+                note_member(py, python_name(py, tree_field(py->tree, left, PYF_attribute)), py->values[right]);
+}
+
+/* The names in the body of a class are members of it and of its objects. */
+static void members_of_classes(struct python *py)
+{
+        for (size_t i = 0; i < py->bindings_n; i++)
+                if (py->scopes[py->bindings[i].scope].kind == SCOPE_CLASS && !py->bindings[i].elsewhere)
+                        note_member(py, py->bindings[i].name, py->bindings[i].value);
 }
 
 static void begin_round(struct python *py)
@@ -480,8 +492,9 @@ void python_values(struct python *py)
                         if (py->feeds[node])
                                 feed(py, node);
                         if (NODE(py, node)->kind == PY_ASSIGNMENT)
-                                note_member(py, node);
+                                assigned_member(py, node);
                 }
+                members_of_classes(py);
                 if (members == py->members_n && !has_changed(py))
                         break;
         }

@@ -233,6 +233,27 @@ static void handed_getattr(struct python *py, const struct call *call)
                 }
 }
 
+/*
+ * map(import_module, names): what it is handed to brings in any module, but for partial(import_module, "json") and
+ * functions of the program, where it is seen what they do with it.  For __import__ the name alone says so.
+ */
+static void handed_importer(struct python *py, const struct call *call)
+{
+        bool partial = call->function && call->function->kind == VALUE_PATH && strcmp(call->function->text, "functools.partial") == 0;
+        if (call->function && call->function->kind == VALUE_FUNCTION)
+                return;
+        const struct value *name = partial && call->args_n > 1 ? value_only(call->args[1], VALUE_TEXT) : NULL;
+        for (size_t i = 0; i < call->args_n; i++)
+                for (const struct value *value = call->args[i]; value; value = value->next) {
+                        if (value->kind != VALUE_PATH || strcmp(value->text, "builtins.__import__") == 0 || !python_is_importer(value->text))
+                                continue;
+                        if (name && i == 0)
+                                say(py, FACT_IMPORT, call->node, name->text, name->len);
+                        else
+                                say(py, FACT_DYNAMIC_IMPORT, call->node, value->text, value->len);
+                }
+}
+
 static void call(struct python *py, uint32_t node)
 {
         struct call parts = python_call(py, node);
@@ -246,6 +267,7 @@ static void call(struct python *py, uint32_t node)
         if (python_taking(py, &parts, &taking))
                 taken_members(py, node, &taking);
         handed_getattr(py, &parts);
+        handed_importer(py, &parts);
         imported_by_call(py, &parts);
         decoded(py, &parts, function);
         references(py, node, py->values[node], false);
