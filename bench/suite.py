@@ -140,8 +140,8 @@ GOALS = [
     Goal("python3 pandas p50 / ready pandas p50", at_least=100, row="peer python3 pandas", over="caissond data pandas"),
     Goal("ready node p50 / node -e 1 p50", 0.1, row="caissond node", over="peer node"),
     Goal("ready bash p50 / bash -c p50", 2, row="caissond bash", over="peer bash"),
-    Goal("policy, 100 lines: p50 ms", 1, row="policy, 100 lines"),
-    Goal("policy, 2,000 lines: p50 ms", 10, row="policy, 2,000 lines"),
+    Goal("policy, 100 lines: p50 ms", 0.8, row="policy, 100 lines"),
+    Goal("policy, 2,000 lines: p50 ms", 5, row="policy, 2,000 lines"),
     Goal("private MiB of a waiting python, 100 wait", 3 * MIB, row="waiting python, 100", figure="private"),
     Goal("private MiB of a waiting python with pandas", 8 * MIB, row="waiting data, 100", figure="private"),
 ]

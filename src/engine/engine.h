@@ -35,6 +35,12 @@ struct run_events {
 /* settings stay the caller's and have to live as long.  Errors: CSN_E_SYSTEM. */
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err);
 
+/*
+ * Whether all source policies can be read, for those who want to know it before the first run.  Errors: CSN_E_CONFIG
+ * naming file and line.
+ */
+int engine_test_policies(const struct settings *settings, struct csn_error *err);
+
 /* Runs that are not done are killed; their done() is not called any more. */
 void engine_close(struct engine *engine);
 

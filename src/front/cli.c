@@ -6,7 +6,7 @@
 const struct cli_command cli_commands[] = {
         { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run },
         { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check },
-        { "policy", "list | show NAME [--json] | test NAME [-l LANGUAGE] FILE...", "List source policies, show one, or test it.", cli_policy },
+        { "policy", "list | show NAME | test NAME FILE...", "List source policies, show one, or test it.", cli_policy },
         { "ps", "[--json]", "List the runs of the daemon.", cli_ps },
         { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top },
         { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool },
@@ -17,7 +17,7 @@ const struct cli_command cli_commands[] = {
         { "gc", "", "Remove folders of old runs that were kept for fetching.", cli_gc },
         { "completion", "bash | zsh | fish", "Print a script that completes this command line.", cli_completion },
         { "version", "", "Print the version.", cli_version },
-        { "help", "", "Print this.", cli_help },
+        { "help", "[COMMAND]", "Print this, or what belongs to one command.", cli_help },
         { NULL, NULL, NULL, NULL },
 };
 
@@ -127,17 +127,18 @@ static const char *argument_of(const struct field *field)
         }
 }
 
-int cli_help(int argc, char **argv)
+static void print_options(const struct cli_option *option)
+{
+        for (; option->name; option++)
+                print_option(option->name, option->letter, option->argument, option->text);
+}
+
+static void print_run_options(void)
 {
         struct cli_field fields[64];
         size_t n = cli_fields(fields, ARRAY_LEN(fields));
-        (void)argc, (void)argv;
-        printf("caisson - run code that you did not write in a closed sandbox\n\nUsage: caisson COMMAND ...\n\n");
-        for (const struct cli_command *command = cli_commands; command->name; command++)
-                printf("  %-11s %-42s %s\n", command->name, command->arguments, command->text);
         printf("\nOptions of run:\n");
-        for (const struct cli_option *option = cli_run_options; option->name; option++)
-                print_option(option->name, option->letter, option->argument, option->text);
+        print_options(cli_run_options);
         for (size_t i = 0; i < n; i++) {
                 char def[40] = "", text[300];
                 if (fields[i].field->kind == KIND_NUM)
@@ -146,26 +147,60 @@ int cli_help(int argc, char **argv)
                 print_option(fields[i].field->option, strcmp(fields[i].field->option, "language") == 0 ? 'l' : 0,
                              argument_of(fields[i].field), text);
         }
+}
+
+static void print_check_options(void)
+{
         printf("\nOptions of check:\n");
-        for (const struct cli_option *option = cli_check_options; option->name; option++)
-                print_option(option->name, option->letter, option->argument, option->text);
+        print_options(cli_check_options);
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+        const struct cli_command *command = cli_commands;
+        while (command->name && strcmp(command->name, name) != 0)
+                command++;
+        return command->name ? command : NULL;
+}
+
+int cli_help(int argc, char **argv)
+{
+        const struct cli_command *one = argc > 1 ? find_command(argv[1]) : NULL;
+        if (argc > 1 && !one)
+                return cli_usage("there is no command \"%.40s\"", argv[1]);
+        if (one) {
+                printf("Usage: caisson %s %s\n\n%s\n", one->name, one->arguments, one->text);
+        } else {
+                printf("caisson - run code that you did not write in a closed sandbox\n\nUsage: caisson COMMAND ...\n\n");
+                for (const struct cli_command *command = cli_commands; command->name; command++)
+                        printf("  %-11s %-42s %s\n", command->name, command->arguments, command->text);
+        }
+        if (!one || one->run == cli_run)
+                print_run_options();
+        if (!one || one->run == cli_check)
+                print_check_options();
         printf("\nOptions of every command:\n");
         print_option("config", 0, "FILE", "The configuration file; see caisson.conf(5).");
         print_option("set", 0, "KEY=VALUE", "One setting; see caisson config show.");
         return 0;
 }
 
+static bool asks_for_help(const char *word)
+{
+        return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 int cli_main(int argc, char **argv)
 {
         if (argc < 2)
                 return cli_help(argc, argv), 64;
-        const char *name = argv[1];
-        if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-                name = "help";
+        const char *name = asks_for_help(argv[1]) ? "help" : argv[1];
         if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
                 name = "version";
-        for (const struct cli_command *command = cli_commands; command->name; command++)
-                if (strcmp(command->name, name) == 0)
-                        return command->run(argc - 1, argv + 1);
-        return cli_usage("there is no command \"%.40s\"", argv[1]);
+        const struct cli_command *command = find_command(name);
+        if (!command)
+                return cli_usage("there is no command \"%.40s\"", argv[1]);
+        if (argc == 3 && asks_for_help(argv[2]))
+                return cli_help(2, (char *[]){ argv[2], argv[1], NULL });
+        return command->run(argc - 1, argv + 1);
 }

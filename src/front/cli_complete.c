@@ -45,12 +45,17 @@ static void bash(void)
                "                -l|--language) mapfile -t COMPREPLY < <(compgen -W \"");
         print_languages();
         printf("\" -- \"$word\"); return ;;\n"
+               "                --policy|show|test) [[ $before == show && ${COMP_WORDS[1]} != policy ]] || {\n"
+               "                        mapfile -t COMPREPLY < <(compgen -W \"$(caisson policy list 2>/dev/null | "
+               "cut -d' ' -f1)\" -- \"$word\"); return\n"
+               "                } ;;&\n"
                "                --profile|show) mapfile -t COMPREPLY < <(compgen -W \"$(caisson profiles list 2>/dev/null | "
                "cut -d' ' -f1)\" -- \"$word\"); return ;;\n"
                "                --daemon) mapfile -t COMPREPLY < <(compgen -W \"auto never always\" -- \"$word\"); return ;;\n"
                "                --format) mapfile -t COMPREPLY < <(compgen -W \"plain brief linx codemie\" -- \"$word\"); return ;;\n"
                "                completion) mapfile -t COMPREPLY < <(compgen -W \"bash zsh fish\" -- \"$word\"); return ;;\n"
-               "                profiles|policy) mapfile -t COMPREPLY < <(compgen -W \"list show\" -- \"$word\"); return ;;\n"
+               "                profiles) mapfile -t COMPREPLY < <(compgen -W \"list show\" -- \"$word\"); return ;;\n"
+               "                policy) mapfile -t COMPREPLY < <(compgen -W \"list show test\" -- \"$word\"); return ;;\n"
                "                schema) mapfile -t COMPREPLY < <(compgen -W \"request result limits boundary\" -- \"$word\"); "
                "return ;;\n"
                "        esac\n"
@@ -116,7 +121,8 @@ static void zsh(void)
                 printf("]%s' \\\n", option->argument ? ":value:_files" : "");
         }
         printf("                '*:file:_files' ;;\n"
-               "        profiles|policy) _values command list show ;;\n"
+               "        profiles) _values command list show ;;\n"
+               "        policy) _values command list show test ;;\n"
                "        completion) _values shell bash zsh fish ;;\n"
                "        schema) _values name request result limits boundary ;;\n"
                "        esac\n"

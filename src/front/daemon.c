@@ -194,7 +194,9 @@ int daemon_serve(const struct settings *given, struct csn_error *err)
         daemon.again = (struct timer){ .fired = accept_again, .owner = &daemon };
         settings.engine.allow_host = false;   /* it would give our rights to whoever may connect */
         raise_descriptors();
-        int rc = serve(&daemon, err);
+        int rc = engine_test_policies(&settings, err);
+        if (rc == 0)
+                rc = serve(&daemon, err);
         daemon.state = OVER;
         if (daemon.loop) {
                 while (daemon.peers)

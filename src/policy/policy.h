@@ -106,7 +106,7 @@ struct checker_paths {
         const char *folders[2];        /* of policies; NULL: none */
 };
 
-#define CHECK_TIME_MS 5000             /* for one program; then the worker is killed, and the program denied */
+#define CHECK_TIME_MS 2000             /* for one program; then the worker is killed, and the program denied */
 #define CHECK_CODE_MAX MIB             /* bytes of a program; a longer one is denied */
 
 /* A check that goes on.  Embedded in its owner; all zeros is none. */

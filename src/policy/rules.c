@@ -444,9 +444,12 @@ static int make_ready(struct loading *load, struct policy *policy, unsigned dept
 
 /* ---- all ---- */
 
+/* Without the ending: linx comes before linx-strict. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
-        return strcmp((*a)->d_name, (*b)->d_name);
+        size_t a_len = strcspn((*a)->d_name, "."), b_len = strcspn((*b)->d_name, ".");
+        int order = memcmp((*a)->d_name, (*b)->d_name, a_len < b_len ? a_len : b_len);
+        return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
 static int is_policy_file(const struct dirent *entry_)

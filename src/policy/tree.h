@@ -43,7 +43,7 @@ struct tree {
  * parse is no error.  Everything lives in the arena; the text has to stay.
  */
 #define TREE_NODES_MAX 4000000
-#define TREE_TIME_US 3000000
+#define TREE_TIME_US 1000000
 int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
 
 /*

@@ -316,7 +316,7 @@ static int attach_private(int root_fd, const struct wire_shape *shape, struct cs
 
 /*
  * Cover entries of /proc, where we are.  What this kernel does not have is no leak.  By path and mount(2), for once:
- * nobody else is in this mount namespace, and a detached copy for each mask would take twice as long.
+ * nobody else is in this mount namespace, and a detached copy for each mask is two calls more.
  */
 static int mask(const char *cover, const char *const *entries, struct csn_error *err)
 {

@@ -397,6 +397,19 @@ def test_version_and_help():
     assert done.status == 64 and 'Usage' in done.out + done.err
 
 
+@pytest.mark.parametrize('command', ['run', 'check', 'policy', 'ps', 'doctor', 'help'])
+def test_each_command_has_help(command):
+    done = caisson(command, '--help')
+    assert done.status == 0 and done.out.startswith(f'Usage: caisson {command} ')
+    assert done.out == caisson(command, '-h').out == caisson('help', command).out
+    assert ('--timeout' in done.out, '--sarif' in done.out) == (command == 'run', command == 'check')
+
+
+def test_help_for_what_is_not_there():
+    assert caisson('help', 'dance').status == 64
+    assert caisson('run', '-l', 'bash', '-c', 'echo "$1"', '--', '--help').out == '--help\n'
+
+
 def test_doctor_tells_every_layer():
     done = caisson('doctor', '--json')
     answer = json.loads(done.out)
@@ -445,6 +458,10 @@ def test_bash_completes(tmp_path):
     assert complete(tmp_path, 'caisson', 'run', '--mem') == ['--memory']
     assert complete(tmp_path, 'caisson', 'run', '--profile', 'str') == ['strict']
     assert complete(tmp_path, 'caisson', 'run', '--format', 'br') == ['brief']
+    assert complete(tmp_path, 'caisson', 'profiles', 'show', 'str') == ['strict']
+    assert complete(tmp_path, 'caisson', 'policy', 'te') == ['test']
+    assert complete(tmp_path, 'caisson', 'policy', 'show', 'linx') == ['linx', 'linx-strict']
+    assert complete(tmp_path, 'caisson', 'check', '--policy', 'code') == ['codemie']
 
 
 # ---- exit statuses, ends ----

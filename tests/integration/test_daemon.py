@@ -99,6 +99,11 @@ def test_a_wrong_setting_stops_the_start(place, setting, words):
     assert words in refused(place, '--set', setting, status=78)
 
 
+def test_a_wrong_policy_stops_the_start(place):
+    (place / 'mine.yaml').write_text('policy: mine\nextends: linx\nrules:\n  - { id: a, severity: LOUD }\n')
+    assert 'mine.yaml:4: severity is LOW' in refused(place, '--set', f'engine.policies_dir={place}', status=78)
+
+
 def test_a_path_that_is_too_long_is_refused(place):
     assert '107' in refused(place, path=f'/tmp/{"x" * 110}', status=78)
 

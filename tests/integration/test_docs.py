@@ -80,7 +80,7 @@ def roff(words):
 
 def conf_lists():
     """What stands between the marks of caisson.conf(5), by the mark's name."""
-    lists = {'limits': [], 'ceilings': [], 'engine': [], 'profiles': [], 'older': []}
+    lists = {'limits': [], 'ceilings': [], 'engine': [], 'profiles': [], 'older': [], 'facts': []}
     for key, variable, default, allowed, meaning in table('docs/settings.md', 'key', 'variable'):
         section, name = code(key)[0].split('.')
         lists[section].append(f'.It Cm {name} Pq {(code(default) or ["empty"])[0]}')
@@ -91,6 +91,8 @@ def conf_lists():
         lists['older'] += [f'.It Ev {older}\n.Cm {section}.{name}' for older in code(variable)[1:]]
     for name, _, meaning in table('docs/settings.md', 'profile', 'sets'):
         lists['profiles'] += [f'.It Cm {code(name)[0]}', roff(meaning)]
+    for word, entries, meaning in table('docs/policies.md', 'list', 'entries'):
+        lists['facts'] += [f'.It Cm {code(word)[0]} Pq {roff(entries)}', roff(meaning[0].upper() + meaning[1:] + '.')]
     return {name: '\n'.join(lines) for name, lines in lists.items()}
 
 
@@ -104,6 +106,20 @@ def conf_text():
                           flags=re.M | re.S)
         assert n == 1, f'{CONF} has no place for {name}'
     return page
+
+
+ENTRIES = {'NAMES': 'names', 'MODULES': 'modules', 'WORDS': 'expressions', 'ABOVE': 'a number', 'ANY': '`any`'}
+
+
+def test_what_rules_look_for_is_in_the_documentation():
+    facts = re.findall(r'^FACT\(\w+, "(\w+)", (\w+), "(.*)"\)$', text('src/policy/facts.def'), flags=re.M)
+    assert table('docs/policies.md', 'list', 'entries') \
+        == [[f'`{word}`', ENTRIES[how], meaning.replace('\\"', '"')] for word, how, meaning in facts]
+
+
+def test_the_policies_are_in_the_documentation():
+    known = [one['name'] for one in json.loads(ask('policy', 'list', '--json'))]
+    assert sorted(code(row[0])[0] for row in table('docs/policies.md', 'policy', 'what it refuses')) == sorted(known)
 
 
 def test_the_lists_of_caisson_conf_follow_from_the_tables():

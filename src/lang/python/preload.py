@@ -11,7 +11,7 @@ from _contextvars import copy_context
 from posix import X_OK, access, environ, execve, getcwdb, listdir
 
 TASKS = '/proc/self/task'
-REHEARSALS = 12         # until the interpreter has adapted its code to what it saw, and writes to it no more
+REHEARSALS = 12         # the interpreter adapts code in its first runs, which is better done before the fork
 
 # Usual in programs, and cheap; src/lang/README.md has what an image adds to every fork.
 SYSTEM = '''
