@@ -70,5 +70,6 @@ void run_check(struct run *run)
         policy_defaults(request);
         run->check.done = on_checked;
         run->check.owner = run;
+        run->check.key = run->owner_key;
         checker_start(engine_checker(run->engine), &run->check);
 }

@@ -87,9 +87,13 @@ struct inquiry {
         struct check check;            /* fill in check.request; check.result is there when done() is called */
         void (*done)(struct inquiry *inquiry);
         void *owner;
+        const char *run_owner;         /* as for run_set_owner(), or NULL */
         struct engine *engine;
         struct run *run;               /* the interpreter is being asked */
 };
+
+/* The language of its request by its own name.  Errors: CSN_E_INPUT, CSN_E_LANGUAGE (none, or none of that name). */
+int inquiry_find_language(struct engine *engine, struct inquiry *inquiry, struct csn_error *err);
 
 /*
  * done() is called once, from a later engine_step().  The program is not run.  Of Python that does not parse the
@@ -98,6 +102,8 @@ struct inquiry {
 void inquiry_start(struct engine *engine, struct inquiry *inquiry);
 /* Starts it and waits for its end.  Errors: what engine_step() says. */
 int inquiry_wait(struct engine *engine, struct inquiry *inquiry, struct csn_error *err);
+/* It ends soon, and done() is called. */
+void inquiry_cancel(struct inquiry *inquiry);
 /* Ends it if it goes on, and lets go of the result.  Harmless twice. */
 void inquiry_done(struct inquiry *inquiry);
 

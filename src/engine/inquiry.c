@@ -45,6 +45,8 @@ static void ask_interpreter(struct inquiry *inquiry)
 {
         struct run *run = inquiry->run = run_new(inquiry->engine);
         struct run_request *request = &run->request;
+        if (inquiry->run_owner)
+                run_set_owner(run, inquiry->run_owner);
         const struct bytes *code = &inquiry->check.request.code;
         run->compile_only = true;
         SET(request, run_request, language, arena_text(&run->arena, "%s", lang_python.name));
@@ -64,11 +66,24 @@ static void on_checked(struct check *check)
                 finish(inquiry);
 }
 
+int inquiry_find_language(struct engine *engine, struct inquiry *inquiry, struct csn_error *err)
+{
+        struct check_request *request = &inquiry->check.request;
+        const struct language *language;
+        if (!HAS(request, check_request, language))
+                return err_field(err, "/language", "language is needed");
+        if (lang_find(engine_languages(engine), request->language, &language, err) < 0)
+                return -err->code;
+        request->language = arena_text(&inquiry->check.arena, "%s", language->name);
+        return 0;
+}
+
 void inquiry_start(struct engine *engine, struct inquiry *inquiry)
 {
         inquiry->engine = engine;
         inquiry->check.done = on_checked;
         inquiry->check.owner = inquiry;
+        inquiry->check.key = inquiry->run_owner;
         policy_defaults(&inquiry->check.request);
         checker_start(engine_checker(engine), &inquiry->check);
 }
@@ -89,6 +104,12 @@ int inquiry_wait(struct engine *engine, struct inquiry *inquiry, struct csn_erro
                 rc = engine_step(engine, -1, err);
         inquiry->owner = NULL;
         return rc;
+}
+
+void inquiry_cancel(struct inquiry *inquiry)
+{
+        if (inquiry->run)
+                run_cancel(inquiry->run);   /* the checker has bounds of its own */
 }
 
 void inquiry_done(struct inquiry *inquiry)

@@ -1,5 +1,6 @@
 /* caisson check: programs against a policy, for people with carets and for programs as JSON. */
 #include "front/cli_check.h"
+#include "front/client.h"
 
 #include <fts.h>
 #include <inttypes.h>
@@ -21,14 +22,17 @@ const struct cli_option cli_check_options[] = {
         { "jsonl", 0, NULL, "Each line of the files is a request as JSON, and is answered by a line." },
         { "sarif", 0, NULL, "One SARIF 2.1.0 document, for tools that show findings." },
         { "imports", 0, NULL, "Print the packages that the programs need, and check nothing." },
+        { "daemon", 0, "WORD", "Check by way of caissond: auto (if there is one that can), never or always." },
         { NULL, 0, NULL, NULL },
 };
 
 struct check_cli {
         struct arena arena;
         struct engine *engine;
+        struct asker asker;        /* the daemon, if by_daemon */
+        bool by_daemon, always;    /* always: in no other way */
         struct check_request options;
-        const char *code;
+        const char *code, *daemon;
         bool json, jsonl, imports;
         json_t *sarif;             /* NULL: it is not wanted */
         json_t *modules, *packages;    /* as keys of objects, so that each is there once */
@@ -62,6 +66,8 @@ static int take_option(struct check_cli *cli, const char *name, const char *valu
                 cli->sarif = cli->sarif ? cli->sarif : sarif_new();
         else if (strcmp(name, "code") == 0)
                 cli->code = value;
+        else if (strcmp(name, "daemon") == 0)
+                cli->daemon = value;
         else if (strcmp(name, "allow-import") == 0)
                 add_import(cli, value);
         else if (strcmp(name, "policy") == 0)
@@ -246,12 +252,45 @@ static int take_program(struct check_cli *cli, const char *path, struct inquiry 
         return 0;
 }
 
+/* What is longer than a request may be is refused here as it would be there. */
+static int ask_daemon(struct check_cli *cli, struct inquiry *inquiry, struct csn_error *err)
+{
+        struct check *check = &inquiry->check;
+        struct buf text;
+        buf_init(&text, FRAME_CHECK_MAX);
+        if (!client_write_check(&check->request, &text)) {
+                buf_done(&text);
+                return err_field(err, "/", "the request is longer than %llu MiB", FRAME_CHECK_MAX / MIB);
+        }
+        asker_ask(&cli->asker, FRAME_CHECK, text.bytes, text.len);
+        buf_done(&text);
+        if (asker_wait(&cli->asker) < 0) {
+                *err = cli->asker.err;
+                return -err->code;
+        }
+        return model_decode(&object_check_result, cli->asker.answer, &check->arena, &check->result, err);
+}
+
+static int wait_for(struct check_cli *cli, struct inquiry *inquiry, struct csn_error *err)
+{
+        bool fits = inquiry->check.request.code.len <= CHECK_CODE_MAX;
+        if (cli->by_daemon && fits) {
+                int rc = ask_daemon(cli, inquiry, err);
+                if (rc == 0 || cli->always)
+                        return rc;
+                asker_close(&cli->asker);
+                cli->by_daemon = false;
+                err->code = 0;
+        }
+        return inquiry_wait(cli->engine, inquiry, err);
+}
+
 static int check_one(struct check_cli *cli, const char *path, struct csn_error *err)
 {
         struct inquiry inquiry = { .check = { .request = cli->options } };
         int rc = take_program(cli, path, &inquiry, err);
         if (rc == 0)
-                rc = inquiry_wait(cli->engine, &inquiry, err);
+                rc = wait_for(cli, &inquiry, err);
         if (rc == 0)
                 emit(cli, &inquiry.check.result, path && strcmp(path, "-") != 0 ? path : NULL);
         inquiry_done(&inquiry);
@@ -290,7 +329,7 @@ static int check_line(struct check_cli *cli, uint64_t number, const char *text, 
                 if (language_of(cli, given.file, arena, request, &bad) < 0) {
                         tell_bad_line(cli, number, text, len, &bad);
                 } else {
-                        rc = inquiry_wait(cli->engine, &inquiry, err);
+                        rc = wait_for(cli, &inquiry, err);
                         if (rc == 0)
                                 emit(cli, &inquiry.check.result, NULL);
                 }
@@ -416,11 +455,13 @@ static int check_all(struct check_cli *cli, int argc, char **argv, struct csn_er
         return 0;
 }
 
-static int check(int argc, char **argv, const struct settings *settings)
+static int check(int argc, char **argv, const struct settings *settings, const struct cli_settings *from)
 {
         struct check_cli cli = { .modules = json_object(), .packages = json_object() };
         struct csn_error err = { 0 };
-        if (engine_open(settings, &cli.engine, &err) == 0 && parse_options(&cli, argc, argv, &err) == 0) {
+        if (engine_open(settings, &cli.engine, &err) == 0 && parse_options(&cli, argc, argv, &err) == 0 &&
+            road_for_checks(cli.daemon, settings, from, &cli.asker, &cli.by_daemon, &cli.always, &err) == 0) {
+                err.code = 0;   /* why there is no daemon is nothing to tell */
                 if (cli.imports)
                         SET(&cli.options, check_request, policy, arena_text(&cli.arena, "off"));
                 int rc = check_all(&cli, argc, argv, &err);
@@ -431,6 +472,8 @@ static int check(int argc, char **argv, const struct settings *settings)
                 if (cli.imports && rc == 0)
                         print_imports(&cli);
         }
+        if (cli.by_daemon)
+                asker_close(&cli.asker);
         engine_close(cli.engine);
         json_decref(cli.sarif);
         json_decref(cli.modules);
@@ -441,5 +484,13 @@ static int check(int argc, char **argv, const struct settings *settings)
 
 int cli_check(int argc, char **argv)
 {
-        return cli_with_settings(argc, argv, check);
+        struct cli_settings from;
+        struct settings settings;
+        argc = cli_take_settings(argc, argv, &from);
+        int status = argc < 0 ? 64 : cli_load_settings(&from, &settings);
+        if (status == 0)
+                status = check(argc, argv, &settings, &from);
+        if (argc >= 0)
+                settings_done(&settings);
+        return status;
 }

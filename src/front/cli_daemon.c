@@ -1,5 +1,5 @@
 /*
- * caisson run by way of caissond.
+ * caisson run and caisson check by way of caissond.
  *
  * The daemon serves requests that need nothing of this side: no folder of this host, no settings of this
  * command.  Files that are named by their path are read here and sent.  Everything else, and everything when
@@ -268,6 +268,27 @@ int road_open(struct loop *loop, const char *word, const struct settings *settin
 const char *road_path(const struct cli_road *road)
 {
         return client_path(road->client);
+}
+
+int road_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct asker *ret, bool *ret_there,
+                    bool *ret_always, struct csn_error *err)
+{
+        enum road_use use = ROAD_AUTO;
+        *ret_there = false;
+        if (parse_word(word, &use, err) < 0)
+                return -err->code;
+        *ret_always = use == ROAD_ALWAYS;
+        const struct setting *own = own_setting(settings, from);
+        if (own && use == ROAD_ALWAYS)
+                return err_field(err, "--daemon", "the daemon cannot check this: %s is set for this command (%s)", own->key, own->source);
+        if (own || use == ROAD_NEVER)
+                return 0;
+        *ret_there = asker_open(ret, settings) == 0;
+        if (*ret_there)
+                return 0;
+        *err = ret->err;
+        asker_close(ret);
+        return use == ROAD_ALWAYS ? -err->code : 0;
 }
 
 void road_cancel(struct cli_road *road)

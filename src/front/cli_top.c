@@ -11,78 +11,6 @@
 #include <termios.h>
 
 #define REFRESH_US 1000000ULL
-#define ANSWER_US (10 * 1000000ULL)
-
-/* One question after the other; `status` is the last answer. */
-struct asker {
-        struct loop *loop;
-        struct client *client;
-        struct timer late;
-        json_t *status;
-        bool answered;
-        struct csn_error err;      /* code 0: none */
-};
-
-static void no_output(void *owner, int stream, const void *bytes, size_t len)
-{
-        (void)owner, (void)stream, (void)bytes, (void)len;
-}
-
-static void on_answer(void *owner, enum frame_type type, const char *text, size_t len)
-{
-        struct asker *asker = owner;
-        json_t *status = type == FRAME_STATUS ? json_loadb(text, len, 0, NULL) : NULL;
-        if (!status)
-                err_set(&asker->err, CSN_E_PROTOCOL, 0, "the daemon's status cannot be read");
-        json_decref(asker->status);
-        asker->status = status;
-        asker->answered = true;
-}
-
-static void on_failed(void *owner, const struct csn_error *error, bool refused)
-{
-        struct asker *asker = owner;
-        (void)refused;
-        asker->err = *error;
-}
-
-static void on_late(struct timer *timer)
-{
-        struct asker *asker = timer->owner;
-        err_set(&asker->err, CSN_E_SYSTEM, 0, "the daemon does not answer");
-}
-
-static int asker_open(struct asker *asker, const struct settings *settings)
-{
-        static const struct client_events events = { no_output, on_answer, on_failed };
-        *asker = (struct asker){ .late = { .fired = on_late, .owner = asker } };
-        if (loop_new(&asker->loop, &asker->err) < 0)
-                return -asker->err.code;
-        return client_open(asker->loop, settings, &events, asker, &asker->client, &asker->err);
-}
-
-static void asker_close(struct asker *asker)
-{
-        client_close(asker->client);
-        loop_free(asker->loop);
-        json_decref(asker->status);
-}
-
-static void ask(struct asker *asker)
-{
-        asker->answered = false;
-        loop_timer(asker->loop, &asker->late, ANSWER_US);
-        client_send(asker->client, FRAME_ASK, NULL, 0);
-}
-
-/* Wait for an answer.  0, or the exit status after a message. */
-static int ask_once(struct asker *asker)
-{
-        ask(asker);
-        while (!asker->answered && !asker->err.code)
-                loop_step(asker->loop, -1, &asker->err);
-        return asker->err.code ? cli_fail(&asker->err) : 0;
-}
 
 /* ---- tables ---- */
 
@@ -217,11 +145,15 @@ static int show_once(const struct settings *settings, bool json, const char *par
         struct asker asker;
         struct buf buf;
         buf_init(&buf, FRAME_STATUS_MAX);
-        int status = asker_open(&asker, settings) < 0 ? cli_fail(&asker.err) : ask_once(&asker);
+        int status = 0;
+        if (asker_open(&asker, settings) == 0)
+                asker_ask(&asker, FRAME_ASK, NULL, 0);
+        if (asker_wait(&asker) < 0)
+                status = cli_fail(&asker.err);
         if (status == 0 && json)
-                cli_print_json(json_incref(part ? json_object_get(asker.status, part) : asker.status));
+                cli_print_json(json_incref(part ? json_object_get(asker.answer, part) : asker.answer));
         else if (status == 0)
-                add(&buf, asker.status);
+                add(&buf, asker.answer);
         if (buf.len)
                 fputs(buf.bytes, stdout);
         buf_done(&buf);
@@ -279,7 +211,7 @@ static void on_refresh(struct timer *timer)
 {
         struct screen *screen = timer->owner;
         if (!screen->asker.late.active)   /* else the last answer is still on its way */
-                ask(&screen->asker);
+                asker_ask(&screen->asker, FRAME_ASK, NULL, 0);
         loop_timer(screen->asker.loop, &screen->refresh, REFRESH_US);
 }
 
@@ -331,7 +263,7 @@ static void show_again(struct screen *screen)
         while (!screen->over && !asker->err.code) {
                 loop_step(asker->loop, -1, &asker->err);
                 if (asker->answered && !asker->err.code)
-                        draw(asker->status);
+                        draw(asker->answer);
                 if (asker->answered)
                         loop_untimer(asker->loop, &asker->late);
                 asker->answered = false;

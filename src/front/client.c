@@ -60,6 +60,15 @@ bool client_write_request(const struct run_request *request, struct buf *buf)
         return fits;
 }
 
+bool client_write_check(const struct check_request *request, struct buf *buf)
+{
+        json_t *json = model_encode(&object_check_request, request);
+        keep_base64(json, "code");
+        bool fits = front_dump(json, false, buf);
+        json_decref(json);
+        return fits;
+}
+
 /* ---- frames ---- */
 
 static void fail(struct client *client, const struct csn_error *error, bool refused)

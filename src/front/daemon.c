@@ -81,7 +81,7 @@ static void enter(struct daemon *daemon, enum daemon_state state)
         } else if (state == CANCELLING) {
                 loop_timer(daemon->loop, &daemon->deadline, CANCEL_US);
                 for (struct job *job = daemon->jobs; job; job = job->next)
-                        run_cancel(job->run);
+                        job_cancel(job);
         } else if (state == FLUSHING) {
                 loop_timer(daemon->loop, &daemon->deadline, FLUSH_US);
                 for (struct peer *peer = daemon->peers; peer; peer = peer->next)

@@ -44,16 +44,20 @@ struct daemon {
         size_t uids_n;
 };
 
-/* A live request.  It outlives its connection for as long as its run takes to end. */
+/* A live request.  It outlives its connection for as long as its run or its check takes to end. */
 struct job {
         struct job *next;
         struct daemon *daemon;
         struct peer *peer;         /* NULL: nobody wants the answer any more */
-        struct run *run;
+        struct run *run;           /* NULL: it is a check */
+        struct inquiry inquiry;
+        char owner[32];
         uint32_t id;
-        size_t held;               /* bytes of its REQUEST */
+        size_t held;               /* bytes of its frame */
         bool aliases;
 };
+
+void job_cancel(struct job *job);
 
 /* A frame on its way out. */
 struct outgoing {

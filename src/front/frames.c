@@ -12,10 +12,12 @@ static const struct rule {
         { FRAME_REQUEST, FROM_CLIENT, "REQUEST", 2, FRAME_REQUEST_MAX },
         { FRAME_CANCEL, FROM_CLIENT, "CANCEL", 0, 0 },
         { FRAME_ASK, FROM_CLIENT, "ASK", 0, 0 },
+        { FRAME_CHECK, FROM_CLIENT, "CHECK", 2, FRAME_CHECK_MAX },
         { FRAME_OUTPUT, FROM_DAEMON, "OUTPUT", 2, 1 + FRAME_OUTPUT_MAX },
         { FRAME_RECORD, FROM_DAEMON, "RECORD", 2, FRAME_RECORD_MAX },
         { FRAME_STATUS, FROM_DAEMON, "STATUS", 2, FRAME_STATUS_MAX },
         { FRAME_ERROR, FROM_DAEMON, "ERROR", 2, FRAME_ERROR_MAX },
+        { FRAME_CHECKED, FROM_DAEMON, "CHECKED", 2, FRAME_CHECKED_MAX },
 };
 
 static void put_u32(uint8_t *bytes, uint32_t number)
@@ -134,11 +136,8 @@ void frame_get_error(const char *text, size_t len, struct csn_error *ret)
         const char *name = json_string_value(json_object_get(json, "code"));
         const char *field = json_string_value(json_object_get(json, "field"));
         const char *sentence = json_string_value(json_object_get(json, "text"));
-        int code = CSN_E_PROTOCOL;
-        for (int i = 1; name && strcmp(csn_code_name(i), "unknown") != 0; i++)
-                if (strcmp(csn_code_name(i), name) == 0)
-                        code = i;
-        err_set(ret, code, 0, "%s", sentence ? sentence : "the daemon sent an error that cannot be read");
+        int code = name ? err_code_of(name) : 0;
+        err_set(ret, code ? code : CSN_E_PROTOCOL, 0, "%s", sentence ? sentence : "the daemon sent an error that cannot be read");
         memset(ret->field, 0, sizeof ret->field);
         memcpy(ret->field, field ? field : "", min_u64(field ? strlen(field) : 0, sizeof ret->field - 1));
         json_decref(json);

@@ -11,12 +11,14 @@
  *   from the client    1 REQUEST   JSON: caisson schema request     starts a run
  *                      2 CANCEL    nothing                          ends the run of that id
  *                      3 ASK       nothing                          asks for STATUS
+ *                      4 CHECK     JSON: caisson schema check_request   checks a program, and runs nothing
  *   from the daemon   17 OUTPUT    u8 stream (1, 2), bytes          as it comes; left out for who reads too slowly
  *                     18 RECORD    JSON: caisson schema result      the last frame of a run
  *                     19 STATUS    JSON: runs, queue, pools         the answer to ASK
  *                     20 ERROR     JSON: code, text, field          instead of the answer; with id 0 the connection ends
+ *                     21 CHECKED   JSON: caisson schema check_result    the answer to CHECK
  *
- * A client's id is never 0, and no two of its live runs have the same.  No I/O here: bytes in, frames out.
+ * A client's id is never 0, and no two of its live requests have the same.  No I/O here: bytes in, frames out.
  */
 #ifndef FRONT_FRAMES_H
 #define FRONT_FRAMES_H
@@ -28,11 +30,13 @@
 #define FRAME_OUTPUT_MAX (64 * KIB)              /* bytes of output in one frame */
 #define FRAME_RECORD_MAX UINT32_MAX              /* what the header can say; each part of a record has its own ceiling */
 #define FRAME_STATUS_MAX (64 * MIB)
+#define FRAME_CHECK_MAX (16 * MIB)               /* a program and 1,000 modules, each byte of which may be six in JSON */
+#define FRAME_CHECKED_MAX (32 * MIB)
 #define FRAME_ERROR_MAX (8 * KIB)
 
 enum frame_type {
-        FRAME_REQUEST = 1, FRAME_CANCEL, FRAME_ASK,
-        FRAME_OUTPUT = 17, FRAME_RECORD, FRAME_STATUS, FRAME_ERROR,
+        FRAME_REQUEST = 1, FRAME_CANCEL, FRAME_ASK, FRAME_CHECK,
+        FRAME_OUTPUT = 17, FRAME_RECORD, FRAME_STATUS, FRAME_ERROR, FRAME_CHECKED,
 };
 enum frame_from { FROM_CLIENT, FROM_DAEMON };
 

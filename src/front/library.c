@@ -156,14 +156,9 @@ static int check_to_end(struct csn_engine *engine, const char *request, size_t l
 {
         struct check_request *given = &inquiry->check.request;
         struct arena *arena = &inquiry->check.arena;
-        const struct language *language;
-        if (model_decode_text(&object_check_request, request, len, arena, given, err) < 0)
+        if (model_decode_text(&object_check_request, request, len, arena, given, err) < 0 ||
+            inquiry_find_language(engine->engine, inquiry, err) < 0)
                 return -err->code;
-        if (!HAS(given, check_request, language))
-                return err_field(err, "/language", "language is needed");
-        if (lang_find(engine_languages(engine->engine), given->language, &language, err) < 0)
-                return -err->code;
-        given->language = arena_text(arena, "%s", language->name);
         return inquiry_wait(engine->engine, inquiry, err);
 }
 

@@ -95,7 +95,7 @@ static bool flush(struct peer *peer)
         return true;
 }
 
-/* ---- runs ---- */
+/* ---- runs and checks ---- */
 
 static void on_output(void *owner, int stream, const void *bytes, size_t len)
 {
@@ -124,28 +124,52 @@ static void job_free(struct job *job)
                 job->peer->jobs_n--;
         daemon->held -= job->held;
         run_free(job->run);
+        inquiry_done(&job->inquiry);
         free(job);
         daemon_look(daemon);
+}
+
+/* Whose answer is there, or why there is none.  Takes the text. */
+static void answer(struct job *job, enum frame_type type, struct buf *text, bool good)
+{
+        struct csn_error err;
+        if (!job->peer || !good)
+                buf_done(text);
+        if (job->peer && good) {
+                queue_frame(job->peer, type, job->id, text->bytes, text->len);
+                /* Now, and not when the engine has made what it will need next.  A client that is gone is the loop's to notice. */
+                if (flush(job->peer))
+                        watch_again(job->peer);
+        } else if (job->peer) {
+                err_set(&err, CSN_E_SYSTEM, 0, "the answer could not be written");
+                queue_error(job->peer, job->id, &err);
+        }
+        job_free(job);
 }
 
 static void on_done(void *owner, const struct run_result *result)
 {
         struct job *job = owner;
         struct buf text;
-        struct csn_error err;
         buf_init(&text, FRAME_RECORD_MAX);
-        if (job->peer && front_record_text(result, job->aliases, &text)) {
-                queue_frame(job->peer, FRAME_RECORD, job->id, text.bytes, text.len);
-                /* Now, and not when the engine has made what it will need next.  A client that is gone is the loop's to notice. */
-                if (flush(job->peer))
-                        watch_again(job->peer);
-        } else if (job->peer) {
-                buf_done(&text);
-                err_set(&err, CSN_E_SYSTEM, 0, "the record could not be written");
-                queue_error(job->peer, job->id, &err);
-        }
+        bool good = job->peer && front_record_text(result, job->aliases, &text);
         log_text(LOG_INFO, "%s: %s", result->id, status_name(result->status));
-        job_free(job);
+        answer(job, FRAME_RECORD, &text, good);
+}
+
+static void send_result(struct job *job, const struct check_result *result)
+{
+        struct buf text;
+        buf_init(&text, FRAME_CHECKED_MAX);
+        json_t *json = model_encode(&object_check_result, result);
+        bool good = front_dump(json, false, &text);
+        json_decref(json);
+        answer(job, FRAME_CHECKED, &text, good);
+}
+
+static void on_checked(struct inquiry *inquiry)
+{
+        send_result(inquiry->owner, &inquiry->check.result);
 }
 
 static const struct run_events events_of_runs = { on_output, on_done };
@@ -158,21 +182,26 @@ static struct job *find_job(const struct peer *peer, uint32_t id)
         return NULL;
 }
 
-static void start_job(struct peer *peer)
+static struct job *job_new(struct peer *peer)
 {
         struct daemon *daemon = peer->daemon;
-        struct run_request given = { 0 };
-        struct csn_error refusal;
-        char owner[32];
         struct job *job = mem_alloc(sizeof *job);
-        *job = (struct job){ .next = daemon->jobs, .daemon = daemon, .peer = peer, .run = run_new(daemon->engine),
-                             .id = peer->reader.frame.id, .held = peer->held };
+        *job = (struct job){ .next = daemon->jobs, .daemon = daemon, .peer = peer, .id = peer->reader.frame.id, .held = peer->held };
         daemon->jobs = job;
         peer->jobs_n++;
         peer->held = 0;   /* the job's now */
-        snprintf(owner, sizeof owner, "uid:%u", peer->uid);
-        run_set_owner(job->run, owner);
+        snprintf(job->owner, sizeof job->owner, "uid:%u", peer->uid);
+        return job;
+}
+
+static void start_run(struct peer *peer)
+{
+        struct run_request given = { 0 };
+        struct csn_error refusal;
+        struct job *job = job_new(peer);
         const struct buf *text = &peer->reader.payload;
+        job->run = run_new(peer->daemon->engine);
+        run_set_owner(job->run, job->owner);
         if (model_decode_text(&object_run_request, text->bytes, text->len, run_arena(job->run), &given, &refusal) < 0) {
                 run_refuse(job->run, &refusal, &events_of_runs, job);
                 return;
@@ -182,13 +211,41 @@ static void start_job(struct peer *peer)
         run_start(job->run, false, &events_of_runs, job);
 }
 
-/* Its runs end, and nobody hears of them. */
+/* A request that is none is answered as one that cannot be checked. */
+static void start_check(struct peer *peer)
+{
+        struct csn_error refusal;
+        struct engine *engine = peer->daemon->engine;
+        struct job *job = job_new(peer);
+        struct check *check = &job->inquiry.check;
+        const struct buf *text = &peer->reader.payload;
+        job->inquiry.done = on_checked;
+        job->inquiry.owner = job;
+        job->inquiry.run_owner = job->owner;
+        if (model_decode_text(&object_check_request, text->bytes, text->len, &check->arena, &check->request, &refusal) < 0 ||
+            inquiry_find_language(engine, &job->inquiry, &refusal) < 0) {
+                policy_refuse(&check->request, &refusal, &check->arena, &check->result);
+                send_result(job, &check->result);
+                return;
+        }
+        inquiry_start(engine, &job->inquiry);
+}
+
+void job_cancel(struct job *job)
+{
+        if (job->run)
+                run_cancel(job->run);
+        else
+                inquiry_cancel(&job->inquiry);
+}
+
+/* They end, and nobody hears of them. */
 static void abandon_jobs(struct peer *peer)
 {
         for (struct job *job = peer->daemon->jobs; job; job = job->next)
                 if (job->peer == peer) {
                         job->peer = NULL;
-                        run_cancel(job->run);
+                        job_cancel(job);
                 }
         peer->jobs_n = 0;
 }
@@ -231,7 +288,7 @@ static void take_request(struct peer *peer)
         if (peer->reader.skip)
                 return;
         if (peer->daemon->state == SERVING) {
-                start_job(peer);
+                peer->reader.frame.type == FRAME_CHECK ? start_check(peer) : start_run(peer);
                 return;
         }
         peer->daemon->held -= peer->held;
@@ -255,15 +312,16 @@ static void send_status(struct peer *peer)
 
 static void take_frame(struct peer *peer)
 {
-        const struct job *job;
+        struct job *job;
         switch (peer->reader.frame.type) {
         case FRAME_REQUEST:
+        case FRAME_CHECK:
                 take_request(peer);
                 break;
         case FRAME_CANCEL:
                 job = find_job(peer, peer->reader.frame.id);
                 if (job)   /* else it ended while the client asked */
-                        run_cancel(job->run);
+                        job_cancel(job);
                 break;
         default:
                 send_status(peer);
@@ -288,7 +346,8 @@ static void take_input(struct peer *peer)
                 int step;
                 do {
                         step = frame_read(&peer->reader, &bytes, &left, &err);
-                        if (step == FRAME_BEGUN && peer->reader.frame.type == FRAME_REQUEST && begin_request(peer, &err) < 0)
+                        enum frame_type type = peer->reader.frame.type;
+                        if (step == FRAME_BEGUN && (type == FRAME_REQUEST || type == FRAME_CHECK) && begin_request(peer, &err) < 0)
                                 step = -err.code;
                         /* A frame without a payload is whole before any further byte comes. */
                 } while (step == FRAME_BEGUN);

@@ -19,6 +19,7 @@ struct checker {
         struct timer deadline, refused;
         struct check *first, *last;    /* the first is being worked on, if it was sent */
         struct check *unsendable;      /* refused without asking the worker */
+        char last_key[32];             /* of the check that was sent last */
         bool sent;
         bool used;                     /* this worker has answered before */
         struct buf out, in;
@@ -189,10 +190,34 @@ static bool write_more(struct checker *checker)
         return loop_watch(checker->loop, &checker->watch, fd, wanted, &err) == 0;
 }
 
+static bool is_of(const struct check *check, const char *key)
+{
+        return strcmp(check->key ? check->key : "", key) == 0;
+}
+
+/* Nobody waits for more than one of those that somebody else has asked for. */
+static void let_others_pass(struct checker *checker)
+{
+        struct check *before = NULL, *check = checker->first;
+        while (check && is_of(check, checker->last_key)) {
+                before = check;
+                check = check->next;
+        }
+        if (check && before) {
+                before->next = check->next;
+                if (!check->next)
+                        checker->last = before;
+                check->next = checker->first;
+                checker->first = check;
+        }
+        snprintf(checker->last_key, sizeof checker->last_key, "%s", checker->first->key ? checker->first->key : "");
+}
+
 static void work(struct checker *checker)
 {
         struct csn_error err = { 0 };
         while (checker->first && !checker->sent) {
+                let_others_pass(checker);
                 if (!checker->pid && start_worker(checker, &err) < 0) {
                         stop_worker(checker);
                         struct check *check = take_first(checker);

@@ -116,6 +116,7 @@ struct check {
         struct arena arena;
         void (*done)(struct check *check);
         void *owner;
+        const char *key;               /* for whom, or NULL: after a check of one key those of others come first */
         struct check *next;
         bool active;
 };

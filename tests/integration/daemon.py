@@ -11,7 +11,7 @@ from pathlib import Path
 from cli import CAISSON, caisson, environment, tree
 
 CAISSOND = str(Path(CAISSON).parent / 'caissond')
-REQUEST, CANCEL, ASK, OUTPUT, RECORD, STATUS, ERROR = 1, 2, 3, 17, 18, 19, 20
+REQUEST, CANCEL, ASK, CHECK, OUTPUT, RECORD, STATUS, ERROR, CHECKED = 1, 2, 3, 4, 17, 18, 19, 20, 21
 HEAD = struct.Struct('<IIB3s')
 
 

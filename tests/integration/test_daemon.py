@@ -367,7 +367,7 @@ def test_nobody_gets_the_rights_of_the_daemon(start):
 # ---- rules of the protocol ----
 
 @pytest.mark.parametrize('bytes_,words', [
-    (frame(0, 1), 'type 0'), (frame(4, 1), 'type 4'), (frame(255, 1), 'type 255'), (frame(OUTPUT, 1, b'\1x'), 'type 17'),
+    (frame(0, 1), 'type 0'), (frame(5, 1), 'type 5'), (frame(255, 1), 'type 255'), (frame(OUTPUT, 1, b'\1x'), 'type 17'),
     (frame(RECORD, 1, b'{}'), 'type 18'), (frame(ASK, 1, zero=b'\0\0\1'), 'last three bytes'), (frame(ASK, 1, zero=b'\1\0\0'), 'last three'),
     (frame(ASK, 0), 'id that is not 0'), (frame(REQUEST, 0, b'{}'), 'id that is not 0'), (frame(ASK, 1, b'x'), 'ASK of 1 bytes'),
     (frame(CANCEL, 1, b'x'), 'CANCEL of 1 bytes'), (frame(REQUEST, 1), 'REQUEST of 0 bytes'), (frame(REQUEST, 1, b'{'), 'REQUEST of 1'),
@@ -572,9 +572,9 @@ def test_the_log_has_lines_of_json(start, place):
     with daemon.client() as client:
         client.run(1, 'true')
         client.results(1)
-        client.socket.sendall(frame(4, 1))
+        client.socket.sendall(frame(5, 1))
         client.ended('protocol_error')
     assert daemon.stop(signal.SIGTERM) == 0
     lines = [json.loads(line)['text'] for line in (place / 'log').read_text().splitlines()]
-    for words in ('serving ', 'run_.*: completed', 'a client of uid .*type 4', 'signal 15'):
+    for words in ('serving ', 'run_.*: completed', 'a client of uid .*type 5', 'signal 15'):
         assert any(re.match(words, line) for line in lines), lines

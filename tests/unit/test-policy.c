@@ -387,6 +387,32 @@ static void a_program_is_checked(void)
         close_worker();
 }
 
+static char order[8];
+
+static void note_order(struct check *check)
+{
+        order[answers++] = check->key[0];
+}
+
+static void checks_of_one_key_let_others_pass(void)
+{
+        struct check checks[7];
+        static const char *const keys[] = { "a", "a", "a", "a", "b", "b", "c" };
+        open_worker();
+        answers = 0;
+        for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+                ask(&checks[i], "x = 1\n", 6);
+                checks[i].done = note_order;
+                checks[i].key = keys[i];
+        }
+        step_until(ARRAY_LEN(checks), CHECK_TIME_MS);
+        CHECK(answers == ARRAY_LEN(checks) && strcmp(order, "ababaca") == 0);
+        printf("# %s\n", order);
+        for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+                check_done(&checks[i]);
+        close_worker();
+}
+
 /* `n` times `unit`, between `before` and `after`. */
 static char *repeated(const char *before, const char *unit, size_t n, const char *after, size_t *ret_len)
 {
@@ -692,6 +718,7 @@ int main(void)
         RUN(names_are_compared_in_normal_form);
         RUN(code_points_become_utf8);
         RUN(a_program_is_checked);
+        RUN(checks_of_one_key_let_others_pass);
         RUN(hostile_texts_are_answered_and_the_next_as_well);
         RUN(texts_that_are_deep_and_whole_are_answered);
         RUN(bytes_of_every_kind_are_answered);
