@@ -8,12 +8,23 @@ static void finish(struct inquiry *inquiry)
         inquiry->done(inquiry);
 }
 
+void check_unreadable(struct check *check)
+{
+        struct check_result *result = &check->result;
+        SET(&result->error, failure, message, arena_text(&check->arena, "%s", "Python can read this, but the check cannot; please write it in another way"));
+        SET(result, check_result, reason, arena_text(&check->arena, "Line %" PRIu64 ": %s", result->error.line, result->error.message));
+}
+
 /* Its error instead of our parser's.  Whatever else became of the run says nothing about the program. */
 static void take_words(struct check *check, const struct run_result *record)
 {
         struct check_result *result = &check->result;
         struct arena *arena = &check->arena;
         const struct failure *said = &record->error;
+        if (record->status == status_COMPLETED) {
+                check_unreadable(check);
+                return;
+        }
         if (record->status != status_SYNTAX_ERROR || !HAS(record, run_result, error) || !HAS(said, failure, message) ||
             !HAS(said, failure, line))
                 return;

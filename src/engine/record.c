@@ -538,8 +538,10 @@ void run_record(struct run *run)
                 record_boundary(run);
                 take_value(run);
                 decide(run);
-                if (run->compile_only && result->status == status_COMPLETED)
-                        record_blocked(run);   /* it can be read by the interpreter, and not by us: nobody has looked */
+                if (run->compile_only && result->status == status_COMPLETED && HAS(&run->check.result, check_result, reason)) {
+                        check_unreadable(&run->check);
+                        record_blocked(run);
+                }
                 record_files(run);
                 record_feedback(run);
         }

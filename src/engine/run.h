@@ -101,6 +101,9 @@ struct engine {
 /* Runs that wait are looked at again, soon. */
 void engine_dispatch(struct engine *engine);
 
+/* The interpreter can read a program, and our parser cannot: nobody has looked at it, and the result says that (inquiry.c). */
+void check_unreadable(struct check *check);
+
 /* That of runs and of inquiries; opened when it is needed first (check.c). */
 struct checker *engine_checker(struct engine *engine);
 

@@ -197,6 +197,21 @@ def test_policies_are_listed_and_shown(tmp_path):
     assert caisson('policy', 'show', 'nope').status == 64 and caisson('policy', 'paint').status == 64
 
 
+UNREADABLE = 'print >>f\n'        # an expression of Python 3, and a statement to a parser that knows Python 2
+
+
+def test_what_only_the_interpreter_can_read_is_refused_with_words_for_it(tmp_path):
+    write(tmp_path / 'a.py', UNREADABLE)
+    got = json.loads(caisson('check', '--json', tmp_path / 'a.py').out)
+    if got['verdict'] == 'deny':
+        assert 'Python can read this' in got['reason'] and got['error']['line'] == 1
+    lines = '\n'.join(json.dumps({'language': 'python', 'code': code}) for code in (UNREADABLE, 'x = 1', UNREADABLE, 'eval("1")'))
+    answers = [json.loads(line) for line in caisson('check', '--jsonl', stdin=lines.encode()).out.splitlines()]
+    assert len(answers) == 4 and [answers[1]['verdict'], answers[3]['verdict']] == ['allow', 'deny']
+    record = json.loads(caisson('run', '--json', '--policy', 'linx', tmp_path / 'a.py').out)
+    assert record['status'] == ('blocked' if got['verdict'] == 'deny' else 'failed')
+
+
 def test_a_policy_is_tested_with_programs(tmp_path):
     right = write(tmp_path / 'right.cases', '=== a\n--- deny linx[dynamic_code] codemie\neval("1")\n\n=== b\n--- allow *\nx = 1\n')
     wrong = write(tmp_path / 'wrong.cases', '=== c\n--- allow linx\neval("1")\n')
