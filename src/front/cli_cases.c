@@ -217,9 +217,12 @@ static int try_file(struct test *test, struct arena *arena, struct csn_error *er
 /* The name of the folder that a file is in. */
 static const char *folder_of(const char *file, struct arena *arena)
 {
-        const char *slash = strrchr(file, '/'), *before = slash ? memrchr(file, '/', (size_t)(slash - file)) : NULL;
-        const char *start = before ? before + 1 : file;
-        return slash ? arena_text(arena, "%.*s", (int)(slash - start), start) : "";
+        char *folder = arena_text(arena, "%s", file), *slash = strrchr(folder, '/');
+        if (!slash)
+                return "";
+        *slash = 0;
+        slash = strrchr(folder, '/');
+        return slash ? slash + 1 : folder;
 }
 
 int cli_cases(int argc, char **argv, const struct settings *settings)

@@ -385,9 +385,8 @@ static struct js_value *list_method(struct js *js, struct js_value *of, const ch
                         size_t more = list ? list->n : 1;
                         if (all + more > JS_ITEMS_MAX)
                                 return NULL;
-                        if (more)
-                                memcpy(items + all, list ? list->items : &one, more * sizeof(struct js_value *));
-                        all += more;
+                        for (size_t k = 0; k < more; k++)
+                                items[all++] = list ? list->items[k] : one;
                 }
                 return js_value_list(js, items, all);
         }

@@ -75,11 +75,12 @@ static int read_text(const struct loading *load, const struct yaml_node *node, c
 
 /* ---- patterns ---- */
 
-static int read_pattern(const struct loading *load, const struct yaml_node *item, enum fact_kind kind, size_t rule, struct pattern **ret)
+/* NULL: it is none, and the error says so. */
+static struct pattern *read_pattern(const struct loading *load, const struct yaml_node *item, enum fact_kind kind, size_t rule)
 {
         struct pattern *pattern = arena_alloc(&load->policies->arena, sizeof *pattern);
         if (!item->value)
-                return wrong(load, item->line, "a list of texts is wanted here");
+                return wrong(load, item->line, "a list of texts is wanted here"), NULL;
         *pattern = (struct pattern){ .kind = kind, .text = item->value, .len = strlen(item->value), .rule = rule };
         if (fact_infos[kind].how == WORDS) {
                 int rc = regcomp(&pattern->regex, item->value, REG_EXTENDED | REG_ICASE | REG_NOSUB);
@@ -87,16 +88,15 @@ static int read_pattern(const struct loading *load, const struct yaml_node *item
                 if (rc)
                         regerror(rc, &pattern->regex, why, sizeof why);
                 if (rc)
-                        return wrong(load, item->line, "\"%.60s\" is no regular expression: %s", item->value, why);
+                        return wrong(load, item->line, "\"%.60s\" is no regular expression: %s", item->value, why), NULL;
         } else {
                 const char *star = strchr(item->value, '*');
                 if (!pattern->len || (star && star[1]) || strpbrk(item->value, " \t"))
-                        return wrong(load, item->line, "\"%.60s\" is no name; a * may stand at the end only", item->value);
+                        return wrong(load, item->line, "\"%.60s\" is no name; a * may stand at the end only", item->value), NULL;
                 pattern->prefix = star != NULL;
                 pattern->len -= pattern->prefix;
         }
-        *ret = pattern;
-        return 0;
+        return pattern;
 }
 
 static int read_patterns(const struct loading *load, const struct yaml_node *list, enum fact_kind kind, size_t rule, struct pattern **ret)
@@ -107,9 +107,11 @@ static int read_patterns(const struct loading *load, const struct yaml_node *lis
         if (!list->is_list)
                 return wrong(load, list->line, "%s has to be a list", list->key);
         for (const struct yaml_node *item = list->children; item; item = item->next) {
-                if (read_pattern(load, item, kind, rule, tail) < 0)
+                struct pattern *pattern = read_pattern(load, item, kind, rule);
+                if (!pattern)
                         return -CSN_E_CONFIG;
-                tail = &(*tail)->next;
+                *tail = pattern;
+                tail = &pattern->next;
         }
         return 0;
 }

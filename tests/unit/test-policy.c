@@ -143,11 +143,14 @@ static void languages_of_a_policy_are_those_of_its_rules(void)
         struct policies *policies = NULL;
         struct csn_error err;
         const struct analysis *analysis;
-        char yaml[600] = "policy: parent\nrules:\n  - { id: a, severity: HIGH, message: m, import: [os] }\nlanguages: [";
+        struct buf yaml;
+        buf_init(&yaml, 1000);
+        buf_printf(&yaml, "policy: parent\nrules:\n  - { id: a, severity: HIGH, message: m, import: [os] }\nlanguages: [");
         for (size_t i = 0; (analysis = analysis_at(i)); i++)
-                snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "%s%s", i ? ", " : "", analysis->language);
-        strcat(yaml, "]\n");
-        put("parent", yaml);
+                buf_printf(&yaml, "%s%s", i ? ", " : "", analysis->language);
+        buf_printf(&yaml, "]\n");
+        put("parent", yaml.bytes);
+        buf_done(&yaml);
         put("own", "policy: own\nextends: parent\nrules:\n  - { id: b, severity: HIGH, message: m, import: [os] }\n");
         CHECK(load_own(&policies, &err) == 0);
         const struct policy *own;
