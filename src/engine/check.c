@@ -3,27 +3,13 @@
 
 #include "backend/backend.h"
 
-static struct checker_paths paths_of(const struct settings *settings)
-{
-        return (struct checker_paths){ .worker = backend_policy_worker(),
-                                       .folders = { settings->engine.policies_dir, backend_policies_dir() } };
-}
-
 struct checker *engine_checker(struct engine *engine)
 {
-        const struct checker_paths paths = paths_of(engine->settings);
+        const struct checker_paths paths = { .worker = backend_policy_worker(),
+                                             .folders = { engine->settings->engine.policies_dir, backend_policies_dir() } };
         if (!engine->checker)
                 checker_open(engine->loop, &paths, &engine->checker);
         return engine->checker;
-}
-
-int engine_test_policies(const struct settings *settings, struct csn_error *err)
-{
-        const struct checker_paths paths = paths_of(settings);
-        struct policies *policies = NULL;
-        int rc = policies_load(paths.folders, ARRAY_LEN(paths.folders), &policies, err);
-        policies_free(policies);
-        return rc;
 }
 
 /* Nobody has looked: nothing is run, but where the policy was only to advise.  A wrong request is wrong there, too. */

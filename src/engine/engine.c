@@ -156,6 +156,7 @@ static void finish(struct run *run)
 {
         run->state = RUN_OVER;
         run_record(run);
+        metrics_note(run);
         fd_close(&run->home_fd);
         work_close(run);
         close_ends(run);
@@ -291,6 +292,7 @@ static void serve_queue(struct engine *engine)
                 engine->queued--;
                 engine->running++;
                 run->state = RUN_RUNNING;
+                run->begun_us = clock_us();
                 if (begin(run, &err) == 0)
                         continue;
                 struct box *box = run->box;
@@ -327,6 +329,7 @@ static void enqueue(struct run *run)
 {
         struct engine *engine = run->engine;
         run->state = RUN_QUEUED;
+        run->queued_us = clock_us();
         run->next_queued = NULL;
         if (engine->queue_last)
                 engine->queue_last->next_queued = run;
@@ -449,6 +452,11 @@ struct run *run_new(struct engine *engine)
         engine->runs = run;
         make_id(run->id);
         return run;
+}
+
+const char *run_id(const struct run *run)
+{
+        return run->id;
 }
 
 struct arena *run_arena(struct run *run)

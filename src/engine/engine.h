@@ -12,6 +12,7 @@
  *   record    everything -> struct run_result
  *   render    the record as text for people and models
  *   inquiry   a check of a program that is not run
+ *   metrics   what was done so far, for Prometheus
  *
  * One thread; nothing here blocks but reading input files.  All of it is called from engine_step().
  */
@@ -35,12 +36,6 @@ struct run_events {
 /* settings stay the caller's and have to live as long.  Errors: CSN_E_SYSTEM. */
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err);
 
-/*
- * Whether all source policies can be read, for those who want to know it before the first run.  Errors: CSN_E_CONFIG
- * naming file and line.
- */
-int engine_test_policies(const struct settings *settings, struct csn_error *err);
-
 /* Runs that are not done are killed; their done() is not called any more. */
 void engine_close(struct engine *engine);
 
@@ -61,6 +56,8 @@ int engine_step(struct engine *engine, int max_ms, struct csn_error *err);
 
 /* A run that is not started.  Fill in run_request(), with memory from run_arena(). */
 struct run *run_new(struct engine *engine);
+const char *run_id(const struct run *run);
+const char *run_state_name(const struct run *run);   /* "new", "checking", "waiting", "running", "over" */
 struct arena *run_arena(struct run *run);
 struct run_request *run_request(struct run *run);
 /* For whom it runs, as status shows it: "uid:1000".  At most 31 bytes of it are kept. */
@@ -114,6 +111,9 @@ void inquiry_done(struct inquiry *inquiry);
  * ready, min, max, memory_bytes, hits, misses}]}.  A max of 0 is none.  The caller's reference.
  */
 json_t *engine_status(struct engine *engine);
+
+/* Counters and gauges in Prometheus' text form (metrics.c). */
+void engine_metrics(struct engine *engine, struct buf *buf);
 
 /* ---- the record as text (render.c) ---- */
 

@@ -510,7 +510,8 @@ static void record_times(struct run *run)
         struct timings *timings = &run->result.timings;
         uint64_t now = clock_us();
         char text[40];
-        timings->prepare_ms = run->started_us ? (double)(run->started_us - run->created_us) / 1000 : 0;
+        timings->queue_ms = run->begun_us ? (double)(run->begun_us - run->queued_us) / 1000 : 0;
+        timings->prepare_ms = run->started_us ? (double)(run->started_us - run->created_us) / 1000 - timings->queue_ms : 0;
         timings->run_ms = (double)run->how.wall_us / 1000;
         timings->collect_ms = run->ended_us ? (double)(now - run->started_us) / 1000 - timings->run_ms : 0;
         timings->collect_ms = timings->collect_ms < 0 ? 0 : timings->collect_ms;

@@ -69,7 +69,7 @@ struct run {
         struct check check;            /* by its policy; all zeros where it has none */
         struct csn_error refusal;      /* code 0: none */
         struct timer finish;
-        uint64_t created_us, started_us, ended_us;
+        uint64_t created_us, queued_us, begun_us, started_us, ended_us;
         char started_at[40];
 
         struct warning *warnings;
@@ -94,6 +94,7 @@ struct engine {
         uint32_t boxes_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
+        struct metrics *metrics;                 /* NULL: no run is over yet */
         struct timer dispatch;
         char uid_range[48];
 };
@@ -111,6 +112,11 @@ struct checker *engine_checker(struct engine *engine);
 void run_attached(struct run *run, struct box *box);
 void run_exited(struct run *run, const struct wire_exit *how);
 void run_refused(struct run *run, const struct csn_error *error, bool again);
+
+/* ---- metrics.c ---- */
+
+/* A run is over, and has its record. */
+void metrics_note(struct run *run);
 
 /* ---- box.c: sandboxes ---- */
 

@@ -1,12 +1,18 @@
 /* What the engine does at this moment, as JSON for whoever watches it. */
 #include "engine/run.h"
 
+const char *run_state_name(const struct run *run)
+{
+        static const char *const states[] = { [RUN_NEW] = "new", [RUN_CHECKING] = "checking", [RUN_QUEUED] = "waiting",
+                                              [RUN_RUNNING] = "running", [RUN_OVER] = "over" };
+        return states[run->state];
+}
+
 static json_t *one_run(const struct run *run, uint64_t now_us)
 {
-        static const char *const states[] = { [RUN_NEW] = "new", [RUN_QUEUED] = "waiting", [RUN_RUNNING] = "running", [RUN_OVER] = "over" };
         const struct run_request *request = &run->request;
         const char *language = run->language ? run->language->name : request->language;
-        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", run->id, "state", states[run->state], "language", language ? language : "",
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", run->id, "state", run_state_name(run), "language", language ? language : "",
                          "profile", request->profile ? request->profile : "", "owner", run->owner_key, "age_ms",
                          (json_int_t)((now_us - run->created_us) / 1000));
         if (!run->box)

@@ -78,26 +78,20 @@ int cli_doctor(int argc, char **argv)
 
 static int list_profiles(const struct settings *settings, bool json)
 {
-        struct arena arena = { 0 };
-        char **names = profile_names(settings, &arena);
-        json_t *list = json_array();
-        int status = 0;
-        for (size_t i = 0; names[i] && status == 0; i++) {
-                struct profile profile;
-                struct csn_error err;
-                if (profile_find(settings, names[i], &arena, &profile, &err) < 0)
-                        status = cli_fail(&err);
-                else if (json)
-                        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", profile.name, "description", profile.text, "sets",
-                                                              model_encode(&object_run_request, &profile.request)));
-                else
-                        printf("%-18s %s\n", profile.name, profile.text);
+        struct csn_error err;
+        json_t *list = front_profiles(settings, &err), *profile;
+        size_t i;
+        if (!list)
+                return cli_fail(&err);
+        json_array_foreach(list, i, profile) {
+                if (!json)
+                        printf("%-18s %s\n", json_string_value(json_object_get(profile, "name")),
+                               json_string_value(json_object_get(profile, "description")));
         }
-        if (json && status == 0)
+        if (json)
                 cli_print_json(json_incref(list));
         json_decref(list);
-        arena_done(&arena);
-        return status;
+        return 0;
 }
 
 static int show_profile(const struct settings *settings, const char *name, bool json)
@@ -105,15 +99,8 @@ static int show_profile(const struct settings *settings, const char *name, bool 
         struct arena arena = { 0 };
         struct profile profile;
         struct csn_error err;
-        struct run_request whole = { 0 };
-        int status = 0;
-        SET(&whole, run_request, profile, arena_text(&arena, "%s", name));
-        if (profile_find(settings, name, &arena, &profile, &err) < 0)
-                status = cli_fail(&err);
-        else if (strcmp(profile.request.backend ? profile.request.backend : "", "host") == 0)
-                SET(&whole, run_request, backend, arena_text(&arena, "host"));
-        if (status == 0 && settings_apply(settings, &whole, &arena, &err) < 0 && !profile.request.backend)
-                status = cli_fail(&err);
+        struct run_request whole;
+        int status = front_profile(settings, name, &arena, &profile, &whole, &err) < 0 ? cli_fail(&err) : 0;
         if (status == 0 && json) {
                 cli_print_json(model_encode(&object_run_request, &whole));
         } else if (status == 0) {
@@ -203,7 +190,8 @@ int cli_config(int argc, char **argv)
 
 int cli_schema(int argc, char **argv)
 {
-        static const struct object *const objects[] = { &object_run_request, &object_run_result, &object_limits, &object_boundary };
+        static const struct object *const objects[] = { &object_run_request, &object_run_result, &object_check_request,
+                                                         &object_check_result, &object_limits, &object_boundary };
         const char *name = argc > 1 ? argv[1] : "result";
         if (strcmp(name, "request") == 0)
                 name = "run_request";
@@ -214,7 +202,7 @@ int cli_schema(int argc, char **argv)
                         cli_print_json(model_schema(objects[i]));
                         return 0;
                 }
-        return cli_usage("schema: there is no \"%.40s\"; say request, result, limits or boundary", name);
+        return cli_usage("schema: there is no \"%.40s\"; say request, result, check_request, check_result, limits or boundary", name);
 }
 
 /* ---- gc ---- */

@@ -64,19 +64,11 @@ static void print_policy(json_t *policy)
 
 static void list_policies(const struct policies *policies, bool json)
 {
-        json_t *list = json_array();
-        const struct policy *policy;
-        for (size_t i = 0; policies_name(policies, i); i++) {
-                if (policies_find(policies, policies_name(policies, i), &policy, NULL) < 0)
-                        continue;
-                json_t *all = policy_describe(policy);
-                if (json)
-                        json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O}", "name", json_object_get(all, "name"), "description",
-                                                              json_object_get(all, "description"), "extends", json_object_get(all, "extends"),
-                                                              "file", json_object_get(all, "file")));
-                else
-                        printf("%-14s %s\n", text_of(all, "name"), text_of(all, "description"));
-                json_decref(all);
+        json_t *list = front_policies(policies), *policy;
+        size_t i;
+        json_array_foreach(list, i, policy) {
+                if (!json)
+                        printf("%-14s %s\n", text_of(policy, "name"), text_of(policy, "description"));
         }
         if (json)
                 cli_print_json(json_incref(list));
@@ -85,7 +77,6 @@ static void list_policies(const struct policies *policies, bool json)
 
 static int policy_command(int argc, char **argv, const struct settings *settings)
 {
-        const char *const folders[] = { settings->engine.policies_dir, backend_policies_dir() };
         bool json = cli_has_flag(&argc, argv, "--json");
         bool list = argc == 1 || (argc == 2 && strcmp(argv[1], "list") == 0);
         struct policies *policies = NULL;
@@ -95,7 +86,7 @@ static int policy_command(int argc, char **argv, const struct settings *settings
                 return cli_cases(argc - 2, argv + 2, settings);
         if (!list && (argc != 3 || strcmp(argv[1], "show") != 0))
                 return cli_usage("policy: say list, show NAME, or test NAME [-l LANGUAGE] FILE...");
-        if (policies_load(folders, ARRAY_LEN(folders), &policies, &err) < 0)
+        if (front_load_policies(settings, &policies, &err) < 0)
                 return cli_fail(&err);
         if (list)
                 list_policies(policies, json);

@@ -33,12 +33,18 @@ static int accept_one(struct daemon *daemon)
 
 static void enter(struct daemon *daemon, enum daemon_state state);
 
+static bool is_working(const struct daemon *daemon)
+{
+        return daemon->jobs || (daemon->api && !api_is_idle(daemon->api));
+}
+
 /* A state that has nothing left to wait for gives way to the next; so it is with one that is late. */
 static void next_state(struct daemon *daemon, bool late)
 {
-        if (daemon->state == DRAINING && (late || !daemon->jobs))
-                enter(daemon, daemon->jobs ? CANCELLING : FLUSHING);
-        else if (daemon->state == CANCELLING && (late || !daemon->jobs))
+        bool working = is_working(daemon);
+        if (daemon->state == DRAINING && (late || !working))
+                enter(daemon, working ? CANCELLING : FLUSHING);
+        else if (daemon->state == CANCELLING && (late || !working))
                 enter(daemon, FLUSHING);
         else if (daemon->state == FLUSHING && (late || !daemon->peers))
                 enter(daemon, OVER);
@@ -53,7 +59,7 @@ static void on_deadline(struct timer *timer)
 void daemon_look(struct daemon *daemon)
 {
         bool waits = (daemon->state == FLUSHING && !daemon->peers) ||
-                     ((daemon->state == DRAINING || daemon->state == CANCELLING) && !daemon->jobs);
+                     ((daemon->state == DRAINING || daemon->state == CANCELLING) && !is_working(daemon));
         if (waits)
                 loop_timer(daemon->loop, &daemon->deadline, 0);
 }
@@ -77,11 +83,15 @@ static void enter(struct daemon *daemon, enum daemon_state state)
         if (state == DRAINING) {
                 endpoint_notify("STOPPING=1");
                 stop_accepting(daemon);
+                if (daemon->api)
+                        api_drain(daemon->api);
                 loop_timer(daemon->loop, &daemon->deadline, daemon->settings->engine.shutdown_ms * 1000);
         } else if (state == CANCELLING) {
                 loop_timer(daemon->loop, &daemon->deadline, CANCEL_US);
                 for (struct job *job = daemon->jobs; job; job = job->next)
                         job_cancel(job);
+                if (daemon->api)
+                        api_cancel(daemon->api);
         } else if (state == FLUSHING) {
                 loop_timer(daemon->loop, &daemon->deadline, FLUSH_US);
                 for (struct peer *peer = daemon->peers; peer; peer = peer->next)
@@ -153,6 +163,11 @@ static void on_connection(struct watch *watch, uint32_t what)
         }
 }
 
+static void on_api_idle(void *owner)
+{
+        daemon_look(owner);
+}
+
 /* ---- in order ---- */
 
 /* Each run has several descriptors, and the usual soft limit of 1024 is for programs that use select(2). */
@@ -174,13 +189,26 @@ static int serve(struct daemon *daemon, struct csn_error *err)
         daemon->loop = engine_loop(daemon->engine);
         if (watch_signals(daemon, err) < 0 || endpoint_open(settings, &daemon->endpoint, err) < 0)
                 return -err->code;
+        if (settings->engine.http[0] && api_open(daemon->engine, settings, on_api_idle, daemon, &daemon->api, err) < 0)
+                return -err->code;
         listen_on(daemon);
         engine_warm(daemon->engine);
         log_text(LOG_INFO, "serving %s", daemon->endpoint.path);
+        if (daemon->api)
+                log_text(LOG_INFO, "serving http://%s", api_address(daemon->api));
         endpoint_notify("READY=1");
         int rc = 0;
         while (rc == 0 && daemon->state != OVER)
                 rc = engine_step(daemon->engine, -1, err);
+        return rc;
+}
+
+/* A file that is wrong is told now, and not to the first who needs it. */
+static int test_policies(const struct settings *settings, struct csn_error *err)
+{
+        struct policies *policies = NULL;
+        int rc = front_load_policies(settings, &policies, err);
+        policies_free(policies);
         return rc;
 }
 
@@ -194,7 +222,7 @@ int daemon_serve(const struct settings *given, struct csn_error *err)
         daemon.again = (struct timer){ .fired = accept_again, .owner = &daemon };
         settings.engine.allow_host = false;   /* it would give our rights to whoever may connect */
         raise_descriptors();
-        int rc = engine_test_policies(&settings, err);
+        int rc = test_policies(&settings, err);
         if (rc == 0)
                 rc = serve(&daemon, err);
         daemon.state = OVER;
@@ -206,6 +234,7 @@ int daemon_serve(const struct settings *given, struct csn_error *err)
                 loop_untimer(daemon.loop, &daemon.deadline);
                 loop_unwatch(daemon.loop, &daemon.signals);
         }
+        api_close(daemon.api);
         endpoint_close(&daemon.endpoint);
         fd_close(&daemon.signals.fd);
         while (daemon.jobs) {   /* of an engine that failed; its runs are its own to free */

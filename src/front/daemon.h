@@ -2,6 +2,7 @@
 #ifndef FRONT_DAEMON_H
 #define FRONT_DAEMON_H
 
+#include "front/api.h"
 #include "front/endpoint.h"
 #include "front/frames.h"
 #include "front/front.h"
@@ -33,6 +34,7 @@ struct daemon {
         struct watch listener, signals;
         struct timer deadline;     /* of this state */
         struct timer again;        /* accept once more, when there were no descriptors */
+        struct api *api;           /* NULL: engine.http is empty */
         struct peer *peers;
         size_t peers_n;
         struct job *jobs;

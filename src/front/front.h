@@ -28,4 +28,16 @@ bool front_dump(json_t *record, bool indented, struct buf *buf);
 /* Both, in one line. */
 bool front_record_text(const struct run_result *result, bool aliases, struct buf *buf);
 
+/* ---- what there is (info.c) ---- */
+
+/* [{name, description, sets}]; the caller's reference.  NULL: a profile's file is wrong, see err. */
+json_t *front_profiles(const struct settings *settings, struct csn_error *err);
+/* A profile, and the whole request that it makes.  Errors: those of profile_find(). */
+int front_profile(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret, struct run_request *ret_whole,
+                  struct csn_error *err);
+/* All policies that these settings know.  Errors: those of policies_load(). */
+int front_load_policies(const struct settings *settings, struct policies **ret, struct csn_error *err);
+/* [{name, description, extends, file}]; the caller's reference. */
+json_t *front_policies(const struct policies *policies);
+
 #endif

@@ -1,0 +1,136 @@
+/*
+ * What the engine has done since it began, in Prometheus' text form (exposition format 0.0.4): base units, and labels
+ * whose values are ours alone, so that nobody outside can make their number grow.
+ */
+#include "engine/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define LANGUAGES 5                        /* ours, and one for all that were added */
+#define STATUSES 32
+
+/* Seconds; the first are for what is taken from a pool. */
+static const double bounds[] = { 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300 };
+
+struct histogram {
+        uint64_t counts[ARRAY_LEN(bounds) + 1];
+        double sum;
+};
+
+enum stage { STAGE_QUEUE, STAGE_PREPARE, STAGE_RUN, STAGE_COLLECT, STAGE_TOTAL, STAGES };
+static const char *const stage_names[] = { "queue", "prepare", "run", "collect", "total" };
+
+struct metrics {
+        uint64_t runs[LANGUAGES][STATUSES];
+        uint64_t out_of_memory, denied, output_bytes;
+        double cpu_seconds;
+        struct histogram stages[STAGES];
+};
+
+static void observe(struct histogram *histogram, double seconds)
+{
+        size_t i = 0;
+        while (i < ARRAY_LEN(bounds) && seconds > bounds[i])
+                i++;
+        histogram->counts[i]++;
+        histogram->sum += seconds;
+}
+
+void metrics_note(struct run *run)
+{
+        struct metrics *metrics = run->engine->metrics;
+        const struct run_result *result = &run->result;
+        const struct timings *timings = &result->timings;
+        const double stages[] = { timings->queue_ms, timings->prepare_ms, timings->run_ms, timings->collect_ms, timings->total_ms };
+        size_t language = 0;
+        while (language < LANGUAGES - 1 && lang_at(language) != run->language)
+                language++;
+        if (!metrics)
+                metrics = run->engine->metrics = arena_alloc(&run->engine->arena, sizeof *metrics);
+        if (result->status >= 0 && result->status < STATUSES)
+                metrics->runs[language][result->status]++;
+        metrics->out_of_memory += result->status == status_MEMORY_EXCEEDED;
+        metrics->denied += result->status == status_BLOCKED;
+        metrics->output_bytes += run->streams[0].capture.total + run->streams[1].capture.total;
+        metrics->cpu_seconds += result->usage.cpu_ms / 1000;
+        for (size_t i = 0; i < STAGES && run->has_boundary; i++)
+                observe(&metrics->stages[i], stages[i] / 1000);
+}
+
+/* ---- the text ---- */
+
+static void head(struct buf *buf, const char *name, const char *type, const char *help)
+{
+        buf_printf(buf, "# HELP caisson_%s %s\n# TYPE caisson_%s %s\n", name, help, name, type);
+}
+
+static void one(struct buf *buf, const char *name, const char *type, const char *help, double value)
+{
+        head(buf, name, type, help);
+        buf_printf(buf, "caisson_%s %.15g\n", name, value);
+}
+
+static void print_histogram(struct buf *buf, const char *stage, const struct histogram *histogram)
+{
+        uint64_t sum = 0;
+        for (size_t i = 0; i <= ARRAY_LEN(bounds); i++) {
+                char bound[32] = "+Inf";
+                if (i < ARRAY_LEN(bounds))
+                        snprintf(bound, sizeof bound, "%g", bounds[i]);
+                sum += histogram->counts[i];
+                buf_printf(buf, "caisson_stage_duration_seconds_bucket{stage=\"%s\",le=\"%s\"} %" PRIu64 "\n", stage, bound, sum);
+        }
+        buf_printf(buf, "caisson_stage_duration_seconds_sum{stage=\"%s\"} %.9g\ncaisson_stage_duration_seconds_count{stage=\"%s\"} %" PRIu64 "\n", stage,
+                   histogram->sum, stage, sum);
+}
+
+static void print_runs(struct buf *buf, const struct metrics *metrics)
+{
+        head(buf, "executions_total", "counter", "Runs that are over, by language and status.");
+        for (size_t i = 0; i < LANGUAGES; i++)
+                for (int status = 0; status < STATUSES; status++)
+                        if (metrics->runs[i][status])
+                                buf_printf(buf, "caisson_executions_total{language=\"%s\",status=\"%s\"} %" PRIu64 "\n",
+                                           i < LANGUAGES - 1 && lang_at(i) ? lang_at(i)->name : "other", status_name(status), metrics->runs[i][status]);
+}
+
+static void print_pools(struct buf *buf, json_t *pools)
+{
+        static const struct { const char *name, *type, *key, *help; } rows[] = {
+                { "pool_size", "gauge", "ready", "Interpreters and sandboxes that wait." },
+                { "pool_target", "gauge", "target", "How many a pool wants to have." },
+                { "pool_memory_bytes", "gauge", "memory_bytes", "Memory of what waits, by the kernel's count." },
+                { "pool_hits_total", "counter", "hits", "Runs that found something that waited." },
+                { "pool_misses_total", "counter", "misses", "Runs that did not." },
+        };
+        json_t *pool;
+        size_t at;
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                head(buf, rows[i].name, rows[i].type, rows[i].help);
+                json_array_foreach(pools, at, pool) {
+                        buf_printf(buf, "caisson_%s{pool=\"%s\"} %" JSON_INTEGER_FORMAT "\n", rows[i].name,
+                                   json_string_value(json_object_get(pool, "key")), json_integer_value(json_object_get(pool, rows[i].key)));
+                }
+        }
+}
+
+void engine_metrics(struct engine *engine, struct buf *buf)
+{
+        static const struct metrics none;
+        const struct metrics *metrics = engine->metrics ? engine->metrics : &none;
+        json_t *status = engine_status(engine);
+        print_runs(buf, metrics);
+        head(buf, "stage_duration_seconds", "histogram", "How long the stages of runs took.");
+        for (size_t i = 0; i < STAGES; i++)
+                print_histogram(buf, stage_names[i], &metrics->stages[i]);
+        one(buf, "queue_depth", "gauge", "Runs that wait.", (double)engine->queued);
+        one(buf, "runs_running", "gauge", "Runs that go on.", (double)engine->running);
+        one(buf, "checks_running", "gauge", "Runs whose source policy is being asked.", (double)engine->checking);
+        one(buf, "oom_kills_total", "counter", "Runs that were over their memory limit.", (double)metrics->out_of_memory);
+        one(buf, "policy_denials_total", "counter", "Runs that a source policy refused.", (double)metrics->denied);
+        one(buf, "output_bytes_total", "counter", "What programs wrote to their standard output and error.", (double)metrics->output_bytes);
+        one(buf, "cpu_seconds_total", "counter", "CPU time of programs.", metrics->cpu_seconds);
+        print_pools(buf, json_object_get(status, "pools"));
+        json_decref(status);
+}

@@ -1,0 +1,141 @@
+/* The routes of the HTTP interface, and who may use them. */
+#include "front/api.h"
+
+#include <stdio.h>
+
+const struct http_route api_routes[] = {
+        { "POST", "/v1/runs", NULL, API_RUN, BODY_WHOLE, api_post_run,
+          "Run a program. The answer is its record; with `Prefer: respond-async` it is a link to it, and with `Accept: text/event-stream` or "
+          "`application/x-ndjson` the events as they happen.", &object_run_request, &object_run_result },
+        { "GET", "/v1/runs", NULL, API_READ, BODY_NONE, api_list_runs, "Runs that go on, and those that can still be asked for.", NULL, NULL },
+        { "GET", "/v1/runs/{id}", NULL, API_READ, BODY_NONE, api_get_run,
+          "A run that was started with `Prefer: respond-async` or as a stream: its record, or its state while it goes on (202).", NULL, &object_run_result },
+        { "DELETE", "/v1/runs/{id}", NULL, API_RUN, BODY_NONE, api_delete_run, "End a run that goes on; forget one that is over.", NULL, NULL },
+        { "GET", "/v1/runs/{id}/events", "after", API_READ, BODY_NONE, api_get_events,
+          "What happens in a run, from the event after `Last-Event-ID` (or `?after=`) on.", NULL, NULL },
+        { "POST", "/v1/check", NULL, API_CHECK, BODY_WHOLE, api_check, "Compare a program with a source policy. Nothing is run.", &object_check_request,
+          &object_check_result },
+        { "GET", "/v1/profiles", NULL, API_READ, BODY_NONE, api_profiles, "The profiles, and what each is for.", NULL, NULL },
+        { "GET", "/v1/profiles/{name}", NULL, API_READ, BODY_NONE, api_profile, "What a profile sets.", NULL, &object_run_request },
+        { "GET", "/v1/policies", NULL, API_READ, BODY_NONE, api_policies, "The source policies.", NULL, NULL },
+        { "GET", "/v1/policies/{name}", NULL, API_READ, BODY_NONE, api_policy, "Every rule of a source policy.", NULL, NULL },
+        { "GET", "/v1/languages", NULL, API_READ, BODY_NONE, api_languages, "The languages, with their aliases.", NULL, NULL },
+        { "GET", "/healthz", NULL, 0, BODY_NONE, api_health, "Whether the daemon answers.", NULL, NULL },
+        { "GET", "/readyz", NULL, 0, BODY_NONE, api_ready, "Whether it takes runs: 503 while it ends.", NULL, NULL },
+        { "GET", "/metrics", NULL, API_METRICS, BODY_NONE, api_metrics, "Counters for Prometheus.", NULL, NULL },
+        { "GET", "/openapi.json", NULL, 0, BODY_NONE, api_openapi, "This description.", NULL, NULL },
+        { "GET", "/docs", NULL, 0, BODY_NONE, api_docs, "A page that shows this description.", NULL, NULL },
+        { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
+};
+
+/* ---- who may ---- */
+
+static bool is_local_name(const char *host)
+{
+        static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+        size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+                if (strlen(names[i]) == len && strncasecmp(host, names[i], len) == 0)
+                        return true;
+        return false;
+}
+
+/*
+ * Without a key it is enough to reach us, and a web page can make the browser of somebody on this host reach us: with
+ * an Origin (Fetch standard), or under a name of its own that leads here (DNS rebinding).
+ */
+static int refuse_web_pages(const struct http_request *request, struct csn_error *err)
+{
+        const char *origin = http_header(request, "Origin"), *host = http_header(request, "Host");
+        if (origin)
+                return err_set(err, CSN_E_DENIED, 0, "web pages (Origin: %.100s) are not answered without a key", origin);
+        if (host && host[0] && !is_local_name(host))
+                return err_set(err, CSN_E_DENIED, 0, "without a key only the names localhost, 127.0.0.1 and [::1] are answered, not %.100s", host);
+        return 0;
+}
+
+static int on_admit(void *owner, struct http_request *request, struct csn_error *err)
+{
+        (void)owner;
+        if (refuse_web_pages(request, err) < 0)
+                return -err->code;
+        strcpy(request->tenant, "local");
+        return 0;
+}
+
+static void on_answered(void *owner, struct http_request *request, unsigned status)
+{
+        struct api *api = owner;
+        api->answers[status / 100 < 6 ? status / 100 : 0]++;
+        log_text(LOG_INFO, "%s: %s answered with %u after %llu us", request->id, request->route ? request->route->path : "-", status,
+                 (unsigned long long)(clock_us() - request->began_us));
+}
+
+static void on_ended(void *owner)
+{
+        const struct api *api = owner;
+        if (api_is_idle(api))
+                api->idle(api->owner);
+}
+
+/* ---- for the handlers ---- */
+
+struct api *api_of(const struct http_request *request)
+{
+        return http_owner(request);
+}
+
+bool api_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret)
+{
+        struct csn_error err;
+        const char *text = request->body.bytes ? request->body.bytes : "";
+        if (model_decode_text(object, text, request->body.len, arena, ret, &err) == 0)
+                return true;
+        http_fail(request, &err);
+        return false;
+}
+
+/* ---- in order ---- */
+
+int api_open(struct engine *engine, const struct settings *settings, void (*idle)(void *owner), void *owner, struct api **ret,
+             struct csn_error *err)
+{
+        static const struct http_events events = { on_admit, on_answered, on_ended };
+        struct api *api = mem_alloc(sizeof *api);
+        *api = (struct api){ .engine = engine, .settings = settings, .loop = engine_loop(engine), .idle = idle, .owner = owner,
+                             .started_us = clock_us() };
+        int rc = http_open(api->loop, settings->engine.http, api_routes, &events, api, &api->http, err);
+        if (rc == 0 && !http_is_local(api->http))
+                rc = err_set(err, CSN_E_CONFIG, 0, "engine.http is %s, which others can reach; without keys it has to be a loopback address or unix:/path",
+                             settings->engine.http);
+        if (rc < 0) {
+                api_close(api);
+                return rc;
+        }
+        *ret = api;
+        return 0;
+}
+
+const char *api_address(const struct api *api)
+{
+        return http_address(api->http);
+}
+
+void api_drain(struct api *api)
+{
+        http_drain(api->http);
+}
+
+bool api_is_idle(const struct api *api)
+{
+        return api->live == 0 && http_busy(api->http) == 0;
+}
+
+void api_close(struct api *api)
+{
+        if (!api)
+                return;
+        api_runs_close(api);
+        http_close(api->http);
+        free(api);
+}

@@ -1,0 +1,467 @@
+"""The HTTP interface of caissond, from the outside, with nothing but Python's standard library."""
+
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import re
+import signal
+import socket
+import time
+
+import jsonschema
+import pytest
+
+from cli import caisson
+from daemon import Daemon, until
+
+JSON = {'Content-Type': 'application/json'}
+
+
+class Web:
+    """A daemon with an HTTP interface, and connections to it."""
+
+    def __init__(self, folder, *options):
+        self.daemon = Daemon(folder, '--set', 'engine.http=127.0.0.1:0', '--set', 'engine.log_level=info', *options).ready()
+        self.log = folder / 'log'
+        self.port = int(until(lambda: re.search(r'serving http://127\.0\.0\.1:(\d+)', self.log.read_text()))[1])
+
+    def open(self, timeout=60):
+        return http.client.HTTPConnection('127.0.0.1', self.port, timeout=timeout)
+
+    def ask(self, method, path, body=None, **headers):
+        """(status, headers, body as JSON where it is some)."""
+        connection = self.open()
+        headers = {name.replace('_', '-'): value for name, value in headers.items()}
+        connection.request(method, path, json.dumps(body) if isinstance(body, dict) else body, headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        kind = answer.headers.get('Content-Type', '')
+        return answer.status, answer.headers, json.loads(text) if 'json' in kind and 'ndjson' not in kind and text else text
+
+    def run(self, code, language='bash', **more):
+        status, _, record = self.ask('POST', '/v1/runs', {'language': language, 'code': code, **more})
+        assert status == 200, record
+        return record
+
+    def stream(self, method, path, body=None, **headers):
+        connection = self.open()
+        headers = {name.replace('_', '-'): value for name, value in headers.items()}
+        connection.request(method, path, json.dumps(body) if body else None, headers)
+        return connection.getresponse()
+
+    def raw(self, data):
+        """All that comes back for these bytes."""
+        with socket.create_connection(('127.0.0.1', self.port), timeout=20) as connection:
+            connection.sendall(data)
+            parts = []
+            while part := connection.recv(65536):
+                parts.append(part)
+        return b''.join(parts)
+
+    def runs(self):
+        return self.daemon.runs()
+
+
+@pytest.fixture(name='web', scope='module')
+def running(tmp_path_factory):
+    web = Web(tmp_path_factory.mktemp('http'))
+    yield web
+    assert web.daemon.stop(signal.SIGTERM) == 0
+
+
+@pytest.fixture(scope='module', name='description')
+def description_of(web):
+    return web.ask('GET', '/openapi.json')[2]
+
+
+def events_of(answer):
+    """The events of a text/event-stream, as (id, type, data)."""
+    found, one = [], {}
+    for line in answer:
+        line = line.decode().rstrip('\n')
+        if not line and one:
+            found.append((int(one.get('id', 0)), one['event'], json.loads(one['data'])))
+            one = {}
+        elif line and not line.startswith(':'):
+            name, value = line.split(': ', 1)
+            one[name] = value
+    return found
+
+
+# ---- runs that are waited for ----
+
+def test_a_run_is_answered_with_its_record(web):
+    record = web.run('echo out; echo err >&2; exit 3')
+    assert (record['status'], record['exit_code'], record['stdout'], record['stderr']) == ('failed', 3, 'out\n', 'err\n')
+    jsonschema.validate(record, json.loads(caisson('schema', 'result').out))
+
+
+def test_the_record_is_that_of_the_command_line(web):
+    code = 'print(1)\n[1, {"a": (2, 3)}]'
+    here = json.loads(web.daemon.caisson('run', '--json', '-l', 'python', '-c', code).out)
+    there = web.run(code, 'python')
+    for name in ('id', 'usage', 'timings', 'started_at', 'finished_at'):
+        here.pop(name), there.pop(name)
+    here['boundary'].pop('host_uid'), there['boundary'].pop('host_uid')
+    assert here == there
+
+
+def test_a_program_that_fails_is_an_answer_and_a_wrong_request_is_none(web):
+    assert web.run('kill -9 $$')['status'] == 'crashed'
+    status, headers, problem = web.ask('POST', '/v1/runs', {'language': 'cobol', 'code': 'x'})
+    assert status == 200 and problem['status'] == 'unsupported_language'   # it has a record, as everywhere
+    assert headers['Content-Type'] == 'application/json'
+
+
+@pytest.mark.parametrize('body, field', [
+    (b'', ''), (b'{', ''), (b'[]', ''), (b'"x"', ''), (b'{"language": "bash"} x', ''), (b'\xff', ''), (b'{"codes": "x"}', '/codes'),
+    (b'{"language": 1}', '/language'), (b'{"language": "bash", "limits": {"wall_ms": "x"}}', '/limits/wall_ms'),
+    (b'{"language": "bash", "language": "bash"}', ''), (b'[' * 100000, '')], ids=range(11))
+def test_a_body_that_is_no_request_is_a_problem(web, body, field):
+    status, headers, problem = web.ask('POST', '/v1/runs', body)
+    assert status == 422 and headers['Content-Type'] == 'application/problem+json'
+    assert (problem['status'], problem['code'], problem['retryable'], problem.get('field', '')) == (422, 'bad_request', False, field)
+    assert problem['detail'] == problem['message'] and problem['title'] and problem['instance'] == '/v1/runs'
+    assert problem['request_id'] == headers['X-Request-Id']
+
+
+def test_paths_of_the_host_are_not_for_those_who_come_from_outside(web):
+    record = web.run('cat x', files=[{'path': '/etc/shadow', 'name': 'x'}])
+    assert record['status'] == 'bad_request' and record['error']['field'].startswith('/files')
+    assert web.run('true', work_dir='/tmp')['status'] == 'bad_request'
+    assert web.run('true', backend='host')['status'] == 'bad_request'
+
+
+def test_many_at_once(web):
+    with concurrent.futures.ThreadPoolExecutor(50) as pool:
+        records = list(pool.map(lambda n: web.run(f'echo {n}'), range(200)))
+    assert [record['stdout'] for record in records] == [f'{n}\n' for n in range(200)]
+
+
+def test_one_connection_serves_many_requests(web):
+    connection = web.open()
+    for number in range(50):
+        connection.request('POST', '/v1/runs', json.dumps({'language': 'bash', 'code': f'echo {number}'}))
+        assert json.loads(connection.getresponse().read())['stdout'] == f'{number}\n'
+    connection.request('GET', '/nothing')
+    assert connection.getresponse().read()
+    connection.request('GET', '/healthz')
+    assert json.loads(connection.getresponse().read())['status'] == 'ok'
+
+
+def test_a_client_that_goes_ends_its_run(web):
+    connection = web.open()
+    connection.request('POST', '/v1/runs', json.dumps({'language': 'bash', 'code': 'sleep 1000'}))
+    until(web.runs)
+    connection.close()
+    until(lambda: not web.runs())
+
+
+def test_a_chunked_body(web):
+    body = json.dumps({'language': 'bash', 'code': 'echo chunks'}).encode()
+    connection = web.open()
+    connection.request('POST', '/v1/runs', iter([body[:7], body[7:20], body[20:]]), {'Transfer-Encoding': 'chunked'}, encode_chunked=True)
+    assert json.loads(connection.getresponse().read())['stdout'] == 'chunks\n'
+
+
+# ---- runs that are asked for later ----
+
+def test_a_run_may_be_asked_for_later(web):
+    status, headers, state = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep .5; echo later'}, Prefer='respond-async')
+    assert status == 202 and headers['Preference-Applied'] == 'respond-async' and headers['Location'] == state['url']
+    assert web.ask('GET', state['url'])[0] == 202
+    assert state['id'] in [one['id'] for one in web.ask('GET', '/v1/runs')[2]['runs']]
+    record = until(lambda: (lambda got: got[0] == 200 and got[2])(web.ask('GET', state['url'])))
+    assert (record['id'], record['stdout']) == (state['id'], 'later\n')
+    assert web.ask('DELETE', state['url'])[0] == 204
+    assert web.ask('GET', state['url'])[0] == 404 and web.ask('DELETE', state['url'])[0] == 404
+
+
+def test_a_run_can_be_ended(web):
+    _, _, state = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'echo before; sleep 1000'}, Prefer='wait=1, respond-async')
+    until(lambda: any(run['state'] == 'running' for run in web.runs()))
+    assert web.ask('DELETE', state['url'])[0] == 202
+    record = until(lambda: (lambda got: got[0] == 200 and got[2])(web.ask('GET', state['url'])))
+    assert record['status'] == 'cancelled'
+
+
+@pytest.mark.parametrize('path', ['/v1/runs/nothing', '/v1/runs/nothing/events', '/v1/profiles/nothing', '/v1/policies/nothing', '/v1', '/', '/v1/runs/',
+                                  '/v1/runs/a/b'])
+def test_what_is_not_there_is_a_problem(web, path):
+    status, _, problem = web.ask('GET', path)
+    assert (status, problem['code']) == (404, 'not_found')
+
+
+# ---- streams ----
+
+SLOW = {'language': 'bash', 'code': 'for i in 1 2 3; do echo $i; sleep .2; done; echo e >&2'}
+
+
+def test_events_come_as_they_happen(web):
+    answer = web.stream('POST', '/v1/runs', SLOW, Accept='text/event-stream')
+    assert answer.status == 200 and answer.headers['Content-Type'] == 'text/event-stream'
+    began = time.monotonic()
+    first = [answer.readline() for _ in range(7)]
+    assert b'"1\\n"' in b''.join(first) and time.monotonic() - began < 0.5
+    rest = events_of(answer)
+    assert [data.get('text') for _, kind, data in rest if kind == 'stdout'] == ['2\n', '3\n']
+    assert rest[-1][1] == 'end' and rest[-1][2]['record']['stderr'] == 'e\n'
+
+
+def test_lines_for_machines(web):
+    answer = web.stream('POST', '/v1/runs', SLOW, Accept='application/x-ndjson')
+    lines = [json.loads(line) for line in answer if line.strip()]
+    assert [line['type'] for line in lines] == ['start', 'stdout', 'stdout', 'stdout', 'stderr', 'end']
+    assert lines[-1]['record']['id'] == lines[0]['id']
+
+
+def test_a_stream_goes_on_where_it_was_left(web):
+    answer = web.stream('POST', '/v1/runs', SLOW, Accept='text/event-stream')
+    where = answer.headers['Location']
+    seen = b''
+    while b'id: 2' not in seen:
+        seen += answer.readline()
+    answer.close()
+    rest = events_of(web.stream('GET', where + '/events', Last_Event_ID='2'))
+    assert [number for number, _, _ in rest] == list(range(3, 3 + len(rest))) and rest[-1][1] == 'end'
+    again = events_of(web.stream('GET', where + '/events?after=0'))
+    assert [number for number, _, _ in again] == list(range(1, 1 + len(again))) and again[-len(rest):] == rest
+    assert web.ask('GET', where)[0] == 200
+
+
+def test_two_may_watch_one_run(web):
+    _, headers, _ = web.ask('POST', '/v1/runs', SLOW, Prefer='respond-async')
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(lambda _: events_of(web.stream('GET', headers['Location'] + '/events')), range(2))
+    assert one == two and one[-1][1] == 'end'
+
+
+@pytest.mark.parametrize('last', ['x', '-1', '1.5', ''])
+def test_an_event_that_is_no_number(web, last):
+    _, headers, _ = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}, Prefer='respond-async')
+    assert web.ask('GET', headers['Location'] + f'/events?after={last}')[0] == 422
+
+
+def test_characters_are_not_cut_and_bytes_are_kept(web):
+    code = r'printf "\xc3"; sleep .2; printf "\xa9\xff"; sleep .2; printf "\xe2\x82"'
+    lines = [json.loads(line) for line in web.stream('POST', '/v1/runs', {'language': 'bash', 'code': code}, Accept='application/x-ndjson') if line.strip()]
+    out = [line for line in lines if line['type'] == 'stdout']
+    assert [line['text'] for line in out] == ['é�', '��'] and [line['base64'] for line in out] == ['w6n/', '4oI=']
+
+
+def test_who_reads_slowly_misses_what_is_oldest_and_is_told(web):
+    code = 'head -c 30000000 /dev/zero | tr "\\0" x | fold -w 1000'
+    _, headers, _ = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': code, 'limits': {'wall_ms': 30000}}, Prefer='respond-async')
+    until(lambda: web.ask('GET', headers['Location'])[0] == 200)
+    lines = [json.loads(line) for line in web.stream('GET', headers['Location'] + '/events', Accept='application/x-ndjson') if line.strip()]
+    assert lines[0]['type'] == 'lost' and lines[0]['events'] > 0 and lines[-1]['type'] == 'end'
+    assert lines[-1]['record']['truncated']['stdout_total_bytes'] == 30029999
+
+
+def test_a_record_that_is_long_has_to_be_asked_for(web):
+    code = 'head -c 3000000 /dev/zero | tr "\\0" x'
+    _, headers, _ = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': code, 'limits': {'output_bytes': 4000000}}, Prefer='respond-async')
+    lines = [json.loads(line) for line in web.stream('GET', headers['Location'] + '/events', Accept='application/x-ndjson') if line.strip()]
+    assert lines[-1] == {'type': 'end', 'record': None}
+    assert len(web.ask('GET', headers['Location'])[2]['stdout']) == 3000000
+
+
+# ---- checks, and what is there ----
+
+def test_a_check(web):
+    status, _, answer = web.ask('POST', '/v1/check', {'language': 'python', 'code': 'eval("1")', 'policy': 'linx'})
+    assert (status, answer['verdict'], answer['findings'][0]['rule']) == (200, 'deny', 'dynamic_code')
+    jsonschema.validate(answer, json.loads(caisson('schema', 'check_result').out))
+    assert web.ask('POST', '/v1/check', {'language': 'python', 'code': 'def f(:'})[2]['error']['message'] == 'invalid syntax'
+
+
+@pytest.mark.parametrize('request_, field', [({'code': 'x'}, '/language'), ({'language': 'cobol', 'code': 'x'}, '/language'),
+                                             ({'language': 'python', 'code': 'x', 'policy': 'nope'}, '/policy'), ({'language': 'python'}, '/code')])
+def test_a_check_that_cannot_be_made(web, request_, field):
+    status, _, problem = web.ask('POST', '/v1/check', request_)
+    assert status == 422 and problem.get('field') == field
+
+
+def test_lists(web):
+    profiles = web.ask('GET', '/v1/profiles')[2]['profiles']
+    assert {'standard', 'strict', 'data'} <= {one['name'] for one in profiles} and all(one['description'] for one in profiles)
+    assert web.ask('GET', '/v1/profiles/strict')[2] == json.loads(caisson('profiles', 'show', 'strict', '--json').out)
+    assert [one['name'] for one in web.ask('GET', '/v1/policies')[2]['policies']] \
+        == [one['name'] for one in json.loads(caisson('policy', 'list', '--json').out)]
+    assert web.ask('GET', '/v1/policies/linx')[2] == json.loads(caisson('policy', 'show', 'linx', '--json').out)
+    assert [one['name'] for one in web.ask('GET', '/v1/languages')[2]['languages']] == ['python', 'javascript', 'typescript', 'bash']
+
+
+# ---- the description ----
+
+def test_the_description_has_every_route_and_every_object(description):
+    assert description['openapi'] == '3.1.0'
+    operations = {(method, path) for path, one in description['paths'].items() for method in one}
+    assert {('post', '/v1/runs'), ('get', '/v1/runs/{id}'), ('delete', '/v1/runs/{id}'), ('post', '/v1/check'), ('get', '/healthz')} <= operations
+    assert len({one['operationId'] for path in description['paths'].values() for one in path.values()}) == len(operations)
+    text = json.dumps(description)
+    for ref in re.findall(r'"\$ref": "#/([^"]*)"', text):
+        part = description
+        for name in ref.split('/'):
+            part = part[name]
+    assert '$defs' not in text
+
+
+def test_answers_are_as_described(web, description):
+    for path in ('/v1/profiles/standard',):
+        schema = description['paths'][path.replace('standard', '{name}')]['get']['responses']['200']['content']['application/json']['schema']
+        assert schema['$ref'].startswith('#/components/schemas/')
+    record = web.run('echo 1')
+    jsonschema.validate(record, {**description, '$ref': '#/components/schemas/run_result'})
+    problem = web.ask('POST', '/v1/runs', b'{')[2]
+    jsonschema.validate(problem, {**description, '$ref': '#/components/schemas/problem'})
+
+
+def test_the_page_needs_nothing_from_elsewhere(web):
+    status, headers, page = web.ask('GET', '/docs')
+    page = page.decode()
+    assert status == 200 and headers['Content-Type'].startswith('text/html') and "default-src 'none'" in headers['Content-Security-Policy']
+    assert '<script' not in page and not re.findall(r'(?:src|href)="(?:https?:)?//', page)
+    for word in ('/v1/runs', 'run_request', 'wall_ms', 'memory_bytes'):
+        assert word in page
+    for link in re.findall(r'href="#([^"]*)"', page):
+        assert f'id="{link}"' in page
+
+
+# ---- metrics, health ----
+
+def test_metrics_count_what_was_done(web):
+    def counted():
+        text = web.ask('GET', '/metrics')[2].decode()
+        return {line.rsplit(' ', 1)[0]: float(line.rsplit(' ', 1)[1]) for line in text.splitlines() if not line.startswith('#')}
+    before = counted()
+    for _ in range(3):
+        web.run('exit 1')
+    after = counted()
+    name = 'caisson_executions_total{language="bash",status="failed"}'
+    assert after[name] - before.get(name, 0) == 3
+    assert after['caisson_stage_duration_seconds_count{stage="total"}'] - before['caisson_stage_duration_seconds_count{stage="total"}'] == 3
+    buckets = [after[f'caisson_stage_duration_seconds_bucket{{stage="total",le="{bound}"}}'] for bound in ('0.0001', '0.001', '1', '+Inf')]
+    assert buckets == sorted(buckets) and after['caisson_build_info{version="0.1.0"}'] == 1
+    assert after['caisson_http_connections'] >= 1
+    text = web.ask('GET', '/metrics')[2].decode()
+    names = set(re.findall(r'^(caisson_\w+?)(?:_bucket|_sum|_count)?(?:\{.*\})? ', text, flags=re.M))
+    typed = set(re.findall(r'^# TYPE (\w+) ', text, flags=re.M))
+    assert names <= typed and typed == set(re.findall(r'^# HELP (\w+) .', text, flags=re.M))
+
+
+def test_health(web):
+    assert web.ask('GET', '/healthz')[2]['status'] == 'ok' and web.ask('GET', '/readyz')[0] == 200
+    status, _, body = web.ask('HEAD', '/healthz')
+    assert status == 200 and not body
+
+
+def test_a_wrong_method_says_which_are_right(web):
+    status, headers, problem = web.ask('PUT', '/v1/runs/x', b'')
+    assert (status, problem['code'], headers['Allow']) == (405, 'method_not_allowed', 'GET, DELETE')
+
+
+def test_what_a_query_does_not_know_is_refused(web):
+    assert web.ask('GET', '/v1/profiles?colour=red')[0] == 422
+    assert web.ask('GET', '/healthz?x')[0] == 422
+
+
+def test_request_ids(web):
+    assert web.ask('GET', '/healthz', X_Request_Id='mine-1')[1]['X-Request-Id'] == 'mine-1'
+    for bad in ('x' * 100, 'a b', 'a"b'):
+        assert web.ask('GET', '/healthz', X_Request_Id=bad)[1]['X-Request-Id'].startswith('req_')
+
+
+# ---- those who mean harm ----
+
+def test_web_pages_are_not_answered(web):
+    assert web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}, Origin='http://evil.example')[0] == 403
+    assert web.ask('GET', '/healthz', Host='evil.example')[0] == 403
+    assert web.ask('GET', '/healthz', Host='evil.localhost.example:80')[0] == 403
+    for host in ('localhost', f'127.0.0.1:{web.port}', '[::1]:80', 'LOCALHOST:1'):
+        assert web.ask('GET', '/healthz', Host=host)[0] == 200
+
+
+@pytest.mark.parametrize('data', [
+    b'\0' * 100 + b'\r\n\r\n', b'GET\r\n\r\n', b'GET / HTTP/9.9\r\n\r\n', b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n',
+    b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n',
+    b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n',
+    b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\n',
+    b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ' + b'a' * 100000 + b'\r\n\r\n',
+    b'GET /' + b'a' * 100000 + b' HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n' + b''.join(b'X-%d: 1\r\n' % n for n in range(5000)) + b'\r\n'], ids=range(10))
+def test_what_is_no_http_harms_nobody(web, data):
+    first = b''
+    with socket.create_connection(('127.0.0.1', web.port), timeout=2) as connection:
+        with contextlib.suppress(OSError):      # reset, or it waits for more until its idle time is over
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            first = connection.recv(65536)
+    assert not first or re.match(rb'HTTP/1\.[01] [45]', first), first[:300]
+    assert web.ask('GET', '/healthz')[0] == 200
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_is_sent(web):
+    answer = web.raw(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\nConnection: close\r\n\r\n')
+    assert b'413' in answer.split(b'\r\n')[0] and b'too_large' in answer
+
+
+def test_connections_that_do_nothing_do_not_harm_others(web):
+    idle = [socket.create_connection(('127.0.0.1', web.port)) for _ in range(300)]
+    for number, connection in enumerate(idle):
+        connection.sendall(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{'[:number % 60])
+    assert web.run('echo still')['stdout'] == 'still\n'
+    for connection in idle:
+        connection.close()
+    until(lambda: web.run('echo again')['stdout'] == 'again\n')
+
+
+def test_a_stream_that_is_left_leaves_nothing(web):
+    for _ in range(20):
+        answer = web.stream('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep .1; echo x'}, Accept='text/event-stream')
+        answer.readline()
+        answer.close()
+    until(lambda: not web.runs())
+    assert web.run('echo fine')['stdout'] == 'fine\n'
+
+
+# ---- its beginning and its end ----
+
+def test_an_address_that_is_none_stops_the_start(tmp_path):
+    for address, words in (('nonsense', 'engine.http is "nonsense"'), ('127.0.0.1:99999', 'engine.http'), ('1.2.3:80', 'engine.http'),
+                           ('0.0.0.0:0', 'which others can reach'), ('[::]:0', 'which others can reach')):
+        daemon = Daemon(tmp_path, '--set', f'engine.http={address}')
+        assert daemon.process.wait(20) == 78
+        assert words in (tmp_path / 'log').read_text()
+        daemon.stop()
+
+
+def test_it_listens_on_a_socket_of_the_file_system_too(tmp_path):
+    path = tmp_path / 'http'
+    daemon = Daemon(tmp_path, '--set', f'engine.http=unix:{path}').ready()
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(path))
+    connection.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    assert b'200 OK' in connection.recv(1000)
+    assert daemon.stop(signal.SIGTERM) == 0 and not path.exists()
+
+
+def test_the_end_lets_runs_end_and_refuses_new_ones(tmp_path):
+    web = Web(tmp_path)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(web.run, 'sleep 1; echo done')
+        until(web.runs)
+        web.daemon.process.send_signal(signal.SIGTERM)
+        status, headers, problem = until(lambda: (lambda got: got[0] == 503 and got)(web.ask('GET', '/readyz')), 2)
+        assert problem['retryable'] and headers['Retry-After'] and status == 503
+        assert running.result()['stdout'] == 'done\n'
+    assert web.daemon.process.wait(20) == 0
+
+
+def test_the_end_does_not_wait_for_ever(tmp_path):
+    web = Web(tmp_path, '--set', 'engine.shutdown_ms=300')
+    answer = web.stream('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep 1000'}, Accept='text/event-stream')
+    assert answer.readline()
+    assert web.daemon.stop(signal.SIGTERM) == 0
