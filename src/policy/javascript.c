@@ -2,15 +2,18 @@
 #include "policy/javascript.h"
 
 const struct TSLanguage *tree_sitter_javascript(void);
+const struct TSLanguage *tree_sitter_typescript(void);
 
 #define X(name, text) #text,
 static const char *const kinds[] = { "", JS_KINDS_OF(X) NULL };
+static const char *const typescript_kinds[] = { "", JS_KINDS_OF(X) JS_TYPES_OF(X) NULL };
 #undef X
 #define X(name) #name,
 static const char *const fields[] = { "", JS_FIELDS_OF(X) NULL };
 #undef X
 
 const struct grammar js_grammar = { tree_sitter_javascript, kinds, fields, NULL, true };
+const struct grammar js_typescript_grammar = { tree_sitter_typescript, typescript_kinds, fields, NULL, true };
 
 /* ---- the tree ---- */
 
@@ -171,19 +174,36 @@ static const char *with_semicolons(const struct tree *tree, struct arena *arena)
         return copy;
 }
 
-static int analyse_as(const char *text, size_t len, struct facts *facts, bool typescript, struct csn_error *err)
+#define MENDED_MAX 3                  /* times */
+
+static int without_types(size_t len, struct facts *facts, struct tree *tree, struct csn_error *err)
+{
+        struct tree better = *tree;
+        const char *again;
+        for (unsigned i = 0; i < MENDED_MAX && better.broken && (again = js_mend_types(&better, facts->arena)); i++)
+                if (tree_parse(&js_typescript_grammar, again, len, facts->arena, &better, err) < 0)
+                        return -err->code;
+        if (!better.broken && js_mended_types(&better, tree->text))
+                *tree = better;
+        if (!tree->broken)
+                js_erase_types(facts, tree);
+        return 0;
+}
+
+static int analyse_as(const struct grammar *grammar, const char *text, size_t len, struct facts *facts, struct csn_error *err)
 {
         struct tree tree;
-        struct js js = { .tree = &tree, .arena = facts->arena, .facts = facts, .typescript = typescript };
+        struct js js = { .tree = &tree, .arena = facts->arena, .facts = facts };
         if (facts->broken)
                 return 0;
-        if (tree_parse(&js_grammar, text, len, facts->arena, &tree, err) < 0)
+        if (tree_parse(grammar, text, len, facts->arena, &tree, err) < 0)
                 return -err->code;
-        const char *again = tree.broken && !typescript ? with_semicolons(&tree, facts->arena) : NULL;
-        if (again && tree_parse(&js_grammar, again, len, facts->arena, &tree, err) < 0)
+        const char *again = tree.broken ? with_semicolons(&tree, facts->arena) : NULL;
+        if (again && tree_parse(grammar, again, len, facts->arena, &tree, err) < 0)
                 return -err->code;
-        if (!typescript)
-                js_check(facts, &tree);
+        if (grammar == &js_typescript_grammar && without_types(len, facts, &tree, err) < 0)
+                return -err->code;
+        js_check(facts, &tree);
         if (!facts->broken) {
                 js.order = tree_order(&tree, facts->arena);
                 js_scopes(&js);
@@ -198,16 +218,12 @@ static int analyse_as(const char *text, size_t len, struct facts *facts, bool ty
 
 static int analyse_javascript(const char *text, size_t len, struct facts *facts, struct csn_error *err)
 {
-        return analyse_as(text, len, facts, false, err);
+        return analyse_as(&js_grammar, text, len, facts, err);
 }
 
-/*
- * The grammar is that of JavaScript.  Types are errors to it that it skips, so here an error says nothing, and what
- * is no TypeScript either is found by Node.js and not by the check.
- */
 static int analyse_typescript(const char *text, size_t len, struct facts *facts, struct csn_error *err)
 {
-        return analyse_as(text, len, facts, true, err);
+        return analyse_as(&js_typescript_grammar, text, len, facts, err);
 }
 
 const struct analysis analysis_javascript = { "javascript", analyse_javascript, prepare };

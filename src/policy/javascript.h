@@ -1,7 +1,8 @@
 /*
- * The analysis of JavaScript, and of TypeScript as far as one grammar serves both; for javascript*.c.
+ * The analysis of JavaScript and TypeScript; for javascript*.c.
  *
  *   javascript.c         the program as Node.js reads it, and the order of the rest
+ *   javascript_types.c   the tree of a TypeScript program without its types, which is one of JavaScript
  *   javascript_check.c   what the grammar lets pass and Node.js does not
  *   javascript_scope.c   scopes, and what each name is bound to
  *   javascript_value.c   values: paths such as globalThis.eval or node:fs.promises, and constants
@@ -49,19 +50,39 @@
         X(PAIR_PATTERN, pair_pattern) X(COMPUTED, computed_property_name) X(COMMENT, comment) X(HTML_COMMENT, html_comment)        \
         X(ERROR, ERROR)
 
+/* What TypeScript's grammar has besides. */
+#define JS_TYPES_OF(X)                                                                                                             \
+        X(TYPE_ANNOTATION, type_annotation) X(TYPE_ARGUMENTS, type_arguments) X(TYPE_PARAMETERS, type_parameters)                  \
+        X(ASSERTS_ANNOTATION, asserts_annotation) X(PREDICATE_ANNOTATION, type_predicate_annotation)                               \
+        X(INTERFACE, interface_declaration) X(TYPE_ALIAS, type_alias_declaration) X(AMBIENT, ambient_declaration)                  \
+        X(FUNCTION_SIGNATURE, function_signature) X(METHOD_SIGNATURE, method_signature)                                            \
+        X(ABSTRACT_SIGNATURE, abstract_method_signature) X(INDEX_SIGNATURE, index_signature) X(IMPLEMENTS, implements_clause)      \
+        X(TYPE_NAME, type_identifier) X(PREDEFINED, predefined_type) X(AS, as_expression) X(SATISFIES, satisfies_expression)       \
+        X(NON_NULL, non_null_expression) X(TYPE_ASSERTION, type_assertion) X(INSTANTIATION, instantiation_expression)              \
+        X(EXTENDS, extends_clause) X(ABSTRACT_CLASS, abstract_class_declaration) X(TYPED_FIELD, public_field_definition)           \
+        X(REQUIRED_PARAMETER, required_parameter) X(OPTIONAL_PARAMETER, optional_parameter) X(MODIFIER, accessibility_modifier)    \
+        X(OVERRIDE, override_modifier) X(ENUM, enum_declaration) X(ENUM_BODY, enum_body) X(ENUM_MEMBER, enum_assignment)           \
+        X(SPACE, internal_module) X(MODULE, module) X(NESTED_NAME, nested_identifier) X(IMPORT_ALIAS, import_alias)                \
+        X(IMPORT_REQUIRE, import_require_clause) X(OBJECT_TYPE, object_type) X(INTERFACE_BODY, interface_body)
+
 #define JS_FIELDS_OF(X)                                                                                                            \
         X(name) X(alias) X(source) X(value) X(body) X(parameters) X(parameter) X(function) X(arguments) X(object) X(property)      \
         X(index) X(operator) X(argument) X(condition) X(alternative) X(consequence) X(left) X(right) X(kind) X(key) X(label)       \
-        X(constructor) X(declaration) X(handler) X(finalizer) X(optional_chain)
+        X(constructor) X(declaration) X(handler) X(finalizer) X(optional_chain) X(pattern)
 
 #define X(name, text) JS_##name,
-enum js_kind { JS_OTHER, JS_KINDS_OF(X) };
+enum js_kind {
+        JS_OTHER,
+        JS_KINDS_OF(X)
+        JS_TYPES_OF(X)
+        JS_IMPORT_TYPES,               /* import { type A } from "x": nothing is taken, but x is loaded */
+};
 #undef X
 #define X(name) JSF_##name,
 enum js_field { JSF_NONE, JS_FIELDS_OF(X) };
 #undef X
 
-extern const struct grammar js_grammar;
+extern const struct grammar js_grammar, js_typescript_grammar;
 
 /* ---- values ---- */
 
@@ -134,8 +155,8 @@ struct js_source {
         struct js_source *next_fed;    /* from the same node */
 };
 
-/* How a name was declared; bits. */
-enum { JSD_LEXICAL = 1, JSD_VAR = 2, JSD_FUNCTION = 4, JSD_PARAMETER = 8, JSD_CATCH = 16, JSD_IMPLICIT = 32 };
+/* How a name was declared; bits.  MERGED: an enum or a namespace, of which there may be more with one name. */
+enum { JSD_LEXICAL = 1, JSD_VAR = 2, JSD_FUNCTION = 4, JSD_PARAMETER = 8, JSD_CATCH = 16, JSD_IMPLICIT = 32, JSD_MERGED = 64 };
 
 struct js_binding {
         uint32_t scope, name;
@@ -172,7 +193,6 @@ struct js {
         const struct tree *tree;
         struct arena *arena;
         struct facts *facts;
-        bool typescript;
         uint32_t *order;
         uint8_t *roles;
         uint32_t *scope_of;
@@ -221,6 +241,20 @@ bool js_has_word(const struct tree *tree, uint32_t node, const char *word);
 bool js_text_is(const struct tree *tree, uint32_t node, const char *text);
 
 void js_check(struct facts *facts, const struct tree *tree);
+
+/* ---- javascript_types.c ---- */
+
+/*
+ * A tree of TypeScript becomes that of the program that is run: types, declarations of what is elsewhere and signatures
+ * go, casts are what they cast.  What JavaScript does not have stays as JS_ENUM (its body a JS_OBJECT), JS_MODULE for
+ * both words, JS_IMPORT_ALIAS, JS_IMPORT_TYPES, an identifier right in a JS_IMPORT for import a = require("b"), and a
+ * JS_MODIFIER beside a parameter that is a member, too.
+ */
+void js_erase_types(struct facts *facts, struct tree *tree);
+/* The text with types that the grammar does not know put in another way; NULL if there are none. */
+const char *js_mend_types(const struct tree *tree, struct arena *arena);
+/* Whether all that differs from `text` is types in the tree that came of it. */
+bool js_mended_types(const struct tree *tree, const char *text);
 
 /* ---- javascript_scope.c ---- */
 

@@ -550,7 +550,7 @@ static void check_node(const struct check *check, uint32_t at)
         case JS_AWAIT: check_await(check, at); break;
         case JS_YIELD: check_yield(check, at); break;
         case JS_IMPORT: case JS_EXPORT:
-                if (above != JS_PROGRAM)
+                if (above != JS_PROGRAM && node_at(check, node_at(check, node->parent)->parent)->kind != JS_MODULE)
                         wrong(check, at, node->kind == JS_IMPORT ? "SyntaxError: Cannot use import statement outside a module"
                                                                  : "SyntaxError: Unexpected token 'export'");
                 break;

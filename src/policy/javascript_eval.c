@@ -334,14 +334,53 @@ static struct js_value *member(struct js *js, uint32_t node)
         return js_member(js, js->values[base], name.text, name.len);
 }
 
-/* What the grammar does not know is a type of TypeScript: (globalThis as any) is globalThis. */
 static struct js_value *last_value(const struct js *js, uint32_t node)
 {
         uint32_t last = 0;
         for (uint32_t child = js_first(js->tree, node); child; child = js_next(js->tree, child))
-                if (!last || !js->typescript || JS_NODE(js, child)->kind != JS_OTHER)
-                        last = child;
+                last = child;
         return last ? js->values[last] : NULL;
+}
+
+/* What a namespace exports by one of its statements: a name and its value each. */
+static size_t exported(struct js *js, uint32_t statement, struct js_value **items, size_t size)
+{
+        const struct tree *tree = js->tree;
+        uint32_t what = JS_NODE(js, statement)->kind == JS_EXPORT ? js_first(tree, statement) : 0;
+        unsigned kind = JS_NODE(js, what)->kind;
+        bool many = kind == JS_LEXICAL || kind == JS_VAR;
+        size_t n = 0;
+        for (uint32_t one = many ? js_first(tree, what) : what; one && n + 2 <= size; one = many ? js_next(tree, one) : 0) {
+                uint32_t name = kind == JS_IMPORT_ALIAS ? js_first(tree, one) : tree_field(tree, one, JSF_name), value = one;
+                if (!name || JS_NODE(js, name)->kind != JS_IDENTIFIER)
+                        continue;
+                if (many || kind == JS_ENUM)
+                        value = tree_field(tree, one, many ? JSF_value : JSF_body);
+                else if (kind == JS_IMPORT_ALIAS)
+                        value = js_next(tree, name);
+                if (items) {
+                        const struct js_name word = js_word(js, name);
+                        items[n] = js_value_text(js, JSV_TEXT, word.text, word.len);
+                        items[n + 1] = value ? js->values[value] : NULL;
+                }
+                n += 2;
+        }
+        return n;
+}
+
+/* namespace N { export … }: an object.  Of N.M { … } the name is N, and it has what M has. */
+static struct js_value *module(struct js *js, uint32_t node)
+{
+        struct js_value *object = js_value_new(js, JSV_OBJECT);
+        uint32_t body = tree_field(js->tree, node, JSF_body), first = body ? js_first(js->tree, body) : 0;
+        size_t size = 0;
+        for (uint32_t child = first; child && size < JS_ITEMS_MAX; child = js_next(js->tree, child))
+                size += exported(js, child, NULL, JS_ITEMS_MAX - size);
+        object->items = arena_alloc(js->arena, (size + 1) * sizeof(struct js_value *));
+        for (uint32_t child = first; child && object->n < size; child = js_next(js->tree, child))
+                object->n += exported(js, child, object->items + object->n, size - object->n);
+        object->open = true;
+        return object;
 }
 
 static struct js_value *evaluate(struct js *js, uint32_t node)
@@ -372,6 +411,7 @@ static struct js_value *evaluate(struct js *js, uint32_t node)
         case JS_MEMBER: return member(js, node);
         case JS_SUBSCRIPT: return subscript(js, node);
         case JS_PAREN: case JS_SEQUENCE: case JS_AWAIT: case JS_COMPUTED: case JS_SPREAD: return last_value(js, node);
+        case JS_MODULE: return module(js, node);
         case JS_ASSIGNMENT: return js->values[tree_field(tree, node, JSF_right)];
         case JS_AUGMENTED: case JS_BINARY: return binary(js, node);
         case JS_UNARY: return unary(js, node);
@@ -418,25 +458,37 @@ static bool is_gateway(const struct js_value *value)
         return false;
 }
 
-/* this.g = globalThis, and class { g = globalThis }. */
-static void note_member(struct js *js, uint32_t node)
+static void note_member(struct js *js, uint32_t property, struct js_value *value)
 {
-        bool field = JS_NODE(js, node)->kind == JS_FIELD;
-        uint32_t left = field ? node : tree_field(js->tree, node, JSF_left), right = tree_field(js->tree, node, field ? JSF_value : JSF_right);
-        if (!left || !right || (!field && JS_NODE(js, left)->kind != JS_MEMBER) || !is_gateway(js->values[right]) || js->members_n == MEMBERS_MAX)
-                return;
-        uint32_t property = tree_field(js->tree, left, JSF_property);
-        if (!property || JS_NODE(js, property)->kind != JS_PROPERTY)
+        if (!is_gateway(value) || js->members_n == MEMBERS_MAX)
                 return;
         const struct js_name word = js_word(js, property);
         uint32_t name = js_intern(js, word.text, word.len);
         for (size_t i = 0; i < js->members_n; i++)
-                if (js->members[i].name == name && js_same(js->members[i].value, js->values[right]))
+                if (js->members[i].name == name && js_same(js->members[i].value, value))
                         return;
         js->members = js_room(js->members, js->members_n, &js->members_size, sizeof *js->members);
         js->members[js->members_n].name = name;
-        js->members[js->members_n++].value = js->values[right];
+        js->members[js->members_n++].value = value;
         js->changed = true;
+}
+
+/* this.g = globalThis, class { g = globalThis }, and constructor(private g = globalThis). */
+static void note_members(struct js *js, uint32_t node)
+{
+        const struct tree *tree = js->tree;
+        unsigned kind = JS_NODE(js, node)->kind;
+        uint32_t left = 0, property = 0, value = 0;
+        if (kind == JS_ASSIGNMENT || kind == JS_ASSIGNMENT_PATTERN)
+                left = tree_field(tree, node, JSF_left);
+        if (kind == JS_FIELD)
+                property = tree_field(tree, node, JSF_property), value = tree_field(tree, node, JSF_value);
+        else if (kind == JS_ASSIGNMENT && left && JS_NODE(js, left)->kind == JS_MEMBER)
+                property = tree_field(tree, left, JSF_property), value = tree_field(tree, node, JSF_right);
+        else if (kind == JS_ASSIGNMENT_PATTERN && left && JS_NODE(js, left)->kind == JS_IDENTIFIER && tree_kind(tree, node, JS_MODIFIER))
+                note_member(js, left, js_lookup(js, left));
+        if (property && value && JS_NODE(js, property)->kind == JS_PROPERTY)
+                note_member(js, property, js->values[value]);
 }
 
 static void link_returns(struct js *js)
@@ -463,8 +515,7 @@ void js_values(struct js *js)
                         js->values[node] = evaluate(js, node);
                         if (js->feeds[node])
                                 feed(js, node);
-                        if (JS_NODE(js, node)->kind == JS_ASSIGNMENT || JS_NODE(js, node)->kind == JS_FIELD)
-                                note_member(js, node);
+                        note_members(js, node);
                 }
                 for (size_t i = 0; i < js->returns_n; i++) {
                         struct js_value *now = js->values[js->returns[i].node];

@@ -38,15 +38,6 @@ static bool is_assigned(const struct js *js, uint32_t node)
         return JS_NODE(js, JS_NODE(js, node)->parent)->kind == JS_ASSIGNMENT && JS_NODE(js, node)->field == JSF_left;
 }
 
-/* x: Function, Array<Function>, string | Function: types of TypeScript, which the grammar takes for something else. */
-static bool is_type(const struct js *js, uint32_t node)
-{
-        uint32_t at = JS_NODE(js, node)->start;
-        while (at && strchr(" \t\n", js->tree->text[at - 1]))
-                at--;
-        return at && strchr(":<|&", js->tree->text[at - 1]);
-}
-
 /* A mention of which nothing comes: typeof fetch, x instanceof Function, Function.prototype. */
 static bool is_harmless(const struct js *js, uint32_t node, const struct js_value *value)
 {
@@ -60,8 +51,6 @@ static bool is_harmless(const struct js *js, uint32_t node, const struct js_valu
                 return true;
         if (!is_path(value, "globalThis.Function"))
                 return false;
-        if (js->typescript && above != JS_PAIR && is_type(js, node))
-                return true;
         if (above == JS_MEMBER && JS_NODE(js, at)->field == JSF_object) {
                 uint32_t property = tree_field(js->tree, parent, JSF_property);
                 return property && (js_text_is(js->tree, property, "prototype") || js_text_is(js->tree, property, "name") ||
@@ -264,6 +253,17 @@ static void import(struct js *js, uint32_t node)
                 dynamic(js, node, module);
 }
 
+/* Nothing is taken, but the module is loaded.  Those of Node.js do nothing then. */
+static void import_of_types(struct js *js, uint32_t node)
+{
+        uint32_t source = tree_field(js->tree, node, JSF_source);
+        const struct js_value *name = source ? js_only(js->values[source], JSV_TEXT) : NULL;
+        size_t len;
+        const char *module = name ? js_module_name(js, name->text, name->len, &len) : NULL;
+        if (name && (!module || strncmp(module, "node:", 5) != 0))
+                import_named(js, source, name->text, name->len);
+}
+
 static void imported_by_call(struct js *js, const struct js_call *call)
 {
         const char *importer = js_importing(call);
@@ -361,6 +361,7 @@ void js_facts(struct js *js)
                         continue;
                 switch (JS_NODE(js, node)->kind) {
                 case JS_IMPORT: case JS_EXPORT: import(js, node); break;
+                case JS_IMPORT_TYPES: import_of_types(js, node); break;
                 case JS_IDENTIFIER: case JS_SHORTHAND: identifier(js, node); break;
                 case JS_MEMBER: member(js, node); break;
                 case JS_SUBSCRIPT: subscript(js, node); break;

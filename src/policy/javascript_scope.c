@@ -157,10 +157,9 @@ static uint32_t var_scope(const struct js *js, uint32_t scope)
 
 static void clash(struct js *js, uint32_t at, uint32_t name)
 {
-        if (!js->typescript)
-                facts_break(js->facts, JS_NODE(js, at)->start, arena_text(js->arena, "SyntaxError: Identifier '%.*s' has already been declared",
-                                                                           (int)(js->names[name].len < 100 ? js->names[name].len : 100),
-                                                                           js->names[name].text));
+        facts_break(js->facts, JS_NODE(js, at)->start, arena_text(js->arena, "SyntaxError: Identifier '%.*s' has already been declared",
+                                                                   (int)(js->names[name].len < 100 ? js->names[name].len : 100),
+                                                                   js->names[name].text));
 }
 
 static struct js_binding *declare(struct js *js, uint32_t at, uint32_t scope, unsigned how)
@@ -176,7 +175,7 @@ static struct js_binding *declare(struct js *js, uint32_t at, uint32_t scope, un
         bool lexical = how == JSD_LEXICAL, was_lexical = binding->declared & JSD_LEXICAL;
         unsigned kind = JS_NODE(js, js->scopes[into].node)->kind;
         bool twice = how == JSD_PARAMETER && binding->declared & JSD_PARAMETER && (kind == JS_ARROW || kind == JS_METHOD);
-        if (was_lexical || twice || (lexical && binding->declared))
+        if ((was_lexical && how != JSD_MERGED) || twice || (lexical && binding->declared & ~JSD_MERGED))
                 clash(js, at, name);
         if (lexical && js->scopes[into].kind == JSC_BODY) {
                 const struct js_binding *parameter = js_binding(js, js->scopes[into].parent, name);
@@ -473,6 +472,9 @@ static void import_statement(struct js *js, uint32_t at)
         size_t len;
         const char *name = constant(js, tree_field(tree, at, JSF_source), &len);
         struct js_value *module = name ? js_module(js, name, len) : NULL;
+        uint32_t whole = tree_kind(tree, at, JS_IDENTIFIER);
+        if (whole)
+                bind_fixed(js, whole, js->scope_of[at], JSD_LEXICAL, module);
         for (uint32_t part = clause ? js_first(tree, clause) : 0; part; part = js_next(tree, part)) {
                 unsigned kind = JS_NODE(js, part)->kind;
                 uint32_t inner = js_first(tree, part);
@@ -502,6 +504,42 @@ static void export_statement(struct js *js, uint32_t at)
                 word(js, js_first(tree, space));
 }
 
+/* import a = b.c */
+static void import_alias(struct js *js, uint32_t at)
+{
+        uint32_t name = js_first(js->tree, at), of = name ? js_next(js->tree, name) : 0;
+        bind_target(js, name, js->scope_of[at], (struct js_from){ of, NULL }, JSD_LEXICAL);
+}
+
+/* An enum's members are names in its body. */
+static void enumeration(struct js *js, uint32_t at)
+{
+        const struct tree *tree = js->tree;
+        uint32_t body = tree_field(tree, at, JSF_body);
+        /* One that is const may be gone when the program runs. */
+        bind_target(js, tree_field(tree, at, JSF_name), js->scope_of[at], (struct js_from){ body, NULL },
+                    js_has_word(tree, at, "const") ? JSD_IMPLICIT : JSD_MERGED);
+        if (!body)
+                return;
+        js->scope_of[body] = scope_new(js, JSC_BLOCK, js->scope_of[at], at);
+        for (uint32_t member = js_first(tree, body); member; member = js_next(tree, member)) {
+                bool pair = JS_NODE(js, member)->kind == JS_PAIR;
+                uint32_t name = pair ? tree_field(tree, member, JSF_key) : member;
+                if (name && JS_NODE(js, name)->kind == JS_PROPERTY)
+                        source_add(js, declare(js, name, js->scope_of[body], JSD_MERGED),
+                                   (struct js_from){ pair ? tree_field(tree, member, JSF_value) : 0, NULL });
+        }
+}
+
+/* namespace N { } runs as a function does. */
+static void module(struct js *js, uint32_t at)
+{
+        uint32_t name = tree_field(js->tree, at, JSF_name), body = tree_field(js->tree, at, JSF_body);
+        if (name && JS_NODE(js, name)->kind == JS_IDENTIFIER)
+                bind_target(js, name, js->scope_of[at], (struct js_from){ at, NULL }, JSD_MERGED);
+        set_scope(js, body, scope_new(js, JSC_BODY, js->scope_of[at], at));
+}
+
 static void block(struct js *js, uint32_t at, enum js_scope_kind kind)
 {
         js->scope_of[at] = scope_new(js, kind, js->scope_of[at], at);
@@ -519,6 +557,7 @@ static void return_statement(struct js *js, uint32_t at)
 static void visit(struct js *js, uint32_t at)
 {
         const struct tree *tree = js->tree;
+        unsigned above;
         switch (JS_NODE(js, at)->kind) {
         case JS_FUNCTION: case JS_FUNCTION_DECLARATION: case JS_GENERATOR: case JS_GENERATOR_DECLARATION: case JS_ARROW: case JS_METHOD:
                 function(js, at);
@@ -526,8 +565,9 @@ static void visit(struct js *js, uint32_t at)
         case JS_CLASS: case JS_CLASS_DECLARATION: class(js, at); break;
         case JS_STATIC_BLOCK: block(js, at, JSC_BODY); break;
         case JS_BLOCK:
-                /* A function's body has its scope already. */
-                if (!js_is_function(JS_NODE(js, JS_NODE(js, at)->parent)->kind))
+                /* A function's body has its scope already, and a namespace's, too. */
+                above = JS_NODE(js, JS_NODE(js, at)->parent)->kind;
+                if (!js_is_function(above) && above != JS_MODULE)
                         block(js, at, JSC_BLOCK);
                 break;
         case JS_SWITCH_BODY: case JS_FOR: block(js, at, JSC_BLOCK); break;
@@ -540,6 +580,9 @@ static void visit(struct js *js, uint32_t at)
         case JS_VAR: variables(js, at, JSD_VAR); break;
         case JS_LEXICAL: variables(js, at, JSD_LEXICAL); break;
         case JS_IMPORT: import_statement(js, at); break;
+        case JS_IMPORT_ALIAS: import_alias(js, at); break;
+        case JS_ENUM: enumeration(js, at); break;
+        case JS_MODULE: module(js, at); break;
         case JS_EXPORT: export_statement(js, at); break;
         case JS_ASSIGNMENT:
                 bind_target(js, tree_field(tree, at, JSF_left), js->scope_of[at], (struct js_from){ tree_field(tree, at, JSF_right), NULL }, 0);

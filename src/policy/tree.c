@@ -10,6 +10,7 @@ struct builder {
         size_t size;
         uint16_t *kinds;               /* by tree-sitter's symbol */
         uint8_t *fields;               /* by its field id */
+        uint16_t error;                /* the kind of what does not parse */
         bool tokens;
 };
 
@@ -83,7 +84,7 @@ static bool add_node(struct builder *b, TSTreeCursor *cursor, struct way *way)
         TSSymbol symbol = ts_node_symbol(from);
         if (missing || symbol == (TSSymbol)-1)
                 note_broken(tree, ts_node_start_byte(from));
-        uint16_t kind = named && symbol != (TSSymbol)-1 ? b->kinds[symbol] : 0;
+        uint16_t kind = symbol == (TSSymbol)-1 ? b->error : named ? b->kinds[symbol] : 0;
         if ((kind == SKIPPED || (!named && !field && !b->tokens)) && ts_node_child_count(from) == 0)
                 return true;
         if (tree->n == TREE_NODES_MAX)
@@ -138,7 +139,7 @@ static int copy_tree(const struct grammar *grammar, const TSTree *from, struct t
 {
         const struct grammar_map *map = map_of(grammar);
         struct builder builder = { .tree = tree, .size = 256 + tree->len / 8, .kinds = map->kinds, .fields = map->fields,
-                                   .tokens = grammar->tokens };
+                                   .error = (uint16_t)find_word(grammar->kinds, "ERROR"), .tokens = grammar->tokens };
         tree->nodes = mem_alloc(builder.size * sizeof *tree->nodes);
         TSTreeCursor cursor = ts_tree_cursor_new(ts_tree_root_node(from));
         bool fits = copy_nodes(&builder, &cursor);

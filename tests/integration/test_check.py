@@ -154,6 +154,12 @@ def test_the_packages_that_a_program_needs(code, packages):
     assert imports(code) == packages
 
 
+def test_types_need_no_packages():
+    code = "import type { A } from 'left-pad'; import { type B } from 'fs'; import { type C } from 'lodash'; let d: import('chalk').E;"
+    done = caisson('check', '--imports', '--json', '-l', 'typescript', '-c', code)
+    assert json.loads(done.out)['packages'] == ['lodash']    # of which nothing is taken, but it is loaded
+
+
 def test_modules_beside_the_program_are_its_own(tmp_path):
     write(tmp_path / 'main.py', 'import helper, parts.one, numpy\n')
     write(tmp_path / 'helper.py', '')
