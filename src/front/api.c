@@ -7,6 +7,9 @@ const struct http_route api_routes[] = {
         { "POST", "/v1/runs", NULL, API_RUN, BODY_WHOLE, api_post_run,
           "Run a program. The answer is its record; with `Prefer: respond-async` it is a link to it, and with `Accept: text/event-stream` or "
           "`application/x-ndjson` the events as they happen.", &object_run_request, &object_run_result },
+        { "POST", "/v1/runs/bulk", NULL, API_RUN, BODY_STREAM, api_bulk,
+          "Many runs: each line is a request, with an `id` of yours if you like, and each is answered by a line with `id`, `line` and `record` (or `error`) "
+          "as soon as it is done. `{\"cancel\": ID}` ends one.", NULL, NULL },
         { "GET", "/v1/runs", NULL, API_READ, BODY_NONE, api_list_runs, "Runs that go on, and those that can still be asked for.", NULL, NULL },
         { "GET", "/v1/runs/{id}", NULL, API_READ, BODY_NONE, api_get_run,
           "A run that was started with `Prefer: respond-async` or as a stream: its record, or its state while it goes on (202).", NULL, &object_run_result },

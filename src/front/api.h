@@ -85,6 +85,7 @@ void events_send(struct events *events, struct http_request *request, uint64_t a
 /* ---- handlers ---- */
 
 void api_post_run(struct http_request *request);
+void api_bulk(struct http_request *request);
 void api_get_run(struct http_request *request);
 void api_list_runs(struct http_request *request);
 void api_delete_run(struct http_request *request);

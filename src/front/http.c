@@ -208,7 +208,7 @@ static int check_head(struct http_request *request, const char *method, unsigned
                 return -err->code;
         if (request->route->body == BODY_NONE && announced)
                 return err_field(err, "/", "%s %s takes no body", method, request->route->path);
-        if (announced > HTTP_BODY_MAX || http->held + announced > HTTP_HELD_MAX) {
+        if (request->route->body == BODY_WHOLE && (announced > HTTP_BODY_MAX || http->held + announced > HTTP_HELD_MAX)) {
                 *ret_status = announced > HTTP_BODY_MAX ? MHD_HTTP_CONTENT_TOO_LARGE : MHD_HTTP_SERVICE_UNAVAILABLE;
                 return err_field(err, "/", "the body is longer than %llu MiB, or all bodies together are longer than %llu MiB",
                                  HTTP_BODY_MAX / MIB, HTTP_HELD_MAX / MIB);
@@ -257,6 +257,14 @@ static enum MHD_Result send_response(struct http_request *request)
 static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *len)
 {
         struct csn_error err;
+        if (request->state == HTTP_OWNED) {
+                *len -= request->take(request, bytes, *len);
+                if (*len)
+                        suspend(request);
+                return MHD_YES;
+        }
+        if (request->state == HTTP_GONE)
+                return MHD_NO;
         if (request->state == HTTP_READING) {
                 request->http->held += *len;
                 if (request->http->held > HTTP_HELD_MAX || !buf_add(&request->body, bytes, *len)) {
@@ -281,8 +289,13 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         (void)version;
         if (!request) {
                 *own = request = request_new(owner, connection, url);
-                if (check_head(request, method, &status, &err) == 0)
+                if (check_head(request, method, &status, &err) == 0) {
+                        if (request->route->body == BODY_STREAM) {
+                                request->state = HTTP_OWNED;
+                                request->route->handle(request);
+                        }
                         return MHD_YES;
+                }
                 status ? http_problem(request, status, &err) : http_fail(request, &err);
                 /* An answer before a body ends the connection, for nobody could tell where the next request begins. */
                 bool body = http_header(request, "Transfer-Encoding") || strcmp(http_header(request, "Content-Length") ? : "0", "0") != 0;
@@ -293,6 +306,11 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         if (request->state == HTTP_READING) {
                 request->state = HTTP_OWNED;
                 request->route->handle(request);
+        }
+        if (request->state == HTTP_OWNED && request->whole) {
+                void (*whole)(struct http_request *) = request->whole;
+                request->whole = NULL;
+                whole(request);
         }
         if (request->state == HTTP_GONE)
                 return MHD_NO;
@@ -350,6 +368,11 @@ bool http_accepts(const struct http_request *request, const char *type)
                         return true;
         }
         return !len && !accept;
+}
+
+void http_more(struct http_request *request)
+{
+        resume(request);
 }
 
 /* ---- what goes ---- */

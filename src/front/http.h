@@ -26,14 +26,14 @@ struct http;
 struct http_request;
 struct header;
 
-enum http_body { BODY_NONE, BODY_WHOLE };
+enum http_body { BODY_NONE, BODY_WHOLE, BODY_STREAM };
 
 struct http_route {
         const char *method, *path;         /* "/v1/runs/{id}": {…} is one segment, see http_part() */
         const char *query;                 /* names that it knows, with blanks between, or NULL */
         unsigned scope;                    /* what a key must allow; 0: nobody needs one */
         enum http_body body;
-        void (*handle)(struct http_request *request);   /* once, when the body is there */
+        void (*handle)(struct http_request *request);   /* once, when the body is there; of a stream before it */
         /* For the description of the interface: what it does, and what comes and goes, or NULL. */
         const char *summary;
         const struct object *takes, *gives;
@@ -66,6 +66,9 @@ struct http_request {
         void *owner;
         void (*gone)(struct http_request *request);    /* the client has; nothing more may be done with the request */
         void (*room)(struct http_request *request);    /* of a stream: half of what was queued has been read */
+        /* Of a body that is a stream: takes bytes and says how many; fewer, and nothing comes until http_more().  At its end whole(). */
+        size_t (*take)(struct http_request *request, const char *bytes, size_t len);
+        void (*whole)(struct http_request *request);
 
         /* http.c's own. */
         enum { HTTP_READING, HTTP_OWNED, HTTP_ANSWERED, HTTP_STREAMING, HTTP_GONE } state;
@@ -102,6 +105,9 @@ const char *http_query(const struct http_request *request, const char *name);
 const char *http_part(const struct http_request *request, size_t n);             /* of the path, in its order */
 /* Whether the client accepts a media type, by Accept and without weights; "" where it does not say. */
 bool http_accepts(const struct http_request *request, const char *type);
+
+/* There is room for more of the body again. */
+void http_more(struct http_request *request);
 
 /* ---- what goes: one of these, once ---- */
 

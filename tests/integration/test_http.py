@@ -51,6 +51,11 @@ class Web:
         connection.request(method, path, json.dumps(body) if body else None, headers)
         return connection.getresponse()
 
+    def stream_raw(self, method, path, body, **headers):
+        connection = self.open(120)
+        connection.request(method, path, body, headers)
+        return connection.getresponse()
+
     def raw(self, data):
         """All that comes back for these bytes."""
         with socket.create_connection(('127.0.0.1', self.port), timeout=20) as connection:
@@ -266,6 +271,70 @@ def test_a_record_that_is_long_has_to_be_asked_for(web):
     lines = [json.loads(line) for line in web.stream('GET', headers['Location'] + '/events', Accept='application/x-ndjson') if line.strip()]
     assert lines[-1] == {'type': 'end', 'record': None}
     assert len(web.ask('GET', headers['Location'])[2]['stdout']) == 3000000
+
+
+# ---- many over one connection ----
+
+def bulk(web, lines, **headers):
+    body = ''.join((line if isinstance(line, str) else json.dumps(line)) + '\n' for line in lines).encode()
+    answer = web.stream_raw('POST', '/v1/runs/bulk', body, **headers)
+    assert answer.status == 200 and answer.headers['Content-Type'] == 'application/x-ndjson'
+    return [json.loads(line) for line in answer]
+
+
+def test_a_line_a_run(web):
+    lines = bulk(web, [{'id': f'n{n}', 'language': 'bash', 'code': f'echo {n}'} for n in range(300)])
+    assert {line['id']: line['record']['stdout'] for line in lines} == {f'n{n}': f'{n}\n' for n in range(300)}
+    assert {line['line'] for line in lines} == set(range(1, 301))
+
+
+def test_lines_that_are_no_requests_are_answered_too(web):
+    lines = bulk(web, ['{', '', '[]', '   ', {'id': 7, 'language': 'bash', 'code': 'echo 7'}, {'id': 'x', 'codes': 1}, {'id': {}, 'code': 'x'},
+                       {'language': 'bash', 'code': 'true'}, {'id': 'y' * 300, 'code': 'x'}, '{"id": "a", "id": "b"}'])
+    by_line = {line['line']: line for line in lines}
+    assert set(by_line) == {1, 3, 5, 6, 7, 8, 9, 10}
+    assert by_line[5]['id'] == 7 and by_line[5]['record']['stdout'] == '7\n' and 'id' not in by_line[8]
+    assert (by_line[6]['id'], by_line[6]['error']['field']) == ('x', '/codes')
+    assert all(by_line[n]['error']['code'] == 'bad_request' for n in (1, 3, 6, 7, 9, 10))
+
+
+def test_a_last_line_needs_no_end(web):
+    answer = web.stream_raw('POST', '/v1/runs/bulk', b'{"language": "bash", "code": "echo 1"}')
+    assert [json.loads(line)['record']['stdout'] for line in answer] == ['1\n']
+    assert web.stream_raw('POST', '/v1/runs/bulk', b'').read() == b''
+
+
+def test_a_line_may_end_another(web):
+    lines = bulk(web, [{'id': 'long', 'language': 'bash', 'code': 'sleep 1000'}, {'id': 'short', 'language': 'bash', 'code': 'true'}, {'cancel': 'long'}])
+    assert {line['id']: line['record']['status'] for line in lines} == {'long': 'cancelled', 'short': 'completed'}
+
+
+def test_who_goes_in_the_middle_ends_the_runs(web):
+    for cut in (True, False):
+        body = b'{"language": "bash", "code": "sleep 1000"}\n' * 20
+        connection = web.open()
+        connection.putrequest('POST', '/v1/runs/bulk')
+        connection.putheader('Content-Length', str(len(body) + (100 if cut else 0)))
+        connection.endheaders(body)
+        until(lambda: len(web.runs()) == 20)
+        connection.close()
+        until(lambda: not web.runs())
+
+
+def test_more_lines_than_there_is_room_for_wait_in_the_socket(web):
+    """A thousand in a chunked body: 256 at most are with the daemon at a time."""
+    seen = []
+
+    def pieces():
+        for n in range(1000):
+            if n % 100 == 99:
+                seen.append(len(web.runs()))
+            yield json.dumps({'id': n, 'language': 'bash', 'code': f'echo {n}'}).encode() + b'\n'
+    connection = web.open()
+    connection.request('POST', '/v1/runs/bulk', pieces(), {'Transfer-Encoding': 'chunked'}, encode_chunked=True)
+    found = [json.loads(line) for line in connection.getresponse()]
+    assert sorted(line['id'] for line in found) == list(range(1000)) and 0 < max(seen) <= 256
+    assert all(line['record']['stdout'] == f"{line['id']}\n" for line in found)
 
 
 # ---- checks, and what is there ----
