@@ -145,7 +145,7 @@ uint64_t clock_us(void);   /* CLOCK_MONOTONIC in microseconds */
  */
 bool size_parse(const char *text, uint64_t *ret_bytes);
 
-/* "30s", "500ms", "2min", "1.5h", "30" (seconds): milliseconds.  Returns false if it is no duration. */
+/* "30s", "500ms", "2min", "1.5h", "30d", "30" (seconds): milliseconds.  Returns false if it is no duration. */
 bool duration_parse(const char *text, uint64_t *ret_ms);
 
 /* "1", "0.5", "500m" (Kubernetes' millicores): thousandths of a core. */

@@ -30,7 +30,7 @@ static const struct unit sizes[] = {
 };
 
 static const struct unit durations[] = {
-        { "h", 3600000 }, { "min", 60000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 }, { "", 1000 },
+        { "d", 86400000 }, { "h", 3600000 }, { "min", 60000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 }, { "", 1000 },
 };
 
 static const struct unit cores[] = { { "", 1000 }, { "m", 1 } };

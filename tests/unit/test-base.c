@@ -111,6 +111,9 @@ static void durations_and_cores_are_read_exactly(void)
         CHECK(duration_parse("250ms", &value) && value == 250);
         CHECK(duration_parse("2min", &value) && value == 120000);
         CHECK(duration_parse("1.5h", &value) && value == 5400000);
+        CHECK(duration_parse("30d", &value) && value == 2592000000);
+        CHECK(duration_parse("0.5 d", &value) && value == 43200000);
+        CHECK(!duration_parse("99999999999999d", &value) && !duration_parse("1D", &value) && !duration_parse("1day", &value));
         CHECK(!duration_parse("5 parsecs", &value));
         CHECK(cores_parse("1", &value) && value == 1000);
         CHECK(cores_parse("0.5", &value) && value == 500);
