@@ -70,6 +70,9 @@ int io_write_all(int fd, const void *bytes, size_t len);
  */
 ssize_t io_read_file(int dir_fd, const char *path, char *buf, size_t max);
 
+/* Make a folder and those above it that are missing, for their owner alone.  0, or -1 with errno. */
+int io_make_folders(const char *path);
+
 /* Write text to an existing file in one write(2), as kernel files want it.  0, or -1 with errno. */
 int io_write_file(int dir_fd, const char *path, const char *text);
 
@@ -138,6 +141,10 @@ char *capture_text(const struct capture *cap, struct arena *arena, size_t *ret_l
 
 uint64_t clock_ms(void);   /* CLOCK_MONOTONIC in milliseconds */
 uint64_t clock_us(void);   /* CLOCK_MONOTONIC in microseconds */
+
+/* Milliseconds since 1970 (UTC), and such a moment as RFC 3339 has it: "2026-11-21T10:00:00.000Z". */
+int64_t time_now_ms(void);
+void time_print(int64_t ms, char *text, size_t size);
 
 /*
  * "512MiB", "100M", "64k", "1.5GiB", "1000": bytes.  IEC suffixes (KiB, Ki) are powers of 1024, SI ones

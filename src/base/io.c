@@ -2,7 +2,9 @@
 #include "base/base.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 void fd_close(int *fd)
 {
@@ -50,6 +52,20 @@ ssize_t io_read_file(int dir_fd, const char *path, char *buf, size_t max)
         }
         errno = EFBIG;
         return -1;
+}
+
+int io_make_folders(const char *path)
+{
+        char part[4096];
+        for (size_t i = 1; path[i - 1]; i++)
+                if (path[i] == '/' || path[i] == 0) {
+                        snprintf(part, sizeof part, "%.*s", (int)i, path);
+                        if (mkdir(part, 0700) < 0 && errno != EEXIST)
+                                return -1;
+                        if (path[i] == 0)
+                                break;
+                }
+        return 0;
 }
 
 int io_write_file(int dir_fd, const char *path, const char *text)

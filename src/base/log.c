@@ -2,7 +2,6 @@
 #include "base/base.h"
 
 #include <stdio.h>
-#include <time.h>
 
 static enum log_level max_level = LOG_WARN;
 
@@ -44,14 +43,9 @@ void log_text(enum log_level level, const char *fmt, ...)
         va_end(args);
         escape(safe, sizeof safe, text);
 
-        struct timespec now;
-        struct tm utc;
-        char stamp[32];
-        clock_gettime(CLOCK_REALTIME, &now);
-        gmtime_r(&now.tv_sec, &utc);
-        strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
-        int len = snprintf(line, sizeof line, "{\"time\":\"%s.%03ldZ\",\"level\":\"%s\",\"text\":\"%s\"}\n", stamp,
-                           now.tv_nsec / 1000000, names[level], safe);
+        char stamp[40];
+        time_print(time_now_ms(), stamp, sizeof stamp);
+        int len = snprintf(line, sizeof line, "{\"time\":\"%s\",\"level\":\"%s\",\"text\":\"%s\"}\n", stamp, names[level], safe);
         if (len > 0 && io_write_all(STDERR_FILENO, line, (size_t)len) < 0)
                 return;   /* nobody listens; a log that cannot be written is no reason to end */
 }

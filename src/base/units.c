@@ -17,6 +17,23 @@ uint64_t clock_ms(void)
         return clock_us() / 1000;
 }
 
+int64_t time_now_ms(void)
+{
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void time_print(int64_t ms, char *text, size_t size)
+{
+        const time_t seconds = (time_t)(ms / 1000);
+        struct tm utc;
+        char day[32];
+        gmtime_r(&seconds, &utc);
+        strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
+        snprintf(text, size, "%s.%03uZ", day, (unsigned)(ms % 1000));
+}
+
 struct unit {
         const char *name;
         uint64_t factor;

@@ -6,23 +6,11 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define READ_SIZE (64 * KIB)
 #define READS_AT_ONCE 16       /* of one stream, before another gets its turn */
 #define WARNINGS_MAX 32
 #define REFUSALS_TOLD 20
-
-void time_text(char text[static 40])
-{
-        struct timespec now;
-        struct tm utc;
-        char seconds[32];
-        clock_gettime(CLOCK_REALTIME, &now);
-        gmtime_r(&now.tv_sec, &utc);
-        strftime(seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &utc);
-        snprintf(text, 40, "%s.%03ldZ", seconds, now.tv_nsec / 1000000);
-}
 
 void run_warn(struct run *run, const char *code, const char *fmt, ...)
 {
@@ -371,7 +359,7 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         run->local = local;
         run->events = events;
         run->owner = owner;
-        time_text(run->started_at);
+        time_print(time_now_ms(), run->started_at, sizeof run->started_at);
         if (run_prepare(run, &err) < 0 || has_room(run->engine, &err) < 0) {
                 run_refuse(run, &err, events, owner);
                 return;

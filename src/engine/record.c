@@ -516,7 +516,7 @@ static void record_times(struct run *run)
         timings->collect_ms = run->ended_us ? (double)(now - run->started_us) / 1000 - timings->run_ms : 0;
         timings->collect_ms = timings->collect_ms < 0 ? 0 : timings->collect_ms;
         timings->total_ms = (double)(now - run->created_us) / 1000;
-        time_text(text);
+        time_print(time_now_ms(), text, sizeof text);
         if (run->started_at[0])
                 SET(&run->result, run_result, started_at, run->started_at);
         SET(&run->result, run_result, finished_at, arena_text(&run->arena, "%s", text));

@@ -201,7 +201,4 @@ void work_close(struct run *run);
 /* record.c: everything into run->result. */
 void run_record(struct run *run);
 
-/* The time now, RFC 3339 in UTC with milliseconds. */
-void time_text(char text[static 40]);
-
 #endif

@@ -12,26 +12,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* mkdir -p for our own state directory. */
-static int make_path(const char *path)
-{
-        char part[4096];
-        for (size_t i = 1; path[i - 1]; i++)
-                if (path[i] == '/' || path[i] == 0) {
-                        snprintf(part, sizeof part, "%.*s", (int)i, path);
-                        if (mkdir(part, 0700) < 0 && errno != EEXIST)
-                                return -1;
-                        if (path[i] == 0)
-                                break;
-                }
-        return 0;
-}
-
 static int make_folder(struct run *run, struct csn_error *err)
 {
         char *state = settings_state_dir(run->engine->settings, &run->arena);
         char *path = arena_text(&run->arena, "%s/runs/%s", state, run->id);
-        if (make_path(path) < 0)
+        if (io_make_folders(path) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the folder %s", path);
         run_warn(run, "work_dir_missing", "the folder %s does not exist; %s is used instead and kept for the time of "
                  "engine.retention_ms", run->request.work_dir, path);

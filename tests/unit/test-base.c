@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 
 #include "tap.h"
 
@@ -145,6 +146,29 @@ static void utf8_is_rfc_3629(void)
                 CHECK(!utf8_valid(bad[i], strlen(bad[i])));
 }
 
+static void moments_are_printed_in_utc(void)
+{
+        char text[40];
+        time_print(0, text, sizeof text);
+        CHECK(strcmp(text, "1970-01-01T00:00:00.000Z") == 0);
+        time_print(1772323199007, text, sizeof text);
+        CHECK(strcmp(text, "2026-02-28T23:59:59.007Z") == 0);
+        CHECK(time_now_ms() > 1772323199007);
+}
+
+static void folders_are_made_with_those_above(void)
+{
+        char top[] = "/tmp/caisson-test-XXXXXX", path[100];
+        struct stat st;
+        CHECK(mkdtemp(top));
+        snprintf(path, sizeof path, "%s/a//b/c", top);
+        CHECK(io_make_folders(path) == 0 && io_make_folders(path) == 0);
+        CHECK(stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 0777) == 0700);
+        CHECK(io_make_folders("/proc/version/a") == -1 && errno == ENOTDIR);
+        auto_fd tmp = open("/tmp", O_DIRECTORY | O_CLOEXEC);
+        io_remove_tree(tmp, top + strlen("/tmp/"));
+}
+
 static void a_file_longer_than_allowed_is_not_read(void)
 {
         char path[] = "/tmp/caisson-test-XXXXXX", buf[16];
@@ -227,6 +251,8 @@ int main(void)
         RUN(durations_and_cores_are_read_exactly);
         RUN(printed_numbers_are_read_back);
         RUN(utf8_is_rfc_3629);
+        RUN(moments_are_printed_in_utc);
+        RUN(folders_are_made_with_those_above);
         RUN(a_file_longer_than_allowed_is_not_read);
         RUN(a_sealed_memfd_cannot_be_changed);
         RUN(timers_fire_in_order_and_can_be_moved);
