@@ -1,0 +1,158 @@
+/* The audit, and records that are kept. */
+#include "store/sql.h"
+
+#include <stdio.h>
+
+/* In the order of add() and read_run(). */
+#define COLUMNS \
+        "id, tenant, key, task_id, user, language, profile, policy, code_sha256, status, exit_code, verdict, boundary, started_ms, " \
+        "finished_ms, cpu_ms, wall_ms, memory_peak_bytes"
+
+int runs_add(struct store *store, const struct store_run *run, struct csn_error *err)
+{
+        int rc = sql_do(store, err, "INSERT INTO runs (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
+                        "?17, ?18)",
+                        SQL_VALUES(sql_text(run->id), sql_text(run->tenant), sql_text(run->key), sql_text(run->task_id), sql_text(run->user),
+                                   sql_text(run->language), sql_text(run->profile), sql_text(run->policy), sql_text(run->code_sha256),
+                                   sql_text(status_name(run->status)), sql_number(run->exit_code), sql_text(run->verdict), sql_text(run->boundary),
+                                   sql_number(run->started_ms), sql_number(run->finished_ms), sql_count(run->cpu_ms), sql_count(run->wall_ms),
+                                   sql_count(run->memory_peak_bytes)));
+        return rc < 0 ? err_wrap(err, "add the run %.60s to the audit", run->id) : 0;
+}
+
+/* ---- records ---- */
+
+int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len, int64_t expires_ms, struct csn_error *err)
+{
+        int rc = sql_do(store, err, "INSERT INTO records (id, tenant, expires_ms, bytes, record) VALUES (?1, ?2, ?3, ?4, ?5)",
+                        SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(expires_ms), sql_count(len), sql_bytes(SQLITE_TEXT, record, len)));
+        return rc < 0 ? err_wrap(err, "keep the record of the run %.60s", id) : 0;
+}
+
+int runs_record(struct store *store, const char *id, const char *tenant, struct arena *arena, char **ret_record, size_t *ret_len,
+                struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        int rc = sql_open(store, &rows, err, "SELECT record FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2) AND "
+                          "(expires_ms = 0 OR expires_ms > ?3)",
+                          SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms())));
+        rc = rc < 0 ? rc : sql_next(&rows, err);
+        if (rc < 0)
+                return err_wrap(err, "read the record of the run %.60s", id);
+        *ret_len = 0;
+        *ret_record = rc > 0 ? sql_get_bytes(&rows, 0, arena, ret_len) : NULL;
+        return 0;
+}
+
+int runs_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err)
+{
+        int rc = sql_do(store, err, "DELETE FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2)", SQL_VALUES(sql_text(id), sql_text(tenant)));
+        if (rc < 0)
+                return err_wrap(err, "forget the record of the run %.60s", id);
+        *ret_there = sqlite3_changes(store->db) > 0;
+        return 0;
+}
+
+int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_t *ret_cpu_ms, uint64_t *ret_bytes, struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        int rc = sql_open(store, &rows, err, "SELECT (SELECT sum(cpu_ms) FROM cpu_used WHERE tenant = ?1 AND minute >= ?2), "
+                          "(SELECT bytes FROM bytes_kept WHERE tenant = ?1)",
+                          SQL_VALUES(sql_text(tenant), sql_number(since_ms / 60000)));
+        rc = rc < 0 ? rc : sql_next(&rows, err);
+        if (rc < 0)
+                return err_wrap(err, "add up what %.64s used", tenant);
+        *ret_cpu_ms = (uint64_t)sql_get_number(&rows, 0);
+        *ret_bytes = (uint64_t)sql_get_number(&rows, 1);
+        return 0;
+}
+
+/* ---- lists ---- */
+
+static int status_of(const char *name)
+{
+        for (size_t i = 0; i < choices_status.n; i++)
+                if (strcmp(choices_status.values[i].text, name) == 0)
+                        return (int)i;
+        return status_ENGINE_ERROR;
+}
+
+static void read_run(struct sql_rows *rows, struct arena *arena, struct store_run *ret)
+{
+        *ret = (struct store_run){
+                .id = sql_get_text(rows, 0, arena),
+                .tenant = sql_get_text(rows, 1, arena),
+                .key = sql_get_text(rows, 2, arena),
+                .task_id = sql_get_text(rows, 3, arena),
+                .user = sql_get_text(rows, 4, arena),
+                .language = sql_get_text(rows, 5, arena),
+                .profile = sql_get_text(rows, 6, arena),
+                .policy = sql_get_text(rows, 7, arena),
+                .status = status_of(sql_get_text(rows, 9, arena)),
+                .exit_code = sql_get_number(rows, 10),
+                .verdict = sql_get_text(rows, 11, arena),
+                .boundary = sql_get_text(rows, 12, arena),
+                .started_ms = sql_get_number(rows, 13),
+                .finished_ms = sql_get_number(rows, 14),
+                .cpu_ms = (uint64_t)sql_get_number(rows, 15),
+                .wall_ms = (uint64_t)sql_get_number(rows, 16),
+                .memory_peak_bytes = (uint64_t)sql_get_number(rows, 17),
+        };
+        snprintf(ret->code_sha256, sizeof ret->code_sha256, "%s", sql_get_text(rows, 8, arena));
+}
+
+static bool given(const char *text)
+{
+        return text && text[0];
+}
+
+/* The number of the run before which the list begins. */
+static int number_before(struct store *store, const struct runs_filter *filter, int64_t *ret, struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        *ret = INT64_MAX;
+        if (!given(filter->before))
+                return 0;
+        int rc = sql_open(store, &rows, err, "SELECT number FROM runs WHERE id = ?1 AND (?2 = '' OR tenant = ?2)",
+                          SQL_VALUES(sql_text(filter->before), sql_text(filter->tenant)));
+        rc = rc < 0 ? rc : sql_next(&rows, err);
+        if (rc == 0)
+                return err_field(err, "before", "there is no run \"%.60s\" in the audit, or no more", filter->before);
+        if (rc > 0)
+                *ret = sql_get_number(&rows, 0);
+        return rc < 0 ? rc : 0;
+}
+
+/* Only conditions that are asked for: each combination is a statement of its own, which can use an index. */
+static void compose(const struct runs_filter *filter, char *sql, size_t size)
+{
+        bool few = given(filter->task_id) || given(filter->user);
+        snprintf(sql, size, "SELECT " COLUMNS " FROM runs WHERE number < ?1%s%s%s%s ORDER BY number DESC LIMIT ?6",
+                 given(filter->task_id) ? " AND task_id = ?2 AND task_id <> ''" : "",
+                 given(filter->user) ? " AND user = ?3 AND user <> ''" : "",
+                 !given(filter->tenant) ? "" : few ? " AND +tenant = ?4" : " AND tenant = ?4",   /* +: not by this index */
+                 filter->status >= 0 ? " AND status = ?5" : "");
+}
+
+int runs_list(struct store *store, const struct runs_filter *filter, struct arena *arena, struct store_run **ret, size_t *ret_n,
+              struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        char sql[600];
+        int64_t before;
+        size_t n = 0, most = min_u64(filter->n, RUNS_LIST_MAX);
+        int rc = number_before(store, filter, &before, err);
+        if (rc < 0)
+                return rc;
+        compose(filter, sql, sizeof sql);
+        struct store_run *runs = arena_alloc(arena, (most + 1) * sizeof *runs);
+        rc = sql_open(store, &rows, err, sql, SQL_VALUES(sql_number(before), sql_text(filter->task_id), sql_text(filter->user),
+                                                         sql_text(filter->tenant), sql_text(status_name(filter->status)), sql_count(most)));
+        while (rc >= 0 && (rc = sql_next(&rows, err)) > 0)
+                read_run(&rows, arena, &runs[n++]);
+        if (rc < 0)
+                return err_wrap(err, "list runs");
+        *ret = runs;
+        *ret_n = n;
+        return 0;
+}

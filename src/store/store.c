@@ -1,0 +1,247 @@
+/*
+ * The file: opening it, its tables by version, and removing what is old.
+ *
+ * SQLite with a write-ahead log, synchronous=NORMAL: a change is in the log, which is the kernel's, when the function
+ * returns, so nothing that happens to this process can take it away.  A power failure may take the newest changes, but
+ * the file stays whole (https://www.sqlite.org/wal.html).  The disk is waited for only when the log is moved into the file.
+ * SQLite would do that on its own every 1000 pages in the middle of a request; here store_clean() does it, and SQLite
+ * only where nobody calls that.
+ */
+#include "store/sql.h"
+
+#include "model/settings.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <time.h>
+
+#define APPLICATION "0x63616973"           /* "cais" */
+#define APPLICATION_NUMBER 0x63616973
+/* The command line's transactions last less than a millisecond; this is for one that was stopped in the middle. */
+#define BUSY_MS 2000
+#define LOG_PAGES 16384                    /* of 4 KiB */
+
+#define ROWS_AT_ONCE 1000
+#define RECORDS_AT_ONCE 100                /* each may have megabytes, which are overwritten */
+#define USED_DAYS 2                        /* how long it is known who used how much CPU time */
+
+/*
+ * What brings a file from version N (its place here) to N + 1.  A row that is released is not changed any more.
+ *
+ * cpu_used and bytes_kept are sums of runs and records, so that a quota costs the same however many runs there were, and
+ * holds when the rows of the audit are gone.  Triggers keep them right whoever adds and removes.
+ */
+static const char *const migrations[] = {
+        "CREATE TABLE keys ("
+        " id TEXT PRIMARY KEY, hash BLOB NOT NULL, name TEXT NOT NULL, tenant TEXT NOT NULL, scopes INTEGER NOT NULL,"
+        " created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, revoked_ms INTEGER NOT NULL DEFAULT 0,"
+        " used_ms INTEGER NOT NULL DEFAULT 0, running_max INTEGER NOT NULL, queued_max INTEGER NOT NULL,"
+        " cpu_ms_per_day INTEGER NOT NULL, stored_bytes INTEGER NOT NULL"
+        ") STRICT;"
+
+        "CREATE TABLE runs ("
+        " number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, key TEXT NOT NULL, task_id TEXT NOT NULL,"
+        " user TEXT NOT NULL, language TEXT NOT NULL, profile TEXT NOT NULL, policy TEXT NOT NULL, code_sha256 TEXT NOT NULL,"
+        " status TEXT NOT NULL, exit_code INTEGER NOT NULL, verdict TEXT NOT NULL, boundary TEXT NOT NULL,"
+        " started_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, wall_ms INTEGER NOT NULL,"
+        " memory_peak_bytes INTEGER NOT NULL"
+        ") STRICT;"
+        "CREATE INDEX runs_by_tenant ON runs (tenant);"
+        "CREATE INDEX runs_by_task ON runs (task_id) WHERE task_id <> '';"
+        "CREATE INDEX runs_by_user ON runs (user) WHERE user <> '';"
+        "CREATE INDEX runs_by_end ON runs (finished_ms);"
+
+        "CREATE TABLE cpu_used ("
+        " tenant TEXT NOT NULL, minute INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, PRIMARY KEY (tenant, minute)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE INDEX cpu_used_by_minute ON cpu_used (minute);"
+        "CREATE TRIGGER run_used_cpu AFTER INSERT ON runs WHEN new.cpu_ms > 0 BEGIN"
+        " INSERT INTO cpu_used VALUES (new.tenant, new.finished_ms / 60000, new.cpu_ms)"
+        " ON CONFLICT (tenant, minute) DO UPDATE SET cpu_ms = cpu_ms + excluded.cpu_ms;"
+        "END;"
+
+        "CREATE TABLE records ("
+        " id TEXT PRIMARY KEY, tenant TEXT NOT NULL, expires_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, record TEXT NOT NULL"
+        ") STRICT;"
+        "CREATE INDEX records_by_end ON records (expires_ms) WHERE expires_ms > 0;"
+        "CREATE TABLE bytes_kept (tenant TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+        "CREATE TRIGGER record_is_kept AFTER INSERT ON records BEGIN"
+        " INSERT INTO bytes_kept VALUES (new.tenant, new.bytes) ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;"
+        "END;"
+        "CREATE TRIGGER record_is_gone AFTER DELETE ON records BEGIN"
+        " UPDATE bytes_kept SET bytes = bytes - old.bytes WHERE tenant = old.tenant;"
+        "END;"
+
+        "CREATE TABLE idempotency ("
+        " tenant TEXT NOT NULL, name TEXT NOT NULL, sha256 TEXT NOT NULL, owner INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
+        " http INTEGER NOT NULL DEFAULT 0, answer BLOB, PRIMARY KEY (tenant, name)"
+        ") STRICT;"
+        "CREATE INDEX idempotency_by_end ON idempotency (expires_ms);"
+
+        "PRAGMA application_id = " APPLICATION "; PRAGMA user_version = 1;",
+};
+
+/* ---- opening ---- */
+
+static int find_folder(struct store *store, struct csn_error *err)
+{
+        char *copy = mem_copy(store->path, strlen(store->path));
+        store->folder_fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        free(copy);
+        return store->folder_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open the folder of %.300s", store->path) : 0;
+}
+
+/*
+ * SQLite would make the file readable for all.  Only a file that is new is opened here: to close another one would drop
+ * the locks (fcntl(2)) of every connection that this process has to it.
+ */
+static int make_file(struct store *store, struct csn_error *err)
+{
+        const char *slash = strrchr(store->path, '/');
+        auto_fd fd = store_make_file(store, slash ? slash + 1 : store->path);
+        return fd < 0 && errno != EEXIST ? err_set(err, CSN_E_SYSTEM, errno, "make %.300s", store->path) : 0;
+}
+
+static int connect_file(struct store *store, struct csn_error *err)
+{
+        const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+        if (sqlite3_open_v2(store->path, &store->db, flags, NULL) != SQLITE_OK)
+                return sql_error(store, err);
+        sqlite3_busy_timeout(store->db, BUSY_MS);
+        return 0;
+}
+
+/* Before anything is changed: whose file is it?  One statement, so that what another process does comes before or after. */
+static int check_file(struct store *store, struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        int rc = sql_open(store, &rows, err, "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) "
+                          "FROM pragma_user_version, pragma_application_id", NULL, 0);
+        rc = rc < 0 ? rc : sql_next(&rows, err);
+        if (rc < 0)
+                return rc;
+        int64_t version = sql_get_number(&rows, 0), application = sql_get_number(&rows, 1), tables = sql_get_number(&rows, 2);
+        bool is_new = version == 0 && application == 0 && tables == 0;
+        if (!is_new && application != APPLICATION_NUMBER)
+                return err_set(err, CSN_E_CONFIG, 0, "%.300s: this is the database of another program", store->path);
+        if (version > (int64_t)ARRAY_LEN(migrations))
+                return err_set(err, CSN_E_CONFIG, 0, "%.300s was written by a newer Caisson (version %lld, and this one knows %zu); use that one, or "
+                               "another engine.state_dir", store->path, (long long)version, ARRAY_LEN(migrations));
+        store->version = (int)version;
+        return 0;
+}
+
+/* All or nothing: what is killed in the middle leaves the version that was there. */
+static int migrate(struct store *store, struct csn_error *err)
+{
+        if (store->version == ARRAY_LEN(migrations))
+                return 0;
+        int rc = sql_begin(store, err);
+        if (rc < 0)
+                return rc;
+        /* Again, because another process may have been faster. */
+        rc = check_file(store, err);
+        for (size_t i = (size_t)store->version; rc == 0 && i < ARRAY_LEN(migrations); i++)
+                rc = sql_script(store, migrations[i], err);
+        return sql_end(store, rc, err);
+}
+
+/* Two that do this at once would each wait for the other, so SQLite's own timeout is not for it. */
+static int use_log(struct store *store, struct csn_error *err)
+{
+        const struct timespec pause = { .tv_nsec = 5000000 };
+        for (uint64_t end = clock_ms() + BUSY_MS;; nanosleep(&pause, NULL)) {
+                int rc = sql_script(store, "PRAGMA journal_mode = WAL", err);
+                if (rc == 0 || (sqlite3_errcode(store->db) & 0xff) != SQLITE_BUSY || clock_ms() > end)
+                        return rc;
+        }
+}
+
+static int set_up(struct store *store, struct csn_error *err)
+{
+        sqlite3_wal_autocheckpoint(store->db, LOG_PAGES);
+        return sql_script(store, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON", err);
+}
+
+int store_open(const char *path, struct store **ret, struct csn_error *err)
+{
+        static int (*const steps[])(struct store *, struct csn_error *) = {
+                find_folder, make_file, connect_file, check_file, secret_open, migrate, use_log, set_up,
+        };
+        struct csn_error own = { 0 };
+        struct store *store = mem_alloc(sizeof *store);
+        *store = (struct store){ .path = mem_copy(path, strlen(path)), .folder_fd = -1, .secret_fd = -1 };
+        err = err ? err : &own;
+        for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+                if (steps[i](store, err) < 0) {
+                        store_close(store);
+                        return -err->code;
+                }
+        *ret = store;
+        return 0;
+}
+
+int store_open_default(const struct settings *settings, struct store **ret, struct csn_error *err)
+{
+        struct arena arena = { 0 };
+        const char *folder = settings_state_dir(settings, &arena);
+        int rc = io_make_folders(folder) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make the folder %.300s", folder)
+                                             : store_open(arena_text(&arena, "%s/caisson.db", folder), ret, err);
+        arena_done(&arena);
+        return rc;
+}
+
+void store_close(struct store *store)
+{
+        if (!store)
+                return;
+        for (sqlite3_stmt *statement; store->db && (statement = sqlite3_next_stmt(store->db, NULL));)
+                sqlite3_finalize(statement);
+        sqlite3_close(store->db);
+        fd_close(&store->secret_fd);
+        fd_close(&store->folder_fd);
+        explicit_bzero(store->secret, sizeof store->secret);
+        free(store->path);
+        free(store);
+}
+
+/* SQLite has no call for this; it is what synchronous=FULL does at the end of each transaction. */
+int store_sync(struct store *store, struct csn_error *err)
+{
+        sqlite3_file *log = NULL;
+        if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK)
+                return sql_error(store, err);
+        if (log && log->pMethods && log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) != SQLITE_OK)
+                return err_set(err, CSN_E_SYSTEM, errno, "fsync %.300s-wal", store->path);
+        return 0;
+}
+
+/* ---- what is old ---- */
+
+int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct csn_error *err)
+{
+        int64_t now = time_now_ms();
+        const struct { const char *sql; int64_t before, most; } rooms[] = {
+                { "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)", now,
+                  RECORDS_AT_ONCE },
+                { "DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)", now,
+                  ROWS_AT_ONCE },
+                { "DELETE FROM runs WHERE number IN (SELECT number FROM runs WHERE finished_ms < ?1 LIMIT ?2)",
+                  audit_ms ? now - (int64_t)min_u64(audit_ms, (uint64_t)now) : INT64_MIN, ROWS_AT_ONCE },
+                { "DELETE FROM cpu_used WHERE (tenant, minute) IN (SELECT tenant, minute FROM cpu_used WHERE minute < ?1 LIMIT ?2)",
+                  now / 60000 - USED_DAYS * 24 * 60, ROWS_AT_ONCE },
+        };
+        bool more = false;
+        for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
+                int rc = sql_do(store, err, rooms[i].sql, SQL_VALUES(sql_number(rooms[i].before), sql_number(rooms[i].most)));
+                if (rc < 0)
+                        return err_wrap(err, "remove what is old");
+                more = more || sqlite3_changes(store->db) == rooms[i].most;
+        }
+        int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        if (code != SQLITE_OK && code != SQLITE_BUSY)   /* busy: another process does it */
+                return sql_error(store, err);
+        *ret_more = more;
+        return 0;
+}
