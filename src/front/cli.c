@@ -4,21 +4,21 @@
 #include <stdarg.h>
 
 const struct cli_command cli_commands[] = {
-        { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run },
-        { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check },
-        { "policy", "list | show NAME | test NAME FILE...", "List source policies, show one, or test it.", cli_policy },
-        { "ps", "[--json]", "List the runs of the daemon.", cli_ps },
-        { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top },
-        { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool },
-        { "doctor", "[--json]", "Say what this host can enforce, and the remedy for what it cannot.", cli_doctor },
-        { "profiles", "list | show NAME [--json]", "List profiles, or show what one sets.", cli_profiles },
-        { "config", "show [--json] [--effective]", "Show every setting, its value, and where it came from.", cli_config },
-        { "schema", "[request | result | NAME]", "Print a JSON Schema.", cli_schema },
-        { "gc", "", "Remove folders of old runs that were kept for fetching.", cli_gc },
-        { "completion", "bash | zsh | fish", "Print a script that completes this command line.", cli_completion },
-        { "version", "", "Print the version.", cli_version },
-        { "help", "[COMMAND]", "Print this, or what belongs to one command.", cli_help },
-        { NULL, NULL, NULL, NULL },
+        { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run, cli_run_options },
+        { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check, cli_check_options },
+        { "policy", "list | show NAME | test NAME FILE...", "List source policies, show one, or test it.", cli_policy, NULL },
+        { "ps", "[--json]", "List the runs of the daemon.", cli_ps, NULL },
+        { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top, NULL },
+        { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool, NULL },
+        { "doctor", "[--json]", "Say what this host can enforce, and the remedy for what it cannot.", cli_doctor, NULL },
+        { "profiles", "list | show NAME [--json]", "List profiles, or show what one sets.", cli_profiles, NULL },
+        { "config", "show [--json] [--effective]", "Show every setting, its value, and where it came from.", cli_config, NULL },
+        { "schema", "[request | result | NAME]", "Print a JSON Schema.", cli_schema, NULL },
+        { "gc", "", "Remove folders of old runs that were kept for fetching.", cli_gc, NULL },
+        { "completion", "bash | zsh | fish", "Print a script that completes this command line.", cli_completion, NULL },
+        { "version", "", "Print the version.", cli_version, NULL },
+        { "help", "[COMMAND]", "Print this, or what belongs to one command.", cli_help, NULL },
+        { NULL, NULL, NULL, NULL, NULL },
 };
 
 bool cli_colours(FILE *stream)
@@ -98,6 +98,54 @@ int cli_load_settings(const struct cli_settings *from, struct settings *ret)
         return 0;
 }
 
+int cli_parse(const struct cli_option *options, int argc, char **argv,
+              int (*take)(void *owner, const char *name, const char *value, struct csn_error *err), void *owner, struct csn_error *err)
+{
+        struct option longs[32] = { { 0 } };
+        char shorts[64] = "";
+        for (int i = 0; options[i].name; i++) {
+                longs[i] = (struct option){ options[i].name, options[i].argument ? required_argument : no_argument, NULL, 256 + i };
+                if (options[i].letter)
+                        snprintf(shorts + strlen(shorts), sizeof shorts - strlen(shorts), "%c%s", options[i].letter, options[i].argument ? ":" : "");
+        }
+        optind = 0;
+        opterr = 0;
+        for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+                int i = opt - 256;
+                for (int k = 0; i < 0 && opt != '?' && options[k].name; k++)
+                        if (options[k].letter == opt)
+                                i = k;
+                if (i < 0)
+                        return err_field(err, "", "%s: there is no option %s, or it needs a value; see caisson help", argv[0],
+                                         optind > 0 && argv[optind - 1] ? argv[optind - 1] : "");
+                int rc = take(owner, options[i].name, optarg, err);
+                if (rc < 0)
+                        return rc;
+        }
+        return 0;
+}
+
+/* ---- tables ---- */
+
+#define CELL_MAX 64
+
+void cli_add_cell(struct buf *buf, int width, const char *text)
+{
+        char visible[4 * CELL_MAX + 1];
+        size_t len = strlen(text);
+        visible[cli_visible(text, len < CELL_MAX ? len : CELL_MAX, visible)] = 0;
+        for (char *c = visible; *c; c++)
+                *c = strchr("\n\t\r", *c) ? ' ' : *c;
+        buf_printf(buf, "%-*s ", width, visible);
+}
+
+void cli_end_line(struct buf *buf)
+{
+        while (buf->len && buf->bytes[buf->len - 1] == ' ')
+                buf->bytes[--buf->len] = 0;
+        buf_add(buf, "\n", 1);
+}
+
 /* ---- help ---- */
 
 static void print_option(const char *name, char letter, const char *argument, const char *text)
@@ -127,18 +175,10 @@ static const char *argument_of(const struct field *field)
         }
 }
 
-static void print_options(const struct cli_option *option)
-{
-        for (; option->name; option++)
-                print_option(option->name, option->letter, option->argument, option->text);
-}
-
-static void print_run_options(void)
+static void print_fields(void)
 {
         struct cli_field fields[64];
         size_t n = cli_fields(fields, ARRAY_LEN(fields));
-        printf("\nOptions of run:\n");
-        print_options(cli_run_options);
         for (size_t i = 0; i < n; i++) {
                 char def[40] = "", text[300];
                 if (fields[i].field->kind == KIND_NUM)
@@ -149,10 +189,15 @@ static void print_run_options(void)
         }
 }
 
-static void print_check_options(void)
+static void print_options(const struct cli_command *command)
 {
-        printf("\nOptions of check:\n");
-        print_options(cli_check_options);
+        if (!command->options)
+                return;
+        printf("\nOptions of %s:\n", command->name);
+        for (const struct cli_option *option = command->options; option->name; option++)
+                print_option(option->name, option->letter, option->argument, option->text);
+        if (command->run == cli_run)
+                print_fields();
 }
 
 static const struct cli_command *find_command(const char *name)
@@ -175,10 +220,9 @@ int cli_help(int argc, char **argv)
                 for (const struct cli_command *command = cli_commands; command->name; command++)
                         printf("  %-11s %-42s %s\n", command->name, command->arguments, command->text);
         }
-        if (!one || one->run == cli_run)
-                print_run_options();
-        if (!one || one->run == cli_check)
-                print_check_options();
+        for (const struct cli_command *command = cli_commands; command->name; command++)
+                if (!one || one == command)
+                        print_options(command);
         printf("\nOptions of every command:\n");
         print_option("config", 0, "FILE", "The configuration file; see caisson.conf(5).");
         print_option("set", 0, "KEY=VALUE", "One setting; see caisson config show.");

@@ -7,25 +7,33 @@
 #include <getopt.h>
 #include <stdio.h>
 
-struct cli_command {
-        const char *name;
-        const char *arguments;     /* for the usage line */
-        const char *text;          /* one sentence */
-        int (*run)(int argc, char **argv);
-};
-
-/* All commands, ended by a name NULL. */
-extern const struct cli_command cli_commands[];
-
-/* An option of `caisson run` that is no field of fields.def. */
 struct cli_option {
         const char *name;
         char letter;               /* or 0 */
         const char *argument;      /* or NULL */
         const char *text;
 };
-extern const struct cli_option cli_run_options[];   /* ended by name NULL */
+
+struct cli_command {
+        const char *name;
+        const char *arguments;     /* for the usage line */
+        const char *text;          /* one sentence */
+        int (*run)(int argc, char **argv);
+        const struct cli_option *options;   /* ended by name NULL; NULL: the few that are in `arguments` */
+};
+
+/* All commands, ended by a name NULL. */
+extern const struct cli_command cli_commands[];
+
+extern const struct cli_option cli_run_options[];   /* those that are no field of fields.def */
 extern const struct cli_option cli_check_options[];
+
+/*
+ * Hand the options of argv to take(), without letters by their names; optind is where the other arguments are then.
+ * Errors: CSN_E_INPUT naming argv[0] and the option, and those of take().
+ */
+int cli_parse(const struct cli_option *options, int argc, char **argv,
+              int (*take)(void *owner, const char *name, const char *value, struct csn_error *err), void *owner, struct csn_error *err);
 
 /* A whole file, or standard input for "-", of at most max bytes.  Errors: CSN_E_INPUT naming `field`. */
 int cli_read_whole(const char *path, size_t max, const char *field, struct arena *arena, struct bytes *ret, struct csn_error *err);
@@ -80,6 +88,10 @@ bool cli_colours(FILE *stream);
 
 /* Control characters of foreign text made visible; out has room for 4 * len bytes.  Returns the bytes used. */
 size_t cli_visible(const char *bytes, size_t len, char *out);
+
+/* A cell of a table, and the end of its line.  Control characters are made visible; a text that is long is cut. */
+void cli_add_cell(struct buf *buf, int width, const char *text);
+void cli_end_line(struct buf *buf);
 
 /* ---- a run as people see it (cli_show.c) ---- */
 

@@ -53,8 +53,9 @@ static void add_import(struct check_cli *cli, const char *name)
         MARK(options, check_request, allow_imports);
 }
 
-static int take_option(struct check_cli *cli, const char *name, const char *value, struct csn_error *err)
+static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)
 {
+        struct check_cli *cli = owner;
         struct check_request *options = &cli->options;
         if (strcmp(name, "json") == 0)
                 cli->json = true;
@@ -77,32 +78,6 @@ static int take_option(struct check_cli *cli, const char *name, const char *valu
         else
                 return model_set_text(&object_check_request, model_field(&object_check_request, "block_at"), options, value, "--block-at",
                                       &cli->arena, err);
-        return 0;
-}
-
-static int parse_options(struct check_cli *cli, int argc, char **argv, struct csn_error *err)
-{
-        struct option longs[ARRAY_LEN(cli_check_options) + 1] = { { 0 } };
-        char shorts[32] = "";
-        for (int i = 0; cli_check_options[i].name; i++) {
-                const struct cli_option *option = &cli_check_options[i];
-                longs[i] = (struct option){ option->name, option->argument ? required_argument : no_argument, NULL, 256 + i };
-                if (option->letter)
-                        snprintf(shorts + strlen(shorts), sizeof shorts - strlen(shorts), "%c%s", option->letter, option->argument ? ":" : "");
-        }
-        optind = 0;
-        opterr = 0;
-        for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
-                int i = opt - 256;
-                for (int k = 0; i < 0 && opt != '?' && cli_check_options[k].name; k++)
-                        if (cli_check_options[k].letter == opt)
-                                i = k;
-                if (i < 0)
-                        return err_field(err, "", "check: there is no option %s, or it needs a value; see caisson help",
-                                         optind > 0 && argv[optind - 1] ? argv[optind - 1] : "");
-                if (take_option(cli, cli_check_options[i].name, optarg, err) < 0)
-                        return -err->code;
-        }
         return 0;
 }
 
@@ -459,7 +434,7 @@ static int check(int argc, char **argv, const struct settings *settings, const s
 {
         struct check_cli cli = { .modules = json_object(), .packages = json_object() };
         struct csn_error err = { 0 };
-        if (engine_open(settings, &cli.engine, &err) == 0 && parse_options(&cli, argc, argv, &err) == 0 &&
+        if (engine_open(settings, &cli.engine, &err) == 0 && cli_parse(cli_check_options, argc, argv, take_option, &cli, &err) == 0 &&
             road_for_checks(cli.daemon, settings, from, &cli.asker, &cli.by_daemon, &cli.always, &err) == 0) {
                 err.code = 0;   /* why there is no daemon is nothing to tell */
                 if (cli.imports)

@@ -1,19 +1,12 @@
 /* Completion for bash, zsh and fish, written from the same tables as the help. */
 #include "front/cli.h"
 
-static void print_check_options(void)
-{
-        for (const struct cli_option *option = cli_check_options; option->name; option++)
-                printf("--%s ", option->name);
-        printf("--config --set");
-}
-
-/* Every option of run, with its dashes, separated by blanks. */
-static void print_options(void)
+/* Every option of a command, with its dashes, separated by blanks. */
+static void print_options(const struct cli_command *command)
 {
         struct cli_field fields[64];
-        size_t n = cli_fields(fields, ARRAY_LEN(fields));
-        for (const struct cli_option *option = cli_run_options; option->name; option++)
+        size_t n = command->run == cli_run ? cli_fields(fields, ARRAY_LEN(fields)) : 0;
+        for (const struct cli_option *option = command->options; option->name; option++)
                 printf("--%s ", option->name);
         for (size_t i = 0; i < n; i++)
                 printf("--%s ", fields[i].field->option);
@@ -59,17 +52,16 @@ static void bash(void)
                "                schema) mapfile -t COMPREPLY < <(compgen -W \"request result limits boundary\" -- \"$word\"); "
                "return ;;\n"
                "        esac\n"
-               "        if [[ ${COMP_WORDS[1]} == run && $word == -* ]]; then\n"
-               "                mapfile -t COMPREPLY < <(compgen -W \"");
-        print_options();
-        printf("\" -- \"$word\")\n"
-               "        elif [[ ${COMP_WORDS[1]} == check && $word == -* ]]; then\n"
-               "                mapfile -t COMPREPLY < <(compgen -W \"");
-        print_check_options();
-        printf("\" -- \"$word\")\n"
-               "        else\n"
-               "                mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
-               "        fi\n"
+               "        case ${COMP_WORDS[1]}$word in\n");
+        for (const struct cli_command *command = cli_commands; command->name; command++) {
+                if (!command->options)
+                        continue;
+                printf("                %s-*) mapfile -t COMPREPLY < <(compgen -W \"", command->name);
+                print_options(command);
+                printf("\" -- \"$word\") ;;\n");
+        }
+        printf("                *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\") ;;\n"
+               "        esac\n"
                "}\n"
                "complete -o filenames -F _caisson caisson\n");
 }
@@ -86,10 +78,27 @@ static void print_quoted(const char *text)
                         putchar(*text);
 }
 
-static void zsh(void)
+static void print_zsh_option(const char *name, const char *text, bool value)
+{
+        printf("                '--%s%s[", name, value ? "=" : "");
+        print_quoted(text);
+        printf("]%s' \\\n", value ? ":value:_files" : "");
+}
+
+static void print_zsh_options(const struct cli_command *command)
 {
         struct cli_field fields[64];
-        size_t n = cli_fields(fields, ARRAY_LEN(fields));
+        size_t n = command->run == cli_run ? cli_fields(fields, ARRAY_LEN(fields)) : 0;
+        printf("        %s) _arguments \\\n", command->name);
+        for (const struct cli_option *option = command->options; option->name; option++)
+                print_zsh_option(option->name, option->text, option->argument);
+        for (size_t i = 0; i < n; i++)
+                print_zsh_option(fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+        printf("                '*:file:_files' ;;\n");
+}
+
+static void zsh(void)
+{
         printf("#compdef caisson\n# made by: caisson completion zsh\n"
                "_caisson()\n{\n"
                "        local -a commands=(\n");
@@ -100,34 +109,24 @@ static void zsh(void)
         }
         printf("        )\n"
                "        if ((CURRENT == 2)); then\n                _describe command commands\n                return\n        fi\n"
-               "        case ${words[2]} in\n"
-               "        run) _arguments \\\n");
-        for (const struct cli_option *option = cli_run_options; option->name; option++) {
-                printf("                '--%s%s[", option->name, option->argument ? "=" : "");
-                print_quoted(option->text);
-                printf("]%s' \\\n", option->argument ? ":value:_files" : "");
-        }
-        for (size_t i = 0; i < n; i++) {
-                bool flag = fields[i].field->kind == KIND_BOOL;
-                printf("                '--%s%s[", fields[i].field->option, flag ? "" : "=");
-                print_quoted(fields[i].field->help);
-                printf("]%s' \\\n", flag ? "" : ":value:_files");
-        }
-        printf("                '*:file:_files' ;;\n"
-               "        check) _arguments \\\n");
-        for (const struct cli_option *option = cli_check_options; option->name; option++) {
-                printf("                '--%s%s[", option->name, option->argument ? "=" : "");
-                print_quoted(option->text);
-                printf("]%s' \\\n", option->argument ? ":value:_files" : "");
-        }
-        printf("                '*:file:_files' ;;\n"
-               "        profiles) _values command list show ;;\n"
+               "        case ${words[2]} in\n");
+        for (const struct cli_command *command = cli_commands; command->name; command++)
+                if (command->options)
+                        print_zsh_options(command);
+        printf("        profiles) _values command list show ;;\n"
                "        policy) _values command list show test ;;\n"
                "        completion) _values shell bash zsh fish ;;\n"
                "        schema) _values name request result limits boundary ;;\n"
                "        esac\n"
                "}\n"
                "_caisson \"$@\"\n");
+}
+
+static void print_fish_option(const char *command, const char *name, const char *text, bool value)
+{
+        printf("complete -c caisson -n '__fish_seen_subcommand_from %s' -l %s %s-d '", command, name, value ? "-r " : "");
+        print_quoted(text);
+        printf("'\n");
 }
 
 static void fish(void)
@@ -140,22 +139,11 @@ static void fish(void)
                 print_quoted(command->text);
                 printf("'\n");
         }
-        for (const struct cli_option *option = cli_run_options; option->name; option++) {
-                printf("complete -c caisson -n '__fish_seen_subcommand_from run' -l %s %s-d '", option->name, option->argument ? "-r " : "");
-                print_quoted(option->text);
-                printf("'\n");
-        }
-        for (const struct cli_option *option = cli_check_options; option->name; option++) {
-                printf("complete -c caisson -n '__fish_seen_subcommand_from check' -l %s %s-d '", option->name, option->argument ? "-r " : "");
-                print_quoted(option->text);
-                printf("'\n");
-        }
-        for (size_t i = 0; i < n; i++) {
-                printf("complete -c caisson -n '__fish_seen_subcommand_from run' -l %s %s-d '", fields[i].field->option,
-                       fields[i].field->kind == KIND_BOOL ? "" : "-r ");
-                print_quoted(fields[i].field->help);
-                printf("'\n");
-        }
+        for (const struct cli_command *command = cli_commands; command->name; command++)
+                for (const struct cli_option *option = command->options; option && option->name; option++)
+                        print_fish_option(command->name, option->name, option->text, option->argument);
+        for (size_t i = 0; i < n; i++)
+                print_fish_option("run", fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
 }
 
 int cli_completion(int argc, char **argv)

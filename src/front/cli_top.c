@@ -20,15 +20,6 @@ static const char *text_of(json_t *object, const char *name)
         return text ? text : "";
 }
 
-/* Names of languages and profiles are other people's words. */
-static void add_cell(struct buf *buf, int width, const char *text)
-{
-        char visible[4 * 64 + 1];
-        size_t len = strlen(text);
-        visible[cli_visible(text, len < 64 ? len : 64, visible)] = 0;
-        buf_printf(buf, "%-*s ", width, visible);
-}
-
 static void add_number(struct buf *buf, int width, json_t *object, const char *name, void (*print)(uint64_t number, char *text, size_t size))
 {
         json_t *number = json_object_get(object, name);
@@ -50,13 +41,6 @@ static void print_mib(uint64_t bytes, char *text, size_t size)
         snprintf(text, size, "%.1fMiB", (double)bytes / (double)MIB);
 }
 
-static void end_line(struct buf *buf)
-{
-        while (buf->len && buf->bytes[buf->len - 1] == ' ')
-                buf->bytes[--buf->len] = 0;
-        buf_add(buf, "\n", 1);
-}
-
 /* With ids of this many letters.  With those of SHORT_ID a line fits on a terminal. */
 #define WHOLE_ID 36
 #define SHORT_ID 12
@@ -70,15 +54,15 @@ static void add_runs(struct buf *buf, json_t *status, int id_width)
         json_array_foreach(json_object_get(status, "runs"), i, run) {
                 char id[WHOLE_ID + 1];
                 snprintf(id, sizeof id, "%.*s", id_width, text_of(run, "id"));
-                add_cell(buf, id_width, id);
-                add_cell(buf, 9, text_of(run, "owner"));
-                add_cell(buf, 10, text_of(run, "language"));
-                add_cell(buf, 11, text_of(run, "profile"));
-                add_cell(buf, 8, text_of(run, "state"));
+                cli_add_cell(buf, id_width, id);
+                cli_add_cell(buf, 9, text_of(run, "owner"));
+                cli_add_cell(buf, 10, text_of(run, "language"));
+                cli_add_cell(buf, 11, text_of(run, "profile"));
+                cli_add_cell(buf, 8, text_of(run, "state"));
                 add_number(buf, 7, run, "age_ms", print_seconds);
                 add_number(buf, 7, run, "cpu_ms", print_seconds);
                 add_number(buf, 9, run, "memory_bytes", print_mib);
-                end_line(buf);
+                cli_end_line(buf);
         }
 }
 
@@ -88,14 +72,14 @@ static void add_pools(struct buf *buf, json_t *status)
         json_t *pool;
         buf_printf(buf, "%-30s %6s %6s %6s %10s %8s %8s\n", "POOL", "READY", "MIN", "MAX", "MEMORY", "HITS", "MISSES");
         json_array_foreach(json_object_get(status, "pools"), i, pool) {
-                add_cell(buf, 30, text_of(pool, "key"));
+                cli_add_cell(buf, 30, text_of(pool, "key"));
                 add_number(buf, 6, pool, "ready", NULL);
                 add_number(buf, 6, pool, "min", NULL);
                 add_number(buf, 6, pool, "max", NULL);
                 add_number(buf, 10, pool, "memory_bytes", print_mib);
                 add_number(buf, 8, pool, "hits", NULL);
                 add_number(buf, 8, pool, "misses", NULL);
-                end_line(buf);
+                cli_end_line(buf);
         }
 }
 
