@@ -10,6 +10,8 @@ const struct cli_command cli_commands[] = {
         { "ps", "[--json]", "List the runs of the daemon.", cli_ps, NULL },
         { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top, NULL },
         { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool, NULL },
+        { "keys", "create | list | revoke ID [--json]", "Make API keys, list them, revoke one.", cli_keys, cli_keys_options },
+        { "runs", "[OPTIONS] | show ID", "List the runs that there were, newest first, or print the record of one.", cli_runs, cli_runs_options },
         { "doctor", "[--json]", "Say what this host can enforce, and the remedy for what it cannot.", cli_doctor, NULL },
         { "profiles", "list | show NAME [--json]", "List profiles, or show what one sets.", cli_profiles, NULL },
         { "config", "show [--json] [--effective]", "Show every setting, its value, and where it came from.", cli_config, NULL },

@@ -35,6 +35,7 @@ static void bash(void)
         print_commands();
         printf("\" -- \"$word\")\n                return\n        fi\n"
                "        case $before in\n"
+               "                show) [[ ${COMP_WORDS[1]} != runs ]] || return ;;&\n"
                "                -l|--language) mapfile -t COMPREPLY < <(compgen -W \"");
         print_languages();
         printf("\" -- \"$word\"); return ;;\n"
@@ -48,6 +49,10 @@ static void bash(void)
                "                --format) mapfile -t COMPREPLY < <(compgen -W \"plain brief linx codemie\" -- \"$word\"); return ;;\n"
                "                completion) mapfile -t COMPREPLY < <(compgen -W \"bash zsh fish\" -- \"$word\"); return ;;\n"
                "                profiles) mapfile -t COMPREPLY < <(compgen -W \"list show\" -- \"$word\"); return ;;\n"
+               "                runs) [[ $word == -* ]] || { mapfile -t COMPREPLY < <(compgen -W \"show\" -- \"$word\"); return; } ;;\n"
+               "                keys) mapfile -t COMPREPLY < <(compgen -W \"create list revoke\" -- \"$word\"); return ;;\n"
+               "                revoke) mapfile -t COMPREPLY < <(compgen -W \"$(caisson keys list 2>/dev/null | "
+               "sed 1d | cut -d' ' -f1)\" -- \"$word\"); return ;;\n"
                "                policy) mapfile -t COMPREPLY < <(compgen -W \"list show test\" -- \"$word\"); return ;;\n"
                "                schema) mapfile -t COMPREPLY < <(compgen -W \"request result limits boundary\" -- \"$word\"); "
                "return ;;\n"
@@ -109,6 +114,8 @@ static void zsh(void)
         }
         printf("        )\n"
                "        if ((CURRENT == 2)); then\n                _describe command commands\n                return\n        fi\n"
+               "        if [[ ${words[2]} == keys ]] && ((CURRENT == 3)); then\n"
+               "                _values command create list revoke\n                return\n        fi\n"
                "        case ${words[2]} in\n");
         for (const struct cli_command *command = cli_commands; command->name; command++)
                 if (command->options)
@@ -144,6 +151,7 @@ static void fish(void)
                         print_fish_option(command->name, option->name, option->text, option->argument);
         for (size_t i = 0; i < n; i++)
                 print_fish_option("run", fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+        printf("complete -c caisson -n '__fish_seen_subcommand_from keys' -f -a 'create list revoke'\n");
 }
 
 int cli_completion(int argc, char **argv)

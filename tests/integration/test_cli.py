@@ -397,7 +397,7 @@ def test_version_and_help():
     assert done.status == 64 and 'Usage' in done.out + done.err
 
 
-@pytest.mark.parametrize('command', ['run', 'check', 'policy', 'ps', 'doctor', 'help'])
+@pytest.mark.parametrize('command', ['run', 'check', 'policy', 'ps', 'keys', 'runs', 'doctor', 'help'])
 def test_each_command_has_help(command):
     done = caisson(command, '--help')
     assert done.status == 0 and done.out.startswith(f'Usage: caisson {command} ')
@@ -462,6 +462,11 @@ def test_bash_completes(tmp_path):
     assert complete(tmp_path, 'caisson', 'policy', 'te') == ['test']
     assert complete(tmp_path, 'caisson', 'policy', 'show', 'linx') == ['linx', 'linx-strict']
     assert complete(tmp_path, 'caisson', 'check', '--policy', 'code') == ['codemie']
+    assert complete(tmp_path, 'caisson', 'check', '--sar') == ['--sarif']
+    assert complete(tmp_path, 'caisson', 'keys', 're') == ['revoke']
+    assert complete(tmp_path, 'caisson', 'keys', 'create', '--exp') == ['--expires']
+    assert complete(tmp_path, 'caisson', 'runs', 's') == ['show']
+    assert complete(tmp_path, 'caisson', 'runs', '--ta') == ['--task-id']
 
 
 # ---- exit statuses, ends ----

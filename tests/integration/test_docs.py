@@ -140,7 +140,7 @@ def test_the_settings_page_has_every_profile():
 
 # ---- caisson(1) ----
 
-SECTIONS = {'run': 'RUNNING', 'check': 'CHECKING'}
+SECTIONS = {'run': 'RUNNING', 'check': 'CHECKING', 'keys': 'KEYS', 'runs': 'THE AUDIT'}
 
 
 def page_options(section):
