@@ -154,7 +154,7 @@ static void finish(struct run *run)
 static void leave(struct run *run)
 {
         run->box = NULL;
-        run->engine->running--;
+        queue_left(run);
 }
 
 /* After the answer: somebody waits for that, and for this nobody yet. */
@@ -192,11 +192,7 @@ void run_refused(struct run *run, const struct csn_error *error, bool again)
                 run->cold = true;
                 run->has_boundary = false;
                 run->state = RUN_QUEUED;
-                run->next_queued = engine->queue;
-                engine->queue = run;
-                if (!engine->queue_last)
-                        engine->queue_last = run;
-                engine->queued++;
+                queue_add(run, true);
         } else {
                 run->refusal = *error;
                 finish(run);
@@ -271,21 +267,17 @@ static void finish_refused(struct run *run, const struct csn_error *error)
 static void serve_queue(struct engine *engine)
 {
         const struct engine_settings *settings = &engine->settings->engine;
-        while (engine->queue && engine->running < settings->running_max && engine->starting < settings->starting_max) {
-                struct run *run = engine->queue;
+        while (engine->running < settings->running_max && engine->starting < settings->starting_max) {
+                struct run *run = queue_take(engine);
                 struct csn_error err = { 0 };
-                engine->queue = run->next_queued;
-                if (!engine->queue)
-                        engine->queue_last = NULL;
-                engine->queued--;
-                engine->running++;
+                if (!run)
+                        return;
                 run->state = RUN_RUNNING;
                 run->begun_us = clock_us();
                 if (begin(run, &err) == 0)
                         continue;
                 struct box *box = run->box;
-                run->box = NULL;
-                engine->running--;
+                leave(run);
                 if (box) {
                         box->run = NULL;   /* its end is nobody's business any more */
                         box_kill(box);
@@ -301,44 +293,27 @@ static void dispatch_now(struct timer *timer)
 
 void engine_dispatch(struct engine *engine)
 {
-        if (engine->queue)
+        if (queue_is_ready(engine))
                 loop_timer(engine->loop, &engine->dispatch, 0);
 }
 
-static int has_room(const struct engine *engine, struct csn_error *err)
+static int has_room(const struct run *run, struct csn_error *err)
 {
-        size_t waiting = engine->queued + engine->checking;
-        if (waiting < engine->settings->engine.queue_max)
-                return 0;
-        return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
+        const struct engine *engine = run->engine;
+        size_t waiting = engine->queued + engine->checking, queued, running;
+        if (waiting >= engine->settings->engine.queue_max)
+                return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
+        queue_count(engine, run->owner_key, &queued, &running);
+        if (run->queued_max && queued >= run->queued_max && run->running_max && running >= run->running_max)
+                return err_set(err, CSN_E_BUSY, 0, "%zu runs of yours wait and %zu are running, as many as this key allows", queued, running);
+        return 0;
 }
 
 static void enqueue(struct run *run)
 {
-        struct engine *engine = run->engine;
         run->state = RUN_QUEUED;
         run->queued_us = clock_us();
-        run->next_queued = NULL;
-        if (engine->queue_last)
-                engine->queue_last->next_queued = run;
-        else
-                engine->queue = run;
-        engine->queue_last = run;
-        engine->queued++;
-}
-
-static void dequeue(struct run *run)
-{
-        struct engine *engine = run->engine;
-        struct run *before = NULL;
-        for (struct run **at = &engine->queue; *at; before = *at, at = &(*at)->next_queued)
-                if (*at == run) {
-                        *at = run->next_queued;
-                        if (engine->queue_last == run)
-                                engine->queue_last = before;
-                        engine->queued--;
-                        return;
-                }
+        queue_add(run, false);
 }
 
 static void finish_later(struct timer *timer)
@@ -360,7 +335,7 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         run->events = events;
         run->owner = owner;
         time_print(time_now_ms(), run->started_at, sizeof run->started_at);
-        if (run_prepare(run, &err) < 0 || has_room(run->engine, &err) < 0) {
+        if (run_prepare(run, &err) < 0 || has_room(run, &err) < 0) {
                 run_refuse(run, &err, events, owner);
                 return;
         }
@@ -411,7 +386,7 @@ void run_cancel(struct run *run)
         run->cancelled = true;
         stop_check(run);
         if (run->state == RUN_QUEUED || run->state == RUN_CHECKING) {
-                dequeue(run);
+                queue_remove(run);
                 err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
                 finish_refused(run, &err);
         }
@@ -462,6 +437,12 @@ void run_set_owner(struct run *run, const char *key)
         snprintf(run->owner_key, sizeof run->owner_key, "%s", key);
 }
 
+void run_set_quota(struct run *run, size_t running_max, size_t queued_max)
+{
+        run->running_max = running_max;
+        run->queued_max = queued_max;
+}
+
 void run_free(struct run *run)
 {
         if (!run)
@@ -472,13 +453,13 @@ void run_free(struct run *run)
                         break;
                 }
         loop_untimer(run->engine->loop, &run->finish);
-        dequeue(run);
+        queue_remove(run);
         stop_check(run);
         check_done(&run->check);
         if (run->box) {
                 run->box->run = NULL;
                 box_kill(run->box);
-                run->engine->running--;
+                leave(run);
         }
         close_ends(run);
         fd_close(&run->what.stdin_fd);

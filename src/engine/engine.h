@@ -12,6 +12,7 @@
  *   record    everything -> struct run_result
  *   render    the record as text for people and models
  *   inquiry   a check of a program that is not run
+ *   queue     runs that wait, fair among owners
  *   metrics   what was done so far, for Prometheus
  *
  * One thread; nothing here blocks but reading input files.  All of it is called from engine_step().
@@ -60,8 +61,10 @@ const char *run_id(const struct run *run);
 const char *run_state_name(const struct run *run);   /* "new", "checking", "waiting", "running", "over" */
 struct arena *run_arena(struct run *run);
 struct run_request *run_request(struct run *run);
-/* For whom it runs, as status shows it: "uid:1000".  At most 31 bytes of it are kept. */
+/* For whom it runs, as status shows it: "uid:1000".  At most 79 bytes of it are kept. */
 void run_set_owner(struct run *run, const char *key);
+/* How many its owner may have running and waiting; 0: no limit.  What is said last holds for all. */
+void run_set_quota(struct run *run, size_t running_max, size_t queued_max);
 
 /*
  * Start it.  done() is called exactly once, from a later engine_step(), also for a request that is refused:

@@ -376,7 +376,7 @@ static void refill(struct timer *timer)
         size_t making = 0;
         for (struct pool *pool = engine->pools->all; pool; pool = pool->next)
                 making += pool->making;
-        for (struct pool *pool; !engine->queue && making < MAKING_MAX && (pool = neediest(engine));)
+        for (struct pool *pool; !queue_is_ready(engine) && making < MAKING_MAX && (pool = neediest(engine));)
                 making += make_one(engine, pool);   /* one that failed rests, and is not the neediest then */
 }
 

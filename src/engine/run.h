@@ -8,6 +8,8 @@
 #include "engine/verdict.h"
 #include "policy/policy.h"
 
+#define OWNER_KEY_MAX 80
+
 enum run_state { RUN_NEW, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_OVER };
 
 /* An input file as it will be sent: bytes in memory, or a file of this host. */
@@ -38,8 +40,10 @@ struct run {
         void *owner;
         char id[40];
         struct run *next_queued;
+        struct owner *whose;           /* while it waits or goes on (queue.c) */
         struct box *box;               /* the sandbox that it has, or NULL */
-        char owner_key[32];            /* for whom it runs, or "" */
+        char owner_key[OWNER_KEY_MAX]; /* for whom it runs, or "" */
+        size_t running_max, queued_max;   /* that its owner may have; 0: no limit of its own */
         unsigned refusals;             /* connections that the proxy refused */
 
         struct run_request request;
@@ -88,7 +92,7 @@ struct engine {
         struct loop *loop;
         struct backend_link *links[2];           /* native, host */
         struct run *runs;
-        struct run *queue, *queue_last;          /* in the order in which they came */
+        struct owner *owners;                    /* a ring, NULL: nobody has a run (queue.c) */
         size_t checking, queued, running, starting;
         struct box *boxes;
         uint32_t boxes_made;
@@ -112,6 +116,16 @@ struct checker *engine_checker(struct engine *engine);
 void run_attached(struct run *run, struct box *box);
 void run_exited(struct run *run, const struct wire_exit *how);
 void run_refused(struct run *run, const struct csn_error *error, bool again);
+
+/* ---- queue.c: runs that wait, each owner's in order and the owners in turn ---- */
+
+void queue_add(struct run *run, bool front);
+/* The next one, which counts as running from now on until queue_left(); NULL: none may start. */
+struct run *queue_take(struct engine *engine);
+bool queue_is_ready(const struct engine *engine);
+void queue_left(struct run *run);
+void queue_remove(struct run *run);        /* harmless for one that does not wait */
+void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running);
 
 /* ---- metrics.c ---- */
 

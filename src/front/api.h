@@ -15,20 +15,19 @@
 
 #include "front/front.h"
 #include "front/http.h"
+#include "store/store.h"
 
 #define API_KEPT_MAX (256 * MIB)           /* records and events of runs that are over */
 #define API_KEEP_US (600 * 1000000ULL)     /* how long one can be asked for */
 #define API_EVENTS_MAX (4 * MIB)           /* of one run; the oldest go */
 #define API_BEAT_US (15 * 1000000ULL)      /* a sign of life on a stream on which nothing happens */
 
-/* What a key must allow. */
-enum api_scope { API_RUN = 1, API_CHECK = 2, API_READ = 4, API_METRICS = 8 };
-
 struct api {
         struct engine *engine;
         const struct settings *settings;
         struct loop *loop;
         struct http *http;
+        struct store *store;               /* the daemon's */
         void (*idle)(void *owner);         /* the last run that went on is over; called from the loop */
         void *owner;
         struct api_run *runs;              /* live, and those that can still be asked for */
@@ -39,8 +38,8 @@ struct api {
 
 extern const struct http_route api_routes[];
 
-/* Listens as engine.http says.  Errors: those of http_open(); CSN_E_CONFIG: an address that others reach needs keys. */
-int api_open(struct engine *engine, const struct settings *settings, void (*idle)(void *owner), void *owner, struct api **ret,
+/* Listens as engine.http says.  Errors: those of http_open(); CSN_E_CONFIG: nobody could use it, or everybody. */
+int api_open(struct engine *engine, const struct settings *settings, struct store *store, void (*idle)(void *owner), void *owner, struct api **ret,
              struct csn_error *err);
 const char *api_address(const struct api *api);
 void api_drain(struct api *api);           /* new requests are refused */
@@ -51,6 +50,11 @@ void api_close(struct api *api);
 /* A request's body as an object of fields.def; answers with a problem where it is none. */
 bool api_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret);
 struct api *api_of(const struct http_request *request);
+
+/* The key that a request came with; NULL: it needed none. */
+const struct store_key *api_key(const struct http_request *request);
+/* Whether its tenant may start another run now, which then has its quotas.  Errors: CSN_E_BUSY. */
+int api_begin_run(const struct http_request *request, struct run *run, struct csn_error *err);
 
 /* ---- events (api_events.c) ---- */
 
@@ -91,6 +95,9 @@ void api_list_runs(struct http_request *request);
 void api_delete_run(struct http_request *request);
 void api_get_events(struct http_request *request);
 void api_runs_close(struct api *api);
+
+/* A run that is over, into the audit (audit.c).  key is "" where there was none. */
+void audit_run(struct store *store, const char *tenant, const char *key, struct run *run, const struct run_result *result);
 
 void api_check(struct http_request *request);
 void api_profiles(struct http_request *request);

@@ -8,6 +8,7 @@
 #include "front/api.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 struct bulk {
         struct api *api;
         struct http_request *request;      /* NULL: it has gone */
+        char tenant[80], key[20];
         struct buf line;
         bool too_long;                     /* the line that is being read */
         uint64_t lines;
@@ -149,6 +151,7 @@ static void on_done(void *owner, const struct run_result *result)
         struct bulk_run *one = owner;
         struct bulk *bulk = one->bulk;
         json_t *json = answer_of(one->line, one->id);
+        audit_run(bulk->api->store, bulk->tenant, bulk->key, one->run, result);
         json_object_set_new(json, "record", front_record(result, one->aliases));
         put_line(bulk, json);
         one_free(one);
@@ -179,7 +182,7 @@ static void start(struct bulk *bulk, json_t *json, json_t *id)
         struct csn_error err;
         struct run_request given = { 0 };
         struct run *run = run_new(bulk->api->engine);
-        if (model_decode(&object_run_request, json, run_arena(run), &given, &err) < 0) {
+        if (api_begin_run(bulk->request, run, &err) < 0 || model_decode(&object_run_request, json, run_arena(run), &given, &err) < 0) {
                 run_free(run);
                 put_error(bulk, id, &err);
                 return;
@@ -189,7 +192,6 @@ static void start(struct bulk *bulk, json_t *json, json_t *id)
         bulk->runs = one;
         bulk->live++;
         *run_request(run) = given;
-        run_set_owner(run, bulk->request->tenant);
         run_start(run, false, &run_events, one);
 }
 
@@ -285,6 +287,8 @@ void api_bulk(struct http_request *request)
         }
         struct bulk *bulk = mem_alloc(sizeof *bulk);
         *bulk = (struct bulk){ .api = api, .request = request, .fd = fd };
+        snprintf(bulk->tenant, sizeof bulk->tenant, "%s", request->tenant);
+        snprintf(bulk->key, sizeof bulk->key, "%s", api_key(request) ? api_key(request)->id : "");
         buf_init(&bulk->line, LINE_MAX_BYTES);
         api->live++;
         request->owner = bulk;

@@ -16,6 +16,7 @@
 #define CANCEL_US (15 * 1000000ULL)    /* collecting files of a killed run has this long as well */
 #define FLUSH_US (2 * 1000000ULL)      /* for a client to read what is left */
 #define ACCEPTS_AT_ONCE 64
+#define CLEAN_US (60 * 1000000ULL)
 #define AGAIN_US 100000ULL             /* until the next try, when there was no descriptor */
 
 /* 0, or the errno. */
@@ -168,6 +169,25 @@ static void on_api_idle(void *owner)
         daemon_look(owner);
 }
 
+static void on_clean(struct timer *timer)
+{
+        struct daemon *daemon = timer->owner;
+        struct csn_error err;
+        bool more = false;
+        if (store_clean(daemon->store, 0, &more, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+        loop_timer(daemon->loop, &daemon->clean, more ? 0 : CLEAN_US);
+}
+
+static int open_api(struct daemon *daemon, struct csn_error *err)
+{
+        if (store_open_default(daemon->settings, &daemon->store, err) < 0 ||
+            api_open(daemon->engine, daemon->settings, daemon->store, on_api_idle, daemon, &daemon->api, err) < 0)
+                return -err->code;
+        loop_timer(daemon->loop, &daemon->clean, CLEAN_US);
+        return 0;
+}
+
 /* ---- in order ---- */
 
 /* Each run has several descriptors, and the usual soft limit of 1024 is for programs that use select(2). */
@@ -189,7 +209,7 @@ static int serve(struct daemon *daemon, struct csn_error *err)
         daemon->loop = engine_loop(daemon->engine);
         if (watch_signals(daemon, err) < 0 || endpoint_open(settings, &daemon->endpoint, err) < 0)
                 return -err->code;
-        if (settings->engine.http[0] && api_open(daemon->engine, settings, on_api_idle, daemon, &daemon->api, err) < 0)
+        if (settings->engine.http[0] && open_api(daemon, err) < 0)
                 return -err->code;
         listen_on(daemon);
         engine_warm(daemon->engine);
@@ -219,6 +239,7 @@ int daemon_serve(const struct settings *given, struct csn_error *err)
                                  .started_us = clock_us() };
         daemon.listener = (struct watch){ .fd = -1, .ready = on_connection, .owner = &daemon };
         daemon.deadline = (struct timer){ .fired = on_deadline, .owner = &daemon };
+        daemon.clean = (struct timer){ .fired = on_clean, .owner = &daemon };
         daemon.again = (struct timer){ .fired = accept_again, .owner = &daemon };
         settings.engine.allow_host = false;   /* it would give our rights to whoever may connect */
         raise_descriptors();
@@ -235,6 +256,8 @@ int daemon_serve(const struct settings *given, struct csn_error *err)
                 loop_unwatch(daemon.loop, &daemon.signals);
         }
         api_close(daemon.api);
+        if (daemon.loop)
+                loop_untimer(daemon.loop, &daemon.clean);
         endpoint_close(&daemon.endpoint);
         fd_close(&daemon.signals.fd);
         while (daemon.jobs) {   /* of an engine that failed; its runs are its own to free */
@@ -243,6 +266,7 @@ int daemon_serve(const struct settings *given, struct csn_error *err)
                 daemon.jobs = next;
         }
         engine_close(daemon.engine);
+        store_close(daemon.store);
         arena_done(&daemon.arena);
         return rc;
 }

@@ -35,6 +35,8 @@ struct daemon {
         struct timer deadline;     /* of this state */
         struct timer again;        /* accept once more, when there were no descriptors */
         struct api *api;           /* NULL: engine.http is empty */
+        struct store *store;       /* the same */
+        struct timer clean;        /* the store */
         struct peer *peers;
         size_t peers_n;
         struct job *jobs;

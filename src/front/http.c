@@ -199,13 +199,16 @@ static int check_head(struct http_request *request, const char *method, unsigned
         struct http *http = request->http;
         const char *length = http_header(request, "Content-Length");
         uint64_t announced = length ? strtoull(length, NULL, 10) : 0;
-        *ret_status = 0;
         if (find_route(request, method, ret_status, err) < 0)
                 return -err->code;
         if (http->draining)
                 return err_set(err, CSN_E_BUSY, 0, "the daemon is about to end"), *ret_status = MHD_HTTP_SERVICE_UNAVAILABLE, -err->code;
-        if (check_query(request, err) < 0 || http->events->admit(http->owner, request, err) < 0)
+        if (check_query(request, err) < 0)
                 return -err->code;
+        if (http->events->admit(http->owner, request, err) < 0) {
+                *ret_status = request->status;
+                return -err->code;
+        }
         if (request->route->body == BODY_NONE && announced)
                 return err_field(err, "/", "%s %s takes no body", method, request->route->path);
         if (request->route->body == BODY_WHOLE && (announced > HTTP_BODY_MAX || http->held + announced > HTTP_HELD_MAX)) {
@@ -285,12 +288,12 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 {
         struct http_request *request = *own;
         struct csn_error err;
-        unsigned status;
+        unsigned status = 0;
         (void)version;
         if (!request) {
                 *own = request = request_new(owner, connection, url);
                 if (check_head(request, method, &status, &err) == 0) {
-                        if (request->route->body == BODY_STREAM) {
+                        if (request->route && request->route->body == BODY_STREAM) {
                                 request->state = HTTP_OWNED;
                                 request->route->handle(request);
                         }
@@ -448,6 +451,12 @@ void http_problem(struct http_request *request, unsigned status, const struct cs
         if (retryable)
                 http_set_header(request, "Retry-After", "1");
         http_answer(request, status, "application/problem+json", text, text ? strlen(text) : 0);
+}
+
+int http_refuse(struct http_request *request, unsigned status, const struct csn_error *error)
+{
+        request->status = status;
+        return -error->code;
 }
 
 void http_fail(struct http_request *request, const struct csn_error *error)

@@ -117,6 +117,8 @@ void http_set_header(struct http_request *request, const char *name, const char 
 void http_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len);
 /* Takes the reference. */
 void http_json(struct http_request *request, unsigned status, json_t *json);
+/* For admit(): the error is answered with this status.  Returns -error->code. */
+int http_refuse(struct http_request *request, unsigned status, const struct csn_error *error);
 /* RFC 9457: application/problem+json with code, field, retryable and request_id besides. */
 void http_problem(struct http_request *request, unsigned status, const struct csn_error *error);
 /* The same, with the status that goes with the error's code. */

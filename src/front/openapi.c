@@ -115,7 +115,7 @@ static json_t *openapi(void)
                 char method[16] = "";
                 if (!path)
                         json_object_set_new(paths, route->path, path = json_object());
-                for (size_t i = 0; route->method[i] && i < sizeof method - 1; i++)
+                for (size_t i = 0; i < sizeof method - 1 && route->method[i]; i++)
                         method[i] = (char)tolower((unsigned char)route->method[i]);
                 json_object_set_new(path, method, operation(route));
                 add_schema(schemas, route->takes);

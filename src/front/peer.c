@@ -154,6 +154,8 @@ static void on_done(void *owner, const struct run_result *result)
         buf_init(&text, FRAME_RECORD_MAX);
         bool good = job->peer && front_record_text(result, job->aliases, &text);
         log_text(LOG_INFO, "%s: %s", result->id, status_name(result->status));
+        if (job->daemon->store)
+                audit_run(job->daemon->store, job->owner, "", job->run, result);
         answer(job, FRAME_RECORD, &text, good);
 }
 

@@ -19,7 +19,7 @@ struct checker {
         struct timer deadline, refused;
         struct check *first, *last;    /* the first is being worked on, if it was sent */
         struct check *unsendable;      /* refused without asking the worker */
-        char last_key[32];             /* of the check that was sent last */
+        char last_key[80];             /* of the check that was sent last */
         bool sent;
         bool used;                     /* this worker has answered before */
         struct buf out, in;

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import contextlib
-import http.client
 import json
 import re
 import signal
@@ -14,60 +13,7 @@ import pytest
 
 from cli import caisson
 from daemon import Daemon, until
-
-JSON = {'Content-Type': 'application/json'}
-
-
-class Web:
-    """A daemon with an HTTP interface, and connections to it."""
-
-    def __init__(self, folder, *options):
-        self.daemon = Daemon(folder, '--set', 'engine.http=127.0.0.1:0', '--set', 'engine.log_level=info', *options).ready()
-        self.log = folder / 'log'
-        self.port = int(until(lambda: re.search(r'serving http://127\.0\.0\.1:(\d+)', self.log.read_text()))[1])
-
-    def open(self, timeout=60):
-        return http.client.HTTPConnection('127.0.0.1', self.port, timeout=timeout)
-
-    def ask(self, method, path, body=None, **headers):
-        """(status, headers, body as JSON where it is some)."""
-        connection = self.open()
-        headers = {name.replace('_', '-'): value for name, value in headers.items()}
-        connection.request(method, path, json.dumps(body) if isinstance(body, dict) else body, headers)
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
-        kind = answer.headers.get('Content-Type', '')
-        return answer.status, answer.headers, json.loads(text) if 'json' in kind and 'ndjson' not in kind and text else text
-
-    def run(self, code, language='bash', **more):
-        status, _, record = self.ask('POST', '/v1/runs', {'language': language, 'code': code, **more})
-        assert status == 200, record
-        return record
-
-    def stream(self, method, path, body=None, **headers):
-        connection = self.open()
-        headers = {name.replace('_', '-'): value for name, value in headers.items()}
-        connection.request(method, path, json.dumps(body) if body else None, headers)
-        return connection.getresponse()
-
-    def stream_raw(self, method, path, body, **headers):
-        connection = self.open(120)
-        connection.request(method, path, body, headers)
-        return connection.getresponse()
-
-    def raw(self, data):
-        """All that comes back for these bytes."""
-        with socket.create_connection(('127.0.0.1', self.port), timeout=20) as connection:
-            connection.sendall(data)
-            parts = []
-            while part := connection.recv(65536):
-                parts.append(part)
-        return b''.join(parts)
-
-    def runs(self):
-        return self.daemon.runs()
-
+from web import KEYLESS, Web
 
 @pytest.fixture(name='web', scope='module')
 def running(tmp_path_factory):
@@ -447,10 +393,10 @@ def test_request_ids(web):
 
 def test_web_pages_are_not_answered(web):
     assert web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}, Origin='http://evil.example')[0] == 403
-    assert web.ask('GET', '/healthz', Host='evil.example')[0] == 403
-    assert web.ask('GET', '/healthz', Host='evil.localhost.example:80')[0] == 403
+    assert web.ask('GET', '/v1/profiles', Host='evil.example')[0] == 403
+    assert web.ask('GET', '/v1/profiles', Host='evil.localhost.example:80')[0] == 403
     for host in ('localhost', f'127.0.0.1:{web.port}', '[::1]:80', 'LOCALHOST:1'):
-        assert web.ask('GET', '/healthz', Host=host)[0] == 200
+        assert web.ask('GET', '/v1/profiles', Host=host)[0] == 200
 
 
 @pytest.mark.parametrize('data', [
@@ -501,7 +447,7 @@ def test_a_stream_that_is_left_leaves_nothing(web):
 def test_an_address_that_is_none_stops_the_start(tmp_path):
     for address, words in (('nonsense', 'engine.http is "nonsense"'), ('127.0.0.1:99999', 'engine.http'), ('1.2.3:80', 'engine.http'),
                            ('0.0.0.0:0', 'which others can reach'), ('[::]:0', 'which others can reach')):
-        daemon = Daemon(tmp_path, '--set', f'engine.http={address}')
+        daemon = Daemon(tmp_path, *KEYLESS, '--set', f'engine.state_dir={tmp_path}', '--set', f'engine.http={address}')
         assert daemon.process.wait(20) == 78
         assert words in (tmp_path / 'log').read_text()
         daemon.stop()
@@ -509,7 +455,7 @@ def test_an_address_that_is_none_stops_the_start(tmp_path):
 
 def test_it_listens_on_a_socket_of_the_file_system_too(tmp_path):
     path = tmp_path / 'http'
-    daemon = Daemon(tmp_path, '--set', f'engine.http=unix:{path}').ready()
+    daemon = Daemon(tmp_path, *KEYLESS, '--set', f'engine.state_dir={tmp_path}', '--set', f'engine.http=unix:{path}').ready()
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(str(path))
     connection.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')

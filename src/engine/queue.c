@@ -1,0 +1,133 @@
+/*
+ * Runs that wait for room.  For each owner in the order in which they came; and among owners in turn, so that one who asks
+ * for a thousand runs delays another's by one.  An owner who has as many running as it may is passed over.
+ *
+ * An owner is remembered for as long as it has a run that waits or goes on.
+ */
+#include "engine/run.h"
+
+#include <stdio.h>
+
+struct owner {
+        struct owner *next;                /* in a ring: whose turn is next */
+        char key[OWNER_KEY_MAX];
+        struct run *first, *last;
+        size_t queued, running;
+        size_t running_max;                /* 0: none of its own */
+};
+
+static struct owner *owner_of(struct engine *engine, struct run *run)
+{
+        struct owner *owner = engine->owners;
+        if (run->whose)
+                return run->whose;
+        for (; owner; owner = owner->next == engine->owners ? NULL : owner->next)
+                if (strcmp(owner->key, run->owner_key) == 0)
+                        return run->whose = owner;
+        owner = mem_alloc(sizeof *owner);
+        snprintf(owner->key, sizeof owner->key, "%s", run->owner_key);
+        if (engine->owners) {
+                owner->next = engine->owners->next;
+                engine->owners->next = owner;
+        } else {
+                engine->owners = owner->next = owner;
+        }
+        return run->whose = owner;
+}
+
+static void forget_idle(struct engine *engine, struct owner *owner)
+{
+        struct owner *before = owner;
+        if (owner->queued || owner->running)
+                return;
+        while (before->next != owner)
+                before = before->next;
+        before->next = owner->next;
+        if (engine->owners == owner)
+                engine->owners = before == owner ? NULL : before;
+        free(owner);
+}
+
+void queue_add(struct run *run, bool front)
+{
+        struct engine *engine = run->engine;
+        struct owner *owner = owner_of(engine, run);
+        owner->running_max = run->running_max;   /* the newest word */
+        run->next_queued = front ? owner->first : NULL;
+        if (front || !owner->first)
+                owner->first = run;
+        else
+                owner->last->next_queued = run;
+        if (!front || !owner->last)
+                owner->last = run;
+        owner->queued++;
+        engine->queued++;
+}
+
+/* engine->owners is the one whose turn it was. */
+static struct owner *next_owner(const struct engine *engine)
+{
+        struct owner *start = engine->owners;
+        for (struct owner *owner = start ? start->next : NULL; owner; owner = owner == start ? NULL : owner->next)
+                if (owner->first && (!owner->running_max || owner->running < owner->running_max))
+                        return owner;
+        return NULL;
+}
+
+bool queue_is_ready(const struct engine *engine)
+{
+        return next_owner(engine);
+}
+
+struct run *queue_take(struct engine *engine)
+{
+        struct owner *owner = next_owner(engine);
+        struct run *run = owner ? owner->first : NULL;
+        if (!run)
+                return NULL;
+        owner->first = run->next_queued;
+        if (!owner->first)
+                owner->last = NULL;
+        owner->queued--;
+        engine->queued--;
+        owner->running++;
+        engine->running++;
+        engine->owners = owner;
+        return run;
+}
+
+void queue_left(struct run *run)
+{
+        struct owner *owner = run->whose;
+        run->engine->running--;
+        run->whose = NULL;
+        owner->running--;
+        forget_idle(run->engine, owner);
+}
+
+void queue_remove(struct run *run)
+{
+        struct owner *owner = run->state == RUN_QUEUED ? run->whose : NULL;
+        struct run *before = NULL;
+        for (struct run **at = owner ? &owner->first : NULL; at && *at; before = *at, at = &(*at)->next_queued)
+                if (*at == run) {
+                        *at = run->next_queued;
+                        if (owner->last == run)
+                                owner->last = before;
+                        owner->queued--;
+                        run->engine->queued--;
+                        run->whose = NULL;
+                        forget_idle(run->engine, owner);
+                        return;
+                }
+}
+
+void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running)
+{
+        *ret_queued = *ret_running = 0;
+        for (const struct owner *owner = engine->owners; owner; owner = owner->next == engine->owners ? NULL : owner->next)
+                if (strcmp(owner->key, key) == 0) {
+                        *ret_queued = owner->queued;
+                        *ret_running = owner->running;
+                }
+}

@@ -1,0 +1,257 @@
+"""The HTTP interface with keys: who gets in, what a key allows, and that no tenant reaches what is another's."""
+
+import concurrent.futures
+import json
+import signal
+import sqlite3
+
+import pytest
+
+from cli import caisson
+from daemon import Daemon, until
+from web import KEYLESS, Web
+
+
+class Keys:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def make(self, name, *options):
+        done = caisson('keys', 'create', '--name', name, '--set', f'engine.state_dir={self.folder}', *options)
+        assert done.status == 0, done.err
+        return done.out.strip()
+
+    def ask(self, *words):
+        return caisson(*words, '--set', f'engine.state_dir={self.folder}')
+
+
+def bearer(key):
+    return {'Authorization': f'Bearer {key}'}
+
+
+@pytest.fixture(name='place', scope='module')
+def made(tmp_path_factory):
+    """A daemon, and keys of two tenants."""
+    folder = tmp_path_factory.mktemp('keys')
+    keys = Keys(folder)
+    keys.alice = keys.make('a', '--tenant', 'alice', '--scopes', 'run,check,read,metrics')
+    keys.alice2 = keys.make('a2', '--tenant', 'alice', '--scopes', 'run,read')
+    keys.mallory = keys.make('m', '--tenant', 'mallory', '--scopes', 'run,check,read')
+    keys.web = Web(folder, keyless=False)
+    yield keys
+    assert keys.web.daemon.stop(signal.SIGTERM) == 0
+
+
+def run(place, key, code, **more):
+    status, _, record = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': code, **more}, **bearer(key))
+    assert status == 200, record
+    return record
+
+
+# ---- who gets in ----
+
+def test_a_key_is_needed_and_two_headers_carry_it(place):
+    status, headers, problem = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'})
+    assert (status, headers['WWW-Authenticate'], problem['code']) == (401, 'Bearer', 'unauthorized')
+    assert run(place, place.alice, 'echo 1')['stdout'] == '1\n'
+    assert place.web.ask('GET', '/v1/profiles', X_API_Key=place.alice)[0] == 200
+    for path in ('/healthz', '/readyz', '/openapi.json', '/docs'):
+        assert place.web.ask('GET', path)[0] == 200
+
+
+@pytest.mark.parametrize('bad', ['', 'x', 'csn_', 'csn_' + 'A' * 16 + '_' + 'B' * 43, 'csn_' + 'x' * 5000, 'Basic abc', '\xe9'])
+def test_what_is_no_key_is_told_the_same(place, bad):
+    _, _, first = place.web.ask('GET', '/v1/profiles', **bearer('csn_wrong'))
+    status, _, problem = place.web.ask('GET', '/v1/profiles', **bearer(bad))
+    assert status == 401 and problem['detail'] == first['detail']
+
+
+def test_half_a_key_is_none(place):
+    wrong = place.alice[:-1] + ('A' if place.alice[-1] != 'A' else 'B')
+    mixed = place.alice.rsplit('_', 1)[0] + '_' + place.mallory.rsplit('_', 1)[1]
+    for key in (wrong, mixed, place.alice + 'A', place.alice.upper(), ' '.join(place.alice)):
+        assert place.web.ask('GET', '/v1/profiles', **bearer(key))[0] == 401
+
+
+def test_a_key_allows_what_its_scopes_say(place):
+    reader = place.make('r', '--tenant', 'alice', '--scopes', 'read')
+    status, _, problem = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}, **bearer(reader))
+    assert (status, problem['code']) == (403, 'permission_denied') and 'scope run' in problem['detail']
+    assert place.web.ask('GET', '/v1/runs', **bearer(reader))[0] == 200
+    assert place.web.ask('GET', '/metrics', **bearer(reader))[0] == 403 and place.web.ask('GET', '/metrics', **bearer(place.alice))[0] == 200
+    admin = place.make('root', '--scopes', 'admin')
+    assert place.web.ask('GET', '/metrics', **bearer(admin))[0] == 200
+
+
+def test_a_key_that_is_revoked_or_over_is_none(place):
+    gone = place.make('gone', '--tenant', 'alice', '--scopes', 'read')
+    assert place.web.ask('GET', '/v1/runs', **bearer(gone))[0] == 200
+    assert place.ask('keys', 'revoke', gone.split('_')[1]).status == 0
+    assert place.web.ask('GET', '/v1/runs', **bearer(gone))[0] == 401
+    short = place.make('short', '--tenant', 'alice', '--scopes', 'read', '--expires', '1s')
+    until(lambda: place.web.ask('GET', '/v1/runs', **bearer(short))[0] == 401)
+
+
+def test_web_pages_and_other_names_are_answered_where_they_have_a_key(place):
+    assert place.web.ask('GET', '/v1/runs', Origin='http://a.example', **bearer(place.alice))[0] == 200
+    assert place.web.ask('GET', '/v1/runs', Host='caisson.example', **bearer(place.alice))[0] == 200
+
+
+# ---- one tenant and another ----
+
+def test_nobody_reaches_what_is_anothers(place):
+    _, headers, state = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'echo secret; sleep 1000'}, Prefer='respond-async',
+                                      **bearer(place.alice))
+    where = headers['Location']
+    for method, path in (('GET', where), ('GET', where + '/events'), ('DELETE', where)):
+        status, _, problem = place.web.ask(method, path, **bearer(place.mallory))
+        nothing = place.web.ask(method, path.replace(state['id'], 'run_' + '0' * 32), **bearer(place.mallory))[2]
+        assert status == 404 and problem['detail'].replace(state['id'], '') == nothing['detail'].replace('run_' + '0' * 32, '')
+    assert state['id'] not in json.dumps(place.web.ask('GET', '/v1/runs', **bearer(place.mallory))[2])
+    assert place.web.ask('GET', where, **bearer(place.alice2))[0] == 202          # a key of the same tenant
+    assert place.web.ask('DELETE', where, **bearer(place.alice2))[0] == 202
+    record = until(lambda: (lambda got: got[0] == 200 and got[2])(place.web.ask('GET', where, **bearer(place.alice))))
+    assert (record['status'], record['stdout']) == ('cancelled', 'secret\n')
+
+
+def test_who_asks_for_much_does_not_keep_others_waiting(tmp_path):
+    keys = Keys(tmp_path)
+    busy, calm = keys.make('b', '--tenant', 'busy', '--scopes', 'run,read'), keys.make('c', '--tenant', 'calm', '--scopes', 'run,read')
+    web = Web(tmp_path, '--set', 'engine.running_max=2', keyless=False)
+    for _ in range(40):
+        web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep .2'}, Prefer='respond-async', **bearer(busy))
+    status, _, record = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'echo me'}, **bearer(calm))
+    waiting = [one for one in web.ask('GET', '/v1/runs', **bearer(busy))[2]['runs'] if one['state'] == 'waiting']
+    assert status == 200 and record['stdout'] == 'me\n' and len(waiting) > 20
+    assert record['timings']['queue_ms'] < 1500
+    assert web.daemon.stop(signal.SIGTERM, signal.SIGTERM) == 0
+
+
+# ---- quotas ----
+
+def test_a_key_has_so_many_running_and_the_others_wait(place):
+    key = place.make('two', '--tenant', 'two', '--scopes', 'run,read', '--running', '2', '--queued', '3')
+    states = []
+    for _ in range(7):
+        status, headers, answer = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep 1000'}, Prefer='respond-async', **bearer(key))
+        states.append(headers['Location'])
+        assert status == 202
+    runs = until(lambda: (lambda all_: [r['state'] for r in all_].count('running') == 2 and all_)(
+        place.web.ask('GET', '/v1/runs', **bearer(key))[2]['runs']))
+    assert [one['state'] for one in runs].count('waiting') == 3 and len(runs) == 7
+    over = [place.web.ask('GET', one, **bearer(key)) for one in states]
+    refused = [record for status, _, record in over if status == 200]
+    assert len(refused) == 2 and all(record['status'] == 'capacity' for record in refused)
+    assert '3 runs of yours wait' in refused[0]['error']['message']
+    assert run(place, place.alice, 'echo other')['stdout'] == 'other\n'
+    for one in states:
+        place.web.ask('DELETE', one, **bearer(key))
+
+
+def test_cpu_time_of_a_day(place):
+    key = place.make('cpu', '--tenant', 'cpu', '--scopes', 'run', '--cpu-per-day', '50ms')
+    run(place, key, 'for ((i = 0; i < 200000; i++)); do :; done')
+    status, headers, problem = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}, **bearer(key))
+    assert (status, problem['code'], problem['retryable']) == (429, 'capacity', True) and headers['Retry-After']
+    assert 'CPU time' in problem['detail']
+
+
+# ---- Idempotency-Key ----
+
+def test_a_request_that_is_sent_again_is_not_carried_out_again(place):
+    body = {'language': 'bash', 'code': 'echo $RANDOM$RANDOM$RANDOM'}
+    first = place.web.ask('POST', '/v1/runs', body, Idempotency_Key='one', **bearer(place.alice))
+    second = place.web.ask('POST', '/v1/runs', body, Idempotency_Key='one', **bearer(place.alice2))
+    assert first[2] == second[2] and second[1]['Idempotency-Replayed'] == 'true' and 'Idempotency-Replayed' not in first[1]
+    other = place.web.ask('POST', '/v1/runs', body, Idempotency_Key='one', **bearer(place.mallory))
+    assert other[2]['id'] != first[2]['id']
+    status, _, problem = place.web.ask('POST', '/v1/runs', {**body, 'code': 'echo 2'}, Idempotency_Key='one', **bearer(place.alice))
+    assert status == 422 and 'another request' in problem['detail'] and problem['field'] == 'Idempotency-Key'
+    for bad in ('', 'x' * 300):
+        assert place.web.ask('POST', '/v1/runs', body, Idempotency_Key=bad, **bearer(place.alice))[0] == 422
+
+
+def test_the_same_request_at_the_same_time(place):
+    body = {'language': 'bash', 'code': 'sleep .5; echo $RANDOM$RANDOM'}
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        answers = list(pool.map(lambda _: place.web.ask('POST', '/v1/runs', body, Idempotency_Key='race', **bearer(place.alice)), range(5)))
+    assert sorted(status for status, _, _ in answers) == [200, 409, 409, 409, 409]
+    assert place.web.ask('POST', '/v1/runs', body, Idempotency_Key='race', **bearer(place.alice))[0] == 200
+
+
+def test_a_started_run_is_found_again(place):
+    body = {'language': 'bash', 'code': 'true'}
+    first = place.web.ask('POST', '/v1/runs', body, Idempotency_Key='later', Prefer='respond-async', **bearer(place.alice))
+    second = place.web.ask('POST', '/v1/runs', body, Idempotency_Key='later', Prefer='respond-async', **bearer(place.alice))
+    assert (first[0], second[0]) == (202, 202) and first[2]['id'] == second[2]['id']
+
+
+# ---- the audit, and what outlives the daemon ----
+
+def test_the_audit_has_who_and_what_and_no_code(place):
+    code = 'echo very-private-words'
+    record = run(place, place.alice, code, task_id='t1', user='u1')
+    row = json.loads(place.ask('runs', '--json', '--limit', '1', '--tenant', 'alice').out)
+    row = row[0] if isinstance(row, list) else row.get('runs', [row])[0]
+    assert (row['id'], row['tenant'], row['task_id'], row['user'], row['status']) == (record['id'], 'alice', 't1', 'u1', 'completed')
+    assert len(row['code_sha256']) == 64
+    for path in place.folder.glob('caisson.db*'):
+        assert b'very-private-words' not in path.read_bytes()
+    for key in (place.alice, place.mallory):
+        assert all(key.rsplit('_', 1)[1].encode() not in path.read_bytes() for path in place.folder.glob('caisson.*'))
+    assert 'very-private-words' not in place.web.log.read_text() and place.alice not in place.web.log.read_text()
+
+
+def test_runs_of_the_socket_are_in_the_audit_too(place):
+    done = place.web.daemon.caisson('run', '--json', '-l', 'bash', '-c', 'true')
+    assert json.loads(done.out)['id'] in place.ask('runs', '--json', '--limit', '3').out
+
+
+@pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGKILL])
+def test_records_and_names_outlive_the_daemon(tmp_path, how):
+    keys = Keys(tmp_path)
+    key = keys.make('k', '--tenant', 't', '--scopes', 'run,read')
+    web = Web(tmp_path, keyless=False)
+    _, headers, _ = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'echo kept'}, Prefer='respond-async', **bearer(key))
+    until(lambda: web.ask('GET', headers['Location'], **bearer(key))[0] == 200)
+    body = {'language': 'bash', 'code': 'echo $RANDOM$RANDOM'}
+    first = web.ask('POST', '/v1/runs', body, Idempotency_Key='n', **bearer(key))[2]
+    web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep 1000'}, Prefer='respond-async', Idempotency_Key='cut', **bearer(key))
+    web.daemon.process.send_signal(how)
+    if how == signal.SIGTERM:
+        web.daemon.process.send_signal(how)
+    web.daemon.process.wait(30)
+    web = Web(tmp_path, keyless=False)
+    assert web.ask('GET', headers['Location'], **bearer(key))[2]['stdout'] == 'kept\n'
+    assert web.ask('POST', '/v1/runs', body, Idempotency_Key='n', **bearer(key))[2] == first
+    other = keys.make('o', '--tenant', 'o', '--scopes', 'run,read')
+    assert web.ask('GET', headers['Location'], **bearer(other))[0] == 404
+    assert web.ask('DELETE', headers['Location'], **bearer(key))[0] == 204 and web.ask('GET', headers['Location'], **bearer(key))[0] == 404
+    assert web.daemon.stop(signal.SIGTERM) == 0
+
+
+# ---- its beginning ----
+
+def test_without_keys_and_without_being_told_so_it_does_not_start(tmp_path):
+    state = ['--set', f'engine.state_dir={tmp_path}']
+    for options, words in ((['--set', 'engine.http=127.0.0.1:0'], 'caisson keys create'), (['--set', 'engine.http=0.0.0.0:0'], 'caisson keys create'),
+                           ([*KEYLESS, '--set', 'engine.http=0.0.0.0:0'], 'which others can reach')):
+        daemon = Daemon(tmp_path, *state, *options)
+        assert daemon.process.wait(20) == 78 and words in (tmp_path / 'log').read_text()
+        daemon.stop()
+    Keys(tmp_path).make('k')
+    daemon = Daemon(tmp_path, *state, '--set', 'engine.http=0.0.0.0:0').ready()
+    assert daemon.stop(signal.SIGTERM) == 0
+
+
+def test_a_store_that_is_none_stops_the_start(tmp_path):
+    (tmp_path / 'caisson.db').write_bytes(b'precious' * 1000)
+    daemon = Daemon(tmp_path, '--set', f'engine.state_dir={tmp_path}', '--set', 'engine.http=127.0.0.1:0', *KEYLESS)
+    assert daemon.process.wait(20) == 78 and 'caisson.db' in (tmp_path / 'log').read_text()
+    assert (tmp_path / 'caisson.db').read_bytes() == b'precious' * 1000
+    daemon.stop()
+
+
+def test_the_store_is_whole_after_all_this(place):
+    base = sqlite3.connect(f'file:{place.folder}/caisson.db?mode=ro', uri=True)
+    assert base.execute('PRAGMA integrity_check').fetchone() == ('ok',)
