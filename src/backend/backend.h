@@ -76,6 +76,7 @@ const struct backend *backend_find(const char *name);
 const char *backend_runner_dir(void);
 const char *backend_supervisor(void);
 const char *backend_policy_worker(void);
+const char *backend_daemon(void);
 const char *backend_policies_dir(void);
 
 #endif

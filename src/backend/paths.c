@@ -68,6 +68,12 @@ const char *backend_policy_worker(void)
         return beside_us("caisson-policy", POLICY_WORKER_PATH, path);
 }
 
+const char *backend_daemon(void)
+{
+        static char path[PATH_MAX];
+        return beside_us("caissond", DAEMON_PATH, path);
+}
+
 const char *backend_policies_dir(void)
 {
         static char path[PATH_MAX];

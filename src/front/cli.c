@@ -7,6 +7,7 @@ const struct cli_command cli_commands[] = {
         { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run, cli_run_options },
         { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check, cli_check_options },
         { "policy", "list | show NAME | test NAME FILE...", "List source policies, show one, or test it.", cli_policy, NULL },
+        { "serve", "[--listen ADDRESS] [--keys]", "Start the daemon in the foreground, with its HTTP interface.", cli_serve, cli_serve_options },
         { "ps", "[--json]", "List the runs of the daemon.", cli_ps, NULL },
         { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top, NULL },
         { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool, NULL },

@@ -26,7 +26,7 @@ struct cli_command {
 extern const struct cli_command cli_commands[];
 
 extern const struct cli_option cli_run_options[];   /* those that are no field of fields.def */
-extern const struct cli_option cli_check_options[], cli_keys_options[], cli_runs_options[];
+extern const struct cli_option cli_check_options[], cli_keys_options[], cli_runs_options[], cli_serve_options[];
 
 /*
  * Hand the options of argv to take(), without letters by their names; optind is where the other arguments are then.
@@ -58,6 +58,7 @@ int cli_top(int argc, char **argv);
 int cli_pool(int argc, char **argv);
 int cli_keys(int argc, char **argv);
 int cli_runs(int argc, char **argv);
+int cli_serve(int argc, char **argv);
 int cli_completion(int argc, char **argv);
 int cli_version(int argc, char **argv);
 int cli_help(int argc, char **argv);

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -106,12 +107,10 @@ static void make_id(struct http_request *request)
                 memcpy(request->id, given, len + 1);
                 return;
         }
-        uint8_t bytes[12];
-        char *at = request->id + sprintf(request->id, "req_");
-        if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-                memset(bytes, 0, sizeof bytes);
-        for (size_t i = 0; i < sizeof bytes; i++)
-                at += sprintf(at, "%02x", bytes[i]);
+        uint64_t number[2] = { 0 };
+        if (getrandom(number, sizeof number, 0) != (ssize_t)sizeof number)
+                number[0] = clock_us();
+        snprintf(request->id, sizeof request->id, "req_%016" PRIx64 "%08" PRIx32, number[0], (uint32_t)number[1]);
 }
 
 /* One segment of a path and of a pattern.  What stands for {name} is copied. */

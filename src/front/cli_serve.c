@@ -1,0 +1,178 @@
+/* caisson serve: caissond in the foreground, for somebody who wants to try it. */
+#include "front/cli.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "backend/backend.h"
+
+#define ADDRESS "127.0.0.1:8080"
+#define READY_MS 30000
+#define LOOK_MS 50
+
+const struct cli_option cli_serve_options[] = {
+        { "listen", 0, "ADDRESS", "Where: HOST:PORT, [::1]:PORT or unix:/path. [127.0.0.1:8080]" },
+        { "keys", 0, NULL, "Answer those who have a key only, as it is always where others can reach the address." },
+        { NULL, 0, NULL, NULL },
+};
+
+struct serve_cli {
+        const char *address;
+        bool keys;
+};
+
+static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)
+{
+        struct serve_cli *cli = owner;
+        (void)err;
+        if (strcmp(name, "listen") == 0)
+                cli->address = value;
+        else
+                cli->keys = true;
+        return 0;
+}
+
+static bool is_local(const char *address)
+{
+        static const char *const beginnings[] = { "127.", "[::1]:", "unix:" };
+        for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
+                if (strncmp(address, beginnings[i], strlen(beginnings[i])) == 0)
+                        return true;
+        return false;
+}
+
+/* ---- the daemon ---- */
+
+static pid_t start_daemon(const struct cli_settings *from, const struct serve_cli *cli, bool keyless, struct arena *arena, struct csn_error *err)
+{
+        const char *argv[2 * ARRAY_LEN(from->flags) + 10] = { "caissond" };
+        size_t n = 1;
+        if (from->file) {
+                argv[n++] = "--config";
+                argv[n++] = from->file;
+        }
+        for (size_t i = 0; i < from->flags_n; i++) {
+                argv[n++] = "--set";
+                argv[n++] = from->flags[i];
+        }
+        argv[n++] = "--set";
+        argv[n++] = arena_text(arena, "engine.http=%s", cli->address);
+        argv[n++] = "--set";
+        argv[n++] = keyless ? "engine.http_keyless=true" : "engine.http_keyless=false";
+        pid_t pid = fork();
+        if (pid < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "fork");
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGTERM);
+                execv(backend_daemon(), (char *const *)(uintptr_t)argv);
+                fprintf(stderr, "caisson: %s: %s\n", backend_daemon(), strerrordesc_np(errno));
+                _exit(125);
+        }
+        return pid;
+}
+
+static bool connects_unix(const char *path)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+        auto_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+}
+
+static bool connects(const char *address)
+{
+        char host[100];
+        const char *colon = strrchr(address, ':');
+        const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
+        struct addrinfo *found = NULL;
+        if (strncmp(address, "unix:", 5) == 0)
+                return connects_unix(address + 5);
+        snprintf(host, sizeof host, "%.*s", colon ? (int)(colon - address) : 0, address);
+        char *name = host[0] == '[' ? host + 1 : host;
+        name[strcspn(name, "]")] = 0;
+        if (!colon || getaddrinfo(name, colon + 1, &hints, &found) != 0 || !found)
+                return false;
+        auto_fd fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        bool good = fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0;
+        freeaddrinfo(found);
+        return good;
+}
+
+/* Until it answers, or has ended. */
+static bool wait_ready(pid_t pid, const char *address)
+{
+        for (int ms = 0; ms < READY_MS; ms += LOOK_MS) {
+                siginfo_t info = { 0 };
+                if (connects(address))
+                        return true;
+                if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid)
+                        return false;
+                poll(NULL, 0, LOOK_MS);
+        }
+        return false;
+}
+
+/* ---- words ---- */
+
+static void greet(const char *address, bool keyless)
+{
+        bool local = strncmp(address, "unix:", 5) == 0;
+        const char *curl = local ? "curl -s --unix-socket " : "curl -s ", *where = local ? address + 5 : "", *url = local ? "http://localhost" : "http://";
+        printf("Caisson listens at %s%s; %s.\n\n", local ? "" : url, address, keyless ? "this host needs no key" : "a key is needed: caisson keys create");
+        printf("  docs   %s%s/docs\n", url, local ? "" : address);
+        printf("  try    %s%s%s%s%s/v1/runs%s -d '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}'\n", curl, where, local ? " " : "", url,
+               local ? "" : address, keyless ? "" : " -H 'Authorization: Bearer KEY'");
+        printf("  watch  caisson top\n  end    Ctrl-C\n");
+        fflush(stdout);
+}
+
+static pid_t daemon_pid;
+
+/* What we are told, it is told; its end is ours. */
+static void pass_on(int number)
+{
+        kill(daemon_pid, number);
+}
+
+static int serve(int argc, char **argv, const struct settings *settings, const struct cli_settings *from)
+{
+        struct csn_error err;
+        struct arena arena = { 0 };
+        struct serve_cli cli = { .address = settings->engine.http[0] ? settings->engine.http : ADDRESS };
+        if (cli_parse(cli_serve_options, argc, argv, take_option, &cli, &err) < 0)
+                return cli_fail(&err);
+        if (optind < argc)
+                return cli_usage("serve: unknown argument %.40s", argv[optind]);
+        bool keyless = !cli.keys && is_local(cli.address);
+        daemon_pid = start_daemon(from, &cli, keyless, &arena, &err);
+        if (daemon_pid < 0)
+                return cli_fail(&err);
+        const struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+        sigaction(SIGTERM, &action, NULL);
+        signal(SIGINT, SIG_IGN);   /* the terminal tells the daemon as well */
+        if (wait_ready(daemon_pid, cli.address))
+                greet(cli.address, keyless);
+        int status = 0;
+        while (waitpid(daemon_pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        arena_done(&arena);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int cli_serve(int argc, char **argv)
+{
+        struct cli_settings from;
+        struct settings settings;
+        argc = cli_take_settings(argc, argv, &from);
+        int status = argc < 0 ? 64 : cli_load_settings(&from, &settings);
+        if (status == 0)
+                status = serve(argc, argv, &settings, &from);
+        if (argc >= 0)
+                settings_done(&settings);
+        return status;
+}
