@@ -11,7 +11,7 @@ import time
 import jsonschema
 import pytest
 
-from cli import caisson
+from cli import ROOT, caisson
 from daemon import Daemon, until
 from web import KEYLESS, Web
 
@@ -365,6 +365,24 @@ def test_metrics_count_what_was_done(web):
     names = set(re.findall(r'^(caisson_\w+?)(?:_bucket|_sum|_count)?(?:\{.*\})? ', text, flags=re.M))
     typed = set(re.findall(r'^# TYPE (\w+) ', text, flags=re.M))
     assert names <= typed and typed == set(re.findall(r'^# HELP (\w+) .', text, flags=re.M))
+
+
+def test_the_dashboard_shows_what_there_is(web):
+    """Every metric that a panel asks for is one of ours, with the labels that it is asked by."""
+    web.run('true')
+    text = web.ask('GET', '/metrics')[2].decode()
+    labels = {}
+    for name, some in re.findall(r'^(caisson_\w+)(?:\{(.*)\})? ', text, flags=re.M):
+        labels.setdefault(name, set()).update(re.findall(r'(\w+)="', some))
+    board = json.loads((ROOT / 'deploy/grafana/caisson.json').read_text())
+    assert len({panel['id'] for panel in board['panels']}) == len(board['panels']) >= 10
+    for expression in (target['expr'] for panel in board['panels'] for target in panel['targets']):
+        names = re.findall(r'(caisson_\w+)\{([^}]*)\}', expression)
+        assert names and expression.count('caisson_') == len(names)
+        for name, some in names:
+            assert set(re.findall(r'(\w+)[=!]', some)) - {'instance'} <= labels[name], (name, some)
+        for by in re.findall(r'by \(([^)]*)\)', expression):
+            assert all(set(by.replace(',', ' ').split()) <= labels[name] for name, _ in names), expression
 
 
 def test_health(web):
