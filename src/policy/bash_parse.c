@@ -44,7 +44,7 @@ static void add_word(struct command *node, struct word *word)
 
 enum keyword {
         WORD_NONE, WORD_IF, WORD_THEN, WORD_ELIF, WORD_ELSE, WORD_FI, WORD_WHILE, WORD_UNTIL, WORD_FOR, WORD_SELECT, WORD_DO, WORD_DONE,
-        WORD_CASE, WORD_ESAC, WORD_FUNCTION, WORD_COPROC, WORD_TIME, WORD_OPEN, WORD_CLOSE, WORD_NOT, WORD_TEST, WORD_IN,
+        WORD_CASE, WORD_ESAC, WORD_FUNCTION, WORD_COPROC, WORD_TIME, WORD_OPEN, WORD_CLOSE, WORD_NOT, WORD_TEST, WORD_END_TEST, WORD_IN,
 };
 
 static const struct { const char *text; enum keyword word; bool closes; } keywords[] = {
@@ -53,7 +53,7 @@ static const struct { const char *text; enum keyword word; bool closes; } keywor
         { "select", WORD_SELECT, false }, { "do", WORD_DO, true },        { "done", WORD_DONE, true },     { "case", WORD_CASE, false },
         { "esac", WORD_ESAC, true },      { "function", WORD_FUNCTION, false },                            { "coproc", WORD_COPROC, false },
         { "time", WORD_TIME, false },     { "{", WORD_OPEN, false },      { "}", WORD_CLOSE, true },       { "!", WORD_NOT, false },
-        { "[[", WORD_TEST, false },       { "in", WORD_IN, true },
+        { "[[", WORD_TEST, false },       { "in", WORD_IN, true },          { "]]", WORD_END_TEST, true },
 };
 
 static enum keyword keyword_at(const struct bash_reader *r, bool *ret_closes, size_t *ret_len)
@@ -221,13 +221,25 @@ static void read_arithmetic_words(struct bash_reader *r, struct command *node)
                 bash_fail(r, from, "syntax error: arithmetic expression required");
 }
 
+/* (( a; b; c )) */
+static void read_for_arithmetic(struct bash_reader *r, struct command *node)
+{
+        size_t from = r->at, signs = 0;
+        read_arithmetic_words(r, node);
+        for (const struct part *part = node->words ? node->words->parts : NULL; part; part = part->next)
+                for (size_t i = 0; part->kind == PART_TEXT && i < part->len; i++)
+                        signs += part->text[i] == ';';
+        if (signs != 2 && !r->failed)
+                bash_fail(r, from, "syntax error: arithmetic expression required");
+}
+
 static void read_for(struct bash_reader *r, struct command *node)
 {
         node->kind = NODE_FOR;
         bash_blanks(r);
         if (bash_peek(r, 0) == '(' && bash_peek(r, 1) == '(') {
                 node->kind = NODE_LOOP;
-                read_arithmetic_words(r, node);
+                read_for_arithmetic(r, node);
                 bash_blanks(r);
                 r->at += bash_peek(r, 0) == ';';
                 read_do(r, node);
@@ -400,8 +412,11 @@ static void read_function_body(struct bash_reader *r, struct command *node)
         skip_lines(r);
         struct command *inner = new_node(r, NODE_GROUP);
         node->kind = NODE_FUNCTION;
+        const size_t at = r->at;
         if (!read_compound(r, inner))
                 bash_unexpected(r);
+        if (!r->failed && (inner->kind == NODE_FUNCTION || inner->kind == NODE_COPROC))
+                bash_fail(r, at, "syntax error: a function is no function's body");
         add_child(node, finish(r, inner));
 }
 
@@ -585,6 +600,18 @@ static void read_simple(struct bash_reader *r, struct command *node)
 
 /* ---- lists ---- */
 
+/* Behind a compound command: a sign; or a word that closes, but not behind its redirections. */
+static bool compound_ends(const struct bash_reader *r, const struct command *node)
+{
+        bool closes;
+        size_t len;
+        const struct command *body = node;
+        while (body->kind == NODE_FUNCTION || body->kind == NODE_COPROC)
+                body = body->child;
+        keyword_at(r, &closes, &len);
+        return bash_is_meta(bash_peek(r, 0)) ? bash_peek(r, 0) != '(' : closes && !body->redirects;
+}
+
 static struct command *read_command(struct bash_reader *r)
 {
         struct command *node = new_node(r, NODE_SIMPLE);
@@ -597,7 +624,7 @@ static struct command *read_command(struct bash_reader *r)
         }
         if (!read_compound(r, node))
                 read_simple(r, node);
-        else if ((!r->failed && !bash_is_meta(bash_peek(r, 0))) || bash_peek(r, 0) == '(')
+        if (node->kind != NODE_SIMPLE && !r->failed && !compound_ends(r, node))
                 bash_unexpected(r);
         return finish(r, node);
 }
@@ -634,10 +661,13 @@ static struct command *read_pipeline(struct bash_reader *r)
         for (bash_blanks(r); !r->failed && bash_peek(r, 0) == '|' && bash_peek(r, 1) != '|'; bash_blanks(r)) {
                 r->at += bash_peek(r, 1) == '&' ? 2 : 1;
                 skip_lines(r);
-                prefixed = read_negation(r);
-                c = bash_peek(r, 0);
-                if (!(prefixed && (c < 0 || c == ';' || c == '\n' || c == ')')))
-                        add_child(node, read_command(r));
+                /* "time" is a program here. */
+                size_t at = r->at;
+                if (take_keyword(r, WORD_NOT)) {
+                        r->at = at;
+                        bash_unexpected(r);
+                }
+                add_child(node, read_command(r));
         }
         return finish(r, node);
 }
