@@ -8,7 +8,8 @@
  *   bash_walk.c      the program from its first command to its last; functions; code in texts
  *   bash_command.c   commands that run commands: env, xargs, find -exec, sh -c …
  *   bash_effect.c    commands that do something to the system: rm -r /, chmod u+s, cp x /etc …
- *   bash_other.c     code for other interpreters: python3 -c, awk, perl -e
+ *   bash_other.c     code for other interpreters: python3 -c, perl -e
+ *   bash_awk.c       code for awk
  *
  * The shell is read here and not by a tree-sitter grammar: where a word ends depends on what stands before it
  * (case patterns in $(…), here-documents, [[ =~ ]], extglob), so grammars for it guess, and what they guess wrong
@@ -258,7 +259,7 @@ bool bash_code(struct shell *sh, const struct field *code, const struct fields *
 bool bash_output(struct shell *sh, const struct command *command, const char **ret, size_t *ret_len);
 void bash_say(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end);
 
-/* ---- commands (bash_command.c, bash_effect.c, bash_other.c) ---- */
+/* ---- commands (bash_command.c, bash_effect.c, bash_other.c, bash_awk.c) ---- */
 
 struct run {
         struct fields words;
@@ -274,6 +275,7 @@ void bash_effects(struct shell *sh, const struct run *run, const char *name);
 void bash_reads(struct shell *sh, const struct field *path, uint32_t start, uint32_t end);
 void bash_writes(struct shell *sh, const struct field *path, uint32_t start, uint32_t end);
 bool bash_interpreter(struct shell *sh, const struct run *run, const char *name);
+void bash_awk(struct shell *sh, const struct run *run);
 
 static inline bool field_is(const struct field *field, const char *text)
 {

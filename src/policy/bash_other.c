@@ -140,94 +140,10 @@ static void interpreter(struct shell *sh, const struct run *run, const struct in
                 bash_say(sh, FACT_CODE, "pipe", 4, run->start, run->end);
 }
 
-/* ---- awk ---- */
-
-static bool skip_text(const char *text, size_t len, size_t *at)
-{
-        char quote = text[*at];
-        for (++*at; *at < len && text[*at] != quote; ++*at)
-                *at += text[*at] == '\\';
-        return *at < len;
-}
-
-/* "…" behind blanks: a constant text, and nothing that is joined to it. */
-static bool constant(struct shell *sh, const char *text, size_t len, size_t at, const char *ends, struct field *ret)
-{
-        while (at < len && (text[at] == ' ' || text[at] == '('))
-                at++;
-        size_t from = at + 1, n;
-        if (at >= len || text[at] != '"' || !skip_text(text, len, &at))
-                return false;
-        size_t after = at + 1 + strspn(text + at + 1, " \t");
-        if (after < len && !strchr(ends, text[after]))
-                return false;
-        const char *plain = bash_ansi(sh->arena, text + from, at - from, &n);
-        *ret = bash_field(sh, plain, n);
-        return true;
-}
-
-static void awk_command(struct shell *sh, const struct run *run, bool known, const struct field *code)
-{
-        struct fields none = { 0 };
-        if (!known)
-                bash_say(sh, FACT_CODE, "argument", 8, run->start, run->end);
-        else
-                bash_code(sh, code, &none, run->start, run->end);
-}
-
-static void awk(struct shell *sh, const struct run *run)
-{
-        static const struct hidden system = { "system", true };
-        size_t at = 1;
-        for (; at < run->words.n && run->words.list[at].len > 1 && run->words.list[at].text[0] == '-'; at++) {
-                const struct field *word = &run->words.list[at];
-                if (field_is(word, "-f") || field_begins(word, "--file"))
-                        return;
-                if (field_is(word, "--") && ++at)
-                        break;
-                at += field_is(word, "-F") || field_is(word, "-v");
-        }
-        if (at >= run->words.n)
-                return;
-        const char *text = run->words.list[at].text;
-        size_t len = run->words.list[at].len;
-        struct field code = { 0 }, before = { 0 };
-        for (size_t i = 0; i < len; i++) {
-                if (text[i] == '#') {
-                        while (i < len && text[i] != '\n')
-                                i++;
-                } else if (text[i] == '"') {
-                        bool known = constant(sh, text, len, i, "|", &before);
-                        skip_text(text, len, &i);
-                        size_t after = i + 1 < len ? i + 1 + strspn(text + i + 1, " \t") : len;
-                        bool pipe = after < len && (text[after] == '|' && text[after + 1] != '|');
-                        pipe = pipe && len - after > 2 && strncmp(text + after + 1 + strspn(text + after + 1, " &"), "getline", 7) == 0;
-                        if (pipe)
-                                awk_command(sh, run, known, &before);
-                } else if (text[i] == '|' && i + 1 < len && text[i + 1] == '|') {
-                        i++;
-                } else if (text[i] == '|') {
-                        size_t next = i + 1 + strspn(text + i + 1, " &");
-                        if (strncmp(text + next, "getline", 7) != 0) {
-                                enum fed fed = sh->fed;
-                                sh->fed = FED_PIPE;
-                                awk_command(sh, run, constant(sh, text, len, i + 1 + (text[i + 1] == '&'), ";}\n)", &code), &code);
-                                sh->fed = fed;
-                        } else if (i && !strchr("\" \t", text[i - 1]))
-                                awk_command(sh, run, false, NULL);
-                } else if ((text[i] == '<' || text[i] == '>') && constant(sh, text, len, i + 1 + (text[i + 1] == '>'), ";}\n)", &code)) {
-                        (text[i] == '<' ? bash_reads : bash_writes)(sh, &code, run->start, run->end);
-                } else if (word_at(text, len, i, &system)) {
-                        size_t open = i + 6 + strcspn(text + i + 6, "(");
-                        awk_command(sh, run, constant(sh, text, len, open, ")", &code), &code);
-                }
-        }
-}
-
 bool bash_interpreter(struct shell *sh, const struct run *run, const char *name)
 {
         if (strcmp(name, "awk") == 0 || strcmp(name, "gawk") == 0 || strcmp(name, "mawk") == 0 || strcmp(name, "nawk") == 0) {
-                awk(sh, run);
+                bash_awk(sh, run);
                 return true;
         }
         size_t len = strlen(name);
