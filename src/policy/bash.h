@@ -188,6 +188,8 @@ struct variable {
         size_t len;
         const struct function *scope;  /* NULL: global */
         struct values now, all, before;   /* here; in this round; in the one before */
+        bool unset;                    /* somewhere */
+        bool unset_now;                /* here: what it is now is the empty text */
         struct variable *next;
 };
 
@@ -197,20 +199,26 @@ struct frame {
         const struct field *zero;      /* "$0"; NULL: unknown */
         size_t n, shift;
         bool shifted;                  /* nobody knows how often */
+        bool loop_shifts;              /* somewhere, so that nobody knows it in loops */
 };
+
+enum fed { FED_NOT, FED_PIPE, FED_DOCUMENT, FED_PROCESS };
 
 struct function {
         const char *name;
         size_t len;
         uint32_t start, end, called;   /* where it is called first outside of functions; UINT32_MAX */
         bool certain;                  /* defined whatever happens */
+        bool unset, exported;          /* somewhere */
+        unsigned process;              /* where it is known */
         struct frame frame;
+        enum fed fed;                  /* what its standard input is, where it is fed */
+        const char *fed_text;          /* if it is always the same */
+        size_t fed_len;
         struct edge { struct function *to; bool bomb; uint32_t start, end; struct edge *next; } *edges;
         unsigned seen;
         struct function *next;
 };
-
-enum fed { FED_NOT, FED_PIPE, FED_DOCUMENT, FED_PROCESS };
 
 struct shell {
         struct arena *arena;
@@ -229,6 +237,12 @@ struct shell {
         enum fed fed;                  /* what standard input is */
         const char *fed_text;          /* if it is constant */
         size_t fed_len;
+        enum fed exec_fed;             /* what "exec <…" has made of it */
+        const char *exec_text;
+        size_t exec_len;
+        const char *separators;        /* IFS in front of the command; NULL: as it is */
+        unsigned process;              /* 0: the program; another shell knows none of its functions */
+        bool learned;                  /* something that another round has to use */
         const char *cwd;               /* NULL: unknown */
         bool too_complex;
 };
@@ -240,6 +254,7 @@ bool bash_stable(struct shell *sh);    /* whether it learned nothing new */
 struct variable *bash_variable(struct shell *sh, const char *name, size_t len, bool local);
 const struct values *bash_values(const struct shell *sh, const struct variable *variable);   /* that it may have here */
 void bash_set(struct shell *sh, struct variable *variable, struct field value, bool append);
+void bash_unset(struct shell *sh, struct variable *variable);
 void bash_set_item(struct shell *sh, struct variable *variable, const char *key, size_t key_len, struct field value, bool clear);
 /* All fields of the words; and one text, as on the right of "=". */
 void bash_expand(struct shell *sh, const struct word *word, struct fields *ret);
@@ -256,6 +271,8 @@ bool bash_more(struct shell *sh, struct choices *choices);
 void bash_walk(struct shell *sh, const struct command *command);
 /* Code in a text; false: it is none.  args: its "$0", "$1" …; NULL: those of here. */
 bool bash_code(struct shell *sh, const struct field *code, const struct fields *args, uint32_t start, uint32_t end);
+/* What "x = 1" and "x++" assign. */
+void bash_arithmetic(struct shell *sh, const char *text, size_t len, uint32_t start, uint32_t end);
 bool bash_output(struct shell *sh, const struct command *command, const char **ret, size_t *ret_len);
 void bash_say(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end);
 

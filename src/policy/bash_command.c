@@ -63,7 +63,11 @@ static void run_code(struct shell *sh, const struct run *run, size_t at, bool ow
         if (own_args && (code->substituted || (code->hole && (!run->no_function || code->len == 1))))
                 code_say(sh, run, "argument");
         struct fields args = { run->words.list + at + 1, run->words.n - at - 1, 0 };
+        const unsigned process = sh->process;
+        if (own_args)
+                sh->process = process * 31 + run->start + 1;
         bash_code(sh, code, own_args ? &args : NULL, run->start, run->end);
+        sh->process = process;
 }
 
 static void fed_say(struct shell *sh, const struct run *run)
@@ -277,6 +281,23 @@ static void env_split(struct shell *sh, const struct run *run)
         }
 }
 
+/* script -c CODE FILE */
+static void script(struct shell *sh, const struct run *run)
+{
+        for (size_t i = 1; i < run->words.n; i++) {
+                const struct field *word = &run->words.list[i];
+                if (field_begins(word, "--command=")) {
+                        struct run inner = *run;
+                        struct field code = bash_field(sh, word->text + 10, word->len - 10);
+                        inner.words = (struct fields){ &code, 1, 1 };
+                        run_code(sh, &inner, 0, true);
+                } else if (i + 1 < run->words.n &&
+                           (field_is(word, "--command") || (word->len > 1 && word->text[0] == '-' && word->text[1] != '-' && word->text[word->len - 1] == 'c'))) {
+                        run_code(sh, run, i + 1, true);
+                }
+        }
+}
+
 static void wrapped(struct shell *sh, const struct run *run, const struct wrapper *wrapper)
 {
         const struct fields *words = &run->words;
@@ -316,21 +337,28 @@ static void wrapped(struct shell *sh, const struct run *run, const struct wrappe
 static void declared(struct shell *sh, const struct run *run, const char *name)
 {
         const struct fields *words = &run->words;
-        bool local = sh->function && strcmp(name, "export") != 0 && strcmp(name, "readonly") != 0, reference = false;
+        const bool exports = strcmp(name, "export") == 0;
+        bool local = sh->function && !exports && strcmp(name, "readonly") != 0, reference = false, functions = false;
         for (size_t i = 1; i < words->n; i++) {
                 const struct field *word = &words->list[i];
                 if (word->len && word->text[0] == '-') {
-                        reference = reference || (strchr(word->text, 'n') && strcmp(name, "export") != 0);
+                        reference = reference || (strchr(word->text, 'n') && !exports);
+                        functions = functions || strchr(word->text, 'f');
                         local = local && !strchr(word->text, 'g');
                         continue;
                 }
                 size_t n = 0;
                 while (n < word->len && bash_is_name((unsigned char)word->text[n], n == 0))
                         n++;
-                bash_say(sh, FACT_ASSIGN, word->text, n, run->start, run->end);
+                struct function *f = functions && exports ? bash_function(sh, word->text, word->len) : NULL;
+                if (f)
+                        f->exported = true;
                 bool append = n + 1 < word->len && word->text[n] == '+' && word->text[n + 1] == '=';
                 if (n && n + append < word->len && word->text[n + append] == '=') {
                         struct field value = bash_field(sh, word->text + n + append + 1, word->len - n - append - 1);
+                        bash_say(sh, FACT_ASSIGN, word->text, n, run->start, run->end);
+                        if (reference && !value.hole)
+                                bash_say(sh, FACT_ASSIGN, value.text, value.len, run->start, run->end);
                         if (reference)
                                 value = (struct field){ .text = "", .len = 1, .hole = true };
                         value.substituted = word->substituted;
@@ -341,28 +369,49 @@ static void declared(struct shell *sh, const struct run *run, const char *name)
         }
 }
 
+/* The n-th piece of the line that is read, or what is left of it. */
+static struct field piece(struct shell *sh, size_t n, bool rest)
+{
+        const char *text = sh->fed_text, *end = text + sh->fed_len, *between = sh->separators ? sh->separators : " \t\n";
+        size_t len = 0;
+        for (; n; n--) {
+                while (text < end && *text != '\n' && !(*text && strchr(between, *text)))
+                        text++;
+                bool blank = text < end && (*text == ' ' || *text == '\t');
+                text += text < end && *text != '\n';
+                while (blank && text < end && (*text == ' ' || *text == '\t') && strchr(between, *text))
+                        text++;
+        }
+        while (text + len < end && text[len] != '\n' && (rest || !text[len] || !strchr(between, text[len])))
+                len++;
+        return bash_field(sh, text, len);
+}
+
+static void read_array(struct shell *sh, const struct run *run, const struct field *name)
+{
+        struct field hole = { .text = "", .len = 1, .hole = true, .many = true };
+        if (name->hole || !name->len || !bash_is_name((unsigned char)name->text[0], true))
+                return;
+        struct variable *v = bash_variable(sh, name->text, name->len, false);
+        bash_say(sh, FACT_ASSIGN, name->text, name->len, run->start, run->end);
+        bash_set_item(sh, v, NULL, 0, (struct field){ 0 }, true);
+        bash_set_item(sh, v, NULL, 0, hole, false);
+}
+
 static void read_into(struct shell *sh, const struct run *run, size_t from)
 {
         const struct fields *words = &run->words;
+        for (size_t i = 1; i < from; i++)
+                if (words->list[i].text[0] == '-' && words->list[i].text[words->list[i].len - 1] == 'a' && i + 1 < words->n)
+                        read_array(sh, run, &words->list[i + 1]);
         for (size_t i = from; i < words->n; i++) {
                 const struct field *word = &words->list[i];
                 struct field value = { .text = "", .len = 1, .hole = true };
                 if (word->hole || !word->len || !bash_is_name((unsigned char)word->text[0], true))
                         continue;
                 bash_say(sh, FACT_ASSIGN, word->text, word->len, run->start, run->end);
-                if (sh->fed != FED_NOT && sh->fed_text) {
-                        const char *text = sh->fed_text, *end = text + sh->fed_len;
-                        for (size_t k = from; k < i; k++) {
-                                while (text < end && !strchr(" \t\n", *text))
-                                        text++;
-                                while (text < end && *text && strchr(" \t\n", *text))
-                                        text++;
-                        }
-                        size_t len = 0;
-                        while (text + len < end && text[len] != '\n' && (i + 1 == words->n || (text[len] != ' ' && text[len] != '\t')))
-                                len++;
-                        value = bash_field(sh, text, len);
-                }
+                if (sh->fed != FED_NOT && sh->fed_text)
+                        value = piece(sh, i - from, i + 1 == words->n);
                 bash_set(sh, bash_variable(sh, word->text, word->len, false), value, false);
         }
 }
@@ -432,6 +481,8 @@ static void set_args(struct shell *sh, const struct run *run)
 static void shift(struct shell *sh, const struct run *run)
 {
         const struct field *by = run->words.n > 1 ? &run->words.list[1] : NULL;
+        if (sh->loops && !sh->frame->loop_shifts)
+                sh->frame->loop_shifts = sh->learned = true;
         if (sh->loops || sh->conditional || (by && (by->hole || strspn(by->text, "0123456789") != by->len)))
                 sh->frame->shifted = true;
         else
@@ -501,16 +552,50 @@ static void trap(struct shell *sh, const struct run *run)
 
 static void map_file(struct shell *sh, const struct run *run)
 {
-        struct field hole = { .text = "", .len = 1, .hole = true };
         const struct field *last = &run->words.list[run->words.n - 1];
         for (size_t i = 1; i + 1 < run->words.n; i++)
                 if (field_is(&run->words.list[i], "-C"))
                         bash_code(sh, &run->words.list[i + 1], NULL, run->start, run->end);
-        if (run->words.n > 1 && !last->hole && bash_is_name((unsigned char)last->text[0], true)) {
-                struct variable *v = bash_variable(sh, last->text, last->len, false);
-                bash_set_item(sh, v, NULL, 0, (struct field){ 0 }, true);
-                hole.many = true;
-                bash_set_item(sh, v, NULL, 0, hole, false);
+        if (run->words.n > 1)
+                read_array(sh, run, last);
+}
+
+/* getopts OPTIONS NAME */
+static void get_options(struct shell *sh, const struct run *run)
+{
+        const struct field *name = run->words.n > 2 ? &run->words.list[2] : NULL;
+        if (!name || name->hole || !name->len)
+                return;
+        bash_say(sh, FACT_ASSIGN, name->text, name->len, run->start, run->end);
+        bash_set(sh, bash_variable(sh, name->text, name->len, false), (struct field){ .text = "", .len = 1, .hole = true }, false);
+}
+
+static void let(struct shell *sh, const struct run *run)
+{
+        for (size_t i = 1; i < run->words.n; i++)
+                bash_arithmetic(sh, run->words.list[i].text, run->words.list[i].len, run->start, run->end);
+}
+
+static void unset(struct shell *sh, const struct run *run)
+{
+        bool variables = true, functions = true;
+        for (size_t i = 1; i < run->words.n; i++) {
+                const struct field *word = &run->words.list[i];
+                if (word->len > 1 && word->text[0] == '-') {
+                        functions = functions && !strchr(word->text, 'v');
+                        variables = variables && !strchr(word->text, 'f');
+                        continue;
+                }
+                size_t n = 0;
+                while (n < word->len && bash_is_name((unsigned char)word->text[n], n == 0))
+                        n++;
+                if (variables && n && n == word->len)
+                        bash_unset(sh, bash_variable(sh, word->text, n, false));
+                for (struct function *f = functions ? sh->functions : NULL; f; f = f->next)
+                        if (f->len == word->len && memcmp(f->name, word->text, f->len) == 0) {
+                                sh->learned = sh->learned || !f->unset;
+                                f->unset = true;
+                        }
         }
 }
 
@@ -525,7 +610,8 @@ static bool builtin(struct shell *sh, const struct run *run, const char *name)
         static const struct { const char *name; void (*run)(struct shell *, const struct run *); } builtins[] = {
                 { "eval", eval }, { ".", source }, { "source", source }, { "trap", trap }, { "alias", alias }, { "hash", hash }, { "cd", change_folder },
                 { "pushd", change_folder }, { "set", set_args }, { "shift", shift }, { "mapfile", map_file }, { "readarray", map_file },
-                { "printf", printf_into }, { "find", find },
+                { "printf", printf_into }, { "find", find },       { "getopts", get_options }, { "let", let },        { "unset", unset },
+                { "script", script },
         };
         static const char *const declarations[] = { "declare", "typeset", "local", "export", "readonly" };
         for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
@@ -554,8 +640,21 @@ static bool is_shell(const char *name)
 
 /* ---- functions of the program ---- */
 
+/* What is fed to a function is what its commands read. */
+static void feed(struct shell *sh, struct function *f)
+{
+        const bool same = f->fed_text && sh->fed_text && f->fed_len == sh->fed_len && memcmp(f->fed_text, sh->fed_text, f->fed_len) == 0;
+        if (sh->fed == FED_NOT || (f->fed != FED_NOT && (same || !f->fed_text)))
+                return;
+        sh->learned = true;
+        f->fed_text = f->fed == FED_NOT ? sh->fed_text : NULL;
+        f->fed_len = sh->fed_len;
+        f->fed = sh->fed;
+}
+
 static void call_function(struct shell *sh, struct function *f, const struct run *run)
 {
+        feed(sh, f);
         add_call(sh, &f->frame, &run->words, 1);
         if (!sh->function && run->start < f->called)
                 f->called = run->start;
@@ -572,7 +671,7 @@ static struct function *shadow(const struct shell *sh, const char *name, size_t 
         struct function *f = sh->functions;
         uint32_t here = sh->fixed ? sh->start : run->start;
         for (; f; f = f->next) {
-                if (f->len != len || memcmp(f->name, name, len) != 0)
+                if (f->len != len || memcmp(f->name, name, len) != 0 || (f->process != sh->process && !f->exported))
                         continue;
                 if (sh->function ? sh->function == f || f->end <= here || f->end <= sh->function->called : f->end <= here)
                         return f;
@@ -607,7 +706,7 @@ void bash_run(struct shell *sh, const struct run *run)
         struct function *f = path || run->no_function ? NULL : shadow(sh, name, len, run);
         if (f)
                 call_function(sh, f, run);
-        if (f && (f->certain || sh->function == f))
+        if (f && (f->certain || sh->function == f) && !f->unset)
                 return;
         bash_say(sh, FACT_COMMAND, name, len, run->start, run->end);
         const struct wrapper *wrapper = wrapper_of(name);

@@ -80,13 +80,17 @@ static bool list_of(struct shell *sh, const struct part *part, struct fields *re
 {
         if (part->len == 1 && (part->text[0] == '@' || part->text[0] == '*')) {
                 const struct frame *frame = sh->frame;
-                if (!frame->n || frame->shifted)
+                if (!frame->n)
                         return false;
                 const struct fields *call = &frame->calls[bash_pick(sh, frame->n)];
-                for (size_t i = 0; i < frame->shift && i < call->n; i++)
+                const bool any = frame->shifted || (sh->loops && frame->loop_shifts);
+                size_t skip = frame->shift;
+                for (size_t i = 0; (i < skip || any) && i < call->n; i++)
                         if (call->list[i].many)
                                 return false;
-                for (size_t i = frame->shift; i < call->n; i++)
+                if (any && skip < call->n)
+                        skip += bash_pick(sh, call->n - skip);
+                for (size_t i = skip; i < call->n; i++)
                         bash_field_add(sh, ret, call->list[i]);
                 return true;
         }
@@ -399,7 +403,16 @@ static void put_variable(struct shell *sh, struct rich *rich, const struct part 
                 indirect.index = NULL;
                 known = value_of(sh, &indirect, &value, &set);
         }
-        if ((act == '-' || act == '=') && part->operator[0] != '!' && (!set || (!value.len && part->operator[0] == ':'))) {
+        bool instead = (act == '-' || act == '=') && part->operator[0] != '!';
+        /* An argument that nobody knows is not always missing; a variable is, once it was unset. */
+        bool positional = instead && !known && !part->indirect && part->text[0] >= '1' && part->text[0] <= '9';
+        if (positional && bash_pick(sh, 2) == 1)
+                instead = false;
+        bool missing = !set || (!value.len && part->operator[0] == ':');
+        if (instead && !missing && !part->indirect && !part->index && bash_is_name((unsigned char)part->text[0], true) &&
+            bash_variable(sh, part->text, part->len, false)->unset)
+                missing = !value.len || bash_pick(sh, 2) == 1;
+        if (instead && missing) {
                 struct rich operand = rich_of(sh, part->operand, depth);
                 put_rich(sh, rich, &operand, part->quoted);
                 return;

@@ -77,8 +77,23 @@ const struct values *bash_values(const struct shell *sh, const struct variable *
         return v->before.n || v->before.arrays_n ? &v->before : v->all.n || v->all.arrays_n ? &v->all : &v->now;
 }
 
+/* Where that is certain it is empty from here on.  Elsewhere only ${x:-…} asks: a folder that is removed and then
+ * forgotten is no other folder. */
+void bash_unset(struct shell *sh, struct variable *v)
+{
+        sh->learned = sh->learned || !v->unset;
+        v->unset = true;
+        if (sh->conditional || sh->loops || sh->function)
+                return;
+        v->unset_now = true;
+        v->now = (struct values){ .texts = { { .text = "" } }, .n = 1 };
+}
+
 void bash_set(struct shell *sh, struct variable *v, struct field value, bool append)
 {
+        if (v->unset_now)
+                v->now = (struct values){ 0 };
+        v->unset_now = false;
         if (value.len > TEXT_MAX / 16)
                 value = (struct field){ .text = "", .len = 1, .hole = true };
         if (append) {
@@ -131,6 +146,7 @@ static void add_item(struct shell *sh, struct values *values, struct item item, 
 void bash_set_item(struct shell *sh, struct variable *v, const char *key, size_t key_len, struct field value, bool clear)
 {
         struct item item = { .key = key, .key_len = key_len, .value = value };
+        v->unset_now = false;
         if (clear && !sh->conditional && !sh->loops && !sh->function)
                 v->now.arrays_n = v->now.n = 0;
         add_item(sh, &v->now, item, clear);
@@ -139,8 +155,10 @@ void bash_set_item(struct shell *sh, struct variable *v, const char *key, size_t
 
 void bash_round(struct shell *sh)
 {
+        sh->learned = false;
         for (size_t i = 0; i < ARRAY_LEN(sh->variables); i++)
                 for (struct variable *v = sh->variables[i]; v; v = v->next) {
+                        v->unset_now = false;
                         v->before = v->all;
                         v->all = v->now = (struct values){ 0 };
                 }
@@ -148,6 +166,8 @@ void bash_round(struct shell *sh)
 
 bool bash_stable(struct shell *sh)
 {
+        if (sh->learned)
+                return false;
         for (size_t i = 0; i < ARRAY_LEN(sh->variables); i++)
                 for (const struct variable *v = sh->variables[i]; v; v = v->next) {
                         if (v->all.n != v->before.n || v->all.arrays_n != v->before.arrays_n)

@@ -38,10 +38,51 @@ static void walk_apart(struct shell *sh, const struct command *command)
         sh->cwd = cwd;
 }
 
+void bash_arithmetic(struct shell *sh, const char *text, size_t len, uint32_t start, uint32_t end)
+{
+        for (size_t at = 0; at < len;) {
+                size_t from = at, n;
+                while (at < len && bash_is_name((unsigned char)text[at], at == from))
+                        at++;
+                n = at - from;
+                at += n == 0;
+                size_t sign = at + strspn(text + at, " \t\n");
+                if (!n || sign >= len)
+                        continue;
+                /* = += <<= ++, not ==; and ++x. */
+                size_t signs = strspn(text + sign, "+-*/%<>&^|");
+                bool equals = text[sign + signs] == '=' && text[sign + signs + 1] != '=' && !(signs == 1 && strchr("<>", text[sign]));
+                bool counts = signs > 1 && (text[sign] == '+' || text[sign] == '-') && text[sign + 1] == text[sign];
+                if (equals || counts)
+                        bash_say(sh, FACT_ASSIGN, text + from, n, start, end);
+        }
+}
+
+static void visit_arithmetic(struct shell *sh, const struct word *word)
+{
+        size_t len = 0;
+        for (const struct part *part = word ? word->parts : NULL; part; part = part->next)
+                len += part->kind == PART_TEXT ? part->len : 1;
+        if (!len || !sh->report)
+                return;
+        char *text = arena_alloc(sh->arena, len + 1);
+        len = 0;
+        for (const struct part *part = word->parts; part; part = part->next) {
+                size_t n = part->kind == PART_TEXT ? part->len : 1;
+                memcpy(text + len, part->kind == PART_TEXT ? part->text : "0", n);
+                len += n;
+        }
+        bash_arithmetic(sh, text, len, word->start, word->end);
+}
+
 static void visit_word(struct shell *sh, const struct word *word)
 {
         for (const struct part *part = word ? word->parts : NULL; part; part = part->next) {
                 enum fed fed = sh->fed;
+                if (part->kind == PART_VARIABLE && part->operator[part->operator[0] == ':'] == '=' && !part->indirect)
+                        bash_say(sh, FACT_ASSIGN, part->text, part->len, word->start, word->end);
+                if (part->kind == PART_ARITHMETIC)
+                        visit_arithmetic(sh, part->operand);
                 visit_word(sh, part->index);
                 visit_word(sh, part->operand);
                 if (!part->body)
@@ -187,13 +228,24 @@ static void declare(struct shell *sh, const struct command *command)
                         assign_one(sh, word->array, local);
 }
 
+/* NAME=VALUE in front of a command. */
+static void assign_before(struct shell *sh, const struct assign *assign)
+{
+        bash_say(sh, FACT_ASSIGN, assign->name, assign->len, assign->start, assign->end);
+        if (assign->len == 3 && memcmp(assign->name, "IFS", 3) == 0) {
+                sh->choice = 0;
+                sh->separators = bash_text(sh, assign->value).text;
+        }
+}
+
 static void simple(struct shell *sh, const struct command *command)
 {
         struct choices choices = { 0 };
+        const char *separators = sh->separators;
         for (const struct assign *assign = command->assigns; assign; assign = assign->next) {
                 visit_assign(sh, assign);
                 if (command->words)
-                        bash_say(sh, FACT_ASSIGN, assign->name, assign->len, assign->start, assign->end);
+                        assign_before(sh, assign);
                 else
                         assign_one(sh, assign, false);
         }
@@ -213,6 +265,7 @@ static void simple(struct shell *sh, const struct command *command)
                 if (run.words.n)
                         bash_run(sh, &run);
         }
+        sh->separators = separators;
 }
 
 /* ---- the output of echo ---- */
@@ -361,6 +414,7 @@ static void for_words(struct shell *sh, const struct command *command)
 {
         struct variable *v = bash_variable(sh, command->name, command->name_len, false);
         struct choices choices = { 0 };
+        bash_say(sh, FACT_ASSIGN, command->name, command->name_len, command->start, command->end);
         sh->loops++;
         for (const struct word *word = command->words; word; word = word->next)
                 visit_word(sh, word);
@@ -387,13 +441,15 @@ static void function(struct shell *sh, const struct command *command)
         unsigned conditional = sh->conditional, loops = sh->loops;
         bool element = sh->element;
         enum fed fed = sh->fed;
-        const char *cwd = sh->cwd;
+        const char *cwd = sh->cwd, *fed_text = sh->fed_text;
+        const size_t fed_len = sh->fed_len;
         while (f && !(f->start == command->start && f->len == command->name_len && memcmp(f->name, command->name, f->len) == 0))
                 f = f->next;
         if (!f) {
                 f = arena_alloc(sh->arena, sizeof *f);
                 *f = (struct function){ .name = arena_copy(sh->arena, command->name, command->name_len), .len = command->name_len, .called = UINT32_MAX,
                                         .start = command->start, .end = command->end, .certain = !sh->conditional && !sh->loops && !outer && !sh->fixed,
+                                        .process = sh->process,
                                         .next = sh->functions };
                 sh->functions = f;
         }
@@ -403,7 +459,9 @@ static void function(struct shell *sh, const struct command *command)
         f->frame.shifted = false;
         sh->conditional = sh->loops = 0;
         sh->element = false;
-        sh->fed = FED_NOT;
+        sh->fed = f->fed;
+        sh->fed_text = f->fed_text;
+        sh->fed_len = f->fed_len;
         sh->cwd = NULL;
         bash_walk(sh, command->child);
         sh->function = outer;
@@ -412,6 +470,8 @@ static void function(struct shell *sh, const struct command *command)
         sh->loops = loops;
         sh->element = element;
         sh->fed = fed;
+        sh->fed_text = fed_text;
+        sh->fed_len = fed_len;
         sh->cwd = cwd;
 }
 
@@ -441,8 +501,10 @@ static void inside(struct shell *sh, const struct command *command)
                 sh->cwd = cwd;
                 break;
         case NODE_LOOP: case NODE_FOR:
-                for (const struct word *word = command->words; command->kind == NODE_LOOP && word; word = word->next)
+                for (const struct word *word = command->words; command->kind == NODE_LOOP && word; word = word->next) {
                         visit_word(sh, word);
+                        visit_arithmetic(sh, word);
+                }
                 if (command->kind == NODE_FOR)
                         for_words(sh, command);
                 sh->conditional++;
@@ -452,14 +514,30 @@ static void inside(struct shell *sh, const struct command *command)
                 sh->conditional--;
                 break;
         default:
-                for (const struct word *word = command->words; word; word = word->next)
+                for (const struct word *word = command->words; word; word = word->next) {
                         visit_word(sh, word);
+                        if (command->kind == NODE_ARITHMETIC)
+                                visit_arithmetic(sh, word);
+                }
                 sh->conditional++;
                 children(sh, command);
                 sh->conditional--;
                 break;
         }
         sh->element = element;
+}
+
+/* "exec <…": from here on it is everybody's input. */
+static void exec_input(struct shell *sh, const struct redirect *redirect)
+{
+        bool input = false;
+        for (; redirect; redirect = redirect->next)
+                input = input || (redirect->operator[0] == '<' && redirect->operator[1] != '&' && !redirect->other_fd);
+        if (!input)
+                return;
+        sh->exec_fed = sh->fed;
+        sh->exec_text = sh->fed_text;
+        sh->exec_len = sh->fed_len;
 }
 
 void bash_walk(struct shell *sh, const struct command *command)
@@ -469,7 +547,11 @@ void bash_walk(struct shell *sh, const struct command *command)
         size_t fed_len = sh->fed_len;
         if (sh->too_complex)
                 return;
+        if (command->kind == NODE_SIMPLE && fed == FED_NOT && sh->exec_fed != FED_NOT)
+                sh->fed = sh->exec_fed, sh->fed_text = sh->exec_text, sh->fed_len = sh->exec_len;
         redirects(sh, command->redirects);
+        if (command->kind == NODE_SIMPLE && command->words && !command->words->next && bash_word_is(command->words, "exec"))
+                exec_input(sh, command->redirects);
         switch (command->kind) {
         case NODE_AND_OR: and_or(sh, command); break;
         case NODE_PIPELINE: pipeline(sh, command, false); break;
@@ -565,6 +647,7 @@ static int analyse(const char *text, size_t len, struct facts *facts, struct csn
                 sh.top.shift = 0;
                 sh.top.shifted = false;
                 sh.code_bytes = 0;
+                sh.exec_fed = FED_NOT;
                 sh.cwd = NULL;
                 bash_walk(&sh, list);
         }
