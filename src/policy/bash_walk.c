@@ -337,7 +337,22 @@ static const struct command *only_simple(const struct command *command)
                         return NULL;
                 command = command->child;
         }
-        return command && command->kind == NODE_SIMPLE && command->words && !command->redirects ? command : NULL;
+        return command && command->kind == NODE_SIMPLE && command->words ? command : NULL;
+}
+
+/* cat <<END, cat <<<text */
+static bool document_output(struct shell *sh, const struct command *command, const char **ret, size_t *ret_len)
+{
+        const struct redirect *redirect = command->redirects;
+        if (!bash_word_is(command->words, "cat") || (command->words->next && (!bash_word_is(command->words->next, "-") || command->words->next->next)) ||
+            redirect->next || redirect->other_fd || !(redirect->document || strcmp(redirect->operator, "<<<") == 0) || bash_function(sh, "cat", 3))
+                return false;
+        struct field text = bash_text(sh, redirect->target);
+        while (text.len && text.text[text.len - 1] == '\n')
+                text.len--;
+        *ret = arena_copy(sh->arena, text.text, text.len);
+        *ret_len = text.len;
+        return true;
 }
 
 bool bash_output(struct shell *sh, const struct command *command, const char **ret, size_t *ret_len)
@@ -347,6 +362,8 @@ bool bash_output(struct shell *sh, const struct command *command, const char **r
         command = only_simple(command);
         if (!command || sh->depth > CODE_DEPTH_MAX)
                 return false;
+        if (command->redirects)
+                return document_output(sh, command, ret, ret_len);
         sh->depth++;
         for (const struct word *word = command->words; word; word = word->next)
                 if (!word->array)
@@ -376,6 +393,19 @@ bool bash_output(struct shell *sh, const struct command *command, const char **r
 
 /* ---- compound commands ---- */
 
+/* Whether two parts of a pipe begin with the same word. */
+static bool repeats(const struct command *command)
+{
+        for (const struct command *one = command->child; one; one = one->next)
+                for (const struct command *two = one->next; two; two = two->next) {
+                        const struct part *a = one->words && one->kind == NODE_SIMPLE ? one->words->parts : NULL;
+                        const struct part *b = two->words && two->kind == NODE_SIMPLE ? two->words->parts : NULL;
+                        if (a && b && a->kind == b->kind && a->len == b->len && a->text && b->text && memcmp(a->text, b->text, a->len) == 0)
+                                return true;
+                }
+        return false;
+}
+
 static void pipeline(struct shell *sh, const struct command *command, bool background)
 {
         bool many = command->child && command->child->next, element = sh->element;
@@ -383,8 +413,10 @@ static void pipeline(struct shell *sh, const struct command *command, bool backg
         const char *fed_text = sh->fed_text, *text = NULL, *cwd = sh->cwd;
         size_t fed_len = sh->fed_len, len = 0;
         sh->conditional += many || background;
+        /* f | f, f &; what a branch or a loop puts into one pipe may come to its end. */
+        const bool doubles = background || (many && (!(sh->conditional - 1 + sh->loops) || repeats(command)));
         for (const struct command *child = command->child; child; child = child->next) {
-                sh->element = many || background || (element && child->kind != NODE_FUNCTION);
+                sh->element = doubles || (!many && element && child->kind != NODE_FUNCTION);
                 bash_walk(sh, child);
                 if (!child->next)
                         break;
