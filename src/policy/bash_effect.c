@@ -228,7 +228,7 @@ static void kill(struct shell *sh, const struct run *run)
 
 /* ---- files that commands write and read ---- */
 
-enum files { ALL, LAST, FROM_SECOND, OF, INPLACE, OUTPUT };
+enum files { ALL, FIRST, LAST, FROM_SECOND, OF, INPLACE, OUTPUT };
 
 static const struct { const char *name; enum files files; const char *with; } writers[] = {
         { "tee", ALL, "" },         { "touch", ALL, "drt" },   { "truncate", ALL, "sr" },   { "mkdir", ALL, "m" },      { "rmdir", ALL, "" },
@@ -238,7 +238,8 @@ static const struct { const char *name; enum files files; const char *with; } wr
         { "rsync", LAST, "e" },     { "dd", OF, "" },          { "sed", INPLACE, "ef" },    { "perl", INPLACE, "" },    { "sort", OUTPUT, "" },
         { "gcc", OUTPUT, "" },      { "cc", OUTPUT, "" },      { "g++", OUTPUT, "" },       { "ld", OUTPUT, "" },       { "sponge", ALL, "" },
         { "fallocate", ALL, "lo" }, { "tar", OUTPUT, "" },     { "unzip", OUTPUT, "" },     { "ed", ALL, "" },          { "ex", ALL, "" },
-        { "setfacl", FROM_SECOND, "mx" }, { "wipefs", ALL, "" }, { "cpio", OUTPUT, "" },
+        { "setfacl", FROM_SECOND, "mx" }, { "wipefs", ALL, "" }, { "cpio", OUTPUT, "" },    { "zip", FIRST, "bnP" },    { "mktemp", ALL, "p" },
+        { "patch", FIRST, "pidoDFrBVYz" }, { "split", LAST, "abCln" }, { "uniq", LAST, "fsw" }, { "xxd", LAST, "clos" },
 };
 
 static void write_field(struct shell *sh, const struct run *run, const struct field *word)
@@ -271,7 +272,7 @@ static void write_operands(struct shell *sh, const struct run *run, enum files f
                 } else {
                         operands++;
                         last = word;
-                        if (files == ALL || (files == FROM_SECOND && operands > 1))
+                        if (files == ALL || (files == FROM_SECOND && operands > 1) || (files == FIRST && operands == 1))
                                 write_field(sh, run, word);
                 }
         }
@@ -282,13 +283,22 @@ static void write_operands(struct shell *sh, const struct run *run, enum files f
 /* sed -i SCRIPT FILE…, perl -i -e … FILE… */
 static void write_inplace(struct shell *sh, const struct run *run)
 {
-        bool inplace = false;
-        for (size_t i = 1; i < run->words.n; i++) {
+        bool inplace = false, code = field_begins(&run->words.list[0], "perl");
+        for (size_t i = 1; i < run->words.n; i++)
+                inplace = inplace || field_begins(&run->words.list[i], "--in-place") ||
+                          (is_option(&run->words.list[i]) && run->words.list[i].text[1] != '-' && memchr(run->words.list[i].text, 'i', run->words.list[i].len));
+        for (size_t i = 1; inplace && i < run->words.n; i++) {
                 const struct field *word = &run->words.list[i];
-                if (is_option(word))
-                        inplace = inplace || field_begins(word, "--in-place") || (word->text[1] != '-' && memchr(word->text, 'i', word->len));
-                else if (inplace && word->text[0] == '/')
+                char letter = is_option(word) && word->text[1] != '-' ? word->text[word->len - 1] : 0;
+                if (is_option(word)) {
+                        bool here = letter == 'e' || letter == 'E' || letter == 'f' || field_is(word, "--expression") || field_is(word, "--file");
+                        code = code || here || field_begins(word, "--expression=") || field_begins(word, "--file=") || field_begins(word, "-e");
+                        i += here && !(letter == 'E' && !field_begins(&run->words.list[0], "perl"));
+                } else if (!code) {
+                        code = true;
+                } else if (word->text[0] == '/') {
                         write_field(sh, run, word);
+                }
         }
 }
 
@@ -310,6 +320,164 @@ static void write_option(struct shell *sh, const struct run *run, const char *na
                 if (file.len && !creates)
                         write_field(sh, run, &file);
         }
+}
+
+/* The file behind tar -cf. */
+static void write_archive(struct shell *sh, const struct run *run)
+{
+        bool creates = false;
+        const struct field *file = NULL;
+        for (size_t i = 1; i < run->words.n; i++) {
+                const struct field *word = &run->words.list[i];
+                bool old = i == 1 && word->len && word->text[0] != '-', row = old || (is_option(word) && word->text[1] != '-');
+                const char *letter = row ? memchr(word->text, 'f', word->len) : NULL;
+                creates = creates || field_is(word, "--create") || field_is(word, "--append") || field_is(word, "--update") || (row && strpbrk(word->text, "cru"));
+                if ((letter && !letter[1]) || field_is(word, "--file") || (old && letter))
+                        file = i + 1 < run->words.n ? &run->words.list[i + 1] : NULL;
+                else if (field_begins(word, "--file="))
+                        file = word;
+                /* -C FOLDER: its letters are no operations. */
+                i += row && !old && strchr("fCTXbI", word->text[word->len - 1]) != NULL;
+        }
+        if (!creates || !file)
+                return;
+        struct field to = field_begins(file, "--file=") ? bash_field(sh, file->text + 7, file->len - 7) : *file;
+        write_field(sh, run, &to);
+}
+
+/* git clone URL FOLDER */
+static void write_clone(struct shell *sh, const struct run *run)
+{
+        static const char values[] = " -b -o -u -c -j --branch --origin --upload-pack --config --jobs --depth --reference --template --separate-git-dir --filter ";
+        size_t operands = 0;
+        const struct field *last = NULL;
+        for (size_t i = 1; i < run->words.n; i++) {
+                const struct field *word = &run->words.list[i];
+                if (is_option(word)) {
+                        i += strstr(values, arena_text(sh->arena, " %s ", word->text)) != NULL;
+                        continue;
+                }
+                if (!operands && !field_is(word, "clone"))
+                        return;
+                operands++;
+                last = word;
+        }
+        if (operands > 2)
+                write_field(sh, run, last);
+}
+
+static const struct { const char *name, *option, *second; bool writes; } file_options[] = {
+        { "xargs", "-a", "--arg-file", false },   { "grep", "-f", "--file", false },        { "tar", "-T", "--files-from", false },
+        { "find", "-fprint", "-fprint0", true },  { "find", "-fprintf", "-fls", true },     { "mktemp", "-p", "--tmpdir", true },
+        { "patch", "-o", "--output", true },      { "patch", "-d", "--directory", true },   { "shuf", "-o", "--output", true },
+        { "iconv", "-o", "--output", true },      { "gpg", "-o", "--output", true },        { "openssl", "-out", "-keyout", true },
+        { "csplit", "-f", "--prefix", true },     { "unzip", "-d", "-d", true },            { "bsdtar", "-f", "--file", true },
+};
+
+/* Options whose value is a file. */
+static void option_files(struct shell *sh, const struct run *run, const char *name)
+{
+        for (size_t k = 0; k < ARRAY_LEN(file_options); k++)
+                for (size_t i = 1; strcmp(file_options[k].name, name) == 0 && i < run->words.n; i++) {
+                        const struct field *word = &run->words.list[i];
+                        size_t len = strlen(file_options[k].second);
+                        struct field file = { 0 };
+                        if (field_is(word, file_options[k].option) || field_is(word, file_options[k].second))
+                                file = i + 1 < run->words.n ? run->words.list[i + 1] : file;
+                        else if (field_begins(word, file_options[k].second) && word->len > len && word->text[len] == '=')
+                                file = bash_field(sh, word->text + len + 1, word->len - len - 1);
+                        else if (strlen(file_options[k].option) == 2 && field_begins(word, file_options[k].option))
+                                file = bash_field(sh, word->text + 2, word->len - 2);
+                        if (file.len)
+                                (file_options[k].writes ? bash_writes : bash_reads)(sh, &file, run->start, run->end);
+                }
+}
+
+/* ---- files in the code of sed ---- */
+
+#define SED_LIST_MAX 300       /* [...] */
+
+/* Behind the part that ends with `delimiter`. */
+static size_t sed_part(const char *text, size_t len, size_t at, char delimiter)
+{
+        for (; at < len && text[at] != delimiter; at++) {
+                if (text[at] == '\\')
+                        at++;
+                else if (text[at] == '[' && delimiter == '/') {
+                        size_t stop = len - at < SED_LIST_MAX ? len : at + SED_LIST_MAX, end = at + 1 + (text[at + 1] == '^');
+                        for (end += end < stop && text[end] == ']'; end < stop && text[end] != ']' && text[end] != '\n';)
+                                end++;
+                        at = end < stop && text[end] == ']' ? end : at;
+                }
+        }
+        return at < len ? at + 1 : len;
+}
+
+static size_t sed_address(const char *text, size_t len, size_t at)
+{
+        while (at < len && strchr(" \t\n;{}0123456789$,~+!/\\", text[at])) {
+                if (text[at] == '\\' && at + 1 < len)
+                        at = sed_part(text, len, at + 2, text[at + 1]);
+                else if (text[at] == '/')
+                        at = sed_part(text, len, at + 1, '/') + strspn(text + sed_part(text, len, at + 1, '/'), "IM");
+                else
+                        at++;
+        }
+        return at;
+}
+
+/* w FILE, s/…/…/w FILE, r FILE */
+static void sed_code(struct shell *sh, const struct run *run, const char *text, size_t len)
+{
+        if (memchr(text, 0, len))
+                return;
+        for (size_t at = 0; at < len;) {
+                at = sed_address(text, len, at);
+                if (at >= len)
+                        return;
+                char verb = text[at++];
+                if ((verb == 's' || verb == 'y') && at < len) {
+                        char delimiter = text[at];
+                        at = sed_part(text, len, sed_part(text, len, at + 1, delimiter), delimiter);
+                        at += verb == 's' ? strspn(text + at, "gpiIeEmM0123456789") : 0;
+                        verb = verb == 's' && at < len && text[at] == 'w' ? 'w' : 's';
+                        at += verb == 'w';
+                }
+                if (!strchr("wWrRaicbtT:#", verb))
+                        continue;
+                size_t from = at + strspn(text + at, " \t");
+                const char *ends = strchr("btT:", verb) ? ";\n}" : "\n";
+                while (at < len && !strchr(ends, text[at]))
+                        at += 1 + (strchr("aic", verb) && text[at] == '\\' && at + 1 < len);
+                struct field file = bash_field(sh, text + from, at > from ? at - from : 0);
+                if (verb == 'w' || verb == 'W')
+                        bash_writes(sh, &file, run->start, run->end);
+                else if (verb == 'r' || verb == 'R')
+                        bash_reads(sh, &file, run->start, run->end);
+        }
+}
+
+static void sed(struct shell *sh, const struct run *run)
+{
+        bool code = false;
+        size_t operand = 0;
+        for (size_t i = 1; i < run->words.n; i++) {
+                const struct field *word = &run->words.list[i];
+                char letter = is_option(word) && word->text[1] != '-' ? word->text[word->len - 1] : 0;
+                bool next = letter == 'e' || field_is(word, "--expression");
+                if (next && i + 1 < run->words.n)
+                        i++, sed_code(sh, run, run->words.list[i].text, run->words.list[i].len);
+                else if (field_begins(word, "--expression="))
+                        sed_code(sh, run, word->text + 13, word->len - 13);
+                else if (field_begins(word, "-e"))
+                        sed_code(sh, run, word->text + 2, word->len - 2);
+                else if (!is_option(word) && !operand)
+                        operand = i;
+                code = code || next || letter == 'f' || field_begins(word, "--expression=") || field_begins(word, "--file") || field_begins(word, "-e");
+                i += letter == 'f' || field_is(word, "--file");
+        }
+        if (operand && !code)
+                sed_code(sh, run, run->words.list[operand].text, run->words.list[operand].len);
 }
 
 static void writes(struct shell *sh, const struct run *run, const char *name)
@@ -377,6 +545,13 @@ void bash_effects(struct shell *sh, const struct run *run, const char *name)
                 kill(sh, run);
         else if (strcmp(name, "chmod") == 0 || strcmp(name, "install") == 0 || strcmp(name, "mkdir") == 0 || strcmp(name, "mknod") == 0)
                 rights(sh, run, name);
+        else if (strcmp(name, "tar") == 0)
+                write_archive(sh, run);
+        else if (strcmp(name, "git") == 0)
+                write_clone(sh, run);
+        else if (strcmp(name, "sed") == 0)
+                sed(sh, run);
+        option_files(sh, run, name);
         writes(sh, run, name);
         reads(sh, run, name);
 }
