@@ -197,6 +197,7 @@ struct js {
         uint8_t *roles;
         uint32_t *scope_of;
         uint32_t *name_of;             /* of an identifier: place in names + 1 */
+        uint8_t *alone;                /* functions that are called without an object */
         uint32_t *owner;               /* of a node: the function whose `this` it sees; UINT32_MAX: none that is known */
         struct js_scope *scopes;
         size_t scopes_n, scopes_size;

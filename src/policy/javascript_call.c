@@ -257,6 +257,19 @@ static struct js_value *give_function(struct js *js, const struct js_call *call)
         return js_value_new(js, JSV_FUNCTION);
 }
 
+/* All modules that are loaded, as module.children are. */
+static struct js_value *give_values(struct js *js, const struct js_call *call)
+{
+        const struct js_value *of = argument(call, 0);
+        return of && of->what == JSV_PATH && strcmp(of->text, "globalThis.require.cache") == 0 ? js_path(js, NULL, "globalThis.module.children", 26) : NULL;
+}
+
+static struct js_value *give_symbol(struct js *js, const struct js_call *call)
+{
+        (void)call;
+        return js_path(js, NULL, "globalThis.Symbol()", 19);
+}
+
 static const struct { const char *path; struct js_value *(*give)(struct js *, const struct js_call *); } givers[] = {
         { "globalThis.Array", give_list },
         { "globalThis.Array.from", give_list },
@@ -271,6 +284,7 @@ static const struct { const char *path; struct js_value *(*give)(struct js *, co
         { "globalThis.Object.seal", give_first },
         { "globalThis.Object.getOwnPropertyDescriptor", give_descriptor },
         { "globalThis.Object.getPrototypeOf", give_prototype },
+        { "globalThis.Object.values", give_values },
         { "globalThis.Promise.resolve", give_first },
         { "globalThis.Proxy", give_first },
         { "globalThis.Reflect.get", give_member },
@@ -280,6 +294,8 @@ static const struct { const char *path; struct js_value *(*give)(struct js *, co
         { "globalThis.String.fromCharCode", give_from_codes },
         { "globalThis.String.fromCodePoint", give_from_codes },
         { "globalThis.String.raw", give_first },
+        { "globalThis.Symbol", give_symbol },
+        { "globalThis.Symbol.for", give_symbol },
         { "globalThis.atob", give_atob },
         { "globalThis.decodeURI", give_unpercent },
         { "globalThis.decodeURIComponent", give_unpercent },
@@ -322,6 +338,17 @@ static bool gives_text(const struct js_call *call)
                (js_is("slice", call->method, call->method_len) || js_is("concat", call->method, call->method_len));
 }
 
+/* object.__lookupGetter__("name"): what it gives when it is called. */
+static bool is_getter_lookup(const struct js_call *call)
+{
+        return call->method && call->object && js_is("__lookupGetter__", call->method, call->method_len);
+}
+
+static struct js_value *give_looked_up(struct js *js, const struct js_call *call)
+{
+        return js_item(js, call->object, argument(call, 0));
+}
+
 struct js_value *js_call_value(struct js *js, const struct js_call *call)
 {
         struct js_value *value = NULL;
@@ -334,11 +361,16 @@ struct js_value *js_call_value(struct js *js, const struct js_call *call)
                 value = js_text_method(js, call->object, call->method, call->method_len, call->args, call->args_n);
         if (value)
                 return value;
+        if (is_getter_lookup(call))
+                return give_looked_up(js, call);
         for (const struct js_value *f = call->function; f; f = f->next) {
                 struct js_value *one = NULL;
                 for (size_t i = 0; f->what == JSV_PATH && i < ARRAY_LEN(givers); i++)
                         if (strcmp(givers[i].path, f->text) == 0)
                                 one = givers[i].give(js, call);
+                /* It is no function, so this is what gives it. */
+                if (f->what == JSV_PATH && strcmp(f->text, "globalThis.process") == 0)
+                        one = js_path(js, NULL, f->text, f->len);
                 if (f->what == JSV_FUNCTION && f->node)
                         one = returned(js, call, f->node);
                 value = any ? js_either(js, value, one) : one;
@@ -355,6 +387,11 @@ bool js_taking(const struct js_call *call, struct js_value **ret_object, struct 
                                               "globalThis.Object.getOwnPropertyDescriptor" };
         /* What gives all members gives the one that is wanted. */
         static const char *const all[] = { "globalThis.Object.values", "globalThis.Object.entries", "globalThis.Object.getOwnPropertyDescriptors" };
+        if (is_getter_lookup(call)) {
+                *ret_object = call->object;
+                *ret_name = argument(call, 0);
+                return true;
+        }
         for (size_t i = 0; i < ARRAY_LEN(takers); i++)
                 if (calls_path(call, takers[i])) {
                         *ret_object = argument(call, 0);

@@ -280,11 +280,13 @@ static struct js_value *binary(struct js *js, uint32_t node)
 
 /* ---- names and members ---- */
 
-/* (function () { … this … })(): the function is called without an object. */
+/* (function () { … this … })(), and what is called by its name: there is no object. */
 static bool is_called_alone(const struct js *js, uint32_t function)
 {
         uint32_t at = function;
         unsigned kind = JS_NODE(js, function)->kind;
+        if (js->alone[function] == 1)
+                return true;
         while (JS_NODE(js, JS_NODE(js, at)->parent)->kind == JS_PAREN)
                 at = JS_NODE(js, at)->parent;
         return (kind == JS_FUNCTION || kind == JS_GENERATOR) && JS_NODE(js, JS_NODE(js, at)->parent)->kind == JS_CALL &&

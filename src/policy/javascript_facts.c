@@ -151,7 +151,8 @@ static bool is_constant(struct js *js, const struct js_value *name)
         for (; name && constant; name = name->next) {
                 struct js_value one = *name;
                 one.next = NULL;
-                constant = js_string_of(js, &one) != NULL;
+                /* A symbol is the name of nothing that has a name. */
+                constant = js_string_of(js, &one) != NULL || is_path(name, "globalThis.Symbol()");
         }
         return constant;
 }

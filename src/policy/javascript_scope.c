@@ -630,10 +630,9 @@ static void assignments(struct js *js)
         }
 }
 
-/* The function that a call means, where one can see it: it stands there, or its name was never given to another. */
-uint32_t js_called_function(struct js *js, uint32_t call)
+/* The function that is meant, where one can see it: it stands there, or its name was never given to another. */
+static uint32_t function_of(struct js *js, uint32_t callee)
 {
-        uint32_t callee = js_bare(js->tree, tree_field(js->tree, call, JSF_function));
         if (js_is_function(JS_NODE(js, callee)->kind))
                 return callee;
         if (JS_NODE(js, callee)->kind != JS_IDENTIFIER)
@@ -646,6 +645,40 @@ uint32_t js_called_function(struct js *js, uint32_t call)
         if (only->value && only->value->what == JSV_FUNCTION)
                 node = only->value->node;
         return node && js_is_function(JS_NODE(js, node)->kind) ? node : 0;
+}
+
+uint32_t js_called_function(struct js *js, uint32_t call)
+{
+        return function_of(js, js_bare(js->tree, tree_field(js->tree, call, JSF_function)));
+}
+
+/* [].map(function () { … }), and no object for its `this`. */
+static uint32_t called_back(struct js *js, uint32_t call, uint32_t callee)
+{
+        static const char *const methods[] = { "map", "forEach", "filter", "some", "every", "find", "findIndex", "flatMap", "reduce", "sort" };
+        uint32_t property = JS_NODE(js, callee)->kind == JS_MEMBER ? tree_field(js->tree, callee, JSF_property) : 0;
+        uint32_t list = tree_field(js->tree, call, JSF_arguments), function = property && list ? js_first(js->tree, list) : 0;
+        for (size_t i = 0; function && i < ARRAY_LEN(methods); i++)
+                if (js_text_is(js->tree, property, methods[i]) && (!js_next(js->tree, function) || strcmp(methods[i], "reduce") == 0))
+                        return js_bare(js->tree, function);
+        return 0;
+}
+
+/* Functions that are called by their name alone or by a method of lists: `this` is the global object there.  Not those
+ * that make objects. */
+static void called_alone(struct js *js)
+{
+        js->alone = arena_alloc(js->arena, js->tree->n);
+        for (uint32_t at = 0; at < js->tree->n; at++) {
+                bool new = JS_NODE(js, at)->kind == JS_NEW;
+                if (JS_NODE(js, at)->token || (!new && JS_NODE(js, at)->kind != JS_CALL))
+                        continue;
+                uint32_t callee = js_bare(js->tree, tree_field(js->tree, at, new ? JSF_constructor : JSF_function));
+                uint32_t back = new ? 0 : called_back(js, at, callee), function = function_of(js, back ? back : callee);
+                unsigned kind = JS_NODE(js, function)->kind;
+                if (kind == JS_FUNCTION || kind == JS_FUNCTION_DECLARATION || kind == JS_GENERATOR || kind == JS_GENERATOR_DECLARATION)
+                        js->alone[function] |= new ? 2 : 1;
+        }
 }
 
 static void hand_over(struct js *js, uint32_t parameter, struct js_from from)
@@ -734,6 +767,7 @@ void js_scopes(struct js *js)
         for (uint32_t at = 0; at < n; at++)
                 if (JS_NODE(js, at)->kind == JS_CALL)
                         arguments(js, at);
+        called_alone(js);
 }
 
 /* ---- looking up ---- */

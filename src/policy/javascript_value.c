@@ -325,12 +325,20 @@ static struct js_value *own_member(const struct js_value *object, const char *na
         return found;
 }
 
+/* What is in require.cache and in module.children is a module, under whatever name. */
+static bool holds_modules(const struct js_value *of, bool named)
+{
+        return of && of->what == JSV_PATH && (strcmp(of->text, "globalThis.require.cache") == 0 || (!named && strcmp(of->text, "globalThis.module.children") == 0));
+}
+
 static struct js_value *member_of(struct js *js, const struct js_value *of, const char *name, size_t len)
 {
         bool found = false;
         struct js_value *own = of->what == JSV_OBJECT ? own_member(of, name, len, &found) : NULL;
         if (found)
                 return own;
+        if (holds_modules(of, true))
+                return js_path(js, NULL, "globalThis.module", 17);
         if (js_is("constructor", name, len))
                 return constructor_of(js, of);
         if (js_is("__proto__", name, len) && js_is_callable(of))
@@ -389,6 +397,8 @@ struct js_value *js_item(struct js *js, struct js_value *base, struct js_value *
 {
         struct js_value *value = NULL;
         bool any = false;
+        if (holds_modules(base, key && key->what == JSV_TEXT))
+                return js_path(js, NULL, "globalThis.module", 17);
         for (struct js_value *k = key; k; k = k->next) {
                 struct js_value *one = NULL;
                 if (k->what == JSV_TEXT) {
@@ -416,6 +426,8 @@ struct js_value *js_item(struct js *js, struct js_value *base, struct js_value *
 static struct js_value *any_item(struct js *js, const struct js_value *of)
 {
         struct js_value *value = NULL;
+        if (holds_modules(of, false))
+                return js_path(js, NULL, "globalThis.module", 17);
         if (!of || of->next || of->open || of->what != JSV_LIST || of->n > JS_VALUES_MAX || !of->n)
                 return NULL;
         for (size_t i = 0; i < of->n; i++)
