@@ -366,6 +366,21 @@ static void add_return(struct js *js, uint32_t function, uint32_t node)
         js->returns[js->returns_n++].node = node;
 }
 
+/* ["a", "b"].map(item => …): neither function nor list are anywhere else, so its first parameter is an item. */
+static struct js_from item_of_list(struct js *js, uint32_t at)
+{
+        static const char *const methods[] = { "map", "forEach", "filter", "flatMap", "some", "every", "find" };
+        uint32_t list = JS_NODE(js, at)->parent, call = JS_NODE(js, list)->parent;
+        bool argument = JS_NODE(js, list)->kind == JS_ARGUMENTS && JS_NODE(js, call)->kind == JS_CALL && js_first(js->tree, list) == at;
+        uint32_t callee = argument && !tree_field(js->tree, at, JSF_name) ? tree_field(js->tree, call, JSF_function) : 0;
+        uint32_t property = callee && JS_NODE(js, callee)->kind == JS_MEMBER ? tree_field(js->tree, callee, JSF_property) : 0;
+        uint32_t object = property ? js_bare(js->tree, tree_field(js->tree, callee, JSF_object)) : 0;
+        for (size_t i = 0; JS_NODE(js, object)->kind == JS_ARRAY && i < ARRAY_LEN(methods); i++)
+                if (js_text_is(js->tree, property, methods[i]))
+                        return step(js, (struct js_from){ object, NULL }, JSS_ITEM, 0, 0);
+        return (struct js_from){ 0 };
+}
+
 static void function(struct js *js, uint32_t at)
 {
         const struct tree *tree = js->tree;
@@ -383,10 +398,10 @@ static void function(struct js *js, uint32_t at)
         set_scope(js, parameters, inner);
         if (single) {
                 js->scope_of[single] = inner;
-                bind_target(js, single, inner, (struct js_from){ 0 }, JSD_PARAMETER);
+                bind_target(js, single, inner, item_of_list(js, at), JSD_PARAMETER);
         }
         for (uint32_t p = parameters ? js_first(tree, parameters) : 0; p; p = js_next(tree, p))
-                bind_target(js, p, inner, (struct js_from){ 0 }, JSD_PARAMETER);
+                bind_target(js, p, inner, p == js_first(tree, parameters) ? item_of_list(js, at) : (struct js_from){ 0 }, JSD_PARAMETER);
         set_scope(js, body, scope_new(js, JSC_BODY, inner, at));
         if (kind == JS_ARROW && body && JS_NODE(js, body)->kind != JS_BLOCK)
                 add_return(js, at, body);
