@@ -85,7 +85,8 @@ static size_t list_end(const char *text, size_t len, size_t at)
         end += end < stop && text[end] == '^';
         for (end += end < stop && text[end] == ']'; end < stop && text[end] != ']' && text[end] != '\n'; end++) {
                 end += text[end] == '\\';
-                const char *named = end + 2 < stop && text[end] == '[' && strchr(":.=", text[end + 1]) ? memchr(text + end + 2, text[end + 1], stop - end - 2) : NULL;
+                bool class = end + 2 < stop && text[end] == '[' && strchr(":.=", text[end + 1]);
+                const char *named = class ? memchr(text + end + 2, text[end + 1], stop - end - 2) : NULL;
                 if (named && named + 1 < text + stop && named[1] == ']')
                         end = (size_t)(named + 1 - text);
         }
@@ -182,6 +183,7 @@ static void pair(struct awk *awk)
 /* ---- what texts are ---- */
 
 static const struct field unknown = { .text = "", .len = 1, .hole = true };
+static const struct folded nobody_knows = { { { .text = "", .len = 1, .hole = true } }, 1 };
 
 static void add_text(struct folded *folded, struct field text)
 {
@@ -197,10 +199,9 @@ static void add_text(struct folded *folded, struct field text)
 /* Each of `left` with each of `right` behind it. */
 static void join(struct awk *awk, struct folded *left, const struct folded *right)
 {
-        const struct folded many = { { unknown }, 1 };
         struct folded all = { .n = 0 };
         if (left->n * right->n > FOLDED_MAX)
-                right = &many;
+                right = &nobody_knows;
         if ((awk->sh->steps += left->n * right->n) > STEPS_MAX)
                 awk->sh->too_complex = true;
         for (size_t i = 0; i < left->n && !awk->sh->too_complex; i++)
@@ -213,8 +214,8 @@ static void join(struct awk *awk, struct folded *left, const struct folded *righ
                         if (a->len + b->len > FOLDED_LEN_MAX)
                                 b = &unknown;
                         char *text = arena_alloc(awk->sh->arena, a->len + b->len + 1);
-                        memcpy(text, a->text, a->len);
-                        memcpy(text + a->len, b->text, b->len);
+                        for (size_t c = 0; c < a->len + b->len; c++)
+                                text[c] = c < a->len ? a->text[c] : b->text[c - a->len];
                         add_text(&all, (struct field){ .text = text, .len = a->len + b->len, .hole = a->hole || b->hole });
                 }
         *left = all;
@@ -269,7 +270,7 @@ static size_t operand(struct awk *awk, size_t at, unsigned depth, struct folded 
 {
         const struct token *token = &awk->tokens[at], *next = &awk->tokens[at + 1];
         bool group = is_word(token, "("), call = token->kind == AWK_NAME && (is_word(next, "(") || is_word(next, "["));
-        *ret = (struct folded){ { unknown }, 1 };
+        *ret = nobody_knows;
         if (group || call) {
                 size_t open = at + call, end = awk->tokens[open].close;
                 struct folded inner = { .n = 0 };
@@ -304,11 +305,9 @@ static size_t fold(struct awk *awk, size_t at, unsigned depth, struct folded *re
                 const struct token *token = &awk->tokens[at];
                 if (is_word(token, "$")) {
                         at = operand(awk, at + 1, GROUPS_MAX, &one);
-                        one = (struct folded){ { unknown }, 1 };
-                        join(awk, &now, &one);
+                        join(awk, &now, &nobody_knows);
                 } else if (is_one_of(token, sums)) {
-                        one = (struct folded){ { unknown }, 1 };
-                        join(awk, &now, &one);
+                        join(awk, &now, &nobody_knows);
                         at++;
                 } else if (is_word(token, "?") || is_word(token, ":")) {
                         for (size_t i = 0; any && is_word(token, ":") && i < now.n; i++)
@@ -365,9 +364,9 @@ static void learn(struct awk *awk, size_t at)
                 call(awk, at);
         } else if (is_word(&awk->tokens[at + 1], "=")) {
                 fold(awk, at + 2, 0, &value);
-                assign(awk, token, value.n ? &value : &(struct folded){ { unknown }, 1 });
+                assign(awk, token, value.n ? &value : &nobody_knows);
         } else if (at && is_word(&awk->tokens[at - 1], "getline")) {
-                assign(awk, token, &(struct folded){ { unknown }, 1 });
+                assign(awk, token, &nobody_knows);
         }
 }
 

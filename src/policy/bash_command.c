@@ -286,13 +286,13 @@ static void script(struct shell *sh, const struct run *run)
 {
         for (size_t i = 1; i < run->words.n; i++) {
                 const struct field *word = &run->words.list[i];
+                bool row = word->len > 1 && word->text[0] == '-' && word->text[1] != '-';
                 if (field_begins(word, "--command=")) {
                         struct run inner = *run;
                         struct field code = bash_field(sh, word->text + 10, word->len - 10);
                         inner.words = (struct fields){ &code, 1, 1 };
                         run_code(sh, &inner, 0, true);
-                } else if (i + 1 < run->words.n &&
-                           (field_is(word, "--command") || (word->len > 1 && word->text[0] == '-' && word->text[1] != '-' && word->text[word->len - 1] == 'c'))) {
+                } else if (i + 1 < run->words.n && (field_is(word, "--command") || (row && word->text[word->len - 1] == 'c'))) {
                         run_code(sh, run, i + 1, true);
                 }
         }
@@ -472,6 +472,9 @@ static void set_args(struct shell *sh, const struct run *run)
                 }
                 if (!sh->conditional && !sh->loops && !sh->function)
                         sh->frame->n = 0;
+                /* It may keep those that the program was started with. */
+                else if (sh->frame == &sh->top && !sh->top.n)
+                        bash_field_add(sh, &sh->top.calls[sh->top.n++], (struct field){ .text = "", .len = 1, .hole = true, .many = true });
                 sh->frame->shift = 0;
                 add_call(sh, sh->frame, words, at + dashes);
                 return;

@@ -284,9 +284,11 @@ static void write_operands(struct shell *sh, const struct run *run, enum files f
 static void write_inplace(struct shell *sh, const struct run *run)
 {
         bool inplace = false, code = field_begins(&run->words.list[0], "perl");
-        for (size_t i = 1; i < run->words.n; i++)
-                inplace = inplace || field_begins(&run->words.list[i], "--in-place") ||
-                          (is_option(&run->words.list[i]) && run->words.list[i].text[1] != '-' && memchr(run->words.list[i].text, 'i', run->words.list[i].len));
+        for (size_t i = 1; i < run->words.n; i++) {
+                const struct field *word = &run->words.list[i];
+                bool row = is_option(word) && word->text[1] != '-';
+                inplace = inplace || field_begins(word, "--in-place") || (row && memchr(word->text, 'i', word->len));
+        }
         for (size_t i = 1; inplace && i < run->words.n; i++) {
                 const struct field *word = &run->words.list[i];
                 char letter = is_option(word) && word->text[1] != '-' ? word->text[word->len - 1] : 0;
@@ -331,7 +333,8 @@ static void write_archive(struct shell *sh, const struct run *run)
                 const struct field *word = &run->words.list[i];
                 bool old = i == 1 && word->len && word->text[0] != '-', row = old || (is_option(word) && word->text[1] != '-');
                 const char *letter = row ? memchr(word->text, 'f', word->len) : NULL;
-                creates = creates || field_is(word, "--create") || field_is(word, "--append") || field_is(word, "--update") || (row && strpbrk(word->text, "cru"));
+                creates = creates || (row && strpbrk(word->text, "cru"));
+                creates = creates || field_is(word, "--create") || field_is(word, "--append") || field_is(word, "--update");
                 if ((letter && !letter[1]) || field_is(word, "--file") || (old && letter))
                         file = i + 1 < run->words.n ? &run->words.list[i + 1] : NULL;
                 else if (field_begins(word, "--file="))
