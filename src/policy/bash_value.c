@@ -367,6 +367,18 @@ static bool is_list(const struct part *part, bool *ret_star)
         return (c == '@' || c == '*') && !part->count && !part->indirect;
 }
 
+/* Whether ${x:-…} takes its default; where both can be, that is a choice. */
+static bool is_missing(struct shell *sh, const struct part *part, const struct field *value, bool set, bool known)
+{
+        bool missing = !set || (!value->len && part->operator[0] == ':');
+        /* An argument that nobody knows is not always missing. */
+        if (!known && !part->indirect && part->text[0] >= '1' && part->text[0] <= '9')
+                return bash_pick(sh, 2) == 0;
+        if (missing || part->indirect || part->index || !bash_is_name((unsigned char)part->text[0], true))
+                return missing;
+        return bash_variable(sh, part->text, part->len, false)->unset && (!value->len || bash_pick(sh, 2) == 1);
+}
+
 static void put_variable(struct shell *sh, struct rich *rich, const struct part *part, unsigned depth)
 {
         struct field value = { 0 };
@@ -403,16 +415,7 @@ static void put_variable(struct shell *sh, struct rich *rich, const struct part 
                 indirect.index = NULL;
                 known = value_of(sh, &indirect, &value, &set);
         }
-        bool instead = (act == '-' || act == '=') && part->operator[0] != '!';
-        /* An argument that nobody knows is not always missing; a variable is, once it was unset. */
-        bool positional = instead && !known && !part->indirect && part->text[0] >= '1' && part->text[0] <= '9';
-        if (positional && bash_pick(sh, 2) == 1)
-                instead = false;
-        bool missing = !set || (!value.len && part->operator[0] == ':');
-        if (instead && !missing && !part->indirect && !part->index && bash_is_name((unsigned char)part->text[0], true) &&
-            bash_variable(sh, part->text, part->len, false)->unset)
-                missing = !value.len || bash_pick(sh, 2) == 1;
-        if (instead && missing) {
+        if ((act == '-' || act == '=') && part->operator[0] != '!' && is_missing(sh, part, &value, set, known)) {
                 struct rich operand = rich_of(sh, part->operand, depth);
                 put_rich(sh, rich, &operand, part->quoted);
                 return;
