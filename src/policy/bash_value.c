@@ -472,8 +472,14 @@ struct field bash_text(struct shell *sh, const struct word *word)
                         rich.bytes[n++] = rich.bytes[i];
         struct field field = bash_field(sh, rich.bytes ? rich.bytes : "", n);
         field.substituted = rich.substituted;
-        if (n && rich.flags[0] == PLAIN && field.text[0] == '~' && (n == 1 || field.text[1] == '/'))
-                field = bash_field(sh, arena_text(sh->arena, "/home/user%s", field.text + 1), n + 9);
+        if (n && rich.flags[0] == PLAIN && field.text[0] == '~' && (n == 1 || field.text[1] == '/')) {
+                /* What is behind it may have NUL bytes. */
+                char *text = arena_alloc(sh->arena, n + 10);
+                memcpy(text, "/home/user", 10);
+                memcpy(text + 10, field.text + 1, n - 1);
+                field.text = text;
+                field.len = n + 9;
+        }
         return field;
 }
 

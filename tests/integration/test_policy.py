@@ -17,6 +17,8 @@ is for: a near miss.  It may be a mention in a text or a comment, a longer name,
 import collections
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,15 @@ def test_every_rule_has_cases(policy):
     assert not sorted(one for one in rules if found[one] < 3), "three programs in which it finds something"
     assert not sorted(one for one in rules if missed[one] < 3), "three near misses"
     assert not sorted(set(missed) - rules), "no such rules"
+
+
+def test_scripts_of_this_system_parse_as_bash_has_them(tmp_path):
+    paths = sorted(path for path in Path("/usr/share/bash-completion/completions").glob("*") if path.is_file() and not path.is_symlink())
+    if not paths or not shutil.which("bash"):
+        pytest.skip("no bash completions here")
+    copies = [tmp_path / f"{path.name}.sh" for path in paths]
+    for path, copy in zip(paths, copies):
+        copy.write_bytes(path.read_bytes())
+    done = caisson("check", "--json", "--policy", "linx", *copies)
+    broken = {Path(result["file"]).stem for result in map(json.loads, done.out.splitlines()) if result["error"]}
+    assert broken == {path.name for path in paths if subprocess.run(["bash", "-n", path], stderr=subprocess.DEVNULL, check=False).returncode}
