@@ -304,9 +304,41 @@ static void write_inplace(struct shell *sh, const struct run *run)
         }
 }
 
+/* Whether tar makes or changes an archive, and the word that names it: FILE or --file=FILE. */
+static bool archive_made(const struct run *run, const struct field **ret_file)
+{
+        bool creates = false;
+        *ret_file = NULL;
+        for (size_t i = 1; i < run->words.n; i++) {
+                const struct field *word = &run->words.list[i];
+                bool old = i == 1 && word->len && word->text[0] != '-', row = old || (is_option(word) && word->text[1] != '-');
+                const char *letter = row ? memchr(word->text, 'f', word->len) : NULL;
+                creates = creates || (row && strpbrk(word->text, "cru"));
+                creates = creates || field_is(word, "--create") || field_is(word, "--append") || field_is(word, "--update");
+                if ((letter && !letter[1]) || field_is(word, "--file") || (old && letter))
+                        *ret_file = i + 1 < run->words.n ? &run->words.list[i + 1] : NULL;
+                else if (field_begins(word, "--file="))
+                        *ret_file = word;
+                /* -C FOLDER: its letters are no operations. */
+                i += row && !old && strchr("fCTXbI", word->text[word->len - 1]) != NULL;
+        }
+        return creates;
+}
+
+static void write_archive(struct shell *sh, const struct run *run)
+{
+        const struct field *file;
+        if (!archive_made(run, &file) || !file)
+                return;
+        struct field to = field_begins(file, "--file=") ? bash_field(sh, file->text + 7, file->len - 7) : *file;
+        write_field(sh, run, &to);
+}
+
 static void write_option(struct shell *sh, const struct run *run, const char *name)
 {
         bool tar = strcmp(name, "tar") == 0 || strcmp(name, "cpio") == 0, zip = strcmp(name, "unzip") == 0;
+        const struct field *archive;
+        const bool creates = strcmp(name, "tar") == 0 && archive_made(run, &archive);
         for (size_t i = 1; i < run->words.n; i++) {
                 const struct field *word = &run->words.list[i];
                 const char *option = tar ? "-C" : zip ? "-d" : "-o", *second = tar ? "--directory=" : "--output=";
@@ -318,34 +350,9 @@ static void write_option(struct shell *sh, const struct run *run, const char *na
                 else if (field_begins(word, option) && word->len > 2)
                         file = bash_field(sh, word->text + 2, word->len - 2);
                 /* tar -C /etc -c reads there. */
-                bool creates = tar && run->words.n > 1 && memchr(run->words.list[1].text, 'c', run->words.list[1].len) && run->words.list[1].text[0] != '/';
                 if (file.len && !creates)
                         write_field(sh, run, &file);
         }
-}
-
-/* The file behind tar -cf. */
-static void write_archive(struct shell *sh, const struct run *run)
-{
-        bool creates = false;
-        const struct field *file = NULL;
-        for (size_t i = 1; i < run->words.n; i++) {
-                const struct field *word = &run->words.list[i];
-                bool old = i == 1 && word->len && word->text[0] != '-', row = old || (is_option(word) && word->text[1] != '-');
-                const char *letter = row ? memchr(word->text, 'f', word->len) : NULL;
-                creates = creates || (row && strpbrk(word->text, "cru"));
-                creates = creates || field_is(word, "--create") || field_is(word, "--append") || field_is(word, "--update");
-                if ((letter && !letter[1]) || field_is(word, "--file") || (old && letter))
-                        file = i + 1 < run->words.n ? &run->words.list[i + 1] : NULL;
-                else if (field_begins(word, "--file="))
-                        file = word;
-                /* -C FOLDER: its letters are no operations. */
-                i += row && !old && strchr("fCTXbI", word->text[word->len - 1]) != NULL;
-        }
-        if (!creates || !file)
-                return;
-        struct field to = field_begins(file, "--file=") ? bash_field(sh, file->text + 7, file->len - 7) : *file;
-        write_field(sh, run, &to);
 }
 
 /* git clone URL FOLDER */

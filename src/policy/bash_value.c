@@ -474,11 +474,11 @@ struct field bash_text(struct shell *sh, const struct word *word)
         field.substituted = rich.substituted;
         if (n && rich.flags[0] == PLAIN && field.text[0] == '~' && (n == 1 || field.text[1] == '/')) {
                 /* What is behind it may have NUL bytes. */
-                char *text = arena_alloc(sh->arena, n + 10);
-                memcpy(text, "/home/user", 10);
-                memcpy(text + 10, field.text + 1, n - 1);
-                field.text = text;
-                field.len = n + 9;
+                struct rich home = { 0 };
+                put(sh, &home, "/home/user", 10, PLAIN);
+                put(sh, &home, field.text + 1, n - 1, PLAIN);
+                field.text = home.bytes;
+                field.len = home.len;
         }
         return field;
 }
