@@ -271,7 +271,7 @@ bool bash_more(struct shell *sh, struct choices *choices);
 void bash_walk(struct shell *sh, const struct command *command);
 /* Code in a text; false: it is none.  args: its "$0", "$1" …; NULL: those of here. */
 bool bash_code(struct shell *sh, const struct field *code, const struct fields *args, uint32_t start, uint32_t end);
-/* What "x = 1" and "x++" assign. */
+/* What "x = 1" and "x++" assign; a NUL byte ends the text. */
 void bash_arithmetic(struct shell *sh, const char *text, size_t len, uint32_t start, uint32_t end);
 bool bash_output(struct shell *sh, const struct command *command, const char **ret, size_t *ret_len);
 void bash_say(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end);

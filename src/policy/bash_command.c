@@ -575,8 +575,10 @@ static void get_options(struct shell *sh, const struct run *run)
 
 static void let(struct shell *sh, const struct run *run)
 {
-        for (size_t i = 1; i < run->words.n; i++)
-                bash_arithmetic(sh, run->words.list[i].text, run->words.list[i].len, run->start, run->end);
+        for (size_t i = 1; i < run->words.n; i++) {
+                const struct field *word = &run->words.list[i];
+                bash_arithmetic(sh, arena_copy(sh->arena, word->text, word->len), word->len, run->start, run->end);
+        }
 }
 
 static void unset(struct shell *sh, const struct run *run)
