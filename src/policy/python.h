@@ -42,7 +42,7 @@
         X(STRING, string) X(CONCATENATED, concatenated_string) X(STRING_START, string_start) X(STRING_CONTENT, string_content)     \
         X(STRING_END, string_end) X(INTERPOLATION, interpolation) X(FORMAT, format_specifier) X(CONVERSION, type_conversion)       \
         X(INTEGER, integer) X(TRUE, true) X(FALSE, false) X(NONE, none) X(COMMENT, comment) X(TYPE_ALIAS, type_alias_statement)    \
-        X(TYPE_PARAMETER, type_parameter)
+        X(TYPE_PARAMETER, type_parameter) X(DICT_PATTERN, dict_pattern)
 
 #define PYTHON_FIELDS(X)                                                                                                           \
         X(name) X(alias) X(module_name) X(left) X(right) X(value) X(body) X(parameters) X(superclasses) X(function) X(arguments)   \
@@ -67,8 +67,9 @@ enum value_kind {
         VALUE_DICT,                    /* items, n: key, value, key, value … */
         VALUE_PATH,                    /* text: "os", "os.path", "builtins.eval"; "pathlib.Path()" is what that call gives */
         VALUE_FUNCTION,                /* node: of the program */
-        VALUE_MEMBER,                  /* operator.attrgetter, methodcaller; items[0] is the name */
+        VALUE_MEMBER,                  /* operator.attrgetter; items are the names */
         VALUE_ITEM,                    /* operator.itemgetter; likewise */
+        VALUE_METHOD,                  /* operator.methodcaller; items: the name, its arguments */
         VALUE_PARTIAL,                 /* functools.partial; items: the function, its arguments */
 };
 
@@ -195,6 +196,7 @@ struct value *value_text(struct python *py, enum value_kind kind, const char *te
 struct value *value_number(struct python *py, int64_t number);
 struct value *value_path(struct python *py, const char *base, const char *name, size_t len);   /* base may be NULL */
 struct value *value_module(struct python *py, const char *name, size_t len);   /* reached */
+struct value *value_dict_of(struct python *py, const char *path);   /* its __dict__; NULL: of something unknown */
 /* Whether both stand for the same, as far as one can see. */
 bool value_same(const struct value *a, const struct value *b);
 /* Both; either may be NULL, which leaves the other open. */
@@ -207,6 +209,8 @@ struct value *value_binary(struct python *py, char operator, struct value *a, st
 struct value *value_slice(struct python *py, struct value *base, uint32_t slice);
 struct value *value_list(struct python *py, struct value **items, size_t n);
 
+#define ARGS_MAX 16
+
 /* A call taken apart. */
 struct call {
         uint32_t node;
@@ -214,7 +218,7 @@ struct call {
         const char *method;            /* obj.method(…): its name; or NULL */
         size_t method_len;
         struct value *object;
-        struct value *args[8];         /* positional ones; NULL: unknown */
+        struct value *args[ARGS_MAX];  /* positional ones; NULL: unknown */
         size_t args_n;
         bool splat;                    /* there are more that cannot be told */
 };
@@ -225,7 +229,9 @@ struct value *value_call(struct python *py, const struct call *call, unsigned de
 /* A call that takes a member of an object by name. */
 struct taking {
         struct value *object;          /* NULL: unknown, or not known yet (attrgetter) */
-        struct value *name;            /* NULL: not constant */
+        struct value *names[ARGS_MAX]; /* more than one: of attrgetter and itemgetter, which give a list then; NULL: not constant */
+        size_t names_n;                /* 0: nothing can be told of the name */
+        bool steps;                    /* "a.b" is two members */
         bool pending;                  /* no object yet */
         bool item;                     /* of a mapping */
 };

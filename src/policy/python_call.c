@@ -52,7 +52,11 @@ struct call python_call(struct python *py, uint32_t node)
                 if (kind == PY_COMMENT)
                         continue;
                 call.splat = call.splat || kind == PY_DICT_SPLAT || (kind == PY_LIST_SPLAT && !list);
-                if (kind == PY_KEYWORD || kind == PY_DICT_SPLAT || call.args_n == ARRAY_LEN(call.args))
+                if (kind == PY_KEYWORD || kind == PY_DICT_SPLAT)
+                        continue;
+                if (call.args_n + (list ? list->n : 1) > ARRAY_LEN(call.args))
+                        call.splat = true;
+                if (call.args_n == ARRAY_LEN(call.args))
                         continue;
                 if (!list)
                         call.args[call.args_n++] = kind == PY_LIST_SPLAT ? NULL : py->values[arg];
@@ -97,37 +101,72 @@ static bool is_mapping(const char *path)
                strcmp(path, "builtins.locals()") == 0;
 }
 
+static bool is_getattribute(const char *name, size_t len)
+{
+        return is_word("__getattribute__", name, len) || is_word("__getattr__", name, len);
+}
+
+/* attrgetter("a", "b.c"), itemgetter("a"), methodcaller("a", 1), methodcaller("__getattribute__", "a"). */
+static struct value *fn_getter(struct python *py, const struct call *call, unsigned depth)
+{
+        const char *path = path_of(call->function);
+        struct value *value = value_list(py, (struct value **)(uintptr_t)call->args, call->args_n);
+        (void)depth;
+        if (call->splat && value->n == ARGS_MAX)
+                value->items[ARGS_MAX - 1] = NULL;   /* there are more */
+        value->kind = ends_with(path, "itemgetter") ? VALUE_ITEM : ends_with(path, "methodcaller") ? VALUE_METHOD : VALUE_MEMBER;
+        return value;
+}
+
+static bool names_of_getter(const struct value *function, struct taking *ret)
+{
+        if (function->kind != VALUE_MEMBER && function->kind != VALUE_ITEM && function->kind != VALUE_METHOD)
+                return false;
+        size_t from = 0, n = function->n;
+        const struct value *first = n ? function->items[0] : NULL;
+        if (function->kind == VALUE_METHOD) {
+                from = n > 1 && first && first->kind == VALUE_TEXT && is_getattribute(first->text, first->len);
+                n = n > from ? from + 1 : n;
+        }
+        ret->item = function->kind == VALUE_ITEM;
+        ret->steps = function->kind == VALUE_MEMBER;
+        for (size_t i = from; i < n && ret->names_n < ARRAY_LEN(ret->names); i++)
+                ret->names[ret->names_n++] = function->items[i];
+        return true;
+}
+
 bool python_taking(struct python *py, const struct call *call, struct taking *ret)
 {
         const char *path = path_of(call->function);
         *ret = (struct taking){ 0 };
-        (void)py;
         if (path && is_one_of(getters, path) && (call->args_n >= 2 || call->splat)) {
-                *ret = (struct taking){ .object = call->args[0], .name = call->args_n >= 2 ? call->args[1] : NULL };
+                *ret = (struct taking){ .object = call->args[0], .names = { call->args[1] }, .names_n = call->args_n >= 2 };
                 return true;
         }
         if (path && strcmp(path, "operator.getitem") == 0 && call->args_n == 2) {
-                *ret = (struct taking){ .object = call->args[0], .name = call->args[1], .item = true };
+                *ret = (struct taking){ .object = call->args[0], .names = { call->args[1] }, .names_n = 1, .item = true };
                 return true;
         }
         if (path && (strcmp(path, "operator.attrgetter") == 0 || strcmp(path, "operator.methodcaller") == 0)) {
-                *ret = (struct taking){ .name = call->args_n ? call->args[0] : NULL, .pending = true };
+                const struct value *function = fn_getter(py, call, 0);
+                *ret = (struct taking){ .pending = true };
+                names_of_getter(function, ret);
                 return true;
         }
-        if (call->function && call->function->kind == VALUE_MEMBER && call->args_n) {
-                *ret = (struct taking){ .object = call->args[0], .name = call->function->items[0] };
+        if (call->function && call->args_n && names_of_getter(call->function, ret)) {
+                ret->object = call->args[0];
                 return true;
         }
-        if (call->method && (is_word("__getattribute__", call->method, call->method_len) || is_word("__getattr__", call->method, call->method_len))) {
+        if (call->method && is_getattribute(call->method, call->method_len)) {
                 bool own = call->args_n == 1;
-                *ret = (struct taking){ .object = own ? call->object : call->args[0], .name = own ? call->args[0] : call->args[1] };
+                *ret = (struct taking){ .object = own ? call->object : call->args[0], .names = { call->args[own ? 0 : 1] }, .names_n = 1 };
                 return call->args_n >= 1;
         }
         const char *mapping = call->method ? path_of(call->object) : NULL;
         if (mapping && is_mapping(mapping) && call->args_n &&
             (is_word("get", call->method, call->method_len) || is_word("pop", call->method, call->method_len) ||
              is_word("__getitem__", call->method, call->method_len) || is_word("setdefault", call->method, call->method_len))) {
-                *ret = (struct taking){ .object = call->object, .name = call->args[0], .item = true };
+                *ret = (struct taking){ .object = call->object, .names = { call->args[0] }, .names_n = 1, .item = true };
                 return true;
         }
         return false;
@@ -147,18 +186,27 @@ static struct value *take_member(struct python *py, struct value *object, const 
         return value;
 }
 
-static struct value *take(struct python *py, const struct taking *taking, bool steps)
+static struct value *take_one(struct python *py, const struct taking *taking, struct value *names)
 {
         struct value *value = NULL;
         bool any = false;
         if (taking->item)
-                return value_item(py, taking->object, taking->name);
-        for (const struct value *name = taking->name; name; name = name->next) {
-                struct value *one = name->kind == VALUE_TEXT ? take_member(py, taking->object, name, steps) : NULL;
+                return value_item(py, taking->object, names);
+        for (const struct value *name = names; name; name = name->next) {
+                struct value *one = name->kind == VALUE_TEXT ? take_member(py, taking->object, name, taking->steps) : NULL;
                 value = any ? value_either(py, value, one) : one;
                 any = true;
         }
-        return taking->name && taking->name->open ? value_either(py, value, NULL) : value;
+        return names && names->open ? value_either(py, value, NULL) : value;
+}
+
+/* attrgetter and itemgetter give a tuple of what they take when they have more than one name. */
+static struct value *take(struct python *py, const struct taking *taking)
+{
+        struct value *taken[ARGS_MAX];
+        for (size_t i = 0; i < taking->names_n; i++)
+                taken[i] = take_one(py, taking, taking->names[i]);
+        return taking->names_n > 1 ? value_list(py, taken, taking->names_n) : taking->names_n ? taken[0] : NULL;
 }
 
 /* ---- modules by name ---- */
@@ -439,6 +487,14 @@ static struct value *fn_bytes(struct python *py, const struct call *call, unsign
         return value_only(of, VALUE_BYTES) ? of : of_numbers(py, VALUE_BYTES, of);
 }
 
+/* A copy of a module's dictionary has what that has. */
+static struct value *fn_dict(struct python *py, const struct call *call, unsigned depth)
+{
+        (void)py, (void)depth;
+        const char *path = call->args_n == 1 ? path_of(call->args[0]) : NULL;
+        return path && is_mapping(path) ? call->args[0] : NULL;
+}
+
 static struct value *fn_list(struct python *py, const struct call *call, unsigned depth)
 {
         (void)depth;
@@ -474,9 +530,7 @@ static struct value *fn_vars(struct python *py, const struct call *call, unsigne
 {
         (void)depth;
         const char *path = call->args_n == 1 ? path_of(call->args[0]) : NULL;
-        if (path)
-                return value_path(py, path, "__dict__", 8);
-        return call->args_n ? NULL : value_path(py, NULL, "builtins.globals()", 18);
+        return call->args_n ? value_dict_of(py, path) : value_path(py, NULL, "builtins.globals()", 18);
 }
 
 static struct value *fn_partial(struct python *py, const struct call *call, unsigned depth)
@@ -485,15 +539,6 @@ static struct value *fn_partial(struct python *py, const struct call *call, unsi
         struct value *value = value_list(py, (struct value **)(uintptr_t)call->args, call->args_n);
         value->kind = VALUE_PARTIAL;
         return call->args_n ? value : NULL;
-}
-
-static struct value *fn_getter(struct python *py, const struct call *call, unsigned depth)
-{
-        (void)depth;
-        struct value *name = call->args_n ? call->args[0] : NULL;
-        struct value *value = value_list(py, &name, 1);
-        value->kind = ends_with(path_of(call->function), "itemgetter") ? VALUE_ITEM : VALUE_MEMBER;
-        return value;
 }
 
 static struct value *fn_add(struct python *py, const struct call *call, unsigned depth)
@@ -563,6 +608,7 @@ static const struct { const char *path; struct value *(*give)(struct python *, c
         { "builtins.locals", fn_vars },      { "functools.partial", fn_partial }, { "operator.attrgetter", fn_getter },
         { "operator.itemgetter", fn_getter }, { "operator.methodcaller", fn_getter }, { "operator.add", fn_add },
         { "operator.concat", fn_add },       { "importlib.reload", fn_first },   { "builtins.bytes.fromhex", fn_fromhex },
+        { "builtins.dict", fn_dict },
         { "builtins.bytearray.fromhex", fn_fromhex }, { "binascii.unhexlify", fn_fromhex }, { "binascii.a2b_hex", fn_fromhex },
         { "base64.b64decode", fn_base64 },   { "base64.standard_b64decode", fn_base64 }, { "binascii.a2b_base64", fn_base64 },
 };
@@ -618,8 +664,6 @@ static struct value *call_one(struct python *py, const struct value *function, c
         }
         if (function->kind == VALUE_PARTIAL && function->n)
                 return call_partial(py, function, call, depth);
-        if (function->kind == VALUE_ITEM && call->args_n)
-                return value_item(py, call->args[0], function->items[0]);
         if (function->kind != VALUE_PATH)
                 return NULL;
         for (size_t i = 0; i < ARRAY_LEN(functions); i++)
@@ -642,7 +686,7 @@ struct value *value_call(struct python *py, const struct call *call, unsigned de
             (call->object->kind == VALUE_TEXT || call->object->kind == VALUE_BYTES))
                 return text_method(py, call);
         if (python_taking(py, call, &taking) && !taking.pending)
-                return taking.name ? take(py, &taking, call->function && call->function->kind == VALUE_MEMBER) : NULL;
+                return take(py, &taking);
         const char *importer = python_importing(py, call, &name);
         if (importer)
                 return import(py, importer, name);

@@ -102,6 +102,18 @@ static void keyword_pattern(struct python *py, uint32_t node)
         references(py, word, value, true);
 }
 
+/* case {"name": x}: takes the item of what is matched. */
+static void dict_pattern(struct python *py, uint32_t node)
+{
+        uint32_t match = node;
+        while (match && NODE(py, match)->kind != PY_MATCH)
+                match = NODE(py, match)->parent;
+        uint32_t subject = tree_field(py->tree, match, PYF_subject);
+        for (uint32_t key = NODE(py, node)->child; key && subject; key = NODE(py, key)->next)
+                if (NODE(py, key)->field == PYF_key)
+                        references(py, key, value_item(py, py->values[subject], py->values[key]), true);
+}
+
 /* ---- imports ---- */
 
 static void import_from(struct python *py, uint32_t item, uint32_t from, const char *module)
@@ -140,9 +152,9 @@ static void import(struct python *py, uint32_t node)
 
 /* ---- calls ---- */
 
-static void taken_members(struct python *py, uint32_t node, const struct taking *taking)
+static void taken_by(struct python *py, uint32_t node, const struct taking *taking, const struct value *names)
 {
-        for (const struct value *name = taking->name; name; name = name->next) {
+        for (const struct value *name = names; name; name = name->next) {
                 if (name->kind != VALUE_TEXT || taking->item)
                         continue;
                 for (size_t at = 0; at <= name->len;) {
@@ -155,15 +167,26 @@ static void taken_members(struct python *py, uint32_t node, const struct taking 
                         at += len + 1;
                 }
         }
-        bool constant = taking->name && !taking->name->open;
-        for (const struct value *name = taking->name; name; name = name->next)
-                constant = constant && name->kind == VALUE_TEXT;
+        bool constant = names && !names->open;
+        for (const struct value *name = names; name; name = name->next)
+                constant = constant && (name->kind == VALUE_TEXT || (name->kind == VALUE_NUMBER && taking->item));
         for (const struct value *object = taking->object; object && !constant; object = object->next) {
                 const char *dict = object->kind == VALUE_PATH ? strstr(object->text, ".__dict__") : NULL;
                 if (object->kind == VALUE_PATH && !is_call_result(object))
                         say(py, FACT_DYNAMIC, node, arena_copy(py->arena, object->text, dict ? (size_t)(dict - object->text) : object->len),
                             dict ? (size_t)(dict - object->text) : object->len);
         }
+}
+
+static void taken_members(struct python *py, uint32_t node, const struct taking *taking)
+{
+        for (size_t i = 0; i < taking->names_n; i++)
+                taken_by(py, node, taking, taking->names[i]);
+        if (taking->names_n == 0)
+                taken_by(py, node, taking, NULL);
+        const struct value *all = taking->names_n > 1 ? value_only(py->values[node], VALUE_LIST) : NULL;
+        for (size_t i = 0; all && i < all->n; i++)
+                references(py, node, all->items[i], true);
 }
 
 static void imported_by_call(struct python *py, const struct call *call)
@@ -412,6 +435,7 @@ void python_facts(struct python *py)
                 case PY_IDENTIFIER: identifier(py, node); break;
                 case PY_ATTRIBUTE: attribute(py, node); break;
                 case PY_KEYWORD_PATTERN: keyword_pattern(py, node); break;
+                case PY_DICT_PATTERN: dict_pattern(py, node); break;
                 case PY_CALL: call(py, node); text(py, node); break;
                 case PY_SUBSCRIPT: subscript(py, node); text(py, node); break;
                 case PY_STRING: case PY_CONCATENATED: text(py, node); break;

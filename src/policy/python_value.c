@@ -37,6 +37,9 @@ struct value *value_list(struct python *py, struct value **items, size_t n)
         return value;
 }
 
+/* Of which only the dictionary is worth a path: it may be a module's. */
+#define UNKNOWN_OBJECT "?"
+
 /* Two modules under another name: what they have is what the first one has. */
 static const struct { const char *name, *same; } twins[] = {
         { "posix", "os" }, { "nt", "os" }, { "_io", "io" }, { "__builtin__", "builtins" }, { "_socket", "socket" }, { "_pyio", "io" },
@@ -70,12 +73,18 @@ struct value *value_module(struct python *py, const char *name, size_t len)
         return value;
 }
 
+struct value *value_dict_of(struct python *py, const char *path)
+{
+        return value_path(py, path ? path : UNKNOWN_OBJECT, "__dict__", 8);
+}
+
 struct value *value_path(struct python *py, const char *base, const char *name, size_t len)
 {
         const char *other = base ? through_another(base, name, len) : NULL;
         if (other)
                 return value_module(py, other, strlen(other));
-        if (base && strncmp(base, "builtins.", 9) == 0 && !strchr(base + 9, '.') && is_word("__self__", name, len))
+        if (base && ((strncmp(base, "builtins.", 9) == 0 && !strchr(base + 9, '.') && is_word("__self__", name, len)) ||
+                     is_word("__builtins__", name, len)))
                 return value_path(py, NULL, "builtins", 8);
         size_t base_len = base ? strlen(base) : 0;
         if (base_len + len + 1 > PATH_LEN_MAX || memchr(name, 0, len))
@@ -199,6 +208,8 @@ struct value *value_member(struct python *py, struct value *base, const char *na
         bool any = false;
         if (is_command(base, name, len))
                 return value_path(py, "os", name, len);
+        if (!base && is_word("__dict__", name, len))
+                return value_dict_of(py, NULL);
         for (const struct value *b = base; b; b = b->next)
                 value = plus(py, value, &any, b->kind == VALUE_PATH ? value_path(py, b->text, name, len) : NULL);
         if (base && !base->open)
@@ -213,6 +224,11 @@ static struct value *item_of_path(struct python *py, const struct value *base, c
                 return value_module(py, key->text, key->len);
         if (strcmp(base->text, "builtins") == 0)
                 return value_path(py, "builtins", key->text, key->len);
+        /* Modules have it in their dictionaries, and copies of these have it, too. */
+        if (is_word("__builtins__", key->text, key->len) && strstr(base->text, dict))
+                return value_path(py, NULL, "builtins", 8);
+        if (base->text[0] == UNKNOWN_OBJECT[0])
+                return NULL;
         if (base->len > strlen(dict) && strcmp(base->text + base->len - strlen(dict), dict) == 0) {
                 struct value *object = value_text(py, VALUE_PATH, arena_copy(py->arena, base->text, base->len - strlen(dict)),
                                                   base->len - strlen(dict));
