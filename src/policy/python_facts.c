@@ -54,12 +54,22 @@ static bool is_parameter(const struct python *py, uint32_t node, uint32_t name)
         return false;
 }
 
+/* "class A: eval = 1" makes a member, as a method of that name would. */
+static bool is_field(const struct python *py, uint32_t node, uint32_t name)
+{
+        uint32_t scope = py->scope_of[node];
+        if (py->roles[node] != ROLE_STORE || py->scopes[scope].kind != SCOPE_CLASS || NODE(py, NODE(py, node)->parent)->kind != PY_ASSIGNMENT)
+                return false;
+        const struct binding *binding = python_binding((struct python *)(uintptr_t)py, scope, name);
+        return !binding || !binding->elsewhere;
+}
+
 static void identifier(struct python *py, uint32_t node)
 {
         if (py->roles[node] == ROLE_WORD)
                 return;
         uint32_t name = python_name(py, node);
-        if (!is_parameter(py, node, name))
+        if (!is_parameter(py, node, name) && !is_field(py, node, name))
                 say(py, FACT_NAME, node, py->names[name].text, py->names[name].len);
         references(py, node, py->values[node], false);
 }

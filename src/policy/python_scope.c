@@ -416,11 +416,24 @@ static void return_statement(struct python *py, uint32_t at)
                 add_return(py, py->scopes[scope].node, value);
 }
 
+/* What the first clause runs over is evaluated outside. */
 static void comprehension(struct python *py, uint32_t at)
 {
-        uint32_t scope = scope_new(py, SCOPE_COMPREHENSION, py->scope_of[at], at);
+        uint32_t outer = py->scope_of[at], scope = scope_new(py, SCOPE_COMPREHENSION, outer, at), first = tree_kind(py->tree, at, PY_FOR_IN);
         for (uint32_t child = NODE(py, at)->child; child; child = NODE(py, child)->next)
                 py->scope_of[child] = scope;
+        if (first)
+                set_scope(py, tree_field(py->tree, first, PYF_right), outer);
+}
+
+/* "name: type" alone binds nothing, but makes the name a local one in a function. */
+static void assignment(struct python *py, uint32_t at)
+{
+        uint32_t left = tree_field(py->tree, at, PYF_left), right = tree_field(py->tree, at, PYF_right);
+        if (right || py->scopes[py->scope_of[at]].kind == SCOPE_FUNCTION)
+                bind_target(py, left, from_node(right));
+        else if (left)
+                py->roles[left] = ROLE_STORE;
 }
 
 /* "with X as y", "except X as y", "case X as y": what stands last is the target. */
@@ -443,7 +456,7 @@ static void visit(struct python *py, uint32_t at)
                 import_statement(py, at);
                 break;
         case PY_ASSIGNMENT:
-                bind_target(py, tree_field(tree, at, PYF_left), from_node(tree_field(tree, at, PYF_right)));
+                assignment(py, at);
                 break;
         case PY_AUGMENTED:
                 bind_target(py, tree_field(tree, at, PYF_left), (struct source){ 0 });
@@ -531,6 +544,48 @@ static uint32_t block_of(const struct python *py, uint32_t node)
         return 0;
 }
 
+/* What has to be evaluated before a name is bound; 0: nothing of the sort. */
+static uint32_t binder_of(const struct python *py, uint32_t at)
+{
+        for (at = NODE(py, at)->parent; at; at = NODE(py, at)->parent)
+                switch (NODE(py, at)->kind) {
+                case PY_ASSIGNMENT: case PY_NAMED: case PY_FOR: case PY_AS_PATTERN: case PY_FUNCTION: case PY_CLASS:
+                        return at;
+                case PY_PATTERN_LIST: case PY_TUPLE_PATTERN: case PY_LIST_PATTERN: case PY_SPLAT_PATTERN: case PY_AS_TARGET:
+                case PY_TUPLE: case PY_LIST: case PY_PARENTHESES:
+                        break;
+                default:
+                        return 0;
+                }
+        return 0;
+}
+
+/* In "eval = eval" the second one is not yet what the first one makes of it; in "f = lambda: f()" it is. */
+static bool is_bound_by_then(const struct python *py, uint32_t at, uint32_t use)
+{
+        uint32_t binder = binder_of(py, at), run_later = 0;
+        if (!binder || !tree_within(py->tree, use, binder))
+                return true;
+        switch (NODE(py, binder)->kind) {
+        case PY_FUNCTION: case PY_FOR:
+                run_later = tree_field(py->tree, binder, PYF_body);
+                break;
+        case PY_CLASS:
+                for (uint32_t s = py->scope_of[use]; s && py->scopes[s].node > binder && !run_later; s = py->scopes[s].parent)
+                        run_later = py->scopes[s].kind == SCOPE_FUNCTION ? py->scopes[s].node : 0;
+                return run_later != 0;
+        default:
+                run_later = tree_field(py->tree, binder, NODE(py, binder)->kind == PY_NAMED ? PYF_value : PYF_right);
+                while (run_later && NODE(py, run_later)->kind == PY_PARENTHESES)
+                        run_later = NODE(py, run_later)->child;
+                if (run_later && NODE(py, run_later)->kind == PY_LAMBDA)
+                        run_later = tree_field(py->tree, run_later, PYF_body);
+                else
+                        run_later = 0;
+        }
+        return run_later && tree_within(py->tree, use, run_later);
+}
+
 /*
  * In a module or a class a name means what is further out until it is bound, and again when that binding is
  * deleted or stands in a branch that was not taken.
@@ -541,7 +596,7 @@ static bool is_covered(const struct python *py, const struct binding *binding, u
                 return false;
         unsigned looks = SOURCES_LOOKED_AT;
         for (const struct source *source = binding->sources; source && looks; source = source->next, looks--)
-                if (source->at < use && tree_within(py->tree, use, block_of(py, source->at)))
+                if (source->at < use && tree_within(py->tree, use, block_of(py, source->at)) && is_bound_by_then(py, source->at, use))
                         return true;
         return false;
 }
