@@ -119,6 +119,68 @@ static const char *prepare(const char *text, size_t len, struct facts *facts, si
         return text;
 }
 
+/* ---- what the grammar does not know ---- */
+
+bool python_is_starred(const struct tree *tree, uint32_t at)
+{
+        uint32_t start = tree->nodes[at].start;
+        if (tree->text[start] == '*')
+                return true;
+        while (start && (tree->text[start - 1] == ' ' || tree->text[start - 1] == '\t' || tree->text[start - 1] == '\n'))
+                start--;
+        return start && tree->text[start - 1] == '*';
+}
+
+static bool is_blank(char c)
+{
+        return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* x[*(1, 2)], x[1, *f()], except *(A, B): stars that are new since Python 3.11. */
+static bool is_new_star(const char *text, size_t len, size_t at)
+{
+        size_t before = at, after = at + 1;
+        while (before && is_blank(text[before - 1]))
+                before--;
+        while (after < len && is_blank(text[after]))
+                after++;
+        bool place = before && (text[before - 1] == '[' || text[before - 1] == ',' || (before >= 6 && memcmp(text + before - 6, "except", 6) == 0));
+        return place && after < len && strchr("([{'\"0123456789", text[after]);
+}
+
+/*
+ * The program without these stars, and without the sign in f'{x:=}', where it is a part of the format; as long as it
+ * is, so that places stay.  NULL: there are none.  For the parser alone: texts are read from the program itself.
+ */
+static const char *without_signs(struct arena *arena, const char *text, size_t len)
+{
+        char *out = NULL;
+        for (size_t i = 0; i < len; i++) {
+                bool format = text[i] == '=' && i && text[i - 1] == ':' && i + 1 < len && strchr("}<>^", text[i + 1]);
+                if (!format && !(text[i] == '*' && is_new_star(text, len, i)))
+                        continue;
+                if (!out)
+                        out = arena_copy(arena, text, len);
+                out[i] = ' ';
+        }
+        return out;
+}
+
+static int parse(const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
+{
+        struct tree again;
+        int rc = tree_parse(&python_grammar, text, len, arena, ret, err);
+        const char *other = rc == 0 && ret->broken ? without_signs(arena, text, len) : NULL;
+        if (!other)
+                return rc;
+        rc = tree_parse(&python_grammar, other, len, arena, &again, err);
+        if (rc == 0 && !again.broken) {
+                *ret = again;
+                ret->text = text;
+        }
+        return rc;
+}
+
 /* ---- the steps ---- */
 
 static void done(struct python *py)
@@ -139,7 +201,7 @@ static int analyse(const char *text, size_t len, struct facts *facts, struct csn
         struct python py = { .tree = &tree, .arena = facts->arena, .facts = facts };
         if (facts->broken)
                 return 0;
-        if (tree_parse(&python_grammar, text, len, facts->arena, &tree, err) < 0)
+        if (parse(text, len, facts->arena, &tree, err) < 0)
                 return -err->code;
         python_check(facts, &tree);
         if (facts->broken)

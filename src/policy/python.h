@@ -2,7 +2,8 @@
  * The analysis of Python, in five steps; for python*.c.
  *
  *   python.c         the program as the interpreter reads it (encoding, line ends), and the order of the rest
- *   python_check.c   what the grammar lets pass and the interpreter does not
+ *   python_check.c   what the grammar lets pass and the interpreter does not: places, lines and columns;
+ *                    python_form.c: what stands in what; python_literal.c: texts and numbers
  *   python_scope.c   scopes, and what each name is bound to
  *   python_value.c   what expressions stand for: a path such as os.path.join, or a constant
  *   python_call.c    functions that take or give names: getattr, import_module, chr, join …
@@ -42,12 +43,16 @@
         X(STRING, string) X(CONCATENATED, concatenated_string) X(STRING_START, string_start) X(STRING_CONTENT, string_content)     \
         X(STRING_END, string_end) X(INTERPOLATION, interpolation) X(FORMAT, format_specifier) X(CONVERSION, type_conversion)       \
         X(INTEGER, integer) X(TRUE, true) X(FALSE, false) X(NONE, none) X(COMMENT, comment) X(TYPE_ALIAS, type_alias_statement)    \
-        X(TYPE_PARAMETER, type_parameter) X(DICT_PATTERN, dict_pattern)
+        X(TYPE_PARAMETER, type_parameter) X(DICT_PATTERN, dict_pattern) X(CHEVRON, chevron) X(ASSERT, assert_statement)          \
+        X(FLOAT, float) X(NOT, not_operator) X(COMPARISON, comparison_operator) X(IF_CLAUSE, if_clause) X(WITH_CLAUSE, with_clause) \
+        X(WITH_ITEM, with_item) X(POSITIONAL_SEPARATOR, positional_separator) X(KEYWORD_SEPARATOR, keyword_separator)              \
+        X(COMPLEX_PATTERN, complex_pattern) X(TYPE, type) X(SPLAT_TYPE, splat_type) X(CONSTRAINED_TYPE, constrained_type)          \
+        X(GENERIC_TYPE, generic_type) X(MEMBER_TYPE, member_type) X(FORMAT_EXPRESSION, format_expression)
 
 #define PYTHON_FIELDS(X)                                                                                                           \
         X(name) X(alias) X(module_name) X(left) X(right) X(value) X(body) X(parameters) X(superclasses) X(function) X(arguments)   \
         X(object) X(attribute) X(subscript) X(operator) X(argument) X(condition) X(return_type) X(type) X(subject) X(expression)   \
-        X(key) X(type_conversion) X(format_specifier) X(alternative) X(consequence) X(guard)
+        X(key) X(type_conversion) X(format_specifier) X(alternative) X(consequence) X(guard) X(cause)
 
 #define X(name, text) PY_##name,
 enum python_kind { PY_OTHER, PYTHON_KINDS(X) };
@@ -178,7 +183,16 @@ struct python {
 /* Make room for one more in NAME, NAME_n, NAME_size. */
 void *python_room(void *list, size_t n, size_t *size, size_t each);
 
+/* Whether a star stands before it, or is a part of it. */
+bool python_is_starred(const struct tree *tree, uint32_t at);
+
 void python_check(struct facts *facts, const struct tree *tree);
+/* Of one node of any kind, with all that is in a kind of brackets or a clause: python_form.c. */
+void python_check_form(struct facts *facts, const struct tree *tree, uint32_t at);
+void python_check_string(struct facts *facts, const struct tree *tree, uint32_t at);          /* python_literal.c */
+void python_check_concatenated(struct facts *facts, const struct tree *tree, uint32_t at);
+void python_check_interpolation(struct facts *facts, const struct tree *tree, uint32_t at);
+void python_check_number(struct facts *facts, const struct tree *tree, uint32_t at);
 
 void python_scopes(struct python *py);
 uint32_t python_name(struct python *py, uint32_t node);             /* of an identifier, by its number */

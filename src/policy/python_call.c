@@ -31,7 +31,7 @@ struct call python_call(struct python *py, uint32_t node)
         const struct tree *tree = py->tree;
         struct call call = { .node = node };
         uint32_t function = tree_field(tree, node, PYF_function), arguments = tree_field(tree, node, PYF_arguments);
-        while (function && NODE(py, function)->kind == PY_PARENTHESES)
+        while (function && (NODE(py, function)->kind == PY_PARENTHESES || NODE(py, function)->kind == PY_LIST_SPLAT))
                 function = NODE(py, function)->child;
         call.function = function ? py->values[function] : NULL;
         if (function && NODE(py, function)->kind == PY_ATTRIBUTE) {
@@ -48,10 +48,11 @@ struct call python_call(struct python *py, uint32_t node)
         }
         for (uint32_t arg = NODE(py, arguments)->child; arg; arg = NODE(py, arg)->next) {
                 unsigned kind = NODE(py, arg)->kind;
-                const struct value *list = kind == PY_LIST_SPLAT ? value_only(py->values[NODE(py, arg)->child], VALUE_LIST) : NULL;
+                bool splat = kind != PY_DICT_SPLAT && python_is_starred(py->tree, arg);
+                const struct value *list = splat ? value_only(py->values[arg], VALUE_LIST) : NULL;
                 if (kind == PY_COMMENT)
                         continue;
-                call.splat = call.splat || kind == PY_DICT_SPLAT || (kind == PY_LIST_SPLAT && !list);
+                call.splat = call.splat || kind == PY_DICT_SPLAT || (splat && !list);
                 if (kind == PY_KEYWORD || kind == PY_DICT_SPLAT)
                         continue;
                 if (call.args_n + (list ? list->n : 1) > ARRAY_LEN(call.args))
@@ -59,7 +60,7 @@ struct call python_call(struct python *py, uint32_t node)
                 if (call.args_n == ARRAY_LEN(call.args))
                         continue;
                 if (!list)
-                        call.args[call.args_n++] = kind == PY_LIST_SPLAT ? NULL : py->values[arg];
+                        call.args[call.args_n++] = splat ? NULL : py->values[arg];
                 for (size_t i = 0; list && i < list->n && call.args_n < ARRAY_LEN(call.args); i++)
                         call.args[call.args_n++] = list->items[i];
         }

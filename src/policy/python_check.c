@@ -46,125 +46,24 @@ static void check_place(struct facts *facts, const struct tree *tree, uint32_t a
                 facts_break(facts, node->start, "nonlocal declaration not allowed at module level");
 }
 
-static bool is_target(const struct tree *tree, uint32_t at)
-{
-        switch (tree->nodes[at].kind) {
-        case PY_INTEGER: case PY_STRING: case PY_CONCATENATED: case PY_TRUE: case PY_FALSE: case PY_NONE: case PY_CALL: case PY_BINARY:
-        case PY_LAMBDA: case PY_CONDITIONAL: case PY_DICTIONARY: case PY_BOOLEAN: case PY_UNARY:
-                return false;
-        default:
-                return true;
-        }
-}
-
-static void check_arguments(struct facts *facts, const struct tree *tree, uint32_t at)
-{
-        bool keyword = false;
-        for (uint32_t arg = tree->nodes[at].child; arg; arg = tree->nodes[arg].next) {
-                unsigned kind = tree->nodes[arg].kind;
-                if (kind == PY_KEYWORD || kind == PY_DICT_SPLAT)
-                        keyword = true;
-                else if (keyword && kind != PY_LIST_SPLAT && kind != PY_COMMENT && !tree->nodes[arg].token)
-                        facts_break(facts, tree->nodes[arg].start, "positional argument follows keyword argument");
-        }
-}
-
-static void check_parameters(struct facts *facts, const struct tree *tree, uint32_t at)
-{
-        bool with_default = false, star = false;
-        for (uint32_t p = tree->nodes[at].child; p; p = tree->nodes[p].next) {
-                unsigned kind = tree->nodes[p].kind;
-                if (kind == PY_DEFAULT || kind == PY_TYPED_DEFAULT)
-                        with_default = true;
-                else if (kind == PY_IDENTIFIER || (kind == PY_TYPED && tree_kind(tree, p, PY_IDENTIFIER))) {
-                        if (with_default && !star)
-                                facts_break(facts, tree->nodes[p].start, "non-default argument follows default argument");
-                } else if (kind != PY_COMMENT) {
-                        star = star || tree->text[tree->nodes[p].start] == '*';
-                }
-        }
-}
-
-/* Quotes that do not close, and line feeds where only three quotes may have them. */
-static void check_string(struct facts *facts, const struct tree *tree, uint32_t at)
-{
-        uint32_t start = tree_kind(tree, at, PY_STRING_START), end = tree_kind(tree, at, PY_STRING_END);
-        if (!start || !end)
-                return;
-        uint32_t quotes = tree->nodes[start].start;
-        while (quotes < tree->nodes[start].end && tree->text[quotes] != '"' && tree->text[quotes] != '\'')
-                quotes++;
-        uint32_t n = tree->nodes[start].end - quotes;
-        /* Backslashes at the end of a raw text are taken for a part of what ends it. */
-        uint32_t last = tree->nodes[end].end;
-        bool open = last < quotes + 2 * n || memcmp(tree->text + quotes, tree->text + last - n, n) != 0;
-        for (uint32_t i = quotes + n; n == 1 && i < last - n && !open; i++)
-                if (tree->text[i] == '\\')
-                        i++;
-                else
-                        open = tree->text[i] == '\n';
-        if (open)
-                facts_break(facts, tree->nodes[at].start, n == 1 ? "unterminated string literal" : "unterminated triple-quoted string literal");
-}
-
-/* 2x is no number, and 1if is one before a keyword. */
-static void check_number(struct facts *facts, const struct tree *tree, uint32_t at)
-{
-        static const char *const keywords[] = { "and", "else", "for", "if", "in", "is", "not", "or" };
-        const struct node *node = &tree->nodes[at];
-        if (node->end - node->start > 1 && tree->text[node->start] == '0' && tree->text[node->start + 1] >= '1' && tree->text[node->start + 1] <= '9')
-                facts_break(facts, node->start, "leading zeros in decimal integer literals are not permitted; "
-                                                "use an 0o prefix for octal integers");
-        uint32_t to = node->end;
-        while (to < tree->len && ((tree->text[to] | 0x20) >= 'a' && (tree->text[to] | 0x20) <= 'z'))
-                to++;
-        for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
-                if (strlen(keywords[i]) == to - node->end && memcmp(keywords[i], tree->text + node->end, to - node->end) == 0)
-                        return;
-        if (to > node->end)
-                facts_break(facts, node->start, "invalid decimal literal");
-}
-
 static void check_node(struct facts *facts, const struct tree *tree, uint32_t at)
 {
-        const struct node *node = &tree->nodes[at];
-        uint32_t left;
-        switch (node->kind) {
-        case PY_PRINT:
-                facts_break(facts, node->start, "Missing parentheses in call to 'print'. Did you mean print(...)?");
-                break;
+        switch (tree->nodes[at].kind) {
         case PY_EXEC:
-                facts_break(facts, node->start, "Missing parentheses in call to 'exec'. Did you mean exec(...)?");
+                facts_break(facts, tree->nodes[at].start, "Missing parentheses in call to 'exec'. Did you mean exec(...)?");
                 break;
-        case PY_RETURN: case PY_YIELD: case PY_BREAK: case PY_CONTINUE: case PY_NONLOCAL:
+        case PY_RETURN: case PY_BREAK: case PY_CONTINUE: case PY_NONLOCAL:
                 check_place(facts, tree, at);
                 break;
-        case PY_ASSIGNMENT: case PY_AUGMENTED:
-                left = tree_field(tree, at, PYF_left);
-                if (left && !is_target(tree, left))
-                        facts_break(facts, node->start, "cannot assign to expression here. Maybe you meant '==' instead of '='?");
+        case PY_YIELD:
+                check_place(facts, tree, at);
+                python_check_form(facts, tree, at);
                 break;
-        case PY_ARGUMENTS:
-                check_arguments(facts, tree, at);
-                break;
-        case PY_PARAMETERS: case PY_LAMBDA_PARAMETERS:
-                check_parameters(facts, tree, at);
-                break;
-        case PY_INTEGER:
-                check_number(facts, tree, at);
-                break;
-        case PY_STRING:
-                check_string(facts, tree, at);
-                break;
-        case PY_TYPE_ALIAS:
-                /* Python 3.12 has these; `type(x).member = y` is taken for one, too. */
-                for (left = node->start + 4; left < node->end && (tree->text[left] == ' ' || tree->text[left] == '\t');)
-                        left++;
-                if (left < node->end && tree->text[left] != '(')
-                        facts_break(facts, node->start, "invalid syntax");
-                break;
-        default:
-                break;
+        case PY_INTEGER: case PY_FLOAT: python_check_number(facts, tree, at); break;
+        case PY_STRING: python_check_string(facts, tree, at); break;
+        case PY_CONCATENATED: python_check_concatenated(facts, tree, at); break;
+        case PY_INTERPOLATION: case PY_FORMAT_EXPRESSION: python_check_interpolation(facts, tree, at); break;
+        default: python_check_form(facts, tree, at); break;
         }
 }
 
@@ -238,22 +137,34 @@ static void check_depth(struct facts *facts, const struct tree *tree)
         }
 }
 
-/* The width of the blanks before a node, or -1 if something else stands before it in its line. */
-static int64_t indent_of(const struct tree *tree, uint32_t start)
+/*
+ * The width of the blanks before a node with tabs of eight and of one, between which the interpreter wants no
+ * difference; -1 if something else stands before it in its line.
+ */
+struct indent {
+        int64_t width, narrow;
+};
+
+static struct indent indent_of(const struct tree *tree, uint32_t start)
 {
         uint32_t line = start;
-        int64_t width = 0;
+        struct indent indent = { 0, 0 };
         while (line && (tree->text[line - 1] == ' ' || tree->text[line - 1] == '\t' || tree->text[line - 1] == '\f'))
                 line--;
         if (line && tree->text[line - 1] != '\n')
-                return -1;
+                return (struct indent){ -1, -1 };
         for (uint32_t i = line; i < start; i++)
-                width = tree->text[i] == '\t' ? (width / 8 + 1) * 8 : tree->text[i] == '\f' ? 0 : width + 1;
-        return width;
+                if (tree->text[i] == '\f') {
+                        indent = (struct indent){ 0, 0 };
+                } else {
+                        indent.width = tree->text[i] == '\t' ? (indent.width / 8 + 1) * 8 : indent.width + 1;
+                        indent.narrow++;
+                }
+        return indent;
 }
 
 /* The same of the line in which it stands. */
-static int64_t indent_of_line(const struct tree *tree, uint32_t start)
+static struct indent indent_of_line(const struct tree *tree, uint32_t start)
 {
         while (start && tree->text[start - 1] != '\n')
                 start--;
@@ -265,6 +176,12 @@ static int64_t indent_of_line(const struct tree *tree, uint32_t start)
 static bool is_clause(unsigned kind)
 {
         return kind == PY_ELSE || kind == PY_ELIF || kind == PY_EXCEPT || kind == PY_EXCEPT_GROUP || kind == PY_FINALLY;
+}
+
+static bool is_compound(unsigned kind)
+{
+        return kind == PY_IF || kind == PY_FOR || kind == PY_WHILE || kind == PY_TRY || kind == PY_WITH || kind == PY_FUNCTION ||
+               kind == PY_CLASS || kind == PY_DECORATED || kind == PY_MATCH;
 }
 
 /* Two statements have a line feed or a semicolon between them. */
@@ -281,27 +198,31 @@ static void check_block(struct facts *facts, const struct tree *tree, uint32_t a
 {
         bool module = at == 0, any = false;
         const struct node *above = &tree->nodes[tree->nodes[at].parent];
-        int64_t outer = module ? -1 : indent_of_line(tree, above->start), first = module ? 0 : -1;
+        struct indent outer = { -1, -1 }, first = { module ? 0 : -1, module ? 0 : -1 };
+        if (!module)
+                outer = indent_of_line(tree, above->start);
         uint32_t before = 0;
         for (uint32_t child = tree->nodes[at].child; child; child = tree->nodes[child].next) {
                 const struct node *node = &tree->nodes[child];
                 if (node->kind == PY_COMMENT || node->token)
                         continue;
-                int64_t width = indent_of(tree, node->start);
-                if (any && width < 0 && !is_parted(tree, before, node->start))
+                struct indent indent = indent_of(tree, node->start);
+                if (indent.width < 0 && ((any && !is_parted(tree, before, node->start)) || is_compound(node->kind)))
                         facts_break(facts, node->start, "invalid syntax");
                 any = true;
                 before = node->end;
-                if (width < 0)
+                if (indent.width < 0)
                         continue;   /* behind a colon or a semicolon */
-                if (width <= outer)
+                if (indent.width <= outer.width)
                         facts_break(facts, node->start, "expected an indented block");
-                if (first < 0)
-                        first = width;
-                else if (width > first)
+                if (first.width < 0)
+                        first = indent;
+                else if (indent.width > first.width)
                         facts_break(facts, node->start, "unexpected indent");
-                else if (width < first)
+                else if (indent.width < first.width)
                         facts_break(facts, node->start, "unindent does not match any outer indentation level");
+                if (indent.narrow != first.narrow || indent.narrow <= outer.narrow)
+                        facts_break(facts, node->start, "inconsistent use of tabs and spaces in indentation");
         }
         if (!module && !any)
                 facts_break(facts, tree->nodes[at].start, "expected an indented block");
@@ -314,10 +235,82 @@ static void check_indents(struct facts *facts, const struct tree *tree)
                 const struct node *node = &tree->nodes[at];
                 if (node->kind == PY_BLOCK)
                         check_block(facts, tree, at);
-                int64_t width = is_clause(node->kind) ? indent_of(tree, node->start) : -1;
-                if (width >= 0 && width != indent_of_line(tree, tree->nodes[node->parent].start))
+                if (!is_clause(node->kind))
+                        continue;
+                struct indent indent = indent_of(tree, node->start), outer = indent_of_line(tree, tree->nodes[node->parent].start);
+                if (indent.width >= 0 && indent.width != outer.width)
                         facts_break(facts, node->start, "unindent does not match any outer indentation level");
+                if (indent.width >= 0 && indent.narrow != outer.narrow)
+                        facts_break(facts, node->start, "inconsistent use of tabs and spaces in indentation");
         }
+}
+
+/* ---- lines ---- */
+
+static bool is_body(unsigned kind)
+{
+        return kind == PY_MODULE || kind == PY_BLOCK || kind == PY_DECORATED;
+}
+
+/*
+ * A line feed in what is a node's own, outside of brackets and before the colon behind which its block stands.  Says
+ * of each child whether it is in brackets.
+ */
+static void check_own_lines(struct facts *facts, const struct tree *tree, uint32_t at, bool *inside)
+{
+        unsigned kind = tree->nodes[at].kind, depth = 0;
+        uint32_t from = tree->nodes[at].start, feed = 0;
+        bool fed = false, headed = is_body(kind), clause = is_compound(kind) || is_clause(kind) || kind == PY_CASE;
+        for (uint32_t child = tree->nodes[at].child;; child = tree->nodes[child].next) {
+                uint32_t to = child ? tree->nodes[child].start : tree->nodes[at].end;
+                for (; from < to; from++) {
+                        char c = tree->text[from];
+                        bool blank = c == ' ' || c == '\t' || c == '\f' || c == '\n';
+                        if (fed && !blank)
+                                break;
+                        depth += c == '(' || c == '[' || c == '{';
+                        depth -= depth && (c == ')' || c == ']' || c == '}');
+                        headed = headed || (clause && c == ':' && !depth);
+                        if (c == '\n' && !depth && !headed && !(from && tree->text[from - 1] == '\\'))
+                                feed = from, fed = true;
+                }
+                if (fed && (child || from < to)) {
+                        facts_break(facts, feed, "invalid syntax");
+                        return;
+                }
+                if (!child)
+                        return;
+                inside[child] = depth > 0;
+                from = tree->nodes[child].end;
+        }
+}
+
+/* Statements end where their line does, unless a bracket is open; to the grammar a line feed is a blank. */
+static void check_lines(struct facts *facts, const struct tree *tree)
+{
+        bool *inside = arena_alloc(facts->arena, tree->n * sizeof *inside);
+        for (uint32_t at = 0; at < tree->n && !facts->broken; at++) {
+                const struct node *node = &tree->nodes[at];
+                inside[at] = inside[at] || (at && inside[node->parent]);
+                if (inside[at] || !node->child)
+                        continue;
+                if (node->kind == PY_STRING || !memchr(tree->text + node->start, '\n', node->end - node->start))
+                        inside[at] = true;
+                else
+                        check_own_lines(facts, tree, at, inside);
+        }
+}
+
+/* A backslash at the end, behind which nothing comes. */
+static void check_end(struct facts *facts, const struct tree *tree)
+{
+        uint32_t end = (uint32_t)tree->len, last = 0;
+        while (end && (tree->text[end - 1] == ' ' || tree->text[end - 1] == '\t' || tree->text[end - 1] == '\n' || tree->text[end - 1] == '\f'))
+                end--;
+        for (uint32_t child = tree->nodes[0].child; child; child = tree->nodes[child].next)
+                last = child;
+        if (end && tree->text[end - 1] == '\\' && (!last || tree->nodes[deepest(tree, last, end - 1)].kind != PY_COMMENT))
+                facts_break(facts, end - 1, "unexpected EOF while parsing");
 }
 
 void python_check(struct facts *facts, const struct tree *tree)
@@ -328,5 +321,7 @@ void python_check(struct facts *facts, const struct tree *tree)
         for (uint32_t at = 0; at < tree->n; at++)
                 check_node(facts, tree, at);
         check_blanks(facts, tree);
+        check_end(facts, tree);
+        check_lines(facts, tree);
         check_indents(facts, tree);
 }

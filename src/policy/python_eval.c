@@ -226,7 +226,7 @@ static struct value *list(struct python *py, uint32_t node, bool dict)
                 unsigned kind = NODE(py, child)->kind;
                 if (kind == PY_COMMENT)
                         continue;
-                if (kind == PY_LIST_SPLAT || kind == PY_DICT_SPLAT || n >= ITEMS_MAX)
+                if (python_is_starred(py->tree, child) || n >= ITEMS_MAX)
                         known = false;
                 if (!dict) {
                         items = python_room(items, n, &size, sizeof(struct value *));
@@ -370,7 +370,7 @@ static struct value *evaluate(struct python *py, uint32_t node)
         case PY_CALL:
                 call = python_call(py, node);
                 return value_call(py, &call, 0);
-        case PY_PARENTHESES: case PY_AWAIT: case PY_STATEMENT:
+        case PY_PARENTHESES: case PY_AWAIT: case PY_STATEMENT: case PY_LIST_SPLAT:
                 child = only_child(py, node);
                 return child ? py->values[child] : NULL;
         case PY_ASSIGNMENT:

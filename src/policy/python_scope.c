@@ -192,7 +192,7 @@ static uint32_t first_item(const struct python *py, uint32_t node)
         if (!is_sequence(py, node))
                 return 0;
         for (uint32_t item = NODE(py, node)->child; item; item = NODE(py, item)->next)
-                if (NODE(py, item)->kind == PY_LIST_SPLAT || NODE(py, item)->kind == PY_COMMENT)
+                if (python_is_starred(py->tree, item) || NODE(py, item)->kind == PY_COMMENT)
                         return 0;
         return NODE(py, node)->child;
 }
@@ -462,7 +462,8 @@ static void visit(struct python *py, uint32_t at)
                 bind_target(py, tree_field(tree, at, PYF_left), (struct source){ 0 });
                 break;
         case PY_NAMED:
-                bind_target(py, tree_field(tree, at, PYF_name), from_node(tree_field(tree, at, PYF_value)));
+                if (NODE(py, NODE(py, at)->parent)->kind != PY_INTERPOLATION)   /* f'{x:=5}' has a format */
+                        bind_target(py, tree_field(tree, at, PYF_name), from_node(tree_field(tree, at, PYF_value)));
                 break;
         case PY_FOR: case PY_FOR_IN:
                 bind_target(py, tree_field(tree, at, PYF_left),
