@@ -7,7 +7,7 @@
  *   python_scope.c   scopes, and what each name is bound to
  *   python_value.c   what expressions stand for: a path such as os.path.join, or a constant
  *   python_call.c    functions that take or give names: getattr, import_module, chr, join …
- *   python_facts.c   all that, said as facts
+ *   python_facts.c   all that, said as facts; python_hidden.c: what is decoded to be run
  *
  * Values are found bottom-up in rounds over the whole program, until no name's value changes: no recursion, and
  * a name may be used above the line that binds it.
@@ -121,6 +121,7 @@ struct binding {
         uint32_t scope, name;
         bool elsewhere;                /* global, nonlocal: it is that of scope `other` */
         bool is_deleted;
+        bool run;                      /* its value becomes code */
         uint32_t other;
         struct source *sources;
         struct value *fixed;           /* what imports and definitions give it, and whether there are any */
@@ -171,6 +172,7 @@ struct python {
         struct source **feeds;         /* the names that get a node's value */
         struct { uint32_t node, next; } *returns;   /* place + 1; 0: the last one of its function */
         uint32_t *first_return;        /* of a function's node: likewise */
+        bool *run;                     /* nodes whose value becomes code or a module; NULL: none */
         uint64_t calls;                /* that were worked out */
         uint64_t joined;               /* bytes of texts that were put together */
         size_t returns_n, returns_size;
@@ -253,6 +255,10 @@ bool python_taking(struct python *py, const struct call *call, struct taking *re
 bool python_is_importer(const char *path);
 /* A call that brings in a module: its function's path, and the name. */
 const char *python_importing(struct python *py, const struct call *call, struct value **ret_name);
+
+/* Which nodes become code, and a call that decodes something there, or much of it; python_hidden.c. */
+void python_hidden(struct python *py);
+void python_decoded(struct python *py, const struct call *call, uint32_t function);
 
 void python_facts(struct python *py);
 

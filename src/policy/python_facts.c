@@ -219,37 +219,6 @@ static void imported_by_call(struct python *py, const struct call *call)
                 say(py, FACT_DYNAMIC_IMPORT, call->node, importer, strlen(importer));
 }
 
-static const char *last_part(const char *path)
-{
-        const char *dot = strrchr(path, '.');
-        return dot ? dot + 1 : path;
-}
-
-/* b64decode() and its like of anything; decode() only of what is constant or was decoded before: files are decoded, too. */
-static void decoded(struct python *py, const struct call *call, uint32_t function)
-{
-        static const char *const decoders[] = { "b64decode", "fromhex", "unhexlify", "b32decode", "a85decode", "b85decode" };
-        const char *name = call->method;
-        size_t len = call->method_len;
-        if (!name && call->function && call->function->kind == VALUE_PATH) {
-                name = last_part(call->function->text);
-                len = strlen(name);
-        }
-        if (!name)
-                return;
-        for (size_t i = 0; i < ARRAY_LEN(decoders); i++)
-                if (strlen(decoders[i]) == len && memcmp(decoders[i], name, len) == 0)
-                        say(py, FACT_DECODED, function, decoders[i], len);
-        if (call->method && len == 6 && memcmp(name, "decode", 6) == 0) {
-                const struct value *of = call->object;
-                bool hidden = of && (of->kind == VALUE_BYTES || (of->kind == VALUE_PATH && strcmp(of->text, "codecs") == 0));
-                for (size_t i = 0; i < ARRAY_LEN(decoders) && of && of->kind == VALUE_PATH; i++)
-                        hidden = hidden || strstr(of->text, decoders[i]);
-                if (hidden)
-                        say(py, FACT_DECODED, function, "decode", 6);
-        }
-}
-
 /* reduce(getattr, names, os), map(getattr, [os], names): what it is handed to takes any member. */
 static void handed_getattr(struct python *py, const struct call *call)
 {
@@ -302,7 +271,7 @@ static void call(struct python *py, uint32_t node)
         handed_getattr(py, &parts);
         handed_importer(py, &parts);
         imported_by_call(py, &parts);
-        decoded(py, &parts, function);
+        python_decoded(py, &parts, function);
         references(py, node, py->values[node], false);
         for (const struct value *value = py->values[node]; value; value = value->next)
                 if (value->kind == VALUE_PATH && value->reached && taking.object)
@@ -439,6 +408,7 @@ static void for_loop(struct python *py, uint32_t node)
 
 void python_facts(struct python *py)
 {
+        python_hidden(py);
         for (uint32_t node = 0; node < py->tree->n; node++)
                 switch (NODE(py, node)->kind) {
                 case PY_IMPORT: case PY_IMPORT_FROM: case PY_FUTURE: import(py, node); break;
