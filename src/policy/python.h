@@ -203,8 +203,11 @@ struct name python_dotted(struct python *py, uint32_t node);         /* the word
 uint32_t python_intern(struct python *py, const char *text, size_t len);
 struct binding *python_binding(struct python *py, uint32_t scope, uint32_t name);
 struct value *python_lookup(struct python *py, uint32_t name, uint32_t scope, uint32_t use);
-/* What a name of the module stands for; NULL: unknown, or there is none. */
-struct value *python_global(const struct python *py, uint32_t name);
+/*
+ * What globals() has under a name of the module; NULL: unknown, or there is none.  A builtin is not there at run time
+ * unless somebody saw to it; but asking for one can only have one end.
+ */
+struct value *python_global(struct python *py, uint32_t name, bool locals);
 
 void python_values(struct python *py);
 struct value *value_new(struct python *py, enum value_kind kind);
@@ -241,6 +244,8 @@ struct call {
 
 struct call python_call(struct python *py, uint32_t node);
 struct value *value_call(struct python *py, const struct call *call, unsigned depth);
+/* The argument NAME=…, by which import_module(name="os") says it too; NULL if there is none. */
+struct value *python_keyword(struct python *py, const struct call *call, const char *name);
 
 /* A call that takes a member of an object by name. */
 struct taking {

@@ -67,8 +67,7 @@ struct call python_call(struct python *py, uint32_t node)
         return call;
 }
 
-/* The argument NAME=…, by which import_module(name="os") says it too; NULL if there is none. */
-static struct value *keyword(struct python *py, const struct call *call, const char *name)
+static uint32_t keyword_node(struct python *py, const struct call *call, const char *name)
 {
         uint32_t arguments = call->node ? tree_field(py->tree, call->node, PYF_arguments) : 0;
         for (uint32_t arg = arguments ? NODE(py, arguments)->child : 0; arg; arg = NODE(py, arg)->next) {
@@ -76,9 +75,15 @@ static struct value *keyword(struct python *py, const struct call *call, const c
                         continue;
                 const struct name word = python_word(py, tree_field(py->tree, arg, PYF_name));
                 if (is_word(name, word.text, word.len))
-                        return py->values[tree_field(py->tree, arg, PYF_value)];
+                        return tree_field(py->tree, arg, PYF_value);
         }
-        return NULL;
+        return 0;
+}
+
+struct value *python_keyword(struct python *py, const struct call *call, const char *name)
+{
+        uint32_t node = keyword_node(py, call, name);
+        return node ? py->values[node] : NULL;
 }
 
 /* ---- names of members ---- */
@@ -222,10 +227,52 @@ bool python_is_importer(const char *path)
         return is_one_of(importers, path);
 }
 
+/* ".request" in "urllib" is urllib.request; NULL: it cannot be told, or leads out of the package. */
+static struct value *resolved(struct python *py, const struct value *name, const struct value *package)
+{
+        size_t dots = 0, len = package ? package->len : 0;
+        while (dots < name->len && name->text[dots] == '.')
+                dots++;
+        if (!package || package->open || package->next || package->kind != VALUE_TEXT)
+                return NULL;
+        for (size_t i = 1; i < dots; i++) {
+                const char *dot = len ? memrchr(package->text, '.', len) : NULL;
+                if (!dot)
+                        return NULL;
+                len = (size_t)(dot - package->text);
+        }
+        const char *text = arena_text(py->arena, "%.*s%s%.*s", (int)len, package->text, name->len > dots ? "." : "", (int)(name->len - dots),
+                                      name->text + dots);
+        return value_text(py, VALUE_TEXT, text, strlen(text));
+}
+
+static struct value *fn_resolve(struct python *py, const struct call *call, unsigned depth)
+{
+        const struct value *name = call->args_n ? value_only(call->args[0], VALUE_TEXT) : NULL;
+        (void)depth;
+        if (!name || !name->len || name->text[0] != '.')
+                return call->args_n ? call->args[0] : NULL;
+        return resolved(py, name, call->args_n > 1 ? call->args[1] : python_keyword(py, call, "package"));
+}
+
+/* The program's own package: it has none, or its modules are files of its own. */
+static bool is_own_package(const struct value *package)
+{
+        return package && package->kind == VALUE_PATH &&
+               (strcmp(package->text, "builtins.__package__") == 0 || strcmp(package->text, "builtins.__name__") == 0);
+}
+
 const char *python_importing(struct python *py, const struct call *call, struct value **ret_name)
 {
         const char *path = path_of(call->function);
-        *ret_name = call->args_n ? call->args[0] : keyword(py, call, "name");
+        *ret_name = call->args_n ? call->args[0] : python_keyword(py, call, "name");
+        const struct value *relative = value_only(*ret_name, VALUE_TEXT);
+        if (path && relative && relative->len && relative->text[0] == '.' && strcmp(path, "importlib.import_module") == 0) {
+                struct value *package = call->args_n > 1 ? call->args[1] : python_keyword(py, call, "package");
+                bool given = call->args_n > 1 || keyword_node(py, call, "package");
+                if (given && !is_own_package(package))
+                        *ret_name = resolved(py, relative, package);
+        }
         if (path && is_one_of(importers, path))
                 return path;
         if (call->method && call->args_n && is_word("load_module", call->method, call->method_len) && value_only(call->args[0], VALUE_TEXT))
@@ -389,7 +436,7 @@ static struct value *format(struct python *py, const struct value *text, const s
                 else if (len == 1 && name[0] >= '0' && name[0] <= '9')
                         with = (size_t)(name[0] - '0') < call->args_n ? call->args[name[0] - '0'] : NULL;
                 else
-                        with = keyword(py, call, arena_copy(py->arena, name, len));
+                        with = python_keyword(py, call, arena_copy(py->arena, name, len));
                 known = with && !with->open && !with->next &&
                         (with->kind == VALUE_TEXT     ? buf_add(&buf, with->text, with->len)
                          : with->kind == VALUE_NUMBER ? buf_printf(&buf, "%lld", (long long)with->number)
@@ -531,7 +578,11 @@ static struct value *fn_vars(struct python *py, const struct call *call, unsigne
 {
         (void)depth;
         const char *path = call->args_n == 1 ? path_of(call->args[0]) : NULL;
-        return call->args_n ? value_dict_of(py, path) : value_path(py, NULL, "builtins.globals()", 18);
+        if (call->args_n)
+                return value_dict_of(py, path);
+        const char *function = path_of(call->function);
+        bool globals = function && ends_with(function, "globals");
+        return globals ? value_path(py, NULL, "builtins.globals()", 18) : value_path(py, NULL, "builtins.locals()", 17);
 }
 
 static struct value *fn_partial(struct python *py, const struct call *call, unsigned depth)
@@ -608,7 +659,7 @@ static const struct { const char *path; struct value *(*give)(struct python *, c
         { "builtins.map", fn_map },          { "builtins.vars", fn_vars },       { "builtins.globals", fn_vars },
         { "builtins.locals", fn_vars },      { "functools.partial", fn_partial }, { "operator.attrgetter", fn_getter },
         { "operator.itemgetter", fn_getter }, { "operator.methodcaller", fn_getter }, { "operator.add", fn_add },
-        { "operator.concat", fn_add },       { "importlib.reload", fn_first },   { "builtins.bytes.fromhex", fn_fromhex },
+        { "operator.concat", fn_add },       { "importlib.reload", fn_first }, { "importlib.util.resolve_name", fn_resolve },   { "builtins.bytes.fromhex", fn_fromhex },
         { "builtins.dict", fn_dict },
         { "builtins.bytearray.fromhex", fn_fromhex }, { "binascii.unhexlify", fn_fromhex }, { "binascii.a2b_hex", fn_fromhex },
         { "base64.b64decode", fn_base64 },   { "base64.standard_b64decode", fn_base64 }, { "binascii.a2b_base64", fn_base64 },

@@ -19,13 +19,29 @@ static bool is_function_of_call(const struct python *py, uint32_t node)
         return NODE(py, parent)->kind == PY_CALL && NODE(py, node)->field == PYF_function;
 }
 
+/* sqlite3.connect(":memory:") touches no file; `node` is the function of that call.  An import alone does neither. */
+static bool is_in_memory(struct python *py, uint32_t node)
+{
+        uint32_t parent = NODE(py, node)->parent;
+        if (NODE(py, parent)->kind != PY_CALL || NODE(py, node)->field != PYF_function)
+                return false;
+        struct call parts = python_call(py, parent);
+        const struct value *name = value_only(parts.args_n ? parts.args[0] : python_keyword(py, &parts, "database"), VALUE_TEXT);
+        return name && name->len == 8 && memcmp(name->text, ":memory:", 8) == 0;
+}
+
+static const char in_memory[] = "sqlite3.connect(':memory:')";
+
 /* What a node names; and the module that it is, when it was come by in another way than by its import. */
 static void references(struct python *py, uint32_t node, const struct value *value, bool reaches)
 {
         for (; value; value = value->next) {
                 if (value->kind != VALUE_PATH || is_call_result(value))
                         continue;
-                say(py, FACT_REFERENCE, node, value->text, value->len);
+                if (strcmp(value->text, "sqlite3.connect") == 0 && (NODE(py, node)->kind == PY_DOTTED || is_in_memory(py, node)))
+                        say(py, FACT_REFERENCE, node, in_memory, strlen(in_memory));
+                else
+                        say(py, FACT_REFERENCE, node, value->text, value->len);
                 if (value->reached && reaches)
                         say(py, FACT_IMPORT, node, value->text, value->len);
                 /* Handed on, it may be called with any name. */
@@ -287,6 +303,8 @@ static void subscript(struct python *py, uint32_t node)
                 return;
         const struct value *names = py->values[key];
         bool constant = names && !names->open;
+        for (const struct value *name = names; name; name = name->next)
+                constant = constant && name->kind == VALUE_TEXT;
         for (const struct value *of = py->values[base]; of; of = of->next) {
                 const char *dict = of->kind == VALUE_PATH ? strstr(of->text, ".__dict__") : NULL;
                 if (dict && !dict[9] && !constant)

@@ -635,10 +635,15 @@ static struct value *bound(const struct binding *binding)
         return binding->seen == binding->fed || !binding->any_before ? binding->value : binding->before;
 }
 
-struct value *python_global(const struct python *py, uint32_t name)
+struct value *python_global(struct python *py, uint32_t name, bool locals)
 {
-        const struct binding *binding = python_binding((struct python *)(uintptr_t)py, 0, name);
-        return binding ? bound(binding) : NULL;
+        const struct binding *binding = python_binding(py, 0, name);
+        if (binding || !is_builtin(&py->names[name]))
+                return binding ? bound(binding) : NULL;
+        for (uint32_t scope = 1; locals && scope < py->scopes_n; scope++)
+                if (python_binding(py, scope, name))
+                        return NULL;
+        return unbound(py, name);
 }
 
 struct value *python_lookup(struct python *py, uint32_t name, uint32_t scope, uint32_t use)

@@ -237,7 +237,7 @@ static struct value *item_of_path(struct python *py, const struct value *base, c
         if (strcmp(base->text, "builtins.globals()") == 0 || strcmp(base->text, "builtins.locals()") == 0) {
                 if (is_word("__builtins__", key->text, key->len))
                         return value_path(py, NULL, "builtins", 8);
-                return python_global(py, python_intern(py, key->text, key->len));
+                return python_global(py, python_intern(py, key->text, key->len), base->text[9] == 'l');
         }
         return NULL;
 }
