@@ -228,7 +228,7 @@ struct value *value_binary(struct python *py, char operator, struct value *a, st
 struct value *value_slice(struct python *py, struct value *base, uint32_t slice);
 struct value *value_list(struct python *py, struct value **items, size_t n);
 
-#define ARGS_MAX 16
+#define ARGS_MAX 12
 
 /* A call taken apart. */
 struct call {

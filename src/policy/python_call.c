@@ -144,7 +144,9 @@ static bool names_of_getter(const struct value *function, struct taking *ret)
 bool python_taking(struct python *py, const struct call *call, struct taking *ret)
 {
         const char *path = path_of(call->function);
-        *ret = (struct taking){ 0 };
+        ret->object = NULL;
+        ret->names_n = 0;
+        ret->steps = ret->pending = ret->item = false;
         if (path && is_one_of(getters, path) && (call->args_n >= 2 || call->splat)) {
                 *ret = (struct taking){ .object = call->args[0], .names = { call->args[1] }, .names_n = call->args_n >= 2 };
                 return true;

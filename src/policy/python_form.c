@@ -54,21 +54,29 @@ static struct signs signs_of(const struct tree *tree, uint32_t at, char sign)
 
 /* ---- words ---- */
 
-/* True, False and None have nodes of their own. */
-static const char *const keywords[] = {
-        "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "finally", "for", "from",
-        "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
-        "True", "False", "None",
+/* By their first letter. */
+#define ON(letter) [letter - 'a']
+static const char *const keywords[26][6] = {
+        ON('a') = { "and", "as", "assert", "async", "await" },  ON('b') = { "break" },
+        ON('c') = { "class", "continue" },                      ON('d') = { "def", "del" },
+        ON('e') = { "elif", "else", "except" },                 ON('f') = { "finally", "for", "from", "False" },
+        ON('g') = { "global" },                                 ON('i') = { "if", "import", "in", "is" },
+        ON('l') = { "lambda" },                                 ON('n') = { "nonlocal", "not", "None" },
+        ON('o') = { "or" },                                     ON('p') = { "pass" },
+        ON('r') = { "raise", "return" },                        ON('t') = { "try", "True" },
+        ON('w') = { "while", "with" },                          ON('y') = { "yield" },
 };
+#undef ON
 
 static void check_word(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         const char *word = tree->text + tree->nodes[at].start;
         size_t len = tree->nodes[at].end - tree->nodes[at].start;
-        if (len < 2 || len > 8)
+        unsigned letter = (unsigned)((unsigned char)word[0] | 0x20) - 'a';
+        if (len < 2 || len > 8 || letter >= 26)
                 return;
-        for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
-                if (word[0] == keywords[i][0] && word[1] == keywords[i][1] && strlen(keywords[i]) == len && memcmp(keywords[i], word, len) == 0)
+        for (const char *const *keyword = keywords[letter]; *keyword; keyword++)
+                if (strlen(*keyword) == len && memcmp(*keyword, word, len) == 0)
                         invalid(facts, tree, at, NULL);
 }
 
