@@ -143,7 +143,7 @@ static bool may_be_starred(const struct tree *tree, uint32_t at)
                         break;
         }
         switch (KIND(tree, parent)) {
-        case PY_ARGUMENTS: return true;
+        case PY_ARGUMENTS: case PY_TYPE: case PY_EXCEPT: return true;
         case PY_LIST: case PY_TUPLE: case PY_SET: case PY_EXPRESSIONS: case PY_PATTERN_LIST: case PY_STATEMENT: case PY_RETURN: case PY_ASSIGNMENT:
         case PY_AUGMENTED: case PY_FOR: case PY_INTERPOLATION: case PY_FORMAT_EXPRESSION:
                 return tight;
@@ -151,8 +151,6 @@ static bool may_be_starred(const struct tree *tree, uint32_t at)
         case PY_SUBSCRIPT: return tight && tree->nodes[at].field == PYF_subscript;
         case PY_YIELD: return tight && !signs_of(tree, parent, 'f').n;
         case PY_MATCH: return tight && signs_of(tree, parent, ',').n;
-        case PY_TYPE: return true;
-        case PY_EXCEPT: return true;
         case PY_AS_PATTERN: return KIND(tree, tree->nodes[parent].parent) == PY_EXCEPT || KIND(tree, tree->nodes[parent].parent) == PY_TUPLE;
         default: return false;
         }
