@@ -211,10 +211,10 @@ static struct value *take_one(struct python *py, const struct taking *taking, st
 /* attrgetter and itemgetter give a tuple of what they take when they have more than one name. */
 static struct value *take(struct python *py, const struct taking *taking)
 {
-        struct value *taken[ARGS_MAX];
+        struct value *taken[ARGS_MAX] = { 0 };
         for (size_t i = 0; i < taking->names_n; i++)
                 taken[i] = take_one(py, taking, taking->names[i]);
-        return taking->names_n > 1 ? value_list(py, taken, taking->names_n) : taking->names_n ? taken[0] : NULL;
+        return taking->names_n > 1 ? value_list(py, taken, taking->names_n) : taken[0];
 }
 
 /* ---- modules by name ---- */
