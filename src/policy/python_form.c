@@ -55,7 +55,7 @@ static struct signs signs_of(const struct tree *tree, uint32_t at, char sign)
 /* ---- words ---- */
 
 /* By their first letter. */
-#define ON(letter) [(letter) - 'a']
+#define ON(letter) [(letter) - 'a']   /* NOLINT(bugprone-macro-parentheses): a designator */
 static const char *const keywords[26][6] = {
         ON('a') = { "and", "as", "assert", "async", "await" },  ON('b') = { "break" },
         ON('c') = { "class", "continue" },                      ON('d') = { "def", "del" },

@@ -158,7 +158,7 @@ def flipped(key, value, folder):
               'engine.allow_host': 'true', 'engine.network': 'none', 'engine.log_level': 'debug', 'limits.output_action': 'kill', 'limits.cpu_ms': '2s',
               'limits.cpu_milli': '500m', 'ceilings.cpu_milli': '2000m', 'engine.uid_first': '100000', 'engine.uid_count': '100', 'engine.pool_min': '2',
               'engine.pool_warming': '2', 'engine.socket': '/tmp/other.sock', 'engine.socket_mode': '0600', 'engine.socket_group': 'users',
-              'engine.socket_uids': '0,1'}
+              'engine.socket_uids': '0,1', 'engine.http': '127.0.0.1:1', 'engine.http_keyless': 'true'}
     if key in others:
         return others[key]
     if key.endswith('_dir'):

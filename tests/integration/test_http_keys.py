@@ -103,6 +103,9 @@ def test_nobody_reaches_what_is_anothers(place):
     _, headers, state = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'echo secret; sleep 1000'}, Prefer='respond-async',
                                       **bearer(place.alice))
     where = headers['Location']
+    events = place.web.stream('GET', where + '/events', Accept='application/x-ndjson', **bearer(place.alice))
+    assert [json.loads(events.readline())['type'] for _ in range(2)] == ['start', 'stdout']
+    events.close()
     for method, path in (('GET', where), ('GET', where + '/events'), ('DELETE', where)):
         status, _, problem = place.web.ask(method, path, **bearer(place.mallory))
         nothing = place.web.ask(method, path.replace(state['id'], 'run_' + '0' * 32), **bearer(place.mallory))[2]

@@ -17,6 +17,7 @@ is for: a near miss.  It may be a mention in a text or a comment, a longer name,
 import collections
 import json
 import re
+import signal
 import shutil
 import subprocess
 from pathlib import Path
@@ -24,6 +25,7 @@ from pathlib import Path
 import pytest
 
 from cli import ROOT, caisson
+from daemon import Daemon
 
 FOLDER = ROOT / "tests/policy"
 EVERY = ["kodeagent", "agentos", "linx", "linx-strict", "codemie", "mcp-light"]
@@ -74,8 +76,16 @@ def wrong(case, result):
     return None
 
 
+@pytest.fixture(name="daemon", scope="module")
+def running(tmp_path_factory):
+    """Programs that do not parse are told in the words of an interpreter, and one that waits is quicker."""
+    daemon = Daemon(tmp_path_factory.mktemp("daemon")).ready()
+    yield daemon
+    assert daemon.stop(signal.SIGTERM) == 0
+
+
 @pytest.mark.parametrize("what", sorted({setting(case) for case in ALL}, key=str), ids=lambda what: "-".join(map(str, filter(None, what))))
-def test_verdicts(what, tmp_path):
+def test_verdicts(what, tmp_path, daemon):
     language, policy, allow, threshold = what
     cases = [case for case in ALL if setting(case) == what]
     paths = []
@@ -83,7 +93,7 @@ def test_verdicts(what, tmp_path):
         paths.append(tmp_path / f"{number}.{EXTENSIONS[language]}")
         paths[-1].write_bytes(case.code.encode("utf-8", "surrogateescape"))
     options = [f"--allow-import={name}" for name in allow] + ([f"--block-at={threshold}"] if threshold else [])
-    done = caisson("check", "--json", "--policy", policy, *options, *paths)
+    done = daemon.caisson("check", "--json", "--policy", policy, *options, *paths)
     results = [json.loads(line) for line in done.out.splitlines()]
     assert [result["file"] for result in results] == [str(path) for path in paths], done.err
     assert not list(filter(None, map(wrong, cases, results)))
