@@ -185,7 +185,7 @@ static int parse_field(const char *head, struct text line, struct egress_request
         ret->headers[ret->headers_n].name = slice(head, name);
         ret->headers[ret->headers_n].value = slice(head, trim(line));
         ret->headers[ret->headers_n].drop = is_one_of(name, hop_fields, ARRAY_LEN(hop_fields)) ||
-                                            (name.len > 6 && strncasecmp(name.at, "proxy-", 6) == 0);
+                                            (name.len >= 6 && strncasecmp(name.at, "proxy-", 6) == 0);
         ret->headers_n++;
         return 0;
 }
