@@ -8,10 +8,10 @@ PYTEST_PATHS=(tests/sandbox/test_sandbox.py tests/integration/test_boundary.py)
 # A test that hangs shows where, long before the host's patience ends.
 PYTEST_OPTIONS=(-v -m vm -p no:cacheprovider -rsfE --color=no --tb=short -o faulthandler_timeout=300)
 
-# Executables below meson's build folder; each speaks TAP.  That of the policies parses for minutes here, and asks
-# nothing of a kernel.
+# Executables below meson's build folder; each speaks TAP.  Those of the policies and of the store take minutes here, and
+# ask nothing of a kernel.
 UNIT_TESTS='tests/unit/test-*'
-NOT_HERE=test-policy
+NOT_HERE='test-(policy|store|store-killed)'
 
 # Emulation is 10 to 20 times slower than the processor below it.
 UNIT_SECONDS=300
@@ -43,7 +43,7 @@ suite() {
                         fi
                 done
         else
-                mapfile -t units < <(compgen -G "$BUILD/$UNIT_TESTS" | grep -v "/$NOT_HERE\$")
+                mapfile -t units < <(compgen -G "$BUILD/$UNIT_TESTS" | grep -Ev "/$NOT_HERE\$")
                 for path in "${PYTEST_PATHS[@]}"; do
                         [[ ! -e $path ]] || paths+=("$path")
                 done
