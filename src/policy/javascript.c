@@ -17,14 +17,6 @@ const struct grammar js_typescript_grammar = { tree_sitter_typescript, typescrip
 
 /* ---- the tree ---- */
 
-void *js_room(void *list, size_t n, size_t *size, size_t each)
-{
-        if (n < *size)
-                return list;
-        *size = *size ? 2 * *size : 64;
-        return mem_resize(list, *size * each);
-}
-
 bool js_is_function(unsigned kind)
 {
         switch (kind) {
@@ -140,8 +132,7 @@ static const char *prepare(const char *text, size_t len, struct facts *facts, si
 static void done(struct js *js)
 {
         free(js->scopes);
-        free(js->names);
-        free(js->name_index.slots);
+        names_done(&js->names);
         free(js->bindings);
         free(js->binding_index.slots);
         free(js->taken);

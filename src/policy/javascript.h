@@ -19,6 +19,7 @@
 #define POLICY_JAVASCRIPT_H
 
 #include "policy/facts.h"
+#include "policy/names.h"
 
 #define JS_KINDS_OF(X)                                                                                                             \
         X(PROGRAM, program) X(EXPORT, export_statement) X(EXPORT_CLAUSE, export_clause) X(EXPORT_NAME, export_specifier)           \
@@ -124,11 +125,6 @@ struct js_value {
 
 enum js_role { JSR_LOAD, JSR_STORE, JSR_WORD };   /* WORD: not a name that is looked up */
 
-struct js_name {
-        const char *text;
-        size_t len;
-};
-
 /* How a part is taken out of what a pattern gets. */
 enum js_step_how { JSS_MEMBER, JSS_INDEX, JSS_REST, JSS_ITEM };
 struct js_step {
@@ -173,11 +169,6 @@ struct js_scope {
         uint32_t parent, node;
 };
 
-struct js_index {
-        uint32_t *slots;               /* place + 1; 0: free */
-        size_t size, n;
-};
-
 /* A member that a pattern takes: const { env } = process. */
 struct js_taken {
         uint32_t at;
@@ -201,12 +192,10 @@ struct js {
         uint32_t *owner;               /* of a node: the function whose `this` it sees; UINT32_MAX: none that is known */
         struct js_scope *scopes;
         size_t scopes_n, scopes_size;
-        struct js_name *names;
-        size_t names_n, names_size;
-        struct js_index name_index;
+        struct names names;
         struct js_binding *bindings;
         size_t bindings_n, bindings_size;
-        struct js_index binding_index;
+        struct index binding_index;
         struct js_taken *taken;
         size_t taken_n, taken_size;
         struct js_assigned *assigned;  /* until all declarations are known */
@@ -229,8 +218,6 @@ static inline bool js_is(const char *word, const char *text, size_t len)
         return strlen(word) == len && memcmp(word, text, len) == 0;
 }
 
-/* Make room for one more in NAME, NAME_n, NAME_size. */
-void *js_room(void *list, size_t n, size_t *size, size_t each);
 bool js_is_function(unsigned kind);
 /* The first child that is neither a sign nor a comment; the next one after `child`. */
 uint32_t js_first(const struct tree *tree, uint32_t parent);
@@ -260,7 +247,7 @@ bool js_mended_types(const struct tree *tree, const char *text);
 /* ---- javascript_scope.c ---- */
 
 void js_scopes(struct js *js);
-struct js_name js_word(struct js *js, uint32_t node);
+struct name js_word(struct js *js, uint32_t node);
 uint32_t js_intern(struct js *js, const char *text, size_t len);
 struct js_binding *js_binding(const struct js *js, uint32_t scope, uint32_t name);
 /* The binding that a name means in a scope, or NULL: it is a global. */

@@ -113,7 +113,7 @@ struct js_call js_call(struct js *js, uint32_t node)
                 const struct js_value *name = index ? js_only(js->values[index], JSV_TEXT) : NULL;
                 call.object = object ? js->values[object] : NULL;
                 if (property) {
-                        const struct js_name word = js_word(js, property);
+                        const struct name word = js_word(js, property);
                         call.method = word.text, call.method_len = word.len;
                 } else if (name) {
                         call.method = name->text, call.method_len = name->len;

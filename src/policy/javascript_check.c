@@ -420,15 +420,15 @@ static void check_class(const struct check *check, uint32_t at)
 
 /* ---- names that begin with # ---- */
 
-static struct js_name private_name(const struct check *check, uint32_t at)
+static struct name private_name(const struct check *check, uint32_t at)
 {
         const struct node *node = node_at(check, at);
-        return (struct js_name){ check->tree->text + node->start, node->end - node->start };
+        return (struct name){ check->tree->text + node->start, node->end - node->start };
 }
 
 static int by_name(const void *a, const void *b)
 {
-        const struct js_name *x = a, *y = b;
+        const struct name *x = a, *y = b;
         int order = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
         return order ? order : x->len < y->len ? -1 : x->len > y->len;
 }
@@ -442,11 +442,11 @@ static bool declares(const struct check *check, uint32_t at)
 /* One that no class of the program declares. */
 static void check_private(const struct check *check)
 {
-        struct js_name *names = NULL;
+        struct name *names = NULL;
         size_t n = 0, size = 0;
         for (uint32_t at = 1; at < check->tree->n; at++)
                 if (declares(check, at)) {
-                        names = js_room(names, n, &size, sizeof *names);
+                        names = list_room(names, n, &size, sizeof *names);
                         names[n++] = private_name(check, at);
                 }
         if (n)
@@ -454,7 +454,7 @@ static void check_private(const struct check *check)
         for (uint32_t at = 1; at < check->tree->n; at++) {
                 if (node_at(check, at)->kind != JS_PRIVATE)
                         continue;
-                const struct js_name name = private_name(check, at);
+                const struct name name = private_name(check, at);
                 if (!memchr(name.text, '\\', name.len) && (!n || !bsearch(&name, names, n, sizeof name, by_name)))
                         wrong(check, at, "SyntaxError: Private field must be declared in an enclosing class");
         }

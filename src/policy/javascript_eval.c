@@ -100,7 +100,7 @@ static struct js_value *array(struct js *js, uint32_t node)
 static struct js_value *name_value(struct js *js, uint32_t key)
 {
         if (JS_NODE(js, key)->kind == JS_PROPERTY || JS_NODE(js, key)->kind == JS_SHORTHAND) {
-                const struct js_name name = js_word(js, key);
+                const struct name name = js_word(js, key);
                 return js_value_text(js, JSV_TEXT, name.text, name.len);
         }
         return js->values[key] ? js_string_of(js, js->values[key]) : NULL;
@@ -303,7 +303,7 @@ static struct js_value *this_value(struct js *js, uint32_t node)
 
 static struct js_value *identifier(struct js *js, uint32_t node)
 {
-        const struct js_name name = js_word(js, node);
+        const struct name name = js_word(js, node);
         if (js->roles[node] == JSR_WORD)
                 return NULL;
         if (js_is("arguments", name.text, name.len) && js->owner[node])
@@ -332,7 +332,7 @@ static struct js_value *member(struct js *js, uint32_t node)
         uint32_t base = tree_field(js->tree, node, JSF_object), property = tree_field(js->tree, node, JSF_property);
         if (!base || !property || JS_NODE(js, property)->kind == JS_PRIVATE)
                 return NULL;
-        const struct js_name name = js_word(js, property);
+        const struct name name = js_word(js, property);
         return js_member(js, js->values[base], name.text, name.len);
 }
 
@@ -361,7 +361,7 @@ static size_t exported(struct js *js, uint32_t statement, struct js_value **item
                 else if (kind == JS_IMPORT_ALIAS)
                         value = js_next(tree, name);
                 if (items) {
-                        const struct js_name word = js_word(js, name);
+                        const struct name word = js_word(js, name);
                         items[n] = js_value_text(js, JSV_TEXT, word.text, word.len);
                         items[n + 1] = value ? js->values[value] : NULL;
                 }
@@ -464,12 +464,12 @@ static void note_member(struct js *js, uint32_t property, struct js_value *value
 {
         if (!is_gateway(value) || js->members_n == MEMBERS_MAX)
                 return;
-        const struct js_name word = js_word(js, property);
+        const struct name word = js_word(js, property);
         uint32_t name = js_intern(js, word.text, word.len);
         for (size_t i = 0; i < js->members_n; i++)
                 if (js->members[i].name == name && js_same(js->members[i].value, value))
                         return;
-        js->members = js_room(js->members, js->members_n, &js->members_size, sizeof *js->members);
+        js->members = list_room(js->members, js->members_n, &js->members_size, sizeof *js->members);
         js->members[js->members_n].name = name;
         js->members[js->members_n++].value = value;
         js->changed = true;

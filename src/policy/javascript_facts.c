@@ -163,7 +163,7 @@ static void identifier(struct js *js, uint32_t node)
 {
         if (js->roles[node] == JSR_WORD)
                 return;
-        const struct js_name name = js_word(js, node);
+        const struct name name = js_word(js, node);
         say(js, FACT_NAME, node, name.text, name.len);
         if (js->roles[node] == JSR_LOAD)
                 references(js, node, js->values[node]);
@@ -173,7 +173,7 @@ static void member(struct js *js, uint32_t node)
 {
         uint32_t property = tree_field(js->tree, node, JSF_property);
         if (property) {
-                const struct js_name name = js_word(js, property);
+                const struct name name = js_word(js, property);
                 say(js, FACT_ATTRIBUTE, property, name.text, name.len);
         }
         references(js, node, js->values[node]);
@@ -244,7 +244,7 @@ static void import(struct js *js, uint32_t node)
                 uint32_t member = tree_field(tree, one, JSF_name);
                 if (!member)
                         continue;
-                const struct js_name word = js_word(js, member);
+                const struct name word = js_word(js, member);
                 const struct js_value *text = js_only(js->values[member], JSV_TEXT), *value;
                 value = text ? js_member(js, module, text->text, text->len) : js_member(js, module, word.text, word.len);
                 if (value && value->what == JSV_PATH)

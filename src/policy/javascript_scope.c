@@ -4,66 +4,11 @@
 #define NOWHERE UINT32_MAX
 #define WITHS_MAX 4                     /* statements around a name whose objects are asked for it */
 
-/* ---- names and bindings by hash ---- */
-
-static uint64_t hash_text(const char *text, size_t len)
-{
-        uint64_t h = 14695981039346656037U;
-        for (size_t i = 0; i < len; i++)
-                h = (h ^ (unsigned char)text[i]) * 1099511628211U;
-        return h ^ h >> 29;
-}
-
-static uint64_t hash_pair(uint32_t a, uint32_t b)
-{
-        uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15U;
-        return h ^ h >> 31;
-}
-
-static uint64_t hash_of(const struct js *js, const struct js_index *index, uint32_t place)
-{
-        if (index == &js->name_index)
-                return hash_text(js->names[place].text, js->names[place].len);
-        return hash_pair(js->bindings[place].scope, js->bindings[place].name);
-}
-
-static void index_put(const struct js *js, struct js_index *index, uint32_t place)
-{
-        size_t at = hash_of(js, index, place) & (index->size - 1);
-        while (index->slots[at])
-                at = (at + 1) & (index->size - 1);
-        index->slots[at] = place + 1;
-        index->n++;
-}
-
-static void index_add(const struct js *js, struct js_index *index, uint32_t place)
-{
-        if (2 * (index->n + 1) > index->size) {
-                struct js_index old = *index;
-                index->size = old.size ? 2 * old.size : 256;
-                index->slots = mem_alloc(index->size * sizeof *index->slots);
-                index->n = 0;
-                for (size_t i = 0; i < old.size; i++)
-                        if (old.slots[i])
-                                index_put(js, index, old.slots[i] - 1);
-                free(old.slots);
-        }
-        index_put(js, index, place);
-}
+/* ---- names and bindings ---- */
 
 uint32_t js_intern(struct js *js, const char *text, size_t len)
 {
-        struct js_index *index = &js->name_index;
-        for (size_t at = index->size ? hash_text(text, len) & (index->size - 1) : 0; index->size && index->slots[at];
-             at = (at + 1) & (index->size - 1)) {
-                const struct js_name *name = &js->names[index->slots[at] - 1];
-                if (name->len == len && memcmp(name->text, text, len) == 0)
-                        return index->slots[at] - 1;
-        }
-        js->names = js_room(js->names, js->names_n, &js->names_size, sizeof *js->names);
-        js->names[js->names_n] = (struct js_name){ arena_copy(js->arena, text, len), len };
-        index_add(js, index, (uint32_t)js->names_n);
-        return (uint32_t)js->names_n++;
+        return names_intern(&js->names, js->arena, text, len);
 }
 
 /* An identifier as it is compared: its escapes undone. */
@@ -83,19 +28,17 @@ static uint32_t name_of(struct js *js, uint32_t node)
         return js->name_of[node] - 1;
 }
 
-struct js_name js_word(struct js *js, uint32_t node)
+struct name js_word(struct js *js, uint32_t node)
 {
         uint32_t name = name_of(js, node);
-        return js->names[name];
+        return js->names.list[name];
 }
 
 struct js_binding *js_binding(const struct js *js, uint32_t scope, uint32_t name)
 {
-        const struct js_index *index = &js->binding_index;
-        if (!index->size)
-                return NULL;
-        for (size_t at = hash_pair(scope, name) & (index->size - 1); index->slots[at]; at = (at + 1) & (index->size - 1)) {
-                struct js_binding *binding = &js->bindings[index->slots[at] - 1];
+        uint32_t place;
+        for (size_t at = 0; (place = index_next(&js->binding_index, index_hash(scope, name), &at)) != NAMES_NONE;) {
+                struct js_binding *binding = &js->bindings[place];
                 if (binding->scope == scope && binding->name == name)
                         return binding;
         }
@@ -107,9 +50,9 @@ static struct js_binding *binding_of(struct js *js, uint32_t scope, uint32_t nam
         struct js_binding *binding = js_binding(js, scope, name);
         if (binding)
                 return binding;
-        js->bindings = js_room(js->bindings, js->bindings_n, &js->bindings_size, sizeof *js->bindings);
+        js->bindings = list_room(js->bindings, js->bindings_n, &js->bindings_size, sizeof *js->bindings);
         js->bindings[js->bindings_n] = (struct js_binding){ .scope = scope, .name = name };
-        index_add(js, &js->binding_index, (uint32_t)js->bindings_n);
+        index_add(&js->binding_index, index_hash(scope, name), (uint32_t)js->bindings_n);
         return &js->bindings[js->bindings_n++];
 }
 
@@ -158,8 +101,8 @@ static uint32_t var_scope(const struct js *js, uint32_t scope)
 static void clash(struct js *js, uint32_t at, uint32_t name)
 {
         facts_break(js->facts, JS_NODE(js, at)->start, arena_text(js->arena, "SyntaxError: Identifier '%.*s' has already been declared",
-                                                                   (int)(js->names[name].len < 100 ? js->names[name].len : 100),
-                                                                   js->names[name].text));
+                                                                   (int)(js->names.list[name].len < 100 ? js->names.list[name].len : 100),
+                                                                   js->names.list[name].text));
 }
 
 static struct js_binding *declare(struct js *js, uint32_t at, uint32_t scope, unsigned how)
@@ -207,7 +150,7 @@ struct targets {
 
 static void push(struct targets *todo, struct target target)
 {
-        todo->list = js_room(todo->list, todo->n, &todo->size, sizeof *todo->list);
+        todo->list = list_room(todo->list, todo->n, &todo->size, sizeof *todo->list);
         todo->list[todo->n++] = target;
 }
 
@@ -228,7 +171,7 @@ static struct target part(struct js *js, const struct target *of, uint32_t node,
         const struct js_from taken[] = { target.from, target.other };
         for (size_t i = 0; i < 2; i++)
                 if (taken[i].node && how != JSS_INDEX) {
-                        js->taken = js_room(js->taken, js->taken_n, &js->taken_size, sizeof *js->taken);
+                        js->taken = list_room(js->taken, js->taken_n, &js->taken_size, sizeof *js->taken);
                         js->taken[js->taken_n++] = (struct js_taken){ key ? key : node, taken[i] };
                 }
         return target;
@@ -277,7 +220,7 @@ static void bind_name(struct js *js, const struct target *target, unsigned how)
         if (!how) {
                 js->roles[at] = JSR_STORE;
                 for (int i = 0; i < 1 + target->has_other; i++) {
-                        js->assigned = js_room(js->assigned, js->assigned_n, &js->assigned_size, sizeof *js->assigned);
+                        js->assigned = list_room(js->assigned, js->assigned_n, &js->assigned_size, sizeof *js->assigned);
                         js->assigned[js->assigned_n++] = (struct js_assigned){ at, i ? target->other : target->from };
                 }
                 return;
@@ -329,7 +272,7 @@ static void bind_target(struct js *js, uint32_t node, uint32_t scope, struct js_
 
 static uint32_t scope_new(struct js *js, enum js_scope_kind kind, uint32_t parent, uint32_t node)
 {
-        js->scopes = js_room(js->scopes, js->scopes_n, &js->scopes_size, sizeof *js->scopes);
+        js->scopes = list_room(js->scopes, js->scopes_n, &js->scopes_size, sizeof *js->scopes);
         js->scopes[js->scopes_n] = (struct js_scope){ kind, parent, node };
         return (uint32_t)js->scopes_n++;
 }
@@ -361,7 +304,7 @@ static struct js_value *function_value(struct js *js, uint32_t node)
 
 static void add_return(struct js *js, uint32_t function, uint32_t node)
 {
-        js->returns = js_room(js->returns, js->returns_n, &js->returns_size, sizeof *js->returns);
+        js->returns = list_room(js->returns, js->returns_n, &js->returns_size, sizeof *js->returns);
         js->returns[js->returns_n].function = function;
         js->returns[js->returns_n++].node = node;
 }
@@ -474,7 +417,7 @@ static void import_one(struct js *js, uint32_t at, struct js_value *module)
         const char *text = constant(js, name, &len);
         word(js, name);
         if (!text) {
-                const struct js_name member = js_word(js, name);
+                const struct name member = js_word(js, name);
                 text = member.text, len = member.len;
         }
         bind_fixed(js, target, js->scope_of[at], JSD_LEXICAL, module ? js_member(js, module, text, len) : NULL);
@@ -790,7 +733,7 @@ void js_scopes(struct js *js)
 /* `var require` names the parameter of the function that Node.js wraps around a program, and keeps its value. */
 static bool is_wrapped(const struct js *js, const struct js_binding *binding)
 {
-        const struct js_name *name = &js->names[binding->name];
+        const struct name *name = &js->names.list[binding->name];
         return binding->scope == 0 && binding->declared == JSD_VAR &&
                (js_is("require", name->text, name->len) || js_is("module", name->text, name->len));
 }
@@ -798,7 +741,7 @@ static bool is_wrapped(const struct js *js, const struct js_binding *binding)
 struct js_value *js_lookup(struct js *js, uint32_t node)
 {
         uint32_t name = name_of(js, node), scope = js->scope_of[node];
-        const struct js_name *text = &js->names[name];
+        const struct name *text = &js->names.list[name];
         struct js_value *value = NULL;
         bool any = false;
         unsigned withs = WITHS_MAX;

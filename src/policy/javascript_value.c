@@ -376,7 +376,7 @@ struct js_value *js_member(struct js *js, struct js_value *base, const char *nam
         if (one)
                 value = any ? js_either(js, value, one) : one, any = true;
         for (size_t i = 0; i < js->members_n; i++)
-                if (js_is(js->names[js->members[i].name].text, name, len))
+                if (js_is(js->names.list[js->members[i].name].text, name, len))
                         value = any ? js_either(js, value, js->members[i].value) : js->members[i].value, any = true;
         return js_open(js, value);
 }
@@ -439,7 +439,7 @@ static struct js_value *keyed(struct js *js, struct js_value *of, uint32_t key)
 {
         const struct node *node = JS_NODE(js, key);
         if (node->kind == JS_PROPERTY || node->kind == JS_SHORTHAND_PATTERN || node->kind == JS_IDENTIFIER) {
-                const struct js_name name = js_word(js, key);
+                const struct name name = js_word(js, key);
                 return js_member(js, of, name.text, name.len);
         }
         return js_item(js, of, js->values[key]);

@@ -2,6 +2,7 @@
  * policy: what a program's text tells about what it will do, and what a policy says to that.
  *
  *   tree      tree-sitter's parse of a program as a flat array
+ *   names     numbers for names, and tables; for analyses
  *   facts     what analyses say: a module is imported, os.system is named, a text is made of these parts …
  *   python    the analysis of Python; a language is one such folder's worth of files and a line in facts.c
  *   words     Unicode, and encodings

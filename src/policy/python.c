@@ -186,8 +186,7 @@ static int parse(const char *text, size_t len, struct arena *arena, struct tree 
 static void done(struct python *py)
 {
         free(py->scopes);
-        free(py->names);
-        free(py->name_index.slots);
+        names_done(&py->names);
         free(py->bindings);
         free(py->binding_index.slots);
         free(py->stars);

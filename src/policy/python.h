@@ -16,6 +16,7 @@
 #define POLICY_PYTHON_H
 
 #include "policy/facts.h"
+#include "policy/names.h"
 
 /* The kinds of nodes that matter here, as the grammar calls them. */
 #define PYTHON_KINDS(X)                                                                                                            \
@@ -139,17 +140,6 @@ struct scope {
         uint32_t parent, node;
 };
 
-struct name {
-        const char *text;
-        size_t len;
-};
-
-/* A table by two numbers, or by text. */
-struct index {
-        uint32_t *slots;               /* place + 1; 0: free */
-        size_t size, n;
-};
-
 struct python {
         const struct tree *tree;
         struct arena *arena;
@@ -160,9 +150,7 @@ struct python {
         uint32_t *name_of;             /* of an identifier: place in names + 1 */
         struct scope *scopes;
         size_t scopes_n, scopes_size;
-        struct name *names;
-        size_t names_n, names_size;
-        struct index name_index;
+        struct names names;
         struct binding *bindings;
         size_t bindings_n, bindings_size;
         struct index binding_index;
@@ -181,9 +169,6 @@ struct python {
 };
 
 #define NODE(py, i) (&(py)->tree->nodes[i])
-
-/* Make room for one more in NAME, NAME_n, NAME_size. */
-void *python_room(void *list, size_t n, size_t *size, size_t each);
 
 /* Whether a star stands before it, or is a part of it. */
 bool python_is_starred(const struct tree *tree, uint32_t at);

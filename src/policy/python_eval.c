@@ -229,11 +229,11 @@ static struct value *list(struct python *py, uint32_t node, bool dict)
                 if (python_is_starred(py->tree, child) || n >= ITEMS_MAX)
                         known = false;
                 if (!dict) {
-                        items = python_room(items, n, &size, sizeof(struct value *));
+                        items = list_room(items, n, &size, sizeof(struct value *));
                         items[n++] = py->values[child];
                 } else if (kind == PY_PAIR) {
                         uint32_t key = tree_field(py->tree, child, PYF_key), item = tree_field(py->tree, child, PYF_value);
-                        items = python_room(items, n + 1, &size, sizeof(struct value *));
+                        items = list_room(items, n + 1, &size, sizeof(struct value *));
                         items[n++] = py->values[key];
                         items[n++] = py->values[item];
                 }
@@ -432,7 +432,7 @@ static void note_member(struct python *py, uint32_t name, struct value *value)
         for (size_t i = 0; i < py->members_n; i++)
                 if (py->members[i].name == name && value_same(py->members[i].value, value))
                         return;
-        py->members = python_room(py->members, py->members_n, &py->members_size, sizeof *py->members);
+        py->members = list_room(py->members, py->members_n, &py->members_size, sizeof *py->members);
         py->members[py->members_n].name = name;
         py->members[py->members_n++].value = value;
 }

@@ -86,7 +86,7 @@ static void identifier(struct python *py, uint32_t node)
                 return;
         uint32_t name = python_name(py, node);
         if (!is_parameter(py, node, name) && !is_field(py, node, name))
-                say(py, FACT_NAME, node, py->names[name].text, py->names[name].len);
+                say(py, FACT_NAME, node, py->names.list[name].text, py->names.list[name].len);
         references(py, node, py->values[node], false);
 }
 

@@ -32,7 +32,7 @@ static void add(struct python *py, struct todo *todo, uint32_t node)
 {
         if (!node || py->run[node])
                 return;
-        todo->nodes = python_room(todo->nodes, todo->n, &todo->size, sizeof *todo->nodes);
+        todo->nodes = list_room(todo->nodes, todo->n, &todo->size, sizeof *todo->nodes);
         todo->nodes[todo->n++] = node;
 }
 

@@ -4,69 +4,11 @@
 #define NOWHERE UINT32_MAX
 #define SOURCES_LOOKED_AT 32
 
-void *python_room(void *list, size_t n, size_t *size, size_t each)
-{
-        if (n < *size)
-                return list;
-        *size = *size ? 2 * *size : 64;
-        return mem_resize(list, *size * each);
-}
-
-/* ---- names and bindings by hash ---- */
-
-static uint64_t hash_text(const char *text, size_t len)
-{
-        uint64_t h = 14695981039346656037U;
-        for (size_t i = 0; i < len; i++)
-                h = (h ^ (unsigned char)text[i]) * 1099511628211U;
-        return h ^ h >> 29;
-}
-
-static uint64_t hash_pair(uint32_t a, uint32_t b)
-{
-        uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15U;
-        return h ^ h >> 31;
-}
-
-static uint64_t hash_of(const struct python *py, const struct index *index, uint32_t place)
-{
-        if (index == &py->name_index)
-                return hash_text(py->names[place].text, py->names[place].len);
-        return hash_pair(py->bindings[place].scope, py->bindings[place].name);
-}
-
-static void index_add(struct python *py, struct index *index, uint32_t place)
-{
-        if (2 * (index->n + 1) > index->size) {
-                struct index old = *index;
-                index->size = old.size ? 2 * old.size : 256;
-                index->slots = mem_alloc(index->size * sizeof *index->slots);
-                index->n = 0;
-                for (size_t i = 0; i < old.size; i++)
-                        if (old.slots[i])
-                                index_add(py, index, old.slots[i] - 1);
-                free(old.slots);
-        }
-        size_t at = hash_of(py, index, place) & (index->size - 1);
-        while (index->slots[at])
-                at = (at + 1) & (index->size - 1);
-        index->slots[at] = place + 1;
-        index->n++;
-}
+/* ---- names and bindings ---- */
 
 uint32_t python_intern(struct python *py, const char *text, size_t len)
 {
-        struct index *index = &py->name_index;
-        for (size_t at = index->size ? hash_text(text, len) & (index->size - 1) : 0; index->size && index->slots[at];
-             at = (at + 1) & (index->size - 1)) {
-                const struct name *name = &py->names[index->slots[at] - 1];
-                if (name->len == len && memcmp(name->text, text, len) == 0)
-                        return index->slots[at] - 1;
-        }
-        py->names = python_room(py->names, py->names_n, &py->names_size, sizeof *py->names);
-        py->names[py->names_n] = (struct name){ arena_copy(py->arena, text, len), len };
-        index_add(py, index, (uint32_t)py->names_n);
-        return (uint32_t)py->names_n++;
+        return names_intern(&py->names, py->arena, text, len);
 }
 
 uint32_t python_name(struct python *py, uint32_t node)
@@ -83,7 +25,7 @@ uint32_t python_name(struct python *py, uint32_t node)
 struct name python_word(struct python *py, uint32_t node)
 {
         uint32_t name = python_name(py, node);
-        return py->names[name];
+        return py->names.list[name];
 }
 
 struct name python_dotted(struct python *py, uint32_t node)
@@ -105,11 +47,9 @@ struct name python_dotted(struct python *py, uint32_t node)
 
 struct binding *python_binding(struct python *py, uint32_t scope, uint32_t name)
 {
-        const struct index *index = &py->binding_index;
-        if (!index->size)
-                return NULL;
-        for (size_t at = hash_pair(scope, name) & (index->size - 1); index->slots[at]; at = (at + 1) & (index->size - 1)) {
-                struct binding *binding = &py->bindings[index->slots[at] - 1];
+        uint32_t place;
+        for (size_t at = 0; (place = index_next(&py->binding_index, index_hash(scope, name), &at)) != NAMES_NONE;) {
+                struct binding *binding = &py->bindings[place];
                 if (binding->scope == scope && binding->name == name)
                         return binding;
         }
@@ -118,9 +58,9 @@ struct binding *python_binding(struct python *py, uint32_t scope, uint32_t name)
 
 static struct binding *binding_new(struct python *py, uint32_t scope, uint32_t name)
 {
-        py->bindings = python_room(py->bindings, py->bindings_n, &py->bindings_size, sizeof *py->bindings);
+        py->bindings = list_room(py->bindings, py->bindings_n, &py->bindings_size, sizeof *py->bindings);
         py->bindings[py->bindings_n] = (struct binding){ .scope = scope, .name = name };
-        index_add(py, &py->binding_index, (uint32_t)py->bindings_n);
+        index_add(&py->binding_index, index_hash(scope, name), (uint32_t)py->bindings_n);
         return &py->bindings[py->bindings_n++];
 }
 
@@ -202,7 +142,7 @@ static void bind_target(struct python *py, uint32_t target, struct source source
 {
         struct { uint32_t node; struct source source; } *todo = NULL;
         size_t n = 0, size = 0;
-        todo = python_room(todo, n, &size, sizeof *todo);
+        todo = list_room(todo, n, &size, sizeof *todo);
         todo[n].node = target;
         todo[n++].source = source;
         while (n) {
@@ -230,7 +170,7 @@ static void bind_target(struct python *py, uint32_t target, struct source source
                                 item = 0, known = false, part = (struct source){ 0 };
                         if (NODE(py, child)->kind == PY_COMMENT)
                                 continue;
-                        todo = python_room(todo, n, &size, sizeof *todo);
+                        todo = list_room(todo, n, &size, sizeof *todo);
                         todo[n].node = child;
                         todo[n++].source = part;
                 }
@@ -242,7 +182,7 @@ static void bind_target(struct python *py, uint32_t target, struct source source
 
 static uint32_t scope_new(struct python *py, enum scope_kind kind, uint32_t parent, uint32_t node)
 {
-        py->scopes = python_room(py->scopes, py->scopes_n, &py->scopes_size, sizeof *py->scopes);
+        py->scopes = list_room(py->scopes, py->scopes_n, &py->scopes_size, sizeof *py->scopes);
         py->scopes[py->scopes_n] = (struct scope){ kind, parent, node };
         return (uint32_t)py->scopes_n++;
 }
@@ -300,7 +240,7 @@ static void import_statement(struct python *py, uint32_t at)
                 if (kind != PY_WILDCARD) {
                         import_one(py, child, module, relative);
                 } else if (module) {
-                        py->stars = python_room(py->stars, py->stars_n, &py->stars_size, sizeof *py->stars);
+                        py->stars = list_room(py->stars, py->stars_n, &py->stars_size, sizeof *py->stars);
                         py->stars[py->stars_n++] = module;
                 }
         }
@@ -331,7 +271,7 @@ static void parameter(struct python *py, uint32_t at, uint32_t outer)
 
 static void add_return(struct python *py, uint32_t function, uint32_t value)
 {
-        py->returns = python_room(py->returns, py->returns_n, &py->returns_size, sizeof *py->returns);
+        py->returns = list_room(py->returns, py->returns_n, &py->returns_size, sizeof *py->returns);
         py->returns[py->returns_n].node = value;
         py->returns[py->returns_n].next = py->first_return[function];
         py->first_return[function] = (uint32_t)++py->returns_n;
@@ -618,7 +558,7 @@ static bool is_builtin(const struct name *name)
 
 static struct value *unbound(struct python *py, uint32_t name)
 {
-        const struct name *text = &py->names[name];
+        const struct name *text = &py->names.list[name];
         struct value *value;
         if (text->len == 12 && memcmp(text->text, "__builtins__", 12) == 0)
                 value = value_path(py, NULL, "builtins", 8);
@@ -638,7 +578,7 @@ static struct value *bound(const struct binding *binding)
 struct value *python_global(struct python *py, uint32_t name, bool locals)
 {
         const struct binding *binding = python_binding(py, 0, name);
-        if (binding || !is_builtin(&py->names[name]))
+        if (binding || !is_builtin(&py->names.list[name]))
                 return binding ? bound(binding) : NULL;
         for (uint32_t scope = 1; locals && scope < py->scopes_n; scope++)
                 if (python_binding(py, scope, name))
@@ -667,7 +607,7 @@ struct value *python_lookup(struct python *py, uint32_t name, uint32_t scope, ui
                 if (at == 0)
                         break;
         }
-        if (any && !is_builtin(&py->names[name]))
+        if (any && !is_builtin(&py->names.list[name]))
                 return found;
         return any ? value_either(py, found, unbound(py, name)) : unbound(py, name);
 }

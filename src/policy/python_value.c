@@ -186,7 +186,7 @@ static struct value *plus(struct python *py, struct value *so_far, bool *any, st
 static struct value *put_there(struct python *py, struct value *value, bool any, const char *name, size_t len)
 {
         for (size_t i = 0; i < py->members_n; i++)
-                if (is_word(py->names[py->members[i].name].text, name, len))
+                if (is_word(py->names.list[py->members[i].name].text, name, len))
                         value = plus(py, value, &any, py->members[i].value);
         return value;
 }
