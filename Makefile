@@ -9,7 +9,7 @@ TESTS = CAISSON_BUILD=$(BUILD) tests/run
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help run test build asan fuzz setup setup-test install clean \
-        lint test-unit test-asan test-fuzz test-integration test-sandbox test-sandbox-warm test-vm bench
+        lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-sandbox-warm test-vm bench soak
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -44,6 +44,9 @@ test-fuzz: fuzz ## every parser for CAISSON_FUZZ_SECONDS (5) on hostile bytes
 test-integration: build setup-test ## the programs as a user meets them
 	@$(TESTS) integration
 
+test-compat: build setup-test ## clients of other services, unmodified
+	@$(TESTS) compat
+
 test-sandbox: build setup-test ## every promise of the sandbox, attacked
 	@$(TESTS) sandbox
 
@@ -52,6 +55,9 @@ test-sandbox-warm: build setup-test ## the same, by way of a daemon and its inte
 
 test-vm: build setup-test ## other kernels and cgroup v2, in a virtual machine
 	@$(TESTS) vm
+
+soak: build setup-test ## ten minutes of mixed load, and whether anything has grown (tests/soak)
+	@CAISSON_BUILD=$(BUILD) tests/soak/soak.py
 
 bench: build setup-test ## measure Caisson beside bare forks and its peers (bench/README.md)
 	@CAISSON_BUILD=$(BUILD) bench/run

@@ -27,8 +27,8 @@ class Result:
     def rounds(self, figure):
         """A figure of each round, or [].  Milliseconds, or runs per second."""
         of = {"p50": lambda one: percentile(one.ns, 0.5) / 1e6,
-              "cpu": lambda one: one.cpu_ns / len(one.ns) / 1e6 if one.cpu_ns is not None else None,
-              "rate": lambda one: len(one.ns) / one.elapsed_ns * 1e9 if self.row.throughput else None}[figure]
+              "cpu": lambda one: one.cpu_ns / one.runs / 1e6 if one.cpu_ns is not None else None,
+              "rate": lambda one: one.runs / one.elapsed_ns * 1e9 if self.row.throughput else None}[figure]
         values = list(map(of, self.slices))
         return values if None not in values else []
 
@@ -77,7 +77,7 @@ UNITS = {"p50": "p50_ms", "p99": "p99_ms", "cpu": "cpu_ms", "private": "private_
 
 def row_document(result, results):
     base = results.get(result.row.base)
-    return {"name": result.row.name, "note": result.note, "base": result.row.base, "runs": len(result.samples()),
+    return {"name": result.row.name, "note": result.note, "base": result.row.base, "runs": sum(one.runs for one in result.slices),
             "p99_is_slowest": 0 < len(result.samples()) < FEW, "cpu_by": result.row.cpu_by,
             **{UNITS[figure]: result.value(figure) for figure in FIGURES},
             "ratios": {figure: ratio(result, figure, base) if base else None for figure in FIGURES}}

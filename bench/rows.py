@@ -2,12 +2,14 @@
 
 import contextlib
 import functools
+import gzip
 import json
 import os
 import resource
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from processes import available_bytes
 
 BENCH = Path(__file__).resolve().parent
 PYTHON = "/usr/bin/python3"
+HUMAN_EVAL = Path(os.environ.get("CAISSON_DATA", BENCH.parent.parent / "shared" / "data")) / "HumanEval.jsonl.gz"
 WITHIN_SECONDS = 120
 ROOM_BYTES = 6 << 20       # for a waiting sandbox, with what the kernel holds for it
 DESCRIPTORS = 11           # of the supervisor for each
@@ -47,6 +50,11 @@ class Slice:
     ns: list            # of each run
     elapsed_ns: int     # of all together
     cpu_ns: int = None
+    count: int = None   # of runs, where ns has others than these
+
+    @property
+    def runs(self):
+        return self.count or len(self.ns)
 
 
 class Row:
@@ -157,12 +165,12 @@ class ForksRow(Row):
 
     throughput = True
 
-    def __init__(self, name, base, seconds, workers):
+    def __init__(self, name, base, seconds, workers, variant="system"):
         super().__init__(name, base, 0, seconds)
-        self.workers = workers
+        self.workers, self.variant = workers, variant
 
     def slice(self, bench):
-        floors = [bench.floor("system", number) for number in range(self.workers)]
+        floors = [bench.floor(self.variant, number) for number in range(self.workers)]
         for floor in floors:
             floor.send(do="slice", source=PRINT, count=10**6, seconds=self.seconds, expected=expected("print"),
                        think_ms=0)
@@ -221,6 +229,80 @@ class ProcessRow(Row):
         return Slice([ns for ns, _, _ in samples], elapsed, None if self.remote else cpu)
 
 
+def submission(number):
+    """A small program, five calls of it, and what they give: (source, [(argument, value)])."""
+    source = f"def f(x):\n    total = {number}\n    for n in range(x):\n        total += n * n\n    return total\n"
+    return source, [(x, number + sum(n * n for n in range(x))) for x in range(5, 10)]
+
+
+def small_submissions(count):
+    """Requests to grade, how many cases they have, and the programs that would be run for them otherwise."""
+    requests, programs = [], []
+    for number in range(count):
+        source, calls = submission(number)
+        requests.append({"code": source, "function": "f", "cases": [{"args": [x], "expected": value} for x, value in calls]})
+        programs += [f"{source}assert f({x}) == {value}\n" for x, value in calls]
+    return requests, programs
+
+
+def human_eval():
+    """The same of the 164 problems with their reference solutions, where the file is."""
+    if not HUMAN_EVAL.exists():
+        return [], []
+    with gzip.open(HUMAN_EVAL, "rt", encoding="utf-8") as lines:
+        problems = [json.loads(line) for line in lines]
+    return problems, [f"{one['prompt']}{one['canonical_solution']}\n{one['test']}\ncheck({one['entry_point']})\n"
+                      for one in problems]
+
+
+class GradeRow(Row):
+    """A batch through caisson grade, from its start to its end; what is counted are cases."""
+
+    throughput = True
+
+    def __init__(self, name, base, work):
+        super().__init__(name, base, 1)
+        requests, programs = work
+        self.cases, self.batch = len(programs), "\n".join(map(json.dumps, requests))
+
+    def missing(self, bench):
+        if not self.cases:
+            return "no data"
+        return None if (bench.build / "caisson").exists() else "not built"
+
+    def slice(self, bench):
+        start = time.perf_counter_ns()
+        done = subprocess.run([bench.build / "caisson", "grade", "-j", "2", "--no-progress", "-"], input=self.batch,
+                              capture_output=True, text=True, timeout=WITHIN_SECONDS, check=False, env=clean_environment())
+        elapsed = time.perf_counter_ns() - start
+        if done.returncode != 0 or f"{self.cases} of {self.cases} cases" not in done.stdout:
+            raise Broken((done.stderr or done.stdout).strip()[-500:])
+        return Slice([elapsed // self.cases], elapsed, count=self.cases)
+
+
+class ProcessPerCaseRow(Row):
+    """A plain loop with a python3 for each case, two at once, and its exit status as the verdict."""
+
+    throughput = True
+
+    def __init__(self, name, work):
+        super().__init__(name, None, 1)
+        self.programs = work[1]
+
+    def missing(self, _bench):
+        return None if self.programs else "no data"
+
+    def slice(self, bench):
+        def one(program):
+            subprocess.run([PYTHON, "-I", "-c", program], capture_output=True, timeout=WITHIN_SECONDS, check=True)
+
+        start = time.perf_counter_ns()
+        with ThreadPoolExecutor(2) as pool:
+            cases = sum(1 for _ in pool.map(one, self.programs))
+        elapsed = time.perf_counter_ns() - start
+        return Slice([elapsed // cases], elapsed, count=cases)
+
+
 class DaemonRow(Row):
     """Requests to caissond.  kind is what waits in its pool for them (processes.kind_of)."""
 
@@ -265,6 +347,72 @@ class DaemonRow(Row):
             '"stdout":' + json.dumps(self.prints), stdin=json.dumps(self.request))
         daemon.settle()
         return Slice([ns for ns, in samples], elapsed, daemon.cpu_since(self.cpu_by, before))
+
+
+CALLS = """import json, time
+ns = []
+for _ in range(%d):
+    start = time.perf_counter_ns()
+    tools.answer()
+    ns.append(time.perf_counter_ns() - start)
+print(json.dumps(ns))
+"""
+
+
+class ToolRow(Row):
+    """Calls of a tool that answers at once, each timed by the program that makes it."""
+
+    def missing(self, bench):
+        return bench.daemon_missing()
+
+    def slice(self, bench):
+        daemon = bench.daemon({})
+        recording = [{"server": "bench", "tool": "answer", "arguments": {}, "result": 42}] * self.runs
+        record = daemon.run({"language": "python", "code": CALLS % self.runs, "tools": {"replay": recording, "calls": self.runs}})
+        if record["status"] != "completed" or record["tools"] != {"calls": self.runs, "failed": 0, "refused": 0}:
+            raise Broken(f"not the expected record: {json.dumps(record)[:500]}")
+        ns = json.loads(record["stdout"])
+        return Slice(ns, sum(ns))
+
+
+class HttpRow(Row):
+    """Requests to caissond over HTTP, by wrk, which keeps its connections.  path with a request is POST, and GET without one."""
+
+    throughput = True
+
+    def __init__(self, name, base, seconds, connections, path, has, settings, request=None):
+        super().__init__(name, base, 0, seconds)
+        self.connections, self.path, self.has, self.settings, self.request = connections, path, has, settings, request
+
+    def missing(self, bench):
+        return bench.daemon_missing() or (None if shutil.which("wrk") else "wrk is not installed")
+
+    def prepare(self, bench):
+        self.ask(bench, 1)      # the first tells it what to keep ready
+        bench.daemon(self.settings).settle()
+
+    def slice(self, bench):
+        daemon = bench.daemon(self.settings)
+        daemon.settle()
+        self.cpu_by = daemon.cpu_by()
+        before = daemon.cpu_ns(self.cpu_by)
+        samples, elapsed, count = self.ask(bench, self.seconds)
+        daemon.settle()
+        return Slice(samples, elapsed, daemon.cpu_since(self.cpu_by, before), count)
+
+    def ask(self, bench, seconds):
+        """(nanoseconds of each request, and of all together; how many there were)"""
+        bench.daemon(self.settings)
+        url = f"http://{self.settings['engine.http']}{self.path}"
+        done = subprocess.run(["wrk", "-t1", f"-c{self.connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s",
+                               "-s", BENCH / "http.lua", url, "--", json.dumps(self.request) if self.request else "", self.has],
+                              capture_output=True, text=True, timeout=WITHIN_SECONDS, check=False)
+        lines = [line.split() for line in done.stdout.splitlines()]
+        took = [(int(line[1]), int(line[2])) for line in lines if line[:1] == ["took"]]
+        total = next((list(map(int, line[1:])) for line in lines if line[:1] == ["total"]), None)
+        if done.returncode != 0 or not total or total[2] or not total[1]:
+            raise Broken(f"wrk: {total[2] if total else 'no'} answers were not what was expected: {(done.stdout + done.stderr).strip()[:500]}")
+        return [us * 1000 for us, n in took for _ in range(n)], total[0] * 1000, total[1]
 
 
 class MemoryRow(Row):

@@ -1,11 +1,14 @@
 """The rows and the goals."""
 
+import json
 import os
 import shutil
+import socket
 import subprocess
 from dataclasses import dataclass
 
-from rows import CODES, PANDAS, PRINT, PYTHON, DaemonRow, FloorRow, ForksRow, MemoryRow, ParseRow, PolicyRow, ProcessRow, expected
+from rows import (CODES, PANDAS, PRINT, PYTHON, DaemonRow, FloorRow, ForksRow, GradeRow, HttpRow, MemoryRow, ParseRow, PolicyRow,
+                  ProcessPerCaseRow, ProcessRow, ToolRow, expected, human_eval, small_submissions)
 
 PY = [PYTHON, "-I", "-c", PRINT]
 BWRAP = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc",
@@ -15,6 +18,7 @@ NSJAIL = ["nsjail", "-Mo", "--really_quiet", "--chroot", "/", "--"]
 
 SYSTEM, BACK = "floor system print", "floor system print, back to back"
 FORKS = "floor forks, 2 workers"
+SMALL_FORKS = "floor forks, 2 workers, small image"
 
 
 def docker_image():
@@ -52,6 +56,7 @@ def floors():
         yield FloorRow(f"floor data {code}", None, 50, "data", code)
     yield ForksRow("floor forks, 1 worker", FORKS, 1, 1)
     yield ForksRow(FORKS, None, 1, 2)
+    yield ForksRow(SMALL_FORKS, None, 1, 2, "small")
 
 
 def peers():
@@ -93,6 +98,25 @@ def ours():
                     100)
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def http():
+    """Beside the floor of HTTP, which does nothing for its answer, and beside the same program by way of the socket."""
+    settings = {"engine.http": f"127.0.0.1:{free_port()}", "engine.http_keyless": "true"}
+    for n in (1, 16):
+        words = f"{n} connection{'s' * (n > 1)}"
+        floor = f"http healthz, {words}"
+        yield HttpRow(floor, None, 1, n, "/healthz", "ok", settings)
+        for what, code, prints in (("no-op", "pass", ""), ("print", PRINT, "1\n")):
+            yield HttpRow(f"http {what}, {words}", floor, 1, n, "/v1/runs", '"stdout":' + json.dumps(prints), settings,
+                          {"language": "python", "code": code})
+        yield DaemonRow(f"http print, the same by socket, {words}", f"http print, {words}", 0, python_request("print"), "1\n",
+                        settings=settings, clients=n, seconds=1, think=False)
+
+
 def policies():
     for lines, runs in ((100, 200), (2000, 20)):
         words = f"{lines:,} lines"
@@ -100,8 +124,19 @@ def policies():
         yield PolicyRow(f"policy, {words}", f"ast.parse, {words}", runs, lines, "kodeagent")
 
 
+def tools():
+    yield ToolRow("tool call", None, 1000)
+
+
+def grading():
+    yield ProcessPerCaseRow("grade, a python3 for each case", small_submissions(20))
+    yield GradeRow("grade, 5 cases each", SMALL_FORKS, small_submissions(1000))
+    yield ProcessPerCaseRow("HumanEval, a python3 for each", human_eval())
+    yield GradeRow("HumanEval", "HumanEval, a python3 for each", human_eval())
+
+
 def all_rows():
-    return [*floors(), *peers(), *ours(), *policies()]
+    return [*floors(), *peers(), *ours(), *http(), *policies(), *tools(), *grading()]
 
 
 @dataclass
@@ -142,6 +177,11 @@ GOALS = [
     Goal("ready bash p50 / bash -c p50", 2, row="caissond bash", over="peer bash"),
     Goal("policy, 100 lines: p50 ms", 0.8, row="policy, 100 lines"),
     Goal("policy, 2,000 lines: p50 ms", 5, row="policy, 2,000 lines"),
+    Goal("tool call: p50 ms", 1, row="tool call"),
+    Goal("grading: cases per second / python3 for each", at_least=20, row="grade, 5 cases each", figure="rate",
+         over="grade, a python3 for each case", over_figure="rate"),
+    Goal("grading: cases per second / forks", at_least=0.5, row="grade, 5 cases each", figure="rate",
+         over=SMALL_FORKS, over_figure="rate"),
     Goal("private MiB of a waiting python, 100 wait", 3 * MIB, row="waiting python, 100", figure="private"),
     Goal("private MiB of a waiting python with pandas", 8 * MIB, row="waiting data, 100", figure="private"),
 ]

@@ -82,7 +82,7 @@ class Daemon:
     def __init__(self, folder, settings):
         self.socket = Path(folder, "caissond.sock")
         self.environment = {"CAISSON_ENGINE_SOCKET": str(self.socket), "CAISSON_DAEMON": "always"}
-        words = [str(CAISSON.parent / "caissond"), *(word for setting in settings for word in ("--set", setting))]
+        words = [str(CAISSON.parent / "caissond"), "--set", "engine.log_bytes=0", *(word for setting in settings for word in ("--set", setting))]
         self.log = open(Path(folder, "caissond.log"), "wb")
         self.process = subprocess.Popen(words, env=os.environ | self.environment, stderr=self.log)
         self.environment["CAISSON_DAEMON_PID"] = str(self.process.pid)   # for tests that look at their children

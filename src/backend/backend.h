@@ -10,15 +10,20 @@
 
 #include "wire/wire.h"
 
-/* Our ends of what a sandbox has, the callee's from ready() on; proxy is -1 without WIRE_PROXY. */
+/* Our ends of what a sandbox has, the callee's from ready() on; proxy is -1 without WIRE_PROXY, and hatch without WIRE_HATCH. */
 struct backend_ends {
-        int home, out, error, channel, proxy;
+        int home, out, error, channel, proxy, hatch;
 };
+
+struct run_request;
+struct settings;
 
 /* What a sandbox is to run.  Everything stays the caller's and has to live until exited() or refused(). */
 struct backend_program {
         struct wire_limits limits;
         struct wire_program program;
+        const struct run_request *request;   /* for one that has interpreters of its own, with the language's name */
+        const char *language;
         int stdin_fd;                    /* or -1: nothing */
         size_t files_n;
         /* Tells input file i and opens its content, or has it in memory (*ret_fd is -1 then); called as there is room for it. */
@@ -31,6 +36,7 @@ struct backend_events {
         void (*ready)(void *owner, const struct wire_boundary *boundary, const struct backend_ends *ends);
         void (*joined)(void *owner, const struct wire_boundary *boundary);
         void (*seen)(void *owner, const struct wire_seen *seen);   /* the answer to look() */
+        void (*frozen)(void *owner, bool on, const struct csn_error *error);   /* to freeze(); error is NULL where it was done */
         void (*exited)(void *owner, const struct wire_exit *how);
         void (*refused)(void *owner, const struct csn_error *error);
         /* A zygote serves (error is NULL; info is a JSON object), or is gone. */
@@ -42,6 +48,7 @@ struct backend_events {
 struct backend_options {
         const char *uid_range;           /* "FIRST:COUNT" */
         const char *cgroup_parent;
+        const struct settings *settings; /* they live as long as the link */
         void *engine;                    /* for zygote() and lost() */
 };
 
@@ -58,6 +65,17 @@ struct backend {
         int (*worker)(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err);
         /* Run a program in it, once; may be called as soon as prepare() returned. */
         int (*start)(struct backend_link *link, uint32_t id, const struct backend_program *program, struct csn_error *err);
+        /*
+         * Make process 1 the guest of a sandbox that is ready and was asked for with WIRE_LASTING.  *ret_sock is the caller's, its end of
+         * guest.h.  NULL: this backend cannot.
+         */
+        int (*guest)(struct backend_link *link, uint32_t id, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
+        /*
+         * An interpreter of a zygote into the sandbox of a guest.  It is a sandbox to us, with events from joined() on, and starts its
+         * program by start().  The descriptors are those that the guest made, and stay the caller's.
+         */
+        int (*enter)(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR], struct csn_error *err);
+        void (*freeze)(struct backend_link *link, uint32_t id, bool on);
         /* The program says that it has ended with this exit status and only has to die; exited() follows.  NULL: wait for that. */
         void (*left)(struct backend_link *link, uint32_t id, unsigned status);
         void (*kill)(struct backend_link *link, uint32_t id);
@@ -69,14 +87,44 @@ struct backend {
 
 extern const struct backend backend_native, backend_host;
 
+#define BACKENDS_MAX 3
+
 /* By name, or NULL. */
 const struct backend *backend_find(const char *name);
+/* Its place among all of them, and who has it. */
+size_t backend_index(const struct backend *backend);
+const struct backend *backend_at(size_t i);
+/* One more that a program brings along, before it opens an engine: for what not all of them should be linked with. */
+void backend_add(const struct backend *backend);
+/* An input file below a home folder of this host; its content, or all that source has. */
+int backend_put_file(int home, const struct wire_file *file, int source, struct csn_error *err);
+
+/* ---- processes beside an engine that has given up its rights (helpers.c) ---- */
+
+struct helper_options {
+        uid_t uid;                       /* of the engine */
+        gid_t gid;
+        const char *uid_range, *cgroup_parent, *policies_dir;
+        const char *sockets[3];          /* in the file system, for helpers_remove_sockets(), or NULL */
+};
+
+/* While there are rights.  From then on supervisors, too, are started by them. */
+int helpers_start(const struct helper_options *options, struct csn_error *err);
+bool helpers_are_there(void);
+/* A process of ours that serves this socket.  Errors: CSN_E_SYSTEM. */
+int helpers_spawn(enum wire_start what, int sock, pid_t *ret_pid, struct csn_error *err);
+/* A regular file or a folder beneath that of a sandbox, for reading; -1 with errno. */
+int helpers_open(int dir_fd, const char *name, enum wire_open what);
+void helpers_remove_sockets(void);
+/* Waits for their end, and what they started has to be closed before. */
+void helpers_stop(void);
 
 /* Where the runners, the programs and the policies of this build are; see paths.c. */
 const char *backend_runner_dir(void);
 const char *backend_supervisor(void);
 const char *backend_policy_worker(void);
 const char *backend_daemon(void);
+const char *backend_remote(void);
 const char *backend_policies_dir(void);
 
 #endif

@@ -127,7 +127,7 @@ static void job_died(struct watch *watch, uint32_t events)
 
 /* ---- starting ---- */
 
-static int put_file(int home, const struct wire_file *file, int source, struct csn_error *err)
+int backend_put_file(int home, const struct wire_file *file, int source, struct csn_error *err)
 {
         auto_fd dir = fcntl(home, F_DUPFD_CLOEXEC, 0);
         const char *name = file->name;
@@ -166,7 +166,7 @@ static int put_files(const struct backend_program *what, int home, struct csn_er
                 if (what->file(what->owner, i, &file, &source, err) < 0)
                         return -err->code;
                 auto_fd fd = source;
-                if (put_file(home, &file, fd, err) < 0)
+                if (backend_put_file(home, &file, fd, err) < 0)
                         return -err->code;
         }
         return 0;
@@ -254,7 +254,7 @@ static int make_ends(struct host_job *job, struct backend_ends *ret, struct csn_
 
 static int host_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err)
 {
-        struct backend_ends ends = { -1, -1, -1, -1, -1 };
+        struct backend_ends ends = { -1, -1, -1, -1, -1, -1 };
         struct host_job *job = mem_alloc(sizeof *job);
         *job = (struct host_job){ .next = link->jobs, .link = link, .id = id, .owner = owner, .home = -1, .fds = { -1, -1, -1, -1 }, .disk_bytes = shape->disk_bytes,
                                   .death = { .fd = -1, .ready = job_died, .owner = job },
@@ -276,7 +276,7 @@ static int host_prepare(struct backend_link *link, uint32_t id, void *owner, con
                 job_free(job);
                 return rc;
         }
-        const struct wire_boundary none = { .host_uid = geteuid(), .capabilities = geteuid() == 0 ? UINT64_MAX : 0 };
+        const struct wire_boundary none = { .host_uid = geteuid(), .ids = 1, .capabilities = geteuid() == 0 ? UINT64_MAX : 0 };
         link->events->ready(owner, &none, &ends);
         return 0;
 }

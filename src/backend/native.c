@@ -18,6 +18,7 @@ struct native_job {
         struct backend_link *link;
         uint32_t id;
         void *owner;
+        uint64_t flags;                          /* of its shape */
         struct watch door;                       /* its fd is ours, -1 before READY and when all is sent */
         const struct backend_program *program;   /* to be sent, or NULL */
         size_t sent;                             /* of its files */
@@ -64,6 +65,8 @@ static int start_supervisor(struct backend_link *link, const struct backend_opti
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd theirs = pair[1];
         link->watch.fd = pair[0];
+        if (helpers_are_there())
+                return helpers_spawn(WIRE_START_SUPERVISOR, theirs, &link->pid, err);
         backend_supervisor();   /* looked up before the fork: snprintf and readlink are for the parent */
         backend_runner_dir();
         link->pid = fork();
@@ -141,6 +144,12 @@ static void forget_job(struct native_job *job)
 static void native_kill(struct backend_link *link, uint32_t id)
 {
         struct csn_error err;
+        struct native_job *job = find_job(link, id);
+        /* Whoever ends it may free its program; and what has gone through the door already is of no use. */
+        if (job) {
+                loop_unwatch(link->loop, &job->door);
+                job->program = NULL;
+        }
         if (send_plain(link, WIRE_KILL, id, &err) < 0)
                 log_text(LOG_DEBUG, "%s", err.text);   /* the supervisor is gone, and with it the job */
 }
@@ -150,7 +159,7 @@ static void native_left(struct backend_link *link, uint32_t id, unsigned status)
         struct buf message;
         struct csn_error err;
         buf_init(&message, WIRE_MAX);
-        if (send_message(link, &message, wire_put_left(&message, id, status), &err) < 0)
+        if (send_message(link, &message, wire_put_number(&message, WIRE_LEFT, id, status), &err) < 0)
                 log_text(LOG_DEBUG, "%s", err.text);
 }
 
@@ -240,12 +249,15 @@ static int take_ready(struct native_job *job, const struct wire_boundary *bounda
 {
         if (job->door.fd >= 0)
                 return err_set(err, CSN_E_PROTOCOL, 0, "READY came twice");
-        for (int i = 0; i < WIRE_END_PROXY; i++)
+        const int proxy = WIRE_END_PROXY, hatch = job->flags & WIRE_PROXY ? WIRE_END_HATCH : WIRE_END_PROXY;
+        const int n = WIRE_END_PROXY + !!(job->flags & WIRE_PROXY) + !!(job->flags & WIRE_HATCH);
+        for (int i = 0; i < n; i++)
                 if (fds[i] < 0)
                         return err_set(err, CSN_E_PROTOCOL, 0, "READY without its descriptors");
         const struct backend_ends ends = { .home = take_fd(&fds[WIRE_END_HOME]), .out = take_fd(&fds[WIRE_END_STDOUT]),
                                            .error = take_fd(&fds[WIRE_END_STDERR]), .channel = take_fd(&fds[WIRE_END_CHANNEL]),
-                                           .proxy = take_fd(&fds[WIRE_END_PROXY]) };
+                                           .proxy = job->flags & WIRE_PROXY ? take_fd(&fds[proxy]) : -1,
+                                           .hatch = job->flags & WIRE_HATCH ? take_fd(&fds[hatch]) : -1 };
         job->door.fd = take_fd(&fds[WIRE_END_DOOR]);
         struct backend_link *link = job->link;
         uint32_t id = job->id;
@@ -263,6 +275,7 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
         struct wire_exit how;
         struct wire_seen seen;
         struct csn_error error;
+        uint32_t number;
         struct native_job *job = find_job(link, header->job);
         void *owner = job ? job->owner : NULL;
         switch (header->op) {
@@ -295,6 +308,18 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
                         return -err->code;
                 if (job)
                         link->events->seen(owner, &seen);
+                return 0;
+        case WIRE_FROZEN:
+                if (wire_get_number(body, header->len, "FROZEN", 1, &number, err) < 0)
+                        return -err->code;
+                if (job)
+                        link->events->frozen(owner, number == 1, NULL);
+                return 0;
+        case WIRE_UNABLE:
+                if (wire_get_error(body, header->len, &error, err) < 0)
+                        return -err->code;
+                if (job)
+                        link->events->frozen(owner, false, &error);
                 return 0;
         case WIRE_EXITED:
                 if (wire_get_exit(body, header->len, &how, err) < 0)
@@ -405,16 +430,22 @@ static int native_open(struct loop *loop, const struct backend_options *options,
         return 0;
 }
 
+static struct native_job *job_new(struct backend_link *link, uint32_t id, void *owner)
+{
+        struct native_job *job = mem_alloc(sizeof *job);
+        *job = (struct native_job){ .next = link->jobs, .link = link, .id = id, .owner = owner,
+                                    .door = { .fd = -1, .ready = door_ready, .owner = job } };
+        link->jobs = job;
+        return job;
+}
+
 static int native_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err)
 {
         struct buf message;
         buf_init(&message, WIRE_MAX);
         if (send_message(link, &message, wire_put_shape(&message, id, shape), err) < 0)
                 return -err->code;
-        struct native_job *job = mem_alloc(sizeof *job);
-        *job = (struct native_job){ .next = link->jobs, .link = link, .id = id, .owner = owner,
-                                    .door = { .fd = -1, .ready = door_ready, .owner = job } };
-        link->jobs = job;
+        job_new(link, id, owner)->flags = shape->flags;
         return 0;
 }
 
@@ -422,7 +453,7 @@ static int native_join(struct backend_link *link, uint32_t id, uint32_t zygote, 
 {
         struct buf message;
         buf_init(&message, WIRE_MAX);
-        return send_message(link, &message, wire_put_join(&message, id, zygote), err);
+        return send_message(link, &message, wire_put_number(&message, WIRE_JOIN, id, zygote), err);
 }
 
 /* Its command line goes through the door, as that of a program does. */
@@ -445,11 +476,52 @@ static int native_start(struct backend_link *link, uint32_t id, const struct bac
         if (!job)
                 return err_set(err, CSN_E_SYSTEM, 0, "a program for a sandbox that is gone");
         buf_init(&message, WIRE_MAX);
-        if (send_message(link, &message, wire_put_limits(&message, id, &program->limits), err) < 0)
+        if (send_message(link, &message, wire_put_limits(&message, WIRE_START, id, &program->limits), err) < 0)
                 return -err->code;
         job->program = program;
         feed(job);
         return 0;
+}
+
+static int native_guest(struct backend_link *link, uint32_t id, const struct wire_limits *limits, int *ret_sock, struct csn_error *err)
+{
+        struct native_job *job = find_job(link, id);
+        struct buf message;
+        if (!job || job->door.fd < 0)
+                return err_set(err, CSN_E_SYSTEM, 0, "a guest for a sandbox that is not ready");
+        buf_init(&message, WIRE_MAX);
+        if (send_message(link, &message, wire_put_limits(&message, WIRE_GUEST, id, limits), err) < 0)
+                return -err->code;
+        *ret_sock = take_fd(&job->door.fd);
+        return 0;
+}
+
+static int native_enter(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR],
+                        struct csn_error *err)
+{
+        struct buf message;
+        int door[2], rc = 0;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, door) < 0)
+                return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "make a pair of sockets");
+        auto_fd theirs = door[1], ours = door[0];
+        const int all[WIRE_ENTRIES] = { fds[WIRE_ENTRY_STDOUT], fds[WIRE_ENTRY_STDERR], fds[WIRE_ENTRY_CHANNEL], theirs };
+        buf_init(&message, WIRE_MAX);
+        if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 || !wire_put_enter(&message, id, sandbox, zygote) ||
+            outbox_put(&link->box, message.bytes, message.len, all, WIRE_ENTRIES) < 0)
+                rc = err_set(err, CSN_E_SYSTEM, errno, "send to the supervisor");
+        buf_done(&message);
+        if (rc == 0)
+                job_new(link, id, owner)->door.fd = take_fd(&ours);
+        return rc;
+}
+
+static void native_freeze(struct backend_link *link, uint32_t id, bool on)
+{
+        struct buf message;
+        struct csn_error err;
+        buf_init(&message, WIRE_MAX);
+        if (send_message(link, &message, wire_put_number(&message, WIRE_FREEZE, id, on), &err) < 0)
+                log_text(LOG_DEBUG, "%s", err.text);
 }
 
 static int native_zygote(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err)
@@ -468,5 +540,6 @@ static void native_retire(struct backend_link *link, uint32_t id)
 
 const struct backend backend_native = {
         .name = "native", .open = native_open, .prepare = native_prepare, .join = native_join, .worker = native_worker,
-        .start = native_start, .left = native_left, .kill = native_kill, .look = native_look, .zygote = native_zygote, .retire = native_retire, .close = native_close,
+        .start = native_start, .guest = native_guest, .enter = native_enter, .freeze = native_freeze, .left = native_left, .kill = native_kill,
+        .look = native_look, .zygote = native_zygote, .retire = native_retire, .close = native_close,
 };

@@ -78,6 +78,14 @@ int io_write_file(int dir_fd, const char *path, const char *text);
 
 /* A sealed memfd with these bytes, offset 0, read-only from then on.  -1 with errno. */
 int io_memfd(const char *name, const void *bytes, size_t len);
+/*
+ * A descriptor from which these signals are read instead of being delivered (signalfd(2)), not blocking.  Errors:
+ * CSN_E_SYSTEM.
+ */
+int io_signals(const int *numbers, size_t n, struct csn_error *err);
+/* SIGINT, SIGTERM and SIGHUP: what asks a program to end. */
+#define IO_ENDS 3
+extern const int io_ends[IO_ENDS];
 
 /* Remove a folder of ours and all below it, whatever is in it and however deep, without following links (remove.c). */
 void io_remove_tree(int parent_fd, const char *name);
@@ -141,6 +149,7 @@ char *capture_text(const struct capture *cap, struct arena *arena, size_t *ret_l
 
 uint64_t clock_ms(void);   /* CLOCK_MONOTONIC in milliseconds */
 uint64_t clock_us(void);   /* CLOCK_MONOTONIC in microseconds */
+uint64_t clock_work_us(void);   /* of the processor, by this process: what other programs do is not in it */
 
 /* Milliseconds since 1970 (UTC), and such a moment as RFC 3339 has it: "2026-11-21T10:00:00.000Z". */
 int64_t time_now_ms(void);
@@ -163,22 +172,55 @@ void size_print(uint64_t bytes, char *text, size_t size);
 void duration_print(uint64_t ms, char *text, size_t size);
 void cores_print(uint64_t milli, char *text, size_t size);
 
+/* ---- hexadecimal digits (hex.c) ---- */
+
+/* Lower case, two for each byte, and a NUL after them: text has room for 2 * len + 1. */
+void hex_print(const void *bytes, size_t len, char *text);
+
+/*
+ * An id: so many random bytes (at most HEX_RANDOM_MAX), never all zeros, printed the same way.  So few come whole once the
+ * kernel's generator is seeded, and until then the call waits (getrandom(2)).
+ */
+#define HEX_RANDOM_MAX 32
+void hex_random(size_t len, char *text);
+
 /* ---- UTF-8 (utf8.c) ---- */
 
 /* The length of the valid UTF-8 sequence at the front of these bytes, or 0 if there is none (RFC 3629). */
 size_t utf8_step(const char *bytes, size_t len);
 bool utf8_valid(const char *bytes, size_t len);
+/* How much of these bytes ends with a whole character; what cannot become one counts as whole. */
+size_t utf8_whole(const char *bytes, size_t len);
 
 /* ---- log (log.c) ---- */
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
+enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_TEXT };
+
+/* What a line is about; NULL and "" are left out. */
+struct log_context {
+        const char *request, *trace, *run, *owner;
+};
+
 /*
- * One JSON object a line to stderr: {"time":…,"level":…,"text":…}.  Nothing is written above the level
- * set (LOG_WARN at the start).  Callers never pass code, output or secrets.
+ * One JSON object a line to stderr: {"time":…,"level":…,"text":…}, and request_id, trace_id, run_id and owner where they
+ * are known; or the same as plain text.  Nothing is written above the level set (LOG_WARN at the start).  Callers never
+ * pass code, output or secrets.
  */
+const char *log_level_name(size_t level);   /* "error" and so on; NULL after the last */
 void log_set_level(enum log_level level);
+void log_set_format(enum log_format format);
 void log_text(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void log_about(enum log_level level, const struct log_context *context, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/*
+ * Keep lines in a file as well (mode 0600), as JSON and up to LOG_INFO at least.  From half of max_bytes on it becomes
+ * PATH LOG_OLD, in the place of the one before.  Several processes may have one file.  Errors: CSN_E_SYSTEM.
+ */
+#define LOG_OLD ".1"
+int log_open(const char *path, uint64_t max_bytes, struct csn_error *err);
+void log_close(void);
 
 /* ---- event loop (loop.c) ---- */
 

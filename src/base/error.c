@@ -46,6 +46,19 @@ int csn_code_http(int code)
         return 500;
 }
 
+/* What is quoted here may be anybody's, and is cut wherever that is; whoever makes JSON of it needs UTF-8. */
+static void make_utf8(char *text)
+{
+        size_t len = strlen(text);
+        while (len) {
+                size_t n = utf8_step(text, len);
+                if (!n)
+                        *text = '?';
+                text += n ? n : 1;
+                len -= n ? n : 1;
+        }
+}
+
 static void fill(struct csn_error *err, int code, int sys, const char *fmt, va_list args)
 {
         memset(err, 0, sizeof *err);
@@ -56,6 +69,7 @@ static void fill(struct csn_error *err, int code, int sys, const char *fmt, va_l
                 size_t len = strlen(err->text);
                 snprintf(err->text + len, sizeof err->text - len, ": %s", strerrordesc_np(sys));
         }
+        make_utf8(err->text);
 }
 
 int err_set(struct csn_error *err, int code, int sys, const char *fmt, ...)
@@ -77,6 +91,7 @@ int err_field(struct csn_error *err, const char *field, const char *fmt, ...)
                 fill(err, CSN_E_INPUT, 0, fmt, args);
                 va_end(args);
                 snprintf(err->field, sizeof err->field, "%s", field);
+                make_utf8(err->field);
         }
         return -CSN_E_INPUT;
 }
@@ -92,6 +107,7 @@ int err_wrap(struct csn_error *err, const char *fmt, ...)
         va_end(args);
         if (len >= 0 && (size_t)len < sizeof text)
                 snprintf(text + len, sizeof text - (size_t)len, ": %s", err->text);
+        make_utf8(text);
         memcpy(err->text, text, sizeof text);
         return -err->code;
 }

@@ -2,8 +2,10 @@
 #include "base/base.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 
 void fd_close(int *fd)
@@ -91,4 +93,16 @@ int io_memfd(const char *name, const void *bytes, size_t len)
         if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
                 return -1;
         return take_fd(&fd);
+}
+
+const int io_ends[IO_ENDS] = { SIGINT, SIGTERM, SIGHUP };
+
+int io_signals(const int *numbers, size_t n, struct csn_error *err)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        for (size_t i = 0; i < n; i++)
+                sigaddset(&set, numbers[i]);
+        int fd = sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -1 : signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        return fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "watch for signals") : fd;
 }

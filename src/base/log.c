@@ -1,13 +1,28 @@
 /* A log of JSON lines: one object a line, whatever bytes come in, so that nobody can forge a line. */
 #include "base/base.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 static enum log_level max_level = LOG_WARN;
+static enum log_format format = LOG_FORMAT_JSON;
+
+const char *log_level_name(size_t level)
+{
+        static const char *const names[] = { "error", "warn", "info", "debug" };
+        return level < ARRAY_LEN(names) ? names[level] : NULL;
+}
 
 void log_set_level(enum log_level level)
 {
         max_level = level;
+}
+
+void log_set_format(enum log_format wanted)
+{
+        format = wanted;
 }
 
 static size_t escape(char *out, size_t size, const char *text)
@@ -30,22 +45,103 @@ static size_t escape(char *out, size_t size, const char *text)
         return len;
 }
 
+static int file_fd = -1;
+static char *file_path;
+static uint64_t file_max;
+
+/* Of two daemons with one file the first to have the lock moves it; the other finds that its descriptor is of the old one. */
+static void change_file(void)
+{
+        struct stat ours, there;
+        char *old = NULL;
+        flock(file_fd, LOCK_EX);
+        bool moved = stat(file_path, &there) < 0 || fstat(file_fd, &ours) < 0 || there.st_ino != ours.st_ino || there.st_dev != ours.st_dev;
+        if (!moved && asprintf(&old, "%s" LOG_OLD, file_path) > 0)
+                rename(file_path, old);
+        free(old);
+        fd_close(&file_fd);   /* and with it the lock */
+        file_fd = open(file_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+int log_open(const char *path, uint64_t max_bytes, struct csn_error *err)
+{
+        log_close();
+        file_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (file_fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the log %.300s", path);
+        file_path = mem_copy(path, strlen(path));
+        file_max = max_bytes;
+        return 0;
+}
+
+void log_close(void)
+{
+        fd_close(&file_fd);
+        free(file_path);
+        file_path = NULL;
+}
+
+/* One write(2) for each line, so that lines of two daemons do not mix. */
+static void keep(const char *line, size_t len)
+{
+        struct stat st;
+        if (file_fd >= 0 && fstat(file_fd, &st) == 0 && (uint64_t)st.st_size + len > file_max / 2)
+                change_file();
+        if (file_fd >= 0 && io_write_all(file_fd, line, len) < 0)
+                return;   /* the disk is full; that is told elsewhere */
+}
+
+static size_t add_fields(char *line, size_t size, const struct log_context *context, bool json)
+{
+        const struct { const char *name, *value; } fields[] = {
+                { "request_id", context->request }, { "trace_id", context->trace }, { "run_id", context->run }, { "owner", context->owner },
+        };
+        size_t len = 0;
+        for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+                char value[200];
+                if (!fields[i].value || !fields[i].value[0])
+                        continue;
+                escape(value, sizeof value, fields[i].value);
+                len += (size_t)snprintf(line + len, size - len, json ? ",\"%s\":\"%s\"" : " %s=%s", fields[i].name, value);
+        }
+        line[len] = 0;
+        return len;
+}
+
+static void put(enum log_level level, const struct log_context *context, const char *fmt, va_list args)
+{
+        char text[1024], safe[2048], fields[900], line[3100], stamp[40];
+        bool told = level <= max_level, kept = file_fd >= 0 && level <= (max_level > LOG_INFO ? max_level : LOG_INFO);
+        if (!told && !kept)
+                return;
+        vsnprintf(text, sizeof text, fmt, args);
+        escape(safe, sizeof safe, text);
+        time_print(time_now_ms(), stamp, sizeof stamp);
+        add_fields(fields, sizeof fields, context, true);
+        int len = snprintf(line, sizeof line, "{\"time\":\"%s\",\"level\":\"%s\",\"text\":\"%s\"%s}\n", stamp, log_level_name(level), safe,
+                           fields);
+        if (len > 0 && kept)
+                keep(line, (size_t)len);
+        if (told && format == LOG_FORMAT_TEXT) {
+                add_fields(fields, sizeof fields, context, false);
+                len = snprintf(line, sizeof line, "%s %-5s %s%s\n", stamp, log_level_name(level), safe, fields);
+        }
+        if (len > 0 && told && io_write_all(STDERR_FILENO, line, (size_t)len) < 0)
+                return;   /* nobody listens; a log that cannot be written is no reason to end */
+}
+
 void log_text(enum log_level level, const char *fmt, ...)
 {
-        static const char *const names[] = { "error", "warn", "info", "debug" };
-        if (level > max_level)
-                return;
-
-        char text[1024], safe[2048], line[2300];
         va_list args;
         va_start(args, fmt);
-        vsnprintf(text, sizeof text, fmt, args);
+        put(level, &(struct log_context){ 0 }, fmt, args);
         va_end(args);
-        escape(safe, sizeof safe, text);
+}
 
-        char stamp[40];
-        time_print(time_now_ms(), stamp, sizeof stamp);
-        int len = snprintf(line, sizeof line, "{\"time\":\"%s\",\"level\":\"%s\",\"text\":\"%s\"}\n", stamp, names[level], safe);
-        if (len > 0 && io_write_all(STDERR_FILENO, line, (size_t)len) < 0)
-                return;   /* nobody listens; a log that cannot be written is no reason to end */
+void log_about(enum log_level level, const struct log_context *context, const char *fmt, ...)
+{
+        va_list args;
+        va_start(args, fmt);
+        put(level, context, fmt, args);
+        va_end(args);
 }

@@ -20,6 +20,15 @@ static int open_folder(int dir_fd, const char *name)
         return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Up, with another name.  A folder's ".." changes with it, so it has to be writable itself. */
+static bool move_up(int from, const char *name, int to, const char *moved)
+{
+        if (renameat(from, name, to, moved) == 0)
+                return true;
+        auto_fd folder = errno == EACCES ? open_folder(from, name) : -1;
+        return folder >= 0 && renameat(from, name, to, moved) == 0;
+}
+
 /*
  * Without recursion: a program can nest folders deeper than any stack and than any descriptor limit.  Each
  * folder found is moved up to the top and emptied there in its turn.
@@ -52,7 +61,7 @@ void io_remove_tree(int parent_fd, const char *name)
                                 if (strcmp(inner->d_name, ".") == 0 || strcmp(inner->d_name, "..") == 0)
                                         continue;
                                 snprintf(moved, sizeof moved, ".gone-%lx", counter++);
-                                if (unlinkat(below, inner->d_name, 0) == 0 || renameat(below, inner->d_name, top, moved) == 0)
+                                if (unlinkat(below, inner->d_name, 0) == 0 || move_up(below, inner->d_name, top, moved))
                                         again = true;
                         }
                         closedir(dir_below);

@@ -23,6 +23,12 @@ size_t utf8_step(const char *bytes, size_t len)
 bool utf8_valid(const char *bytes, size_t len)
 {
         while (len) {
+                uint64_t eight;
+                if (len >= sizeof eight && (memcpy(&eight, bytes, sizeof eight), (eight & 0x8080808080808080U) == 0)) {
+                        bytes += sizeof eight;
+                        len -= sizeof eight;
+                        continue;
+                }
                 size_t n = utf8_step(bytes, len);
                 if (!n)
                         return false;
@@ -30,4 +36,16 @@ bool utf8_valid(const char *bytes, size_t len)
                 len -= n;
         }
         return true;
+}
+
+size_t utf8_whole(const char *bytes, size_t len)
+{
+        for (size_t back = 1; back <= 3 && back <= len; back++) {
+                unsigned char c = (unsigned char)bytes[len - back];
+                if (c < 0x80 || c > 0xf4)
+                        return len;
+                if (c >= 0xc0)
+                        return back < (c >= 0xf0 ? 4U : c >= 0xe0 ? 3U : 2U) ? len - back : len;
+        }
+        return len;
 }

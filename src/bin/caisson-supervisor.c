@@ -43,6 +43,12 @@ int main(int argc, char **argv)
 {
         if (argc == 2 && strcmp(argv[0], "caisson-janitor") == 0)
                 return janitor_main(argv[1]);
+        if (argc > 0 && strcmp(argv[0], "caisson-starter") == 0)
+                return starter_main(argc, argv);
+        if (argc > 0 && strcmp(argv[0], "caisson-opener") == 0)
+                return opener_main(argc, argv);
+        if (argc > 0 && strcmp(argv[0], "caisson-launcher") == 0)
+                return launcher_main();
 
         static const struct option options[] = { { "uid-range", required_argument, NULL, 'u' },
                                                  { "cgroup-parent", required_argument, NULL, 'c' },

@@ -1,4 +1,5 @@
 /* caissond(8): options and settings, and nothing else.  See front/daemon.c. */
+#include "front/e2b/client.h"
 #include "front/front.h"
 
 #include <getopt.h>
@@ -47,10 +48,11 @@ int main(int argc, char **argv)
 
         struct settings settings;
         struct csn_error err;
+        backend_add(&backend_e2b);
         int rc = settings_load(&sources, &settings, &err);
         if (rc == 0) {
                 log_set_level((enum log_level)settings.engine.log_level);
-                rc = daemon_serve(&settings, &err);
+                rc = daemon_serve(&sources, &settings, &err);
         }
         int status = rc < 0 ? failed(&err) : 0;
         settings_done(&settings);

@@ -3,10 +3,28 @@
 
 #include "backend/backend.h"
 
+static int start_worker(int sock, pid_t *ret_pid, struct csn_error *err)
+{
+        return helpers_spawn(WIRE_START_POLICY, sock, ret_pid, err);
+}
+
+static struct checker_paths paths_of(const struct engine *engine)
+{
+        return (struct checker_paths){ .worker = backend_policy_worker(), .start = helpers_are_there() ? start_worker : NULL,
+                                       .folders = { engine->settings->engine.policies_dir, backend_policies_dir() } };
+}
+
+void engine_reload(struct engine *engine)
+{
+        const struct checker_paths paths = paths_of(engine);
+        if (engine->checker)
+                checker_reload(engine->checker, &paths);
+        engine_dispatch(engine);
+}
+
 struct checker *engine_checker(struct engine *engine)
 {
-        const struct checker_paths paths = { .worker = backend_policy_worker(),
-                                             .folders = { engine->settings->engine.policies_dir, backend_policies_dir() } };
+        const struct checker_paths paths = paths_of(engine);
         if (!engine->checker)
                 checker_open(engine->loop, &paths, &engine->checker);
         return engine->checker;

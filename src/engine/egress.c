@@ -491,6 +491,12 @@ static void on_resolved(void *owner, const struct egress_address *addresses, siz
                         answer(conn, 403, text);
                         return;
                 }
+                if (!egress_in_range(&conn->egress->rules, &conn->request.target, &addresses[i])) {
+                        char text[EGRESS_TEXT_MAX];
+                        snprintf(text, sizeof text, "%s is in a range that is denied here", conn->request.target.host);
+                        answer(conn, 403, text);
+                        return;
+                }
         }
         memcpy(conn->addresses, addresses, n * sizeof *addresses);
         conn->addresses_n = n;
@@ -703,6 +709,9 @@ static void copy_rules(struct egress *egress, const struct egress_rules *from)
                 hosts[i] = arena_copy(&egress->arena, from->hosts[i], strlen(from->hosts[i]));
         *rules = *from;
         rules->hosts = hosts;
+        struct egress_range *ranges = arena_alloc(&egress->arena, (from->ranges_n + 1) * sizeof *ranges);
+        memcpy(ranges, from->ranges_n ? from->ranges : ranges, from->ranges_n * sizeof *ranges);
+        rules->ranges = ranges;
         rules->dns = from->dns ? arena_copy(&egress->arena, from->dns, strlen(from->dns)) : NULL;
         rules->connections_max = from->connections_max ? from->connections_max : usual.connections_max;
         rules->requests_max = from->requests_max ? from->requests_max : usual.requests_max;
@@ -739,6 +748,24 @@ int egress_open(struct loop *loop, int listen_fd, const struct egress_rules *rul
         }
         take_fd(&fd);
         *ret = egress;
+        return 0;
+}
+
+int egress_change(struct egress *egress, const struct egress_rules *rules, struct csn_error *err)
+{
+        struct arena before = egress->arena;
+        struct egress_rules new = egress->rules;
+        for (size_t i = 0; i < rules->hosts_n; i++)
+                if (egress_check_rule(rules->hosts[i], err) < 0)
+                        return -err->code;
+        new.public_ = rules->public_;
+        new.hosts = rules->hosts;
+        new.hosts_n = rules->hosts_n;
+        new.ranges = rules->ranges;
+        new.ranges_n = rules->ranges_n;
+        egress->arena = (struct arena){ 0 };
+        copy_rules(egress, &new);
+        arena_done(&before);
         return 0;
 }
 

@@ -32,10 +32,20 @@ struct egress_address {
         uint8_t bytes[16];
 };
 
+/* Addresses by their first bits. */
+struct egress_range {
+        struct egress_address address;
+        unsigned bits;
+        bool allowed;
+};
+
 struct egress_rules {
         bool public_;                  /* any name and any global address; else only `hosts` */
         char *const *hosts;            /* as egress_check_rule() accepts them */
         size_t hosts_n;
+        /* Beside public_: an address in one that is allowed passes, else in one that is not it does not; hosts pass by their name. */
+        const struct egress_range *ranges;
+        size_t ranges_n;
         /* 0 is the default in brackets. */
         uint64_t connections_max;      /* at the same time (64); one more is answered with 503 */
         uint64_t requests_max;         /* in all (10000); then nobody listens any more, which the kernel answers */
@@ -73,6 +83,8 @@ int egress_check_rule(const char *rule, struct csn_error *err);
 int egress_open(struct loop *loop, int listen_fd, const struct egress_rules *rules, const struct egress_events *events,
                 void *owner, struct egress **ret, struct csn_error *err);
 
+/* Other hosts, ranges and public_ from now on, in requests that come.  Errors: those of egress_check_rule(). */
+int egress_change(struct egress *egress, const struct egress_rules *rules, struct csn_error *err);
 /* All connections end at once, without another event.  NULL is fine. */
 void egress_close(struct egress *egress);
 
@@ -102,6 +114,10 @@ int egress_host(const char *text, size_t len, struct egress_target *ret, struct 
  */
 const char *egress_class(const struct egress_address *address);
 
+/* "192.0.2.0/24", "2001:db8::/32", or one address.  Errors: CSN_E_INPUT. */
+int egress_parse_range(const char *text, struct egress_range *ret, struct csn_error *err);
+/* Whether the ranges let pass an address that this host has. */
+bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target, const struct egress_address *address);
 /* Whether the rules let this host and port pass, before any resolving; if not, *ret_why says so. */
 bool egress_allows(const struct egress_rules *rules, const struct egress_target *target, char ret_why[static EGRESS_TEXT_MAX]);
 

@@ -336,6 +336,60 @@ static bool host_matches(const struct rule *rule, const char *host)
         return len > tail + 1 && host[len - tail - 1] == '.' && strcmp(host + len - tail, rule->target.host) == 0;
 }
 
+int egress_parse_range(const char *text, struct egress_range *ret, struct csn_error *err)
+{
+        struct egress_target target;
+        struct egress_range range = { .allowed = false };
+        const char *slash = strchr(text, '/');
+        char host[EGRESS_HOST_MAX + 3], *end;
+        size_t len = slash ? (size_t)(slash - text) : strlen(text);
+        bool v6 = memchr(text, ':', len);
+        snprintf(host, sizeof host, v6 ? "[%.*s]" : "%.*s", (int)min_u64(len, EGRESS_HOST_MAX), text);
+        if (egress_host(host, strlen(host), &target, err) < 0 || !target.literal)
+                return err_set(err, CSN_E_INPUT, 0, "it is no address and no range as 192.0.2.0/24");
+        range.address = target.address;
+        range.bits = 8 * range.address.len;
+        if (slash) {
+                unsigned long bits = strtoul(slash + 1, &end, 10);
+                if (!is_digit(slash[1]) || *end || bits > range.bits)
+                        return err_set(err, CSN_E_INPUT, 0, "what is behind the slash is no number from 0 to %u", range.bits);
+                range.bits = (unsigned)bits;
+        }
+        *ret = range;
+        return 0;
+}
+
+static bool is_in(const struct egress_range *range, const struct egress_address *address)
+{
+        unsigned whole = range->bits / 8, rest = range->bits % 8;
+        if (range->address.len != address->len || memcmp(range->address.bytes, address->bytes, whole) != 0)
+                return false;
+        return !rest || !((range->address.bytes[whole] ^ address->bytes[whole]) >> (8 - rest));
+}
+
+static bool is_named(const struct egress_rules *rules, const struct egress_target *target)
+{
+        struct rule rule;
+        bool named = false;
+        for (size_t i = 0; !target->literal && !named && i < rules->hosts_n; i++)
+                named = parse_rule(rules->hosts[i], &rule, NULL) == 0 && host_matches(&rule, target->host);
+        return named;
+}
+
+bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target, const struct egress_address *address)
+{
+        bool denied = false;
+        if (is_named(rules, target))
+                return true;
+        for (size_t i = 0; i < rules->ranges_n; i++) {
+                bool in = is_in(&rules->ranges[i], address);
+                if (in && rules->ranges[i].allowed)
+                        return true;
+                denied = denied || in;
+        }
+        return !denied;
+}
+
 bool egress_allows(const struct egress_rules *rules, const struct egress_target *target, char ret_why[static EGRESS_TEXT_MAX])
 {
         bool usual = target->port == 80 || target->port == 443, known = rules->public_;

@@ -1,10 +1,9 @@
 /* Pipes, channel and backend of a run, and its end; see engine.h. */
-#include "engine/run.h"
+#include "engine/cell_parts.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #define READ_SIZE (64 * KIB)
@@ -32,8 +31,23 @@ void run_warn(struct run *run, const char *code, const char *fmt, ...)
 
 static void kill_run(struct run *run)
 {
-        if (run->box)
+        if (run->context)
+                context_cancel(run);
+        else if (run->box)
                 box_kill(run->box);
+}
+
+void run_printed(struct run *run, int number, const void *bytes, size_t len)
+{
+        struct stream *stream = &run->streams[number - 1];
+        capture_add(&stream->capture, bytes, len);
+        if (run->events->output)
+                run->events->output(run->owner, number, bytes, len);
+        const struct limits *limits = &run->request.limits;
+        if (limits->output_action == output_action_KILL && stream->capture.total > limits->output_bytes && !run->output_killed) {
+                run->output_killed = true;
+                kill_run(run);
+        }
 }
 
 /* One read.  False: nothing there now, or never again. */
@@ -48,14 +62,7 @@ static bool read_stream(struct stream *stream)
                 loop_unwatch(run->engine->loop, &stream->watch);
         if (n <= 0)
                 return false;
-        capture_add(&stream->capture, bytes, (size_t)n);
-        if (run->events->output)
-                run->events->output(run->owner, stream->number, bytes, (size_t)n);
-        const struct limits *limits = &run->request.limits;
-        if (limits->output_action == output_action_KILL && stream->capture.total > limits->output_bytes && !run->output_killed) {
-                run->output_killed = true;
-                kill_run(run);
-        }
+        run_printed(run, stream->number, bytes, (size_t)n);
         return true;
 }
 
@@ -82,8 +89,11 @@ static bool read_channel(struct run *run)
                  */
                 loop_unwatch(run->engine->loop, &run->channel_watch);
                 fd_close(&run->channel_watch.fd);
+                if (n > 0 && run->talk)
+                        kill_run(run);   /* somebody waits for what it would say */
                 return false;
         }
+        talk_take(run, frame[4]);
         int status = channel_left(&run->channel);
         if (status >= 0 && run->box)
                 box_left(run->box, (unsigned)status);
@@ -92,7 +102,9 @@ static bool read_channel(struct run *run)
 
 static void channel_ready(struct watch *watch, uint32_t events)
 {
-        (void)events;
+        struct run *run = watch->owner;
+        if (events & EPOLLOUT && outbox_flush(&run->said) < 0)
+                outbox_done(&run->said);   /* its end is read next */
         for (int i = 0; i < READS_AT_ONCE && read_channel(watch->owner); i++)
                 ;
 }
@@ -129,6 +141,21 @@ static void open_proxy(struct run *run, int proxy_fd)
                 run_warn(run, "proxy_failed", "the program has no network: %s", err.text);
 }
 
+/* Without its tools a program could only fail, and nobody would know why. */
+static void open_hatch(struct run *run, int hatch_fd)
+{
+        struct csn_error err;
+        if (toolbox_serve(&run->toolbox, run->engine->loop, hatch_fd, &err) < 0)
+                run_warn(run, "tools_failed", "the program has no tools: %s", err.text);
+}
+
+static int open_toolbox(struct run *run, struct csn_error *err)
+{
+        const struct tools_for whom = { .request = &run->request.tools, .id = run->id, .owner = run->owner_key, .run = run };
+        /* In a context it has those of its sandbox. */
+        return toolbox_wanted(whom.request) && !HAS(&run->request, run_request, context) ? toolbox_open(run->engine, &whom, &run->toolbox, err) : 0;
+}
+
 static void close_ends(struct run *run)
 {
         struct loop *loop = run->engine->loop;
@@ -138,11 +165,13 @@ static void close_ends(struct run *run)
         }
         loop_unwatch(loop, &run->channel_watch);
         fd_close(&run->channel_watch.fd);
+        outbox_done(&run->said);
 }
 
 static void finish(struct run *run)
 {
         run->state = RUN_OVER;
+        toolbox_unserve(&run->toolbox);
         run_record(run);
         metrics_note(run);
         fd_close(&run->home_fd);
@@ -179,6 +208,20 @@ void run_exited(struct run *run, const struct wire_exit *how)
         look_around(engine);
 }
 
+static void begin_now(struct run *run);
+
+static void enqueue(struct run *run, bool front)
+{
+        run->queued_us = run->queued_us ? run->queued_us : clock_us();
+        if (run->companion) {
+                queue_pass(run);
+                begin_now(run);
+        } else {
+                run->state = RUN_QUEUED;
+                queue_add(run, front);
+        }
+}
+
 /* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
 void run_refused(struct run *run, const struct csn_error *error, bool again)
 {
@@ -186,18 +229,25 @@ void run_refused(struct run *run, const struct csn_error *error, bool again)
         leave(run);
         egress_close(run->egress);
         run->egress = NULL;
+        toolbox_unserve(&run->toolbox);
         close_ends(run);
         fd_close(&run->home_fd);
         if (again && !run->cold && !run->cancelled) {
                 run->cold = true;
                 run->has_boundary = false;
-                run->state = RUN_QUEUED;
-                queue_add(run, true);
+                enqueue(run, true);
         } else {
                 run->refusal = *error;
                 finish(run);
         }
         look_around(engine);
+}
+
+void run_context_over(struct run *run, const struct wire_exit *how)
+{
+        run->how = *how;
+        run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
+        finish(run);
 }
 
 /* ---- starting ---- */
@@ -226,6 +276,8 @@ void run_attached(struct run *run, struct box *box)
         }
         if (box->ends.proxy >= 0)
                 open_proxy(run, take_fd(&box->ends.proxy));
+        if (box->ends.hatch >= 0)
+                open_hatch(run, take_fd(&box->ends.hatch));
 }
 
 static int make_stdin(struct run *run, struct csn_error *err)
@@ -263,26 +315,31 @@ static void finish_refused(struct run *run, const struct csn_error *error)
         loop_timer(run->engine->loop, &run->finish, 0);
 }
 
+static void begin_now(struct run *run)
+{
+        struct csn_error err = { 0 };
+        run->state = RUN_RUNNING;
+        run->begun_us = clock_us();
+        if (begin(run, &err) == 0)
+                return;
+        struct box *box = run->box;
+        leave(run);
+        if (box) {
+                box->run = NULL;   /* its end is nobody's business any more */
+                box_kill(box);
+        }
+        finish_refused(run, &err);
+}
+
 /* As many at once as the settings allow; and of those that have to be made first, no more than there are cores for it. */
 static void serve_queue(struct engine *engine)
 {
         const struct engine_settings *settings = &engine->settings->engine;
         while (engine->running < settings->running_max && engine->starting < settings->starting_max) {
                 struct run *run = queue_take(engine);
-                struct csn_error err = { 0 };
                 if (!run)
                         return;
-                run->state = RUN_RUNNING;
-                run->begun_us = clock_us();
-                if (begin(run, &err) == 0)
-                        continue;
-                struct box *box = run->box;
-                leave(run);
-                if (box) {
-                        box->run = NULL;   /* its end is nobody's business any more */
-                        box_kill(box);
-                }
-                finish_refused(run, &err);
+                begin_now(run);
         }
 }
 
@@ -297,23 +354,18 @@ void engine_dispatch(struct engine *engine)
                 loop_timer(engine->loop, &engine->dispatch, 0);
 }
 
-static int has_room(const struct run *run, struct csn_error *err)
+int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err)
 {
         const struct engine *engine = run->engine;
         size_t waiting = engine->queued + engine->checking, queued, running;
+        *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
         if (waiting >= engine->settings->engine.queue_max)
                 return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
         queue_count(engine, run->owner_key, &queued, &running);
+        *ret_room = (struct run_room){ "queued_max", run->queued_max, queued, running };
         if (run->queued_max && queued >= run->queued_max && run->running_max && running >= run->running_max)
                 return err_set(err, CSN_E_BUSY, 0, "%zu runs of yours wait and %zu are running, as many as this key allows", queued, running);
         return 0;
-}
-
-static void enqueue(struct run *run)
-{
-        run->state = RUN_QUEUED;
-        run->queued_us = clock_us();
-        queue_add(run, false);
 }
 
 static void finish_later(struct timer *timer)
@@ -331,17 +383,21 @@ void run_refuse(struct run *run, const struct csn_error *error, const struct run
 void run_start(struct run *run, bool local, const struct run_events *events, void *owner)
 {
         struct csn_error err = { 0 };
+        struct run_room room;
         run->local = local;
         run->events = events;
         run->owner = owner;
         time_print(time_now_ms(), run->started_at, sizeof run->started_at);
-        if (run_prepare(run, &err) < 0 || has_room(run, &err) < 0) {
+        bool bound = HAS(&run->request, run_request, context);
+        if ((bound && context_bind(run, &err) < 0) || run_prepare(run, &err) < 0 || (!bound && run_has_room(run, &room, &err) < 0) ||
+            open_toolbox(run, &err) < 0) {
                 run_refuse(run, &err, events, owner);
                 return;
         }
         for (int i = 0; i < 2; i++)
                 capture_init(&run->streams[i].capture, (size_t)run->request.limits.output_bytes);
         channel_init(&run->channel, (size_t)run->request.limits.value_bytes);
+        run->channel.talks = run->role != NULL;
         if (strcmp(run->request.policy, "off") == 0) {
                 run_checked(run);
         } else {
@@ -364,10 +420,19 @@ void run_checked(struct run *run)
                 finish_refused(run, &run->refusal);
         } else if (run->blocked) {
                 finish_blocked(run);
+        } else if (HAS(&run->request, run_request, context)) {
+                struct csn_error err = { 0 };
+                if (context_submit(run, &err) < 0)
+                        finish_refused(run, &err);
         } else {
-                enqueue(run);
+                enqueue(run, false);
                 serve_queue(run->engine);
         }
+}
+
+void run_context_refused(struct run *run, const struct csn_error *error)
+{
+        finish_refused(run, error);
 }
 
 static void stop_check(struct run *run)
@@ -385,6 +450,10 @@ void run_cancel(struct run *run)
                 return;
         run->cancelled = true;
         stop_check(run);
+        if (run->context) {
+                context_cancel(run);
+                return;
+        }
         if (run->state == RUN_QUEUED || run->state == RUN_CHECKING) {
                 queue_remove(run);
                 err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
@@ -395,31 +464,26 @@ void run_cancel(struct run *run)
 
 /* ---- runs and engines ---- */
 
-static void make_id(char id[static 40])
-{
-        uint8_t random[16];
-        /* Up to 256 bytes come whole once the generator is seeded, and until then the call waits (getrandom(2)). */
-        while (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-                ;
-        snprintf(id, 40, "run_");
-        for (size_t i = 0; i < sizeof random; i++)
-                snprintf(id + 4 + 2 * i, 3, "%02x", random[i]);
-}
-
 struct run *run_new(struct engine *engine)
 {
         struct run *run = mem_alloc(sizeof *run);
-        *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .work_fd = -1, .what = { .stdin_fd = -1 }, .created_us = clock_us(),
+        *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .work_fd = -1, .work_temp_fd = -1, .what = { .stdin_fd = -1 }, .created_us = clock_us(),
                              .streams = { { .watch = { .fd = -1 } }, { .watch = { .fd = -1 } } }, .channel_watch = { .fd = -1 },
                              .finish = { .fired = finish_later, .owner = run } };
         engine->runs = run;
-        make_id(run->id);
+        snprintf(run->id, sizeof run->id, "run_");
+        hex_random(16, run->id + 4);
         return run;
 }
 
 const char *run_id(const struct run *run)
 {
         return run->id;
+}
+
+uint64_t run_number(const struct run *run)
+{
+        return run->number;
 }
 
 struct arena *run_arena(struct run *run)
@@ -443,6 +507,12 @@ void run_set_quota(struct run *run, size_t running_max, size_t queued_max)
         run->queued_max = queued_max;
 }
 
+void run_set_shelf(struct run *run, const struct run_shelf *shelf, void *owner)
+{
+        run->shelf = shelf;
+        run->shelf_owner = owner;
+}
+
 void run_free(struct run *run)
 {
         if (!run)
@@ -453,8 +523,11 @@ void run_free(struct run *run)
                         break;
                 }
         loop_untimer(run->engine->loop, &run->finish);
+        if (run->context)
+                context_forget(run);
         queue_remove(run);
         stop_check(run);
+        json_decref(run->displays);
         check_done(&run->check);
         if (run->box) {
                 run->box->run = NULL;
@@ -464,6 +537,7 @@ void run_free(struct run *run)
         close_ends(run);
         fd_close(&run->what.stdin_fd);
         egress_close(run->egress);
+        toolbox_close(&run->toolbox);
         work_close(run);
         fd_close(&run->home_fd);
         for (int i = 0; i < 2; i++)
@@ -492,15 +566,20 @@ void engine_close(struct engine *engine)
 {
         if (!engine)
                 return;
-        backend_native.close(engine->links[0]);
-        backend_host.close(engine->links[1]);
-        engine->links[0] = engine->links[1] = NULL;
+        for (size_t i = 0; i < ARRAY_LEN(engine->links); i++) {
+                if (engine->links[i])
+                        backend_at(i)->close(engine->links[i]);
+                engine->links[i] = NULL;
+        }
+        cells_close(engine);
         pools_close(engine);
         for (struct run *run = engine->runs, *next; run; run = next) {
                 next = run->next;
                 run_free(run);
         }
         boxes_free(engine);
+        if (engine->tools)
+                engine->tools->end(engine->tools_owner);
         checker_close(engine->checker);
         loop_free(engine->loop);
         arena_done(&engine->arena);

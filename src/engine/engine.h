@@ -12,6 +12,7 @@
  *   record    everything -> struct run_result
  *   render    the record as text for people and models
  *   inquiry   a check of a program that is not run
+ *   hatch     what programs inside ask for while they go on
  *   queue     runs that wait, fair among owners
  *   metrics   what was done so far, for Prometheus
  *
@@ -21,6 +22,7 @@
 #define ENGINE_ENGINE_H
 
 #include "backend/backend.h"
+#include "engine/hatch.h"
 #include "lang/lang.h"
 #include "model/settings.h"
 #include "policy/policy.h"
@@ -30,6 +32,7 @@ struct run;
 
 struct run_events {
         void (*output)(void *owner, int stream, const void *bytes, size_t len);   /* 1: stdout, 2: stderr; may be NULL */
+        void (*display)(void *owner, json_t *bundle);   /* of a run in a context, MIME types to data; may be NULL */
         /* The record is the run's and goes with run_free(), which may be called from here. */
         void (*done)(void *owner, const struct run_result *result);
 };
@@ -49,6 +52,9 @@ const struct language *engine_languages(struct engine *engine);
  */
 void engine_warm(struct engine *engine);
 
+/* The settings or the policies have changed: what begins from now on is by the new ones. */
+void engine_reload(struct engine *engine);
+
 /* Its event loop, for watches of the caller's own (signals, sockets). */
 struct loop *engine_loop(struct engine *engine);
 
@@ -59,12 +65,36 @@ int engine_step(struct engine *engine, int max_ms, struct csn_error *err);
 struct run *run_new(struct engine *engine);
 const char *run_id(const struct run *run);
 const char *run_state_name(const struct run *run);   /* "new", "checking", "waiting", "running", "over" */
+/* Of one in a context: as how many-th of its interpreter it was begun, from 1 on; 0: it was not. */
+uint64_t run_number(const struct run *run);
+/* Of one in a context: read nothing of what it prints for now, so that it waits; or go on.  Harmless when it is over. */
+void run_hold(struct run *run, bool on);
 struct arena *run_arena(struct run *run);
 struct run_request *run_request(struct run *run);
 /* For whom it runs, as status shows it: "uid:1000".  At most 79 bytes of it are kept. */
 void run_set_owner(struct run *run, const char *key);
 /* How many its owner may have running and waiting; 0: no limit.  What is said last holds for all. */
 void run_set_quota(struct run *run, size_t running_max, size_t queued_max);
+
+/* The limit of waiting runs that a run would exceed. */
+struct run_room {
+        const char *name;              /* "queue_max": the engine's; "queued_max": its owner's */
+        size_t limit, queued, running; /* of all, or of its owner */
+};
+/*
+ * Whether it may start now, as run_start() finds out for itself: then the answer is its record.  Errors: CSN_E_BUSY, with
+ * *ret_room.
+ */
+int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err);
+
+/* The stages that a run went through, in order, by clock_us(); when it is over. */
+#define RUN_STAGES_MAX 5
+struct run_stage {
+        const char *name;              /* "check", "queue", "prepare", "run", "collect" */
+        uint64_t begun_us, ended_us;
+};
+size_t run_stages(const struct run *run, struct run_stage stages[static RUN_STAGES_MAX]);
+uint64_t run_created_us(const struct run *run);
 
 /*
  * Start it.  done() is called exactly once, from a later engine_step(), also for a request that is refused:
@@ -79,6 +109,100 @@ void run_refuse(struct run *run, const struct csn_error *error, const struct run
 void run_cancel(struct run *run);
 
 void run_free(struct run *run);
+
+/* ---- runs that are talked with (talk.c) ---- */
+
+/*
+ * The runner is in a role then (src/lang/README.md), and what it does is agreed upon in messages.  What it says is as
+ * hostile as any output.
+ */
+struct run_talk {
+        void (*greeted)(void *owner);  /* it is there, and waits to be told; may be NULL */
+        /* The run may be cancelled from here, and not freed. */
+        void (*said)(void *owner, const char *message, size_t len);
+};
+
+/* Before run_start().  The owner has to live as long as the run. */
+void run_set_role(struct run *run, const char *role, const struct run_talk *talk, void *owner);
+/*
+ * Before run_start(): it starts at once, whatever waits, because a run that goes on already would wait for it.
+ */
+void run_set_companion(struct run *run);
+/*
+ * 0; or -EMSGSIZE: more than CHANNEL_TALK_MAX bytes; -EAGAIN: it does not listen yet, or has not read what it was told before;
+ * -EPIPE: it has ended, and its end will be told.
+ */
+int run_say(struct run *run, const char *message, size_t len);
+
+/* ---- files that outlive a run ---- */
+
+/*
+ * Whoever keeps files does so for the engine, which knows neither ids nor folders of his.  Descriptors that he gives are for
+ * reading where nothing else is said.
+ */
+struct run_shelf {
+        /*
+         * A kept file that the request names; *ret_name is what it is called, from the arena.  Errors: CSN_E_INPUT, the
+         * same whether there is none or it is another's.
+         */
+        int (*open)(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd, struct csn_error *err);
+        /* Keep what a run made: all that can be read from fd.  *ret_url is where it is then. */
+        int (*keep)(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd, struct arena *arena, char **ret_url,
+                    struct csn_error *err);
+        /*
+         * The folder of a workspace, for this run alone until leave(), and a folder of the same file system for files that
+         * are not whole.  Both stay the shelf's.  Errors: CSN_E_BUSY, another run works in it.
+         */
+        int (*enter)(void *owner, const char *user, const char *name, int *ret_dir, int *ret_temp, struct csn_error *err);
+        /* Bytes by which it may grow; each file in it takes *ret_each besides its own. */
+        uint64_t (*room)(void *owner, uint64_t *ret_each);
+        void (*leave)(void *owner);
+};
+
+/* The error of a file that was to be kept by its very name, and is an input that is still what it was. */
+#define RUN_FILE_UNCHANGED "it is as the run got it"
+
+/* Before run_start().  The owner has to live as long as the run. */
+void run_set_shelf(struct run *run, const struct run_shelf *shelf, void *owner);
+
+/* ---- tools that code calls outside (toolbox.c) ---- */
+
+/* For whom they are.  Everything lives as long as its broker. */
+struct tools_for {
+        const struct tools_request *request;   /* whole */
+        const char *id, *owner;                /* of the run or the persistent sandbox; whose it is, or "" */
+        struct run *run;                       /* NULL: it is a sandbox */
+};
+
+/* Whoever knows tools does so for the engine, which moves the bytes of calls. */
+struct engine_tools {
+        struct hatch_events hatch;             /* their owner is the broker; hatch_close() may not be called from them */
+        /* A broker.  Errors: CSN_E_INPUT with the field of the request. */
+        int (*open)(void *owner, const struct tools_for *whom, void **ret_broker, struct csn_error *err);
+        /* Nobody inside asks any more, and all calls that are open are forgotten. */
+        void (*stop)(void *broker);
+        /* What was called; from the arena. */
+        void (*report)(void *broker, struct arena *arena, struct tools_used *ret);
+        void (*close)(void *broker);
+        /* The engine ends.  There are no brokers any more, and still a loop. */
+        void (*end)(void *owner);
+};
+
+/* Before any run; once. */
+void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner);
+/* That of a run, from run_start() on; NULL: it has no tools. */
+void *run_broker(const struct run *run);
+
+/*
+ * Before run_start(): whoever started it reads its events, so it can serve tools itself and say yes.  `told` gets such events;
+ * it takes the reference.  The answers go to the broker.
+ */
+struct run_listener {
+        void (*told)(void *owner, json_t *event);
+};
+void run_set_listener(struct run *run, const struct run_listener *listener, void *owner);
+bool run_has_listener(const struct run *run);
+void run_tell(struct run *run, json_t *event);
 
 /* ---- a check without a run (inquiry.c) ---- */
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "wire/wire.h"
+#include "backend/backend.h"
 
 #define ENTRIES_MAX 1000000
 
@@ -40,9 +40,31 @@ static int reopen(int path_fd, int flags, mode_t rights)
         return fd;
 }
 
+/* A folder of a sandbox, to which we have no right ourselves.  That of a run elsewhere is ours. */
+static bool is_foreign(int dir_fd)
+{
+        struct stat st;
+        return helpers_are_there() && (fstat(dir_fd, &st) < 0 || st.st_uid != geteuid());
+}
+
+static int open_by_helper(int home_fd, const char *name, struct csn_error *err)
+{
+        struct stat st;
+        auto_fd fd = helpers_open(home_fd, name, WIRE_OPEN_FILE);
+        if (fd < 0 && errno == EINVAL)
+                return err_set(err, CSN_E_INPUT, 0, "not a regular file");
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open");
+        if (st.st_nlink != 1)
+                return err_set(err, CSN_E_INPUT, 0, "it has more than one name (hard links)");
+        return take_fd(&fd);
+}
+
 int files_open(int home_fd, const char *name, struct csn_error *err)
 {
         struct stat st;
+        if (is_foreign(home_fd))
+                return open_by_helper(home_fd, name, err);
         auto_fd path = open_beneath(home_fd, name, O_PATH | O_NOFOLLOW, 0);
         if (path < 0 || fstat(path, &st) < 0)
                 return err_set(err, CSN_E_INPUT, errno, "open");
@@ -63,17 +85,11 @@ int files_open_input(int dir_fd, const char *name)
 
 /* ---- hashing ---- */
 
-static void print_digest(const unsigned char digest[32], char hex[static 65])
-{
-        for (size_t i = 0; i < 32; i++)
-                snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-}
-
 void files_sha256_bytes(const void *bytes, size_t len, char hex[static 65])
 {
         unsigned char digest[32];
         SHA256(bytes, len, digest);
-        print_digest(digest, hex);
+        hex_print(digest, sizeof digest, hex);
 }
 
 int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size)
@@ -100,7 +116,7 @@ int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size)
                 errno = sys ? sys : EIO;
                 return -1;
         }
-        print_digest(digest, hex);
+        hex_print(digest, sizeof digest, hex);
         *ret_size = size;
         return 0;
 }
@@ -122,9 +138,12 @@ static void add_name(struct names *list, char *name)
         list->names[list->n++] = name;
 }
 
-static int open_folder(int dir_fd, const char *name)
+/* One of a sandbox, or one of ours: helpers have no business there. */
+static int open_folder(int dir_fd, const char *name, bool ours)
 {
         struct stat st;
+        if (!ours && is_foreign(dir_fd))
+                return helpers_open(dir_fd, name, WIRE_OPEN_FOLDER);
         auto_fd path = open_beneath(dir_fd, name, O_PATH | O_NOFOLLOW, 0);
         if (path < 0 || fstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
                 return -1;
@@ -132,9 +151,9 @@ static int open_folder(int dir_fd, const char *name)
 }
 
 /* Depth is bounded, so the descriptors and the C stack that this takes are too. */
-static void walk(int dir_fd, const char *prefix, unsigned depth, uint64_t until_ms, struct arena *arena, struct names *list)
+static void walk(int dir_fd, const char *prefix, unsigned depth, bool ours, uint64_t until_ms, struct arena *arena, struct names *list)
 {
-        int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);   /* nobody else reads on where it stands */
         DIR *dir = copy < 0 ? NULL : fdopendir(copy);
         if (!dir) {
                 fd_close(&copy);
@@ -153,9 +172,9 @@ static void walk(int dir_fd, const char *prefix, unsigned depth, uint64_t until_
                         add_name(list, name);
                 if (entry->d_type != DT_DIR)
                         continue;
-                auto_fd below = depth < FILES_DEPTH_MAX ? open_folder(dir_fd, entry->d_name) : -1;
+                auto_fd below = depth < FILES_DEPTH_MAX ? open_folder(dir_fd, entry->d_name, ours) : -1;
                 if (below >= 0)
-                        walk(below, name, depth + 1, until_ms, arena, list);
+                        walk(below, name, depth + 1, ours, until_ms, arena, list);
                 else
                         list->truncated = true;
         }
@@ -209,14 +228,13 @@ static void examine(int home_fd, struct file_found *file, uint64_t *left, struct
 }
 
 /* Sorted names of the regular files below; the caller frees list.names. */
-static int list_names(int dir_fd, uint64_t until_ms, struct arena *arena, struct names *ret,
+static int list_names(int dir_fd, bool ours, uint64_t until_ms, struct arena *arena, struct names *ret,
                       int *ret_readable, struct csn_error *err)
 {
-        auto_fd path = openat(dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        auto_fd readable = path < 0 ? -1 : reopen(path, O_RDONLY | O_DIRECTORY, 0700);
+        auto_fd readable = open_folder(dir_fd, ".", ours);
         if (readable < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "read the folder");
-        walk(readable, "", 0, until_ms, arena, ret);
+        walk(readable, "", 0, ours, until_ms, arena, ret);
         if (ret->n)
                 qsort(ret->names, ret->n, sizeof *ret->names, by_name);
         *ret_readable = take_fd(&readable);
@@ -228,7 +246,7 @@ int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, 
         struct names list = { 0 };
         int opened = -1;
         *ret = (struct file_list){ 0 };
-        if (list_names(dir_fd, clock_ms() + rules->time_ms, arena, &list, &opened, err) < 0)
+        if (list_names(dir_fd, true, clock_ms() + rules->time_ms, arena, &list, &opened, err) < 0)
                 return -err->code;
         fd_close(&opened);
         ret->n = (size_t)min_u64(list.n, rules->files_max);
@@ -248,7 +266,7 @@ int files_collect(int home_fd, const struct file_rules *rules, struct arena *are
         uint64_t left = rules->bytes_max;
         int opened = -1;
         *ret = (struct file_list){ 0 };
-        if (list_names(home_fd, until_ms, arena, &list, &opened, err) < 0)
+        if (list_names(home_fd, false, until_ms, arena, &list, &opened, err) < 0)
                 return err_wrap(err, "the home directory of the run");
         auto_fd readable = opened;
         ret->files = arena_alloc(arena, (size_t)min_u64(list.n, rules->files_max) * sizeof *ret->files + 1);
@@ -284,7 +302,7 @@ bool files_match(const char *pattern, const char *name)
         return fnmatch(pattern, slash ? slash + 1 : name, FNM_PERIOD) == 0;
 }
 
-static int make_folders(int dir_fd, const char *name, struct csn_error *err)
+int files_make_folders(int dir_fd, const char *name, struct csn_error *err)
 {
         auto_fd dir = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
         for (const char *slash = strchr(name, '/'); slash && dir >= 0; slash = strchr(name, '/')) {
@@ -315,7 +333,7 @@ static int copy_bytes(int from, int to, uint64_t size)
         return 0;
 }
 
-int files_export(int home_fd, const struct file_found *file, int to_dir_fd, struct csn_error *err)
+int files_export(int home_fd, const struct file_found *file, int to_dir_fd, int temp_fd, struct csn_error *err)
 {
         struct stat st;
         if (file->error)
@@ -325,14 +343,15 @@ int files_export(int home_fd, const struct file_found *file, int to_dir_fd, stru
         auto_fd from = files_open(home_fd, file->name, err);
         if (from < 0)
                 return from;
-        auto_fd dir = make_folders(to_dir_fd, file->name, err);
+        auto_fd dir = files_make_folders(to_dir_fd, file->name, err);
         if (dir < 0)
                 return dir;
         const char *slash = strrchr(file->name, '/');
         const char *base = slash ? slash + 1 : file->name;
         char temp[64];
+        temp_fd = temp_fd < 0 ? dir : temp_fd;
         snprintf(temp, sizeof temp, ".caisson-%d-%llx", getpid(), (unsigned long long)clock_us());
-        auto_fd to = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        auto_fd to = openat(temp_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (to < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a file for %s", base);
         int rc = fstat(from, &st) < 0 || copy_bytes(from, to, file->size) < 0 ? -1 : 0;
@@ -340,11 +359,68 @@ int files_export(int home_fd, const struct file_found *file, int to_dir_fd, stru
         if (rc == 0)
                 rc = futimens(to, times);
         if (rc == 0)
-                rc = renameat(dir, temp, dir, base);   /* replaces a link of that name, never follows it */
+                rc = renameat(temp_fd, temp, dir, base);   /* replaces a link of that name, never follows it */
         if (rc < 0) {
                 int sys = errno;
-                unlinkat(dir, temp, 0);
+                unlinkat(temp_fd, temp, 0);
                 return err_set(err, CSN_E_SYSTEM, sys, "write %s", base);
         }
         return 0;
+}
+
+/* ---- a folder of ours in which runs leave files ---- */
+
+int files_stat(int dir_fd, const char *name, struct stat *ret)
+{
+        auto_fd path = open_beneath(dir_fd, name, O_PATH | O_NOFOLLOW, 0);
+        return path < 0 ? -1 : fstat(path, ret);
+}
+
+int files_remove(int dir_fd, const char *name)
+{
+        char *path = mem_copy(name, strlen(name));
+        int sys = 0;
+        for (bool first = true;; first = false) {
+                char *slash = strrchr(path, '/');
+                if (slash)
+                        *slash = 0;
+                auto_fd dir = slash ? open_beneath(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+                const char *base = slash ? slash + 1 : path;
+                bool gone = dir >= 0 && unlinkat(dir, base, first ? 0 : AT_REMOVEDIR) == 0;
+                sys = first && !gone ? errno : sys;
+                if (!gone || !slash)
+                        break;
+        }
+        free(path);
+        errno = sys;
+        return sys ? -1 : 0;
+}
+
+uint64_t files_weigh(int dir_fd, uint64_t each)
+{
+        struct arena arena = { 0 };
+        struct names list = { 0 };
+        struct csn_error err;
+        struct stat st;
+        uint64_t bytes = 0;
+        int opened = -1;
+        if (list_names(dir_fd, true, UINT64_MAX, &arena, &list, &opened, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+        auto_fd dir = opened;
+        for (size_t i = 0; i < list.n; i++)
+                if (files_stat(dir, list.names[i], &st) == 0)
+                        bytes += (uint64_t)st.st_size + each;
+        free(list.names);
+        arena_done(&arena);
+        return bytes;
+}
+
+int files_look(int home_fd, const char *name)
+{
+        struct stat st;
+        if (is_foreign(home_fd)) {
+                auto_fd fd = helpers_open(home_fd, name, WIRE_OPEN_FILE);
+                return fd < 0 ? errno : 0;
+        }
+        return files_stat(home_fd, name, &st) < 0 ? errno : S_ISREG(st.st_mode) ? 0 : EINVAL;
 }

@@ -6,6 +6,8 @@
 #ifndef ENGINE_FILES_H
 #define ENGINE_FILES_H
 
+#include <sys/stat.h>
+
 #include "base/base.h"
 
 /* What is known of a file that was put in before the program started. */
@@ -48,15 +50,31 @@ struct file_list {
 int files_collect(int home_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret,
                   struct csn_error *err);
 
-/* Only the names of regular files below a folder, sorted; at most rules->files_max. */
+/* Only the names of regular files below a folder of ours, sorted; at most rules->files_max. */
 int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret, struct csn_error *err);
 
 /*
  * Copy one found file below a folder of the host, which exists; folders in the name are made, a file of
- * that name is replaced and never followed if it is a link.  Mode 0644, time kept.
+ * that name is replaced and never followed if it is a link.  Mode 0644, time kept.  It is written to temp_fd,
+ * a folder of the same file system, and renamed; with -1 beside its place.
  * Errors: CSN_E_INPUT (the name would be unsafe on this host), CSN_E_SYSTEM.
  */
-int files_export(int home_fd, const struct file_found *file, int to_dir_fd, struct csn_error *err);
+int files_export(int home_fd, const struct file_found *file, int to_dir_fd, int temp_fd, struct csn_error *err);
+
+/* The folder of a name below another one; those that are missing are made, and none is a link.  -1 and an error. */
+int files_make_folders(int dir_fd, const char *name, struct csn_error *err);
+
+/* What is at a name below a folder of ours, through no link but itself looked at if it is one.  -1 with errno. */
+int files_stat(int dir_fd, const char *name, struct stat *ret);
+
+/* Whether there is a regular file of this name in the home: 0, or the errno; EINVAL: it is something else. */
+int files_look(int home_fd, const char *name);
+
+/* Remove a file below a folder, and the folders above it that are empty then.  -1 with errno. */
+int files_remove(int dir_fd, const char *name);
+
+/* Bytes of all regular files below a folder, and so many more for each. */
+uint64_t files_weigh(int dir_fd, uint64_t each);
 
 /* A regular file of the home for reading, nothing else; -1 and an error. */
 int files_open(int home_fd, const char *name, struct csn_error *err);

@@ -49,7 +49,7 @@ static void on_words(void *owner, const struct run_result *record)
         finish(inquiry);
 }
 
-static const struct run_events words_events = { NULL, on_words };
+static const struct run_events words_events = { .done = on_words };
 
 /* It is compiled and never run, from the beginning: no other answer of a policy could change that. */
 static void ask_interpreter(struct inquiry *inquiry)

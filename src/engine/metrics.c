@@ -2,6 +2,7 @@
  * What the engine has done since it began, in Prometheus' text form (exposition format 0.0.4): base units, and labels
  * whose values are ours alone, so that nobody outside can make their number grow.
  */
+#include "engine/cell.h"
 #include "engine/run.h"
 
 #include <inttypes.h>
@@ -24,6 +25,7 @@ static const char *const stage_names[] = { "queue", "prepare", "run", "collect",
 struct metrics {
         uint64_t runs[LANGUAGES][STATUSES];
         uint64_t out_of_memory, denied, output_bytes;
+        uint64_t tools[3];                 /* calls that were done, failed, refused */
         double cpu_seconds;
         struct histogram stages[STAGES];
 };
@@ -54,6 +56,9 @@ void metrics_note(struct run *run)
         metrics->denied += result->status == status_BLOCKED;
         metrics->output_bytes += run->streams[0].capture.total + run->streams[1].capture.total;
         metrics->cpu_seconds += result->usage.cpu_ms / 1000;
+        metrics->tools[0] += result->tools.calls - result->tools.failed;
+        metrics->tools[1] += result->tools.failed;
+        metrics->tools[2] += result->tools.refused;
         for (size_t i = 0; i < STAGES && run->has_boundary; i++)
                 observe(&metrics->stages[i], stages[i] / 1000);
 }
@@ -95,6 +100,14 @@ static void print_runs(struct buf *buf, const struct metrics *metrics)
                                            i < LANGUAGES - 1 && lang_at(i) ? lang_at(i)->name : "other", status_name(status), metrics->runs[i][status]);
 }
 
+static void print_tools(struct buf *buf, const struct metrics *metrics)
+{
+        static const char *const outcomes[] = { "done", "failed", "refused" };
+        head(buf, "tool_calls_total", "counter", "Calls of tools in runs that are over, by what came of them.");
+        for (size_t i = 0; i < ARRAY_LEN(outcomes); i++)
+                buf_printf(buf, "caisson_tool_calls_total{outcome=\"%s\"} %" PRIu64 "\n", outcomes[i], metrics->tools[i]);
+}
+
 static void print_pools(struct buf *buf, json_t *pools)
 {
         static const struct { const char *name, *type, *key, *help; } rows[] = {
@@ -115,6 +128,21 @@ static void print_pools(struct buf *buf, json_t *pools)
         }
 }
 
+static void print_cells(struct buf *buf, struct engine *engine)
+{
+        static const char *const states[] = { [CELL_MAKING] = "starting", [CELL_READY] = "running", [CELL_PAUSED] = "paused" };
+        size_t counts[ARRAY_LEN(states)] = { 0 }, contexts = 0;
+        for (struct cell *cell = cell_next(engine, NULL, NULL); cell; cell = cell_next(engine, cell, NULL)) {
+                counts[cell_state(cell)]++;
+                for (struct context *context = context_next(cell, NULL); context; context = context_next(cell, context))
+                        contexts++;
+        }
+        head(buf, "sandboxes", "gauge", "Persistent sandboxes, by state.");
+        for (size_t i = 0; i < ARRAY_LEN(states); i++)
+                buf_printf(buf, "caisson_sandboxes{state=\"%s\"} %zu\n", states[i], counts[i]);
+        one(buf, "contexts", "gauge", "Live interpreters in persistent sandboxes.", (double)contexts);
+}
+
 void engine_metrics(struct engine *engine, struct buf *buf)
 {
         static const struct metrics none;
@@ -131,6 +159,8 @@ void engine_metrics(struct engine *engine, struct buf *buf)
         one(buf, "policy_denials_total", "counter", "Runs that a source policy refused.", (double)metrics->denied);
         one(buf, "output_bytes_total", "counter", "What programs wrote to their standard output and error.", (double)metrics->output_bytes);
         one(buf, "cpu_seconds_total", "counter", "CPU time of programs.", metrics->cpu_seconds);
+        print_tools(buf, metrics);
+        print_cells(buf, engine);
         print_pools(buf, json_object_get(status, "pools"));
         json_decref(status);
 }

@@ -17,6 +17,8 @@
 #define ZYGOTE_RETRY_MS 1000   /* doubled with each failure in a row */
 #define ZYGOTE_RETRY_MAX_MS 60000
 #define POOLS_MAX 256
+static const char *const images[] = { [image_SYSTEM] = "system", [image_DATA] = "data", [image_SMALL] = "small" };
+
 #define OWN_ARGUMENTS 2        /* the interpreter and its runner, in every command line */
 
 struct zygote {
@@ -40,7 +42,7 @@ struct pool {
 struct pools {
         struct pool *all;
         size_t n;
-        struct zygote zygotes[image_DATA + 1];    /* one an image */
+        struct zygote zygotes[ARRAY_LEN(images)];    /* one an image */
         uint32_t zygotes_made;
         struct timer tick, refill;
 };
@@ -62,7 +64,6 @@ static struct run *usual_run(struct engine *engine, const char *language, struct
 
 static void start_zygote(struct engine *engine, int image)
 {
-        static const char *const images[] = { [image_SYSTEM] = "system", [image_DATA] = "data" };
         struct zygote *zygote = &engine->pools->zygotes[image];
         struct csn_error err = { 0 };
         char *argv[16], warming[32];
@@ -122,6 +123,14 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
         }
 }
 
+uint32_t pools_find_zygote(struct engine *engine, int image)
+{
+        if (!engine->pools)
+                return 0;
+        start_zygote(engine, image);
+        return engine->pools->zygotes[image].serves ? engine->pools->zygotes[image].id : 0;
+}
+
 /* ---- which pool ---- */
 
 static bool matches(const char *pattern, const char *name)
@@ -143,7 +152,7 @@ static bool fits_ahead(const struct run *run)
                         if (matches(*pattern, request->env[i].name))
                                 return false;
         /* A worker has its standard input, its main file's name and the variables of a run without a proxy already. */
-        return !worker || (!request->stdin.len && request->network == network_NONE && strcmp(run->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
+        return !worker || (!request->stdin.len && request->network == network_NONE && !toolbox_wanted(&request->tools) && strcmp(run->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
 }
 
 static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
@@ -177,9 +186,10 @@ static struct pool *pool_for(struct engine *engine, const struct run *run, const
         *pool = (struct pool){ .next = pools->all, .shape = run->shape, .language = language, .image = image, .used_ms = clock_ms() };
         pool->shape.label = NULL;
         size_print(pool->shape.disk_bytes, disk, sizeof disk);
-        snprintf(pool->name, sizeof pool->name, "%s%s/%s%s%s/%s", language ? language->name : "empty",
-                 image == image_DATA ? "+data" : "", run->request.profile ? run->request.profile : "standard",
-                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "", disk);
+        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s/%s", language ? language->name : "empty",
+                 image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : images[image], run->request.profile ? run->request.profile : "standard",
+                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "",
+                 pool->shape.flags & WIRE_HATCH ? "+tools" : "", disk);
         pool->target = least(engine, pool);
         pools->all = pool;
         pools->n++;

@@ -67,6 +67,14 @@ static const struct pair proxy_env[] = {
         { "NODE_USE_ENV_PROXY", "1" },
 };
 
+/* For programs that are started inside; a runner looks for the first, and gives its own program the rest. */
+static const char *const tools_env[] = {
+        "CAISSON_TOOLS=" WIRE_HATCH_PATH,
+        "PATH=/usr/local/bin:/usr/bin:/bin" TOOLS_PATH,
+        "PYTHONPATH=/opt/caisson/tools/python",
+        "NODE_PATH=/opt/caisson/tools/node",
+};
+
 /* `name` may be followed by its value. */
 static bool has_variable(const struct run_request *request, const char *name)
 {
@@ -82,9 +90,13 @@ static void build_env(struct run *run)
         static const char *const threads[] = { "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS" };
         const struct run_request *request = &run->request;
         struct arena *arena = &run->arena;
-        char **env = arena_alloc(arena, (ARRAY_LEN(usual_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) + request->env_n + 1) * sizeof *env);
+        bool tools = toolbox_wanted(&request->tools);
+        char **env = arena_alloc(arena, (ARRAY_LEN(usual_env) + ARRAY_LEN(tools_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) + request->env_n + 1) * sizeof *env);
         size_t n = 0;
-        for (size_t i = 0; usual_env[i]; i++)
+        for (size_t i = 0; tools && i < ARRAY_LEN(tools_env); i++)
+                if (!has_variable(request, tools_env[i]))
+                        env[n++] = arena_text(arena, "%s", tools_env[i]);
+        for (size_t i = tools; usual_env[i]; i++)      /* the first is PATH, and with tools it is another */
                 if (!has_variable(request, usual_env[i]))
                         env[n++] = arena_text(arena, "%s", usual_env[i]);
         for (size_t i = 0; request->network != network_NONE && i < ARRAY_LEN(proxy_env); i++)
@@ -108,15 +120,18 @@ int run_open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_f
         const struct run_input *input = &run->inputs[i];
         *ret_fd = -1;
         *ret_file = (struct wire_file){ .mode = input->mode, .name = (char *)(uintptr_t)input->name };
-        if (!input->path && input->content.len <= WIRE_INLINE_MAX) {
+        if (!input->path && !input->id && input->content.len <= WIRE_INLINE_MAX) {
                 ret_file->content = input->content.bytes ? input->content.bytes : "";
                 ret_file->content_len = input->content.len;
+        } else if (input->id) {
+                char *name;
+                return run->shelf->open(run->shelf_owner, input->id, &run->arena, &name, ret_fd, err);
         } else if (input->path) {
                 /* Opened again here, one at a time: there may be more inputs than descriptors. */
                 *ret_fd = input->work ? files_open_input(run->work_fd, input->name)
                                       : open(input->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
                 if (*ret_fd < 0)
-                        return err_set(err, CSN_E_INPUT, errno, "open the input file %s", input->path);
+                        return err_set(err, CSN_E_INPUT, errno, "open the input file %s", run->entered ? input->name : input->path);
         } else {
                 *ret_fd = io_memfd("input", input->content.bytes, input->content.len);
                 if (*ret_fd < 0)
@@ -142,12 +157,12 @@ static int examine_input(struct run *run, size_t i, uint64_t *left, struct csn_e
         bool fits = true;
         digest->name = input->name;
         digest->size = input->content.len;
-        if (input->path) {
+        if (input->path || input->id) {
                 if (run_open_input(run, i, &file, &opened, err) < 0)
                         return -err->code;
                 auto_fd fd = opened;
                 if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-                        return err_field(err, "/files", "%s is not a regular file", input->path);
+                        return err_field(err, "/files", "%s is not a regular file", input->name);
                 fits = (uint64_t)st.st_size <= *left && files_sha256(fd, *left, digest->sha256, &digest->size) == 0;
         } else if (digest->size <= *left) {
                 files_sha256_bytes(input->content.bytes, input->content.len, digest->sha256);
@@ -162,6 +177,22 @@ static int examine_input(struct run *run, size_t i, uint64_t *left, struct csn_e
         return 0;
 }
 
+/* What a file is called that has no name of its own here. */
+static int name_of_kept(struct run *run, const struct input_file *file, const char **ret, struct csn_error *err)
+{
+        char *name;
+        int opened = -1;
+        if (!file->id) {
+                *ret = last_part(file->path);
+                return 0;
+        }
+        if (run->shelf->open(run->shelf_owner, file->id, &run->arena, &name, &opened, err) < 0)
+                return -err->code;
+        fd_close(&opened);
+        *ret = name;
+        return 0;
+}
+
 static int add_request_files(struct run *run, struct csn_error *err)
 {
         const struct run_request *request = &run->request;
@@ -169,8 +200,10 @@ static int add_request_files(struct run *run, struct csn_error *err)
                 const struct input_file *file = &request->files[i];
                 struct run_input *input = &run->inputs[run->inputs_n++];
                 struct csn_error why;
-                *input = (struct run_input){ .name = HAS(file, input_file, name) ? file->name : last_part(file->path),
-                                             .path = HAS(file, input_file, path) ? file->path : NULL,
+                const char *name = file->name;
+                if (!HAS(file, input_file, name) && name_of_kept(run, file, &name, err) < 0)
+                        return -err->code;
+                *input = (struct run_input){ .name = name, .path = file->path, .id = file->id,
                                              .content = file->content, .mode = 0644 };
                 if (wire_name_check(input->name, strlen(input->name), &why) < 0)
                         return err_field(err, "/files", "\"%.80s\" cannot be the name of an input file: %s", input->name, why.text);
@@ -198,7 +231,7 @@ static int add_work_files(struct run *run, struct csn_error *err)
         if (files_list(run->work_fd, &rules, &run->arena, &list, err) < 0)
                 return -err->code;
         if (list.truncated)
-                return err_field(err, "/work_dir", "the folder has more files than disk_files=%" PRIu64 " allows (--disk-files)",
+                return err_field(err, run->entered ? "/workspace" : "/work_dir", "the folder has more files than disk_files=%" PRIu64 " allows (--disk-files)",
                                  run->request.limits.disk_files);
         struct run_input *all = arena_alloc(&run->arena, (run->inputs_n + list.n + 1) * sizeof *all);
         memcpy(all, run->inputs, run->inputs_n * sizeof *all);
@@ -209,7 +242,7 @@ static int add_work_files(struct run *run, struct csn_error *err)
                         known = strcmp(all[k].name, list.files[i].name) == 0;
                 if (!known)
                         all[run->inputs_n++] = (struct run_input){ .name = list.files[i].name, .mode = 0644, .work = true,
-                                .path = arena_text(&run->arena, "%s/%s", run->work_dir, list.files[i].name) };
+                                .path = run->entered ? list.files[i].name : arena_text(&run->arena, "%s/%s", run->work_dir, list.files[i].name) };
         }
         return 0;
 }
@@ -242,6 +275,8 @@ static void build_argv(struct run *run)
         buf_printf(&options, "value_max=%" PRIu64, request->limits.value_bytes);
         if (run->compile_only)
                 buf_printf(&options, ",compile_only=1");
+        else if (run->role)
+                buf_printf(&options, ",role=%s,alone=%d", run->role, run->backend == &backend_native);
         for (size_t i = 0; i < request->preload_n; i++)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
         const char *file = arena_text(&run->arena, SANDBOX_HOME "/%s", run->main_file);
@@ -276,7 +311,8 @@ static void build_sandbox(struct run *run)
                 .flags = (request->landlock == need_REQUIRE ? WIRE_LANDLOCK_REQUIRED : 0) |
                          (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
                          (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
-                         (request->strict_proc ? WIRE_PROC_STRICT : 0) | (request->network != network_NONE ? WIRE_PROXY : 0),
+                         (request->strict_proc ? WIRE_PROC_STRICT : 0) | (request->network != network_NONE ? WIRE_PROXY : 0) |
+                         (toolbox_wanted(&request->tools) ? WIRE_HATCH : 0),
                 .disk_bytes = limits->disk_bytes,
                 .disk_files = limits->disk_files,
                 .tmp_bytes = limits->tmp_bytes,
@@ -313,13 +349,60 @@ static int check_network(const struct run_request *request, struct csn_error *er
         return 0;
 }
 
+static int check_tools(const struct run *run, struct csn_error *err)
+{
+        if (!toolbox_wanted(&run->request.tools))
+                return 0;
+        if (run->backend != &backend_native)
+                return err_field(err, "/tools", "the backend %s has no way for tools; they need the native one", run->backend->name);
+        return 0;
+}
+
+/* Who keeps files for others knows whose they are, and nobody else can. */
+static int check_shelf(const struct run *run, struct csn_error *err)
+{
+        static const char why[] = "only the HTTP interface has that, for keys with the scope files";
+        const struct run_request *request = &run->request;
+        if (run->shelf)
+                return 0;
+        if (HAS(request, run_request, workspace))
+                return err_field(err, "/workspace", "workspaces: %s; use work_dir", why);
+        for (size_t i = 0; i < request->exports_n; i++)
+                if (!HAS(&request->exports[i], export_rule, path))
+                        return err_field(err, "/exports", "an export without path is kept: %s; give path", why);
+        for (size_t i = 0; i < request->files_n; i++)
+                if (HAS(&request->files[i], input_file, id))
+                        return err_field(err, "/files", "files by id: %s; give content or path", why);
+        return 0;
+}
+
+static bool is_elsewhere(const struct run *run)
+{
+        return run->backend != &backend_native && run->backend != &backend_host;
+}
+
+/* What cannot be had where there are interpreters of others. */
+static int check_elsewhere(const struct run *run, struct csn_error *err)
+{
+        const struct run_request *request = &run->request;
+        if (request->stdin.len)
+                return err_field(err, "/stdin", "with the backend %s a program has no standard input", run->backend->name);
+        if (request->args_n)
+                return err_field(err, "/args", "with the backend %s a program has no arguments", run->backend->name);
+        if (request->network == network_ALLOW)
+                return err_field(err, "/network", "with the backend %s network is none or public", run->backend->name);
+        if (run->role)
+                return err_field(err, "/backend", "gradings need sandboxes of this host, and the settings name the backend %s", run->backend->name);
+        return 0;
+}
+
 /* An empty program is a program; whether the text parses is for the runner to say, inside. */
 int run_prepare(struct run *run, struct csn_error *err)
 {
         struct run_request *request = &run->request;
         if (model_check_request(request, run->local, err) < 0)
                 return -err->code;
-        if (settings_apply(run->engine->settings, request, &run->arena, err) < 0)
+        if (settings_apply(run->engine->settings, request, &run->arena, err) < 0 || check_shelf(run, err) < 0)
                 return -err->code;
         if (!HAS(request, run_request, code))
                 return err_field(err, "/code", "there is no program; give code (-c, a file, or - for standard input)");
@@ -327,15 +410,19 @@ int run_prepare(struct run *run, struct csn_error *err)
                 return -err->code;
         run->backend = backend_find(request->backend);
         if (!run->backend)
-                return err_field(err, "/backend", "there is no backend \"%.40s\"; known are native and host", request->backend);
+                return err_field(err, "/backend", "there is no backend \"%.40s\"; known are native and host, and e2b in the daemon", request->backend);
+        if (is_elsewhere(run) && check_elsewhere(run, err) < 0)
+                return -err->code;
         if (run->backend == &backend_host && request->network != network_NONE)
                 return err_field(err, "/network", "the host backend has the host's own network; network has to be none");
-        if (work_open(run, err) < 0 || gather_inputs(run, err) < 0)
+        if (check_tools(run, err) < 0 || work_open(run, err) < 0 || gather_inputs(run, err) < 0)
                 return -err->code;
         build_env(run);
         build_argv(run);
         build_sandbox(run);
-        if (request->packages_n)
+        run->what.request = request;
+        run->what.language = run->language->name;
+        if (request->packages_n && !is_elsewhere(run))
                 run_warn(run, "packages_not_installed", "packages are checked and recorded, not installed: the image has to have them");
         if (run->backend == &backend_host)
                 run_warn(run, "host_backend", "You are running LLM-generated code on your host. This could be potentially dangerous! Please "

@@ -96,6 +96,12 @@ struct run *queue_take(struct engine *engine)
         return run;
 }
 
+void queue_pass(struct run *run)
+{
+        owner_of(run->engine, run)->running++;
+        run->engine->running++;
+}
+
 void queue_left(struct run *run)
 {
         struct owner *owner = run->whose;

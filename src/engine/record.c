@@ -90,6 +90,24 @@ static bool deeper(json_t *json, unsigned left)
         return false;
 }
 
+/* MIME types to text, or to base64; what is JSON becomes its text. */
+static struct pair *bundle(struct run *run, json_t *data, size_t *ret_n)
+{
+        const char *type;
+        json_t *content;
+        struct pair *pairs = arena_alloc(&run->arena, json_object_size(data) * sizeof *pairs + 1);
+        size_t n = 0;
+        json_object_foreach(data, type, content) {
+                char *text = json_is_string(content) ? NULL : json_dumps(content, JSON_ENCODE_ANY | JSON_COMPACT);
+                const char *from = text ? text : json_string_value(content);
+                if (n < 100 && from)
+                        pairs[n++] = (struct pair){ .name = cut(&run->arena, type, 200), .value = arena_text(&run->arena, "%s", from) };
+                free(text);
+        }
+        *ret_n = n;
+        return pairs;
+}
+
 static void take_value(struct run *run)
 {
         struct value *value = &run->result.result;
@@ -119,8 +137,27 @@ static void take_value(struct run *run)
         if (HAS(value, value, truncated))
                 run_warn(run, "return_value_truncated", "the value is longer than value_bytes=%zu (--value); its beginning is in "
                                                         "result.repr", max);
+        json_t *data = json_object_get(json, "data");
+        if (json_object_size(data)) {
+                value->data = bundle(run, data, &value->data_n);
+                MARK(value, value, data);
+        }
         MARK(&run->result, run_result, result);
         json_decref(json);
+}
+
+static void take_displays(struct run *run)
+{
+        struct run_result *result = &run->result;
+        json_t *data;
+        size_t i;
+        result->displays = arena_alloc(&run->arena, json_array_size(run->displays) * sizeof *result->displays + 1);
+        json_array_foreach(run->displays, i, data) {
+                struct display *display = &result->displays[result->displays_n++];
+                display->data = bundle(run, data, &display->data_n);
+                MARK(display, display, data);
+        }
+        MARK(result, run_result, displays);
 }
 
 /* ---- evidence ---- */
@@ -128,7 +165,7 @@ static void take_value(struct run *run)
 static void look_at_disk(const struct run *run, struct evidence *evidence)
 {
         struct statfs fs;
-        if (run->home_fd < 0 || run->backend == &backend_host || fstatfs(run->home_fd, &fs) < 0)
+        if (run->home_fd < 0 || run->backend != &backend_native || fstatfs(run->home_fd, &fs) < 0)
                 return;
         evidence->home_full = fs.f_blocks > 0 && fs.f_bfree == 0;
         evidence->inodes_full = fs.f_files > 0 && fs.f_ffree == 0;
@@ -267,7 +304,7 @@ static void degrade(struct run *run, const char *text)
         boundary->isolation = isolation_DEGRADED;
 }
 
-static void record_boundary(struct run *run)
+void run_record_boundary(struct run *run)
 {
         static const char *const kinds[] = { "user", "mount", "pid", "network", "ipc", "uts", "cgroup" };
         static const uint64_t kind_bits[] = { CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS,
@@ -277,34 +314,44 @@ static void record_boundary(struct run *run)
         static const char *const modes[] = { "none", "v1", "v2" };
         const struct wire_boundary *fact = &run->boundary;
         struct boundary *boundary = &run->result.boundary;
-        bool host = run->backend == &backend_host;
+        bool host = run->backend == &backend_host, here = run->backend == &backend_native;
         boundary->backend = arena_text(&run->arena, "%s", run->backend->name);
-        boundary->isolation = host ? isolation_ABSENT : isolation_FULL;
+        boundary->isolation = host ? isolation_ABSENT : here ? isolation_FULL : isolation_REMOTE;
         boundary->namespaces = name_bits(run, fact->namespaces, kinds, kind_bits, ARRAY_LEN(kinds), &boundary->namespaces_n);
         boundary->controllers = name_bits(run, fact->controllers, controllers, controller_bits, ARRAY_LEN(controllers),
                                           &boundary->controllers_n);
         boundary->seccomp = fact->seccomp == 1;
         boundary->landlock_abi = fact->landlock_abi;
         boundary->no_new_privileges = fact->no_new_privs == 1;
-        if (!host)
+        if (here)
                 SET(boundary, boundary, capabilities, fact->capabilities);
         boundary->cgroup = arena_text(&run->arena, "%s", modes[fact->cgroup < ARRAY_LEN(modes) ? fact->cgroup : 0]);
-        boundary->network = arena_text(&run->arena, "%s", host ? "host" : run->request.network != network_NONE ? "proxy" : "none");
+        boundary->network = arena_text(&run->arena, "%s", host ? "host" : run->request.network == network_NONE ? "none" : here ? "proxy" : "remote");
         boundary->host_uid = fact->host_uid;
+        boundary->host_uids = fact->ids;
+        boundary->overlay = fact->overlay == 1;
         boundary->own_uid = fact->own_uid == 1;
         boundary->rootless = fact->rootless == 1;
         boundary->strict_proc = fact->proc_strict == 1;
-        if (!host && fact->controllers != WIRE_CTL_ALL)
+        if (here && fact->controllers != WIRE_CTL_ALL)
                 degrade(run, "limits: without the controllers for memory, cpu and pids, rlimits and a poll stand in; run as root, or in a "
                              "delegated cgroup (systemd-run --user --scope -p Delegate=yes)");
-        if (!host && !fact->landlock_abi)
+        if (here && !fact->landlock_abi)
                 degrade(run, "Landlock is not in force; boot with lsm=landlock,... on Linux 5.13 or later");
-        if (!host && fact->rootless)
+        if (here && fact->rootless)
                 degrade(run, "one uid for all sandboxes of this user; run as root for a uid each");
         MARK(&run->result, run_result, boundary);
 }
 
 /* ---- files ---- */
+
+#define WRITTEN_BACK_MAX 1000000   /* no home directory that is read in time has more */
+
+static void note_error(struct run *run, struct output_file *file, const char *text)
+{
+        if (!HAS(file, output_file, error))
+                SET(file, output_file, error, arena_text(&run->arena, "%s", text));
+}
 
 static void export_file(struct run *run, const struct file_found *found, const char *to, struct output_file *file)
 {
@@ -316,13 +363,82 @@ static void export_file(struct run *run, const struct file_found *found, const c
         auto_fd dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (dir < 0)
                 SET(file, output_file, error, arena_text(&run->arena, "open %s: %s", to, strerrordesc_np(errno)));
-        else if (files_export(run->home_fd, found, dir, &err) < 0)
+        else if (files_export(run->home_fd, found, dir, -1, &err) < 0)
                 SET(file, output_file, error, arena_text(&run->arena, "%s", err.text));
         else
                 SET(file, output_file, path, arena_text(&run->arena, "%s/%s", to, found->name));
 }
 
-static void record_file(struct run *run, const struct file_found *found, struct output_file *file)
+/* Once, however many rules it fits. */
+static void keep_file(struct run *run, const struct file_found *found, struct output_file *file)
+{
+        const struct run_request *request = &run->request;
+        const char *slash = strrchr(found->name, '/');
+        struct csn_error err;
+        char *url = NULL;
+        if (found->error || HAS(file, output_file, url) || HAS(file, output_file, error))
+                return;
+        auto_fd fd = files_open(run->home_fd, found->name, &err);
+        if (fd < 0 || run->shelf->keep(run->shelf_owner, run->id, request->user ? request->user : "", slash ? slash + 1 : found->name, found->mime, fd,
+                                       &run->arena, &url, &err) < 0)
+                note_error(run, file, err.text);
+        else
+                SET(file, output_file, url, url);
+}
+
+static void export_all(struct run *run, const struct file_found *found, struct output_file *file)
+{
+        for (size_t i = 0; i < run->request.exports_n; i++) {
+                const struct export_rule *rule = &run->request.exports[i];
+                if (!files_match(rule->pattern, found->name))
+                        continue;
+                if (HAS(rule, export_rule, path))
+                        export_file(run, found, rule->path, file);
+                else
+                        keep_file(run, found, file);
+        }
+}
+
+/* By how much a workspace may grow. */
+struct work_room {
+        uint64_t left, each;
+};
+
+/* Changed work files take the place of what was there, so only what they have more needs room. */
+static void write_back(struct run *run, const struct file_found *found, struct work_room *room, struct output_file *file)
+{
+        struct csn_error err;
+        struct stat old = { 0 };
+        if (!run->entered) {
+                export_file(run, found, run->work_dir, file);
+                return;
+        }
+        bool there = files_stat(run->work_fd, found->name, &old) == 0;
+        uint64_t had = there ? (uint64_t)old.st_size + room->each : 0, has = found->size + room->each, more = has > had ? has - had : 0;
+        if (found->error)
+                return;
+        if (more > room->left)
+                note_error(run, file, "there is no room for it in the workspace (stored_bytes of the key, or engine.files_bytes_max)");
+        else if (files_export(run->home_fd, found, run->work_fd, run->work_temp_fd, &err) < 0)
+                note_error(run, file, err.text);
+        else
+                room->left -= more;
+}
+
+/* What a program removed, or what is no regular file any more.  Who cannot tell leaves it as it is. */
+static void remove_gone(struct run *run, struct work_room *room)
+{
+        for (size_t i = 0; i < run->inputs_n; i++) {
+                const char *name = run->inputs[i].name;
+                if (!run->inputs[i].work)
+                        continue;
+                int sys = files_look(run->home_fd, name);
+                if ((sys == ENOENT || sys == ENOTDIR || sys == ELOOP || sys == EINVAL) && files_remove(run->work_fd, name) == 0)
+                        room->left += min_u64(run->digests[i].size + room->each, UINT64_MAX - room->left);
+        }
+}
+
+static void record_file(struct run *run, const struct file_found *found, struct work_room *room, struct output_file *file)
 {
         struct arena *arena = &run->arena;
         size_t len = strlen(found->name), safe_len;
@@ -336,19 +452,56 @@ static void record_file(struct run *run, const struct file_found *found, struct 
                 SET(file, output_file, sha256, arena_text(arena, "%s", found->sha256));
         if (found->error)
                 SET(file, output_file, error, arena_text(arena, "%s", found->error));
-        for (size_t i = 0; i < run->request.exports_n; i++)
-                if (files_match(run->request.exports[i].pattern, found->name))
-                        export_file(run, found, run->request.exports[i].path, file);
+        export_all(run, found, file);
         if (run->work_fd >= 0)
-                export_file(run, found, run->work_dir, file);
+                write_back(run, found, room, file);
 }
 
+static bool fits_any(const char *pattern, const struct file_list *list)
+{
+        for (size_t i = 0; i < list->n; i++)
+                if (files_match(pattern, list->files[i].name))
+                        return true;
+        return false;
+}
+
+static const char *why_missing(struct run *run, const char *name)
+{
+        struct csn_error err;
+        if (wire_name_check(name, strlen(name), &err) < 0)
+                return arena_text(&run->arena, "%s", err.text);
+        int sys = files_look(run->home_fd, name);
+        if (sys == ENOENT || sys == ENOTDIR)
+                return "there is no file of this name";
+        return sys == 0 ? RUN_FILE_UNCHANGED : sys == EINVAL ? "it is a link, or not a regular file" : "it is behind a link, or cannot be read";
+}
+
+/* Whoever asks to keep a file by its very name is told why there is none; a pattern may fit nothing. */
+static void record_missing(struct run *run, const struct file_list *list)
+{
+        struct run_result *result = &run->result;
+        for (size_t i = 0; i < run->request.exports_n; i++) {
+                const struct export_rule *rule = &run->request.exports[i];
+                if (HAS(rule, export_rule, path) || strpbrk(rule->pattern, "*?[\\") || fits_any(rule->pattern, list))
+                        continue;
+                struct output_file *file = &result->files[result->files_n++];
+                SET(file, output_file, name, rule->pattern);
+                SET(file, output_file, size_bytes, 0);
+                SET(file, output_file, mime, arena_text(&run->arena, "%s", files_mime(rule->pattern, "", 0)));
+                SET(file, output_file, changed, false);
+                SET(file, output_file, error, arena_text(&run->arena, "%s", why_missing(run, rule->pattern)));
+        }
+}
+
+/* In a workspace all that changed is written back, whatever the record lists. */
 static void record_files(struct run *run)
 {
         struct run_result *result = &run->result;
         struct csn_error err;
         struct file_list list;
-        const struct file_rules rules = { .files_max = run->request.limits.output_files,
+        uint64_t listed = run->request.limits.output_files;
+        struct work_room room = { 0 };
+        const struct file_rules rules = { .files_max = run->entered ? max_u64(listed, WRITTEN_BACK_MAX) : listed,
                                           .bytes_max = run->request.limits.disk_bytes + FILES_SPARSE_MIN,
                                           .time_ms = COLLECT_MS,
                                           .inputs = run->digests,
@@ -359,12 +512,19 @@ static void record_files(struct run *run)
                 run_warn(run, "files_unreadable", "%s", err.text);
                 return;
         }
-        result->files = arena_alloc(&run->arena, list.n * sizeof *result->files + 1);
-        for (size_t i = 0; i < list.n; i++)
-                record_file(run, &list.files[i], &result->files[i]);
-        result->files_n = list.n;
-        result->files_truncated = list.truncated;
-        if (list.truncated)
+        if (run->entered) {
+                room.left = run->shelf->room(run->shelf_owner, &room.each);
+                remove_gone(run, &room);
+        }
+        result->files = arena_alloc(&run->arena, (min_u64(list.n, listed) + run->request.exports_n + 1) * sizeof *result->files);
+        for (size_t i = 0; i < list.n; i++) {
+                struct output_file more = { 0 };
+                record_file(run, &list.files[i], &room, i < listed ? &result->files[i] : &more);
+        }
+        result->files_n = min_u64(list.n, listed);
+        record_missing(run, &list);
+        result->files_truncated = list.truncated || list.n > listed;
+        if (result->files_truncated)
                 run_warn(run, "files_truncated", "there are more files than output_files=%" PRIu64 " (--output-files), or deeper than %d "
                          "folders", run->request.limits.output_files, FILES_DEPTH_MAX);
 }
@@ -438,6 +598,8 @@ static void record_refusal(struct run *run)
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
                 if (rows[i].code == run->refusal.code)
                         status = rows[i].status;
+        if (run->refusal.code == CSN_E_SYSTEM && strcmp(run->refusal.field, "/packages") == 0)
+                status = status_DEPENDENCY_FAILED;
         SET(result, run_result, status, run->cancelled ? status_CANCELLED : status);
         SET(error, failure, code, arena_text(&run->arena, "%s", csn_code_name(run->refusal.code)));
         if (run->refusal.field[0])
@@ -490,6 +652,7 @@ static void record_request(struct run *run)
         KEEP(profile);
         KEEP(task_id);
         KEEP(user);
+        KEEP(workspace);
 #undef KEEP
         if (request->labels_n) {
                 result->labels = request->labels;
@@ -536,8 +699,10 @@ void run_record(struct run *run)
                 record_exit(run);
                 record_output(run);
                 record_usage(run);
-                record_boundary(run);
+                run_record_boundary(run);
                 take_value(run);
+                if (run->displays)
+                        take_displays(run);
                 decide(run);
                 if (run->compile_only && result->status == status_COMPLETED && HAS(&run->check.result, check_result, reason)) {
                         check_unreadable(&run->check);
@@ -545,6 +710,10 @@ void run_record(struct run *run)
                 }
                 record_files(run);
                 record_feedback(run);
+        }
+        if (run->toolbox.broker) {
+                run->toolbox.tools->report(run->toolbox.broker, &run->arena, &result->tools);
+                MARK(result, run_result, tools);
         }
         record_times(run);
         result->warnings = run->warnings;

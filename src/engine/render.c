@@ -19,6 +19,32 @@ static struct bytes stripped(const struct bytes *bytes)
         return copy;
 }
 
+/* In quotes, on one line: a name is the program's to choose, and must not be able to look like another line. */
+static void add_name(struct buf *buf, const char *name)
+{
+        for (const char *at = name; *at; at++) {
+                if ((unsigned char)*at < 0x20 || *at == 0x7f)
+                        buf_printf(buf, "\\x%02x", (unsigned char)*at);
+                else
+                        buf_printf(buf, *at == '\'' || *at == '\\' ? "\\%c" : "%c", *at);
+        }
+}
+
+/* A line for each file that is kept, so that a model can link it. */
+static void add_files(const struct run_result *result, struct buf *buf)
+{
+        for (size_t i = 0; i < result->files_n; i++) {
+                const struct output_file *file = &result->files[i];
+                if (!HAS(file, output_file, url))
+                        continue;
+                if (buf->len && buf->bytes[buf->len - 1] != '\n')
+                        buf_add(buf, "\n", 1);
+                buf_printf(buf, "File '");
+                add_name(buf, file->name);
+                buf_printf(buf, "': %s\n", file->url);
+        }
+}
+
 static const char *reason(const struct run_result *result)
 {
         return HAS(result, run_result, error) && result->error.message ? result->error.message : status_name(result->status);
@@ -129,6 +155,7 @@ int render_text(const char *format, const struct run_result *result, struct buf 
         for (size_t i = 0; i < ARRAY_LEN(formats); i++)
                 if (strcmp(formats[i].name, format) == 0) {
                         formats[i].render(result, buf);
+                        add_files(result, buf);
                         return 0;
                 }
         return err_field(err, "--format", "there is no format \"%.40s\"; known are %s", format, render_formats);

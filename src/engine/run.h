@@ -16,6 +16,7 @@ enum run_state { RUN_NEW, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_OVER };
 struct run_input {
         const char *name;
         const char *path;              /* or NULL */
+        const char *id;                /* of a kept file, or NULL */
         struct bytes content;
         unsigned mode;
         bool hidden;                   /* the program itself: not listed among the inputs */
@@ -27,6 +28,17 @@ struct stream {
         struct run *run;
         int number;                    /* 1 or 2 */
         struct capture capture;
+};
+
+struct context;
+
+/* All zeros is none. */
+struct toolbox {
+        const struct engine_tools *tools;
+        void *broker;
+        size_t message_max;
+        uint64_t requests_max;
+        struct hatch *hatch;           /* there while its sandbox is */
 };
 
 struct run {
@@ -42,6 +54,10 @@ struct run {
         struct run *next_queued;
         struct owner *whose;           /* while it waits or goes on (queue.c) */
         struct box *box;               /* the sandbox that it has, or NULL */
+        uint64_t number;               /* of an execution in a context; 0: it has not begun */
+        struct context *context;       /* in which it waits or goes on; it has no sandbox of its own then */
+        json_t *displays;              /* of an execution in a context: MIME bundles, an array; or NULL */
+        size_t display_bytes;
         char owner_key[OWNER_KEY_MAX]; /* for whom it runs, or "" */
         size_t running_max, queued_max;   /* that its owner may have; 0: no limit of its own */
         unsigned refusals;             /* connections that the proxy refused */
@@ -56,13 +72,25 @@ struct run {
         size_t inputs_n;
         struct file_input *digests;    /* as the inputs, for telling what changed */
         int work_fd;                   /* the work folder, locked, or -1 */
-        const char *work_dir;          /* its path */
+        const char *work_dir;          /* its path; NULL: it is a workspace */
+        int work_temp_fd;              /* of a workspace: for files that are not whole */
+        bool entered;                  /* the folder is the shelf's */
+        const struct run_shelf *shelf; /* NULL: nobody keeps files of this run */
+        void *shelf_owner;
 
         struct stream streams[2];
         struct watch channel_watch;
         struct channel channel;
+        const char *role;              /* of its runner, or NULL */
+        const struct run_talk *talk;
+        void *talk_owner;
+        struct outbox said;            /* that its runner has not read yet */
+        bool companion;                /* it waits for no turn */
         int home_fd;
         struct egress *egress;         /* the proxy of this run, or NULL */
+        struct toolbox toolbox;
+        const struct run_listener *listener;
+        void *listener_owner;
         struct wire_boundary boundary;
         bool has_boundary;
         struct wire_exit how;
@@ -90,7 +118,7 @@ struct engine {
         struct arena arena;
         const struct language *languages;
         struct loop *loop;
-        struct backend_link *links[2];           /* native, host */
+        struct backend_link *links[BACKENDS_MAX];   /* by backend_index() */
         struct run *runs;
         struct owner *owners;                    /* a ring, NULL: nobody has a run (queue.c) */
         size_t checking, queued, running, starting;
@@ -98,7 +126,10 @@ struct engine {
         uint32_t boxes_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
+        struct cell *cells;                      /* persistent sandboxes (cell.h) */
         struct metrics *metrics;                 /* NULL: no run is over yet */
+        const struct engine_tools *tools;        /* NULL: nobody knows any */
+        void *tools_owner;
         struct timer dispatch;
         char uid_range[48];
 };
@@ -115,7 +146,19 @@ struct checker *engine_checker(struct engine *engine);
 /* What a sandbox tells about the run that has it. */
 void run_attached(struct run *run, struct box *box);
 void run_exited(struct run *run, const struct wire_exit *how);
+/* Of one in a context: what it prints, and its end. */
+void run_printed(struct run *run, int stream, const void *bytes, size_t len);
+void run_context_over(struct run *run, const struct wire_exit *how);
+/* A frame DISPLAY has come whole (display.c). */
+void run_display(struct run *run);
+/* It is refused after all; for context.c. */
+void run_context_refused(struct run *run, const struct csn_error *error);
 void run_refused(struct run *run, const struct csn_error *error, bool again);
+
+/* ---- talk.c ---- */
+
+/* A frame of this type has come. */
+void talk_take(struct run *run, enum channel_type type);
 
 /* ---- queue.c: runs that wait, each owner's in order and the owners in turn ---- */
 
@@ -123,6 +166,7 @@ void queue_add(struct run *run, bool front);
 /* The next one, which counts as running from now on until queue_left(); NULL: none may start. */
 struct run *queue_take(struct engine *engine);
 bool queue_is_ready(const struct engine *engine);
+void queue_pass(struct run *run);          /* as if it had been taken, though it never waited */
 void queue_left(struct run *run);
 void queue_remove(struct run *run);        /* harmless for one that does not wait */
 void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running);
@@ -150,6 +194,8 @@ struct box {
         struct wire_shape shape;
         struct pool *pool;             /* that it belongs to while no run has it, or NULL */
         struct run *run;
+        struct cell *cell;             /* whose box it is, or NULL */
+        struct context *context;       /* it is an interpreter from a zygote, in the sandbox of another box */
         bool starting;                 /* counted in engine->starting */
         bool kept;                     /* it waited, or an interpreter was put into it: another may do */
         struct wire_boundary boundary;
@@ -169,6 +215,14 @@ int box_start(struct box *box, struct run *run, struct csn_error *err);
 /* Its program has ended by its own account, with this exit status. */
 void box_left(struct box *box, unsigned status);
 void box_kill(struct box *box);
+/* For a cell; and process 1 of one that stands becomes its guest.  *ret_sock is the caller's. */
+int box_new_cell(struct engine *engine, const struct wire_shape *shape, struct cell *cell, struct box **ret, struct csn_error *err);
+int box_guest(struct box *box, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
+void box_freeze(struct box *box, bool on);
+/* The interpreter of a zygote into the sandbox `host`, with these descriptors, which stay the caller's; and its program. */
+int box_enter(struct engine *engine, const struct box *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR], struct box **ret,
+              struct csn_error *err);
+int box_begin(struct box *box, const struct backend_program *program, struct csn_error *err);
 /* Ask what it uses; the answer comes to box->seen. */
 void box_look(struct box *box);
 /* The backend, started when it is needed first. */
@@ -193,6 +247,8 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
 void pools_lost(struct engine *engine);
 /* A run ended: there may be time to make what will be needed next. */
 void pools_refill(struct engine *engine);
+/* One that can be asked for an interpreter with this image, or 0; from then on there is one soon. */
+uint32_t pools_find_zygote(struct engine *engine, int image);
 json_t *pools_status(const struct engine *engine);   /* an array */
 
 /* prepare.c: the request, made whole, into what a backend needs.  Errors: as records have them. */
@@ -208,11 +264,25 @@ const char *const *run_usual_env(void);
 /* Opens input i for the backend. */
 int run_open_input(void *run, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err);
 
+/* ---- toolbox.c ---- */
+
+#define TOOLS_PATH ":/opt/caisson/tools/bin"   /* behind the usual PATH, where the command `tool` is */
+
+bool toolbox_wanted(const struct tools_request *request);
+/* Errors: CSN_E_INPUT. */
+int toolbox_open(struct engine *engine, const struct tools_for *whom, struct toolbox *ret, struct csn_error *err);
+/* Its sandbox is there.  Takes the descriptor. */
+int toolbox_serve(struct toolbox *box, struct loop *loop, int listen_fd, struct csn_error *err);
+/* Its sandbox is not there any more. */
+void toolbox_unserve(struct toolbox *box);
+void toolbox_close(struct toolbox *box);
+
 /* work.c: the folder of this host that a run works in. */
 int work_open(struct run *run, struct csn_error *err);
 void work_close(struct run *run);
 
 /* record.c: everything into run->result. */
 void run_record(struct run *run);
+void run_record_boundary(struct run *run);
 
 #endif

@@ -8,6 +8,29 @@ const char *run_state_name(const struct run *run)
         return states[run->state];
 }
 
+uint64_t run_created_us(const struct run *run)
+{
+        return run->created_us;
+}
+
+size_t run_stages(const struct run *run, struct run_stage stages[static RUN_STAGES_MAX])
+{
+        const bool checked = run->request.policy && strcmp(run->request.policy, "off") != 0, ran = run->ended_us;
+        uint64_t now = clock_us(), left_queue = run->begun_us ? run->begun_us : now, began = ran ? run->started_us : now;
+        const struct { const char *name; bool there; uint64_t begun_us, ended_us; } all[RUN_STAGES_MAX] = {
+                { "check", checked, run->created_us, run->queued_us ? run->queued_us : now },
+                { "queue", run->queued_us, run->queued_us, left_queue },
+                { "prepare", run->begun_us, run->begun_us, began },
+                { "run", ran, run->started_us, run->ended_us },
+                { "collect", ran, run->ended_us, now },
+        };
+        size_t n = 0;
+        for (size_t i = 0; i < RUN_STAGES_MAX; i++)
+                if (all[i].there)
+                        stages[n++] = (struct run_stage){ all[i].name, all[i].begun_us, max_u64(all[i].begun_us, all[i].ended_us) };
+        return n;
+}
+
 static json_t *one_run(const struct run *run, uint64_t now_us)
 {
         const struct run_request *request = &run->request;

@@ -1,7 +1,7 @@
 /*
  * The folder of this host that a run works in, when the request names one: its files are the inputs, and
  * what the run makes or changes is written back when everything inside is dead.  Two runs in one folder
- * would mix their files, so each holds a lock on it.
+ * would mix their files, so each holds a lock on it.  A workspace is such a folder, too, and the shelf's.
  */
 #include "engine/run.h"
 
@@ -24,8 +24,19 @@ static int make_folder(struct run *run, struct csn_error *err)
         return 0;
 }
 
+static int enter_workspace(struct run *run, struct csn_error *err)
+{
+        const struct run_request *request = &run->request;
+        if (run->shelf->enter(run->shelf_owner, request->user ? request->user : "", request->workspace, &run->work_fd, &run->work_temp_fd, err) < 0)
+                return -err->code;
+        run->entered = true;
+        return 0;
+}
+
 int work_open(struct run *run, struct csn_error *err)
 {
+        if (HAS(&run->request, run_request, workspace))
+                return enter_workspace(run, err);
         if (!HAS(&run->request, run_request, work_dir))
                 return 0;
         run->work_dir = realpath(run->request.work_dir, NULL);
@@ -48,6 +59,11 @@ int work_open(struct run *run, struct csn_error *err)
 
 void work_close(struct run *run)
 {
+        if (run->entered) {
+                run->shelf->leave(run->shelf_owner);
+                run->entered = false;
+                run->work_fd = run->work_temp_fd = -1;
+        }
         fd_close(&run->work_fd);   /* gives the lock back */
 }
 

@@ -1,8 +1,8 @@
 /*
- * Many runs over one connection: a request a line, and a record a line as each is done.
+ * Many requests over one connection: one a line, and an answer a line as each is done.
  *
  * libmicrohttpd answers when it has the whole body, so until then records wait in a file that has no name.  Requests are
- * taken from the body only while there is room for their runs; so neither side can make the other, or us, hold more than
+ * taken from the body only while there is room for them; so neither side can make the other, or us, hold more than
  * some ceilings, however many lines there are.
  */
 #include "front/api.h"
@@ -12,20 +12,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LIVE_MAX 256                       /* runs of one connection at once; more lines wait in the socket */
+#define LIVE_MAX 256                       /* of one connection at once; more lines wait in the socket */
 #define LINE_MAX_BYTES (16 * MIB)
 #define SPOOL_MAX (4 * GIB)                /* records that wait; then lines are answered without being run */
 #define ID_MAX 256
 #define READ_AT_ONCE (64 * KIB)
 
 struct bulk {
+        struct bulk *next;
         struct api *api;
+        const struct bulk_kind *kind;
         struct http_request *request;      /* NULL: it has gone */
-        char tenant[80], key[20];
+        char tenant[80], key[20], request_id[65];
+        struct trace trace;                /* the request's */
         struct buf line;
         bool too_long;                     /* the line that is being read */
         uint64_t lines;
-        struct bulk_run *runs;
+        struct bulk_one *first;
         size_t live;
         bool whole;                        /* there are no more lines */
         bool broken;                       /* an answer is lost, so there is no whole one any more */
@@ -33,13 +36,13 @@ struct bulk {
         uint64_t sent, written;
 };
 
-struct bulk_run {
-        struct bulk_run *next;
+struct bulk_one {
+        struct bulk_one *next;
         struct bulk *bulk;
-        struct run *run;
+        void *job;                         /* the kind's */
         json_t *id;                        /* NULL: the line has none */
         uint64_t line;
-        bool aliases;
+        struct trace trace;
 };
 
 /* ---- answers ---- */
@@ -50,18 +53,28 @@ static void bulk_free(struct bulk *bulk)
                 bulk->request->gone = NULL;
         buf_done(&bulk->line);
         fd_close(&bulk->fd);
+        for (struct bulk **at = &bulk->api->bulks; *at; at = &(*at)->next)
+                if (*at == bulk) {
+                        *at = bulk->next;
+                        break;
+                }
         bulk->api->live--;
         if (api_is_idle(bulk->api))
                 bulk->api->idle(bulk->api->owner);
         free(bulk);
 }
 
+static void cancel_all(struct bulk *bulk)
+{
+        for (struct bulk_one *one = bulk->first; one; one = one->next)
+                bulk->kind->cancel(one->job);
+}
+
 /* Nobody gets answers any more. */
 static void abandon(struct bulk *bulk)
 {
         bulk->request = NULL;
-        for (struct bulk_run *one = bulk->runs; one; one = one->next)
-                run_cancel(one->run);
+        cancel_all(bulk);
         if (!bulk->live)
                 bulk_free(bulk);
 }
@@ -131,29 +144,41 @@ static void put_error(struct bulk *bulk, json_t *id, const struct csn_error *err
         put_line(bulk, json);
 }
 
-/* ---- runs ---- */
+/* ---- one of them ---- */
 
-static void one_free(struct bulk_run *one)
+static void one_free(struct bulk_one *one)
 {
-        for (struct bulk_run **at = &one->bulk->runs; *at; at = &(*at)->next)
+        for (struct bulk_one **at = &one->bulk->first; *at; at = &(*at)->next)
                 if (*at == one) {
                         *at = one->next;
                         break;
                 }
         one->bulk->live--;
-        run_free(one->run);
         json_decref(one->id);
         free(one);
 }
 
-static void on_done(void *owner, const struct run_result *result)
+struct log_context bulk_context(const struct bulk_one *one)
 {
-        struct bulk_run *one = owner;
+        return (struct log_context){ .request = one->bulk->request_id, .trace = one->trace.id, .owner = one->bulk->tenant };
+}
+
+const char *bulk_key(const struct bulk_one *one)
+{
+        return one->bulk->key;
+}
+
+const struct trace *bulk_trace(const struct bulk_one *one)
+{
+        return &one->trace;
+}
+
+void bulk_answer(struct bulk_one *one, const char *name, json_t *json)
+{
         struct bulk *bulk = one->bulk;
-        json_t *json = answer_of(one->line, one->id);
-        audit_run(bulk->api->store, bulk->tenant, bulk->key, one->run, result);
-        json_object_set_new(json, "record", front_record(result, one->aliases));
-        put_line(bulk, json);
+        json_t *answer = answer_of(one->line, one->id);
+        json_object_set_new(answer, name, json);
+        put_line(bulk, answer);
         one_free(one);
         if (!bulk->request && !bulk->live)
                 bulk_free(bulk);
@@ -163,13 +188,11 @@ static void on_done(void *owner, const struct run_result *result)
                 http_more(bulk->request);
 }
 
-static const struct run_events run_events = { NULL, on_done };
-
 static void cancel(struct bulk *bulk, json_t *id)
 {
-        for (struct bulk_run *one = bulk->runs; one; one = one->next)
+        for (struct bulk_one *one = bulk->first; one; one = one->next)
                 if (one->id && json_equal(one->id, id))
-                        run_cancel(one->run);
+                        bulk->kind->cancel(one->job);
 }
 
 static bool is_id(const json_t *id)
@@ -180,19 +203,15 @@ static bool is_id(const json_t *id)
 static void start(struct bulk *bulk, json_t *json, json_t *id)
 {
         struct csn_error err;
-        struct run_request given = { 0 };
-        struct run *run = run_new(bulk->api->engine);
-        if (api_begin_run(bulk->request, run, &err) < 0 || model_decode(&object_run_request, json, run_arena(run), &given, &err) < 0) {
-                run_free(run);
-                put_error(bulk, id, &err);
-                return;
-        }
-        struct bulk_run *one = mem_alloc(sizeof *one);
-        *one = (struct bulk_run){ .next = bulk->runs, .bulk = bulk, .run = run, .id = json_incref(id), .line = bulk->lines, .aliases = given.aliases };
-        bulk->runs = one;
+        struct bulk_one *one = mem_alloc(sizeof *one);
+        *one = (struct bulk_one){ .next = bulk->first, .bulk = bulk, .id = json_incref(id), .line = bulk->lines };
+        bulk->first = one;
         bulk->live++;
-        *run_request(run) = given;
-        run_start(run, false, &run_events, one);
+        trace_below(&bulk->trace, &one->trace);
+        if (http_draining(bulk->api->http, &err) < 0 || bulk->kind->begin(bulk->request, one, json, &one->job, &err) < 0) {
+                one_free(one);
+                put_error(bulk, id, &err);
+        }
 }
 
 /* {"id": …, and a request}, or {"cancel": ID}. */
@@ -273,7 +292,7 @@ static void on_gone(struct http_request *request)
         abandon(request->owner);
 }
 
-void api_bulk(struct http_request *request)
+void api_bulk_of(struct http_request *request, const struct bulk_kind *kind)
 {
         struct api *api = api_of(request);
         struct csn_error err;
@@ -286,13 +305,83 @@ void api_bulk(struct http_request *request)
                 return;
         }
         struct bulk *bulk = mem_alloc(sizeof *bulk);
-        *bulk = (struct bulk){ .api = api, .request = request, .fd = fd };
+        *bulk = (struct bulk){ .next = api->bulks, .api = api, .kind = kind, .request = request, .trace = request->trace, .fd = fd };
+        api->bulks = bulk;
         snprintf(bulk->tenant, sizeof bulk->tenant, "%s", request->tenant);
         snprintf(bulk->key, sizeof bulk->key, "%s", api_key(request) ? api_key(request)->id : "");
+        snprintf(bulk->request_id, sizeof bulk->request_id, "%s", request->id);
         buf_init(&bulk->line, LINE_MAX_BYTES);
         api->live++;
         request->owner = bulk;
         request->gone = on_gone;
         request->take = take;
         request->whole = on_whole;
+}
+
+/* Whoever has sent all lines gets their records; who is still sending could not be answered before the end of that. */
+void api_cancel_bulks(struct api *api)
+{
+        for (struct bulk *bulk = api->bulks, *next; bulk; bulk = next) {
+                struct http_request *request = bulk->request;
+                next = bulk->next;
+                if (request && !bulk->whole) {
+                        request->gone = NULL;
+                        http_drop(request);
+                        abandon(bulk);
+                } else {
+                        cancel_all(bulk);
+                }
+        }
+}
+
+/* ---- runs ---- */
+
+struct bulk_run {
+        struct bulk_one *one;
+        struct api *api;
+        struct run *run;
+        bool aliases;
+};
+
+static void on_done(void *owner, const struct run_result *result)
+{
+        struct bulk_run *job = owner;
+        struct bulk_one *one = job->one;
+        const struct log_context context = bulk_context(one);
+        json_t *record = front_record(result, job->aliases);
+        audit_run(job->api->store, &context, bulk_key(one), job->run, result);
+        trace_run(job->api, bulk_trace(one), job->run, result);
+        run_free(job->run);
+        free(job);
+        bulk_answer(one, "record", record);
+}
+
+static int begin_run(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job, struct csn_error *err)
+{
+        static const struct run_events events = { .done = on_done };
+        struct run_request given = { 0 };
+        struct http_limit limit;
+        struct run *run = run_new(api_of(request)->engine);
+        if (api_begin_run(request, run, &limit, err) < 0 || model_decode(&object_run_request, json, run_arena(run), &given, err) < 0 ||
+            api_check_tools(request, &given.tools, err) < 0) {
+                run_free(run);
+                return -err->code;
+        }
+        struct bulk_run *job = mem_alloc(sizeof *job);
+        *job = (struct bulk_run){ .one = one, .api = api_of(request), .run = run, .aliases = given.aliases };
+        *ret_job = job;
+        *run_request(run) = given;
+        run_start(run, false, &events, job);
+        return 0;
+}
+
+static void cancel_run(void *job)
+{
+        run_cancel(((struct bulk_run *)job)->run);
+}
+
+void api_bulk(struct http_request *request)
+{
+        static const struct bulk_kind runs = { begin_run, cancel_run };
+        api_bulk_of(request, &runs);
 }

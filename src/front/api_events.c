@@ -5,6 +5,7 @@
  * What it wanted to read may be gone by then; it is told how much.
  */
 #include "front/api.h"
+#include "tools/tools.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,12 +18,14 @@ struct reader {
         struct http_request *request;
         uint64_t after;                    /* the last event that was sent */
         bool ndjson;
+        bool once;                         /* what there is, and nothing that comes later */
         struct timer beat;
 };
 
 void events_init(struct events *events)
 {
         *events = (struct events){ .next_id = 1 };
+        _Static_assert(2 * TOOL_EVENT_MAX <= API_EVENTS_MAX, "a call of the client's fits, and so does what is said beside it");
         buf_init(&events->text, API_EVENTS_MAX);
         buf_init(&events->rest[1], 8);
         buf_init(&events->rest[2], 8);
@@ -43,23 +46,45 @@ static void reader_free(struct reader *reader)
                         break;
                 }
         loop_untimer(api_of(reader->request)->loop, &reader->beat);
+        if (reader->events->pacer == reader) {
+                reader->events->pacer = NULL;
+                reader->events->room(reader->events);
+        }
         free(reader);
+}
+
+bool events_wait(const struct events *events)
+{
+        uint64_t first = events->next_id - events->n;
+        if (!events->pacer || events->pacer->after + 1 < first || events->pacer->after + 1 == events->next_id)
+                return false;
+        return events->text.len - events->list[events->pacer->after + 1 - first].at > events->text.max / 4;
+}
+
+void events_pace(struct events *events, void (*room)(struct events *events))
+{
+        events->room = room;
+        events->pacer = events->readers;
+}
+
+/* Each line begins with {"type":"…", */
+static void format_line(struct buf *text, bool ndjson, uint64_t id, const char *json, size_t len)
+{
+        static const char begin[] = "{\"type\":\"";
+        const char *type = len >= sizeof begin ? json + sizeof begin - 1 : "";
+        if (!ndjson && id)
+                buf_printf(text, "id: %" PRIu64 "\n", id);
+        if (!ndjson)
+                buf_printf(text, "event: %.*s\ndata: ", (int)strcspn(type, "\""), type);
+        buf_add(text, json, len);
+        buf_add(text, "\n\n", ndjson ? 1 : 2);
 }
 
 static bool send_line(struct reader *reader, uint64_t id, const char *json, size_t len)
 {
         struct buf text;
-        size_t type_len = 0;
         buf_init(&text, len + 200);
-        /* Each line begins with {"type":"…", */
-        const char *type = json + strlen("{\"type\":\"");
-        type_len = strcspn(type, "\"");
-        if (!reader->ndjson && id)
-                buf_printf(&text, "id: %" PRIu64 "\n", id);
-        if (!reader->ndjson)
-                buf_printf(&text, "event: %.*s\ndata: ", (int)type_len, type);
-        buf_add(&text, json, len);
-        buf_add(&text, "\n\n", reader->ndjson ? 1 : 2);
+        format_line(&text, reader->ndjson, id, json, len);
         bool fits = http_add(reader->request, text.bytes, text.len);
         buf_done(&text);
         return fits;
@@ -86,10 +111,12 @@ static void pump(struct reader *reader)
                         break;
                 reader->after = event->id;
         }
-        if (events->over && reader->after + 1 == events->next_id) {
+        if ((events->over || reader->once) && reader->after + 1 == events->next_id) {
                 struct http_request *request = reader->request;
                 reader_free(reader);
                 http_end(request);
+        } else if (events->pacer == reader && !events_wait(events)) {
+                reader->events->room(reader->events);
         }
 }
 
@@ -113,7 +140,8 @@ static void on_beat(struct timer *timer)
 void events_send(struct events *events, struct http_request *request, uint64_t after, bool ndjson)
 {
         struct reader *reader = mem_alloc(sizeof *reader);
-        *reader = (struct reader){ .next = events->readers, .events = events, .request = request, .ndjson = ndjson,
+        const char *follow = http_query(request, "follow");
+        *reader = (struct reader){ .once = follow && strcmp(follow, "false") == 0, .next = events->readers, .events = events, .request = request, .ndjson = ndjson,
                                    .after = after < events->next_id ? after : events->next_id - 1 };
         reader->beat = (struct timer){ .fired = on_beat, .owner = reader };
         events->readers = reader;
@@ -154,27 +182,34 @@ static void drop_oldest(struct events *events, size_t wanted)
                 events->list[i].at -= from;
 }
 
-/* Takes the reference.  Its first key is the type. */
+/* Takes the reference.  Its first key is the type.  One that is longer than all that is kept has a number, and is lost. */
 static void add(struct events *events, json_t *json)
 {
-        char *text = json_dumps(json, JSON_COMPACT);
-        size_t len = text ? strlen(text) : 0;
+        char *dumped = json_dumps(json, JSON_COMPACT);
+        size_t len = dumped ? strlen(dumped) : 0;
+        const char *text = len <= events->text.max ? dumped : "{\"type\":\"lost\",\"events\":1}";
         json_decref(json);
         if (!text)
                 return;
-        if (events->text.len + len > API_EVENTS_MAX)
-                drop_oldest(events, len > API_EVENTS_MAX / 2 ? len : API_EVENTS_MAX / 2);
+        len = strlen(text);
+        if (events->text.len + len > events->text.max)
+                drop_oldest(events, len > events->text.max / 2 ? len : events->text.max / 2);
         if (events->n == events->size) {
                 events->size = events->size ? 2 * events->size : 16;
                 events->list = mem_resize(events->list, events->size * sizeof *events->list);
         }
         events->list[events->n++] = (struct event){ events->next_id++, events->text.len, len };
         buf_add(&events->text, text, len);
-        free(text);
+        free(dumped);
         for (struct reader *reader = events->readers, *next; reader; reader = next) {
                 next = reader->next;
                 pump(reader);
         }
+}
+
+void events_begin(struct events *events, json_t *json)
+{
+        add(events, json);
 }
 
 void events_start(struct events *events, const char *id)
@@ -182,17 +217,14 @@ void events_start(struct events *events, const char *id)
         add(events, json_pack("{s:s, s:s}", "type", "start", "id", id));
 }
 
-/* How much of these bytes ends with a whole character; what cannot become one counts as whole. */
-static size_t whole_characters(const char *bytes, size_t len)
+void events_tell(struct events *events, json_t *json)
 {
-        for (size_t back = 1; back <= 3 && back <= len; back++) {
-                unsigned char c = (unsigned char)bytes[len - back];
-                if (c < 0x80 || c > 0xf4)
-                        return len;
-                if (c >= 0xc0)
-                        return back < (c >= 0xf0 ? 4U : c >= 0xe0 ? 3U : 2U) ? len - back : len;
-        }
-        return len;
+        add(events, json);
+}
+
+void events_display(struct events *events, json_t *bundle)
+{
+        add(events, json_pack("{s:s, s:O}", "type", "display", "data", bundle));
 }
 
 static void add_output(struct events *events, int stream, const char *bytes, size_t len)
@@ -214,19 +246,45 @@ void events_output(struct events *events, int stream, const void *bytes, size_t 
         buf_add(&all, rest->bytes ? rest->bytes : "", rest->len);
         buf_add(&all, bytes, len);
         rest->len = 0;
-        size_t whole = whole_characters(all.bytes, all.len);
+        size_t whole = utf8_whole(all.bytes, all.len);
         buf_add(rest, all.bytes + whole, all.len - whole);
         if (whole)
                 add_output(events, stream, all.bytes, whole);
         buf_done(&all);
 }
 
-void events_end(struct events *events, const char *record, size_t len)
+void events_finish(struct events *events, json_t *record)
 {
         for (int stream = 1; stream <= 2; stream++)
                 if (events->rest[stream].len)
                         add_output(events, stream, events->rest[stream].bytes, events->rest[stream].len);
-        json_t *json = len <= RECORD_MAX ? json_loadb(record, len, JSON_ALLOW_NUL, NULL) : NULL;
         events->over = true;
-        add(events, json_pack("{s:s, s:o}", "type", "end", "record", json ? json : json_null()));
+        add(events, json_pack("{s:s, s:o}", "type", "end", "record", record));
+}
+
+void events_end(struct events *events, const char *record, size_t len)
+{
+        json_t *json = len <= RECORD_MAX ? json_loadb(record, len, JSON_ALLOW_NUL, NULL) : NULL;
+        events_finish(events, json ? json : json_null());
+}
+
+/* ---- streams without a past ---- */
+
+void events_line(struct http_request *request, json_t *json)
+{
+        char *text = json_dumps(json, JSON_COMPACT);
+        bool ndjson = http_accepts(request, "application/x-ndjson");
+        struct buf line;
+        json_decref(json);
+        buf_init(&line, HTTP_STREAM_MAX);
+        format_line(&line, ndjson, 0, text ? text : "{}", text ? strlen(text) : 2);
+        http_add(request, line.bytes, line.len);
+        buf_done(&line);
+        free(text);
+}
+
+void events_begin_line(struct http_request *request, json_t *json)
+{
+        http_stream(request, MHD_HTTP_OK, http_accepts(request, "application/x-ndjson") ? "application/x-ndjson" : "text/event-stream");
+        events_line(request, json);
 }

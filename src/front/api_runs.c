@@ -2,6 +2,8 @@
 #include "front/api.h"
 
 #include "engine/files.h"
+#include "front/header.h"
+#include "tools/tools.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +13,12 @@ struct api_run {
         struct api *api;
         struct run *run;                   /* NULL: it is over */
         char id[40];
-        char tenant[80], key[20];
+        char tenant[80], key[20], request_id[65];
+        struct trace trace;                /* its span, below the request's */
         bool aliases;
         struct idempotency *name;          /* of its request, which is answered once; or NULL */
+        const struct api_words *words;     /* NULL: ours */
+        void *own;                         /* theirs */
         struct http_request *waiting;      /* who gets the record as soon as it is there, or NULL */
         bool watched;                      /* it has events, and can be asked for when it is over */
         struct events events;
@@ -33,6 +38,8 @@ static void api_run_free(struct api_run *one)
                         break;
                 }
         loop_untimer(api->loop, &one->expiry);
+        if (one->words && one->words->drop)
+                one->words->drop(one->own);
         if (one->run)
                 api->live--;
         else
@@ -67,6 +74,17 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
         struct api_run *one = owner;
         if (one->watched)
                 events_output(&one->events, stream, bytes, len);
+        if (one->words && one->words->output)
+                one->words->output(one->own, stream, bytes, len);
+}
+
+static void on_display(void *owner, json_t *bundle)
+{
+        struct api_run *one = owner;
+        if (one->watched)
+                events_display(&one->events, bundle);
+        if (one->words && one->words->display)
+                one->words->display(one->own, bundle);
 }
 
 /* For those who ask after a restart. */
@@ -74,7 +92,7 @@ static void keep(struct api_run *one)
 {
         struct csn_error err;
         int64_t until = time_now_ms() + (int64_t)(API_KEEP_US / 1000);
-        if (runs_keep(one->api->store, one->id, one->tenant, one->record.bytes, one->record.len, until, &err) < 0)
+        if (one->api->store && runs_keep(one->api->store, one->id, one->tenant, one->record.bytes, one->record.len, until, &err) < 0)
                 log_text(LOG_ERROR, "the record of %s is not kept: %s", one->id, err.text);
 }
 
@@ -86,33 +104,45 @@ static void answer_name(struct api_run *one, int http, const char *text, size_t 
         one->name = NULL;
 }
 
+static void answer_waiting(struct api_run *one, bool good, const struct run_result *result)
+{
+        struct http_request *request = one->waiting;
+        struct csn_error err;
+        one->waiting = NULL;
+        request->gone = NULL;
+        if (one->words) {
+                one->words->answer(request, one->own, result);
+                return;
+        }
+        if (good)
+                http_answer(request, MHD_HTTP_OK, "application/json", one->record.bytes, one->record.len);
+        else
+                err_set(&err, CSN_E_SYSTEM, 0, "the record could not be written"), http_fail(request, &err);
+        one->record = (struct buf){ 0 };
+}
+
 static void on_done(void *owner, const struct run_result *result)
 {
         struct api_run *one = owner;
         struct api *api = one->api;
-        struct csn_error err;
         buf_init(&one->record, FRONT_RECORD_MAX);
         bool good = front_record_text(result, one->aliases, &one->record);
-        audit_run(api->store, one->tenant, one->key, one->run, result);
+        audit_run(api->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id, .owner = one->tenant }, one->key, one->run, result);
+        trace_run(api, &one->trace, one->run, result);
         if (good)
                 answer_name(one, MHD_HTTP_OK, one->record.bytes, one->record.len);
         if (good && one->watched)
                 keep(one);
-        if (one->waiting) {
-                struct http_request *request = one->waiting;
-                one->waiting = NULL;
-                request->gone = NULL;
-                if (good)
-                        http_answer(request, MHD_HTTP_OK, "application/json", one->record.bytes, one->record.len);
-                else
-                        err_set(&err, CSN_E_SYSTEM, 0, "the record could not be written"), http_fail(request, &err);
-                one->record = (struct buf){ 0 };
-        }
+        if (one->waiting)
+                answer_waiting(one, good, result);
         if (!one->watched) {
                 api_run_free(one);
                 return;
         }
         events_end(&one->events, one->record.bytes ? one->record.bytes : "null", one->record.bytes ? one->record.len : 4);
+        if (one->words && one->words->drop)
+                one->words->drop(one->own);
+        one->words = NULL;
         run_free(one->run);
         one->run = NULL;
         api->live--;
@@ -123,37 +153,65 @@ static void on_done(void *owner, const struct run_result *result)
                 api->idle(api->owner);
 }
 
-static const struct run_events run_events = { on_output, on_done };
+static const struct run_events run_events = { on_output, on_display, on_done };
+
+static void on_told(void *owner, json_t *event)
+{
+        struct api_run *one = owner;
+        events_tell(&one->events, event);
+}
+
+static const struct run_listener listener = { on_told };
 
 /* Nobody waits for the record any more. */
 static void on_gone(struct http_request *request)
 {
         struct api_run *one = request->owner;
         one->waiting = NULL;
+        if (one->words && one->words->gone)
+                one->words->gone(one->own);
         run_cancel(one->run);
 }
 
-static struct api_run *find(const struct http_request *request)
+static void on_room(struct http_request *request)
+{
+        struct api_run *one = request->owner;
+        if (one->words && one->words->room)
+                one->words->room(one->own);
+}
+
+static struct api_run *find_by(const struct http_request *request, const char *id)
 {
         for (struct api_run *one = api_of(request)->runs; one; one = one->next)
-                if (one->watched && strcmp(one->id, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0)
+                if (one->watched && strcmp(one->id, id) == 0 && strcmp(one->tenant, request->tenant) == 0)
                         return one;
         return NULL;
 }
 
-/* One of before the daemon's last start.  False: there is none. */
-static bool answer_kept(struct http_request *request)
+static struct api_run *find(const struct http_request *request)
 {
-        struct csn_error err;
-        char *record = NULL;
-        size_t len;
-        if (runs_record(api_of(request)->store, http_part(request, 0), request->tenant, &request->arena, &record, &len, &err) < 0) {
-                http_fail(request, &err);
-                return true;
+        return find_by(request, http_part(request, 0));
+}
+
+int api_find_run(struct http_request *request, const char *id, struct api_found *ret, struct csn_error *err)
+{
+        const struct api_run *one = find_by(request, id);
+        char *kept = NULL;
+        *ret = (struct api_found){ 0 };
+        if (one && one->run) {
+                ret->run = one->run;
+                return 0;
         }
-        if (record)
-                http_answer(request, MHD_HTTP_OK, "application/json", mem_copy(record, len), len);
-        return record;
+        if (one) {
+                ret->record = one->record.bytes;
+                ret->len = one->record.len;
+                return 0;
+        }
+        /* One of before the daemon's last start. */
+        if (api_of(request)->store && runs_record(api_of(request)->store, id, request->tenant, &request->arena, &kept, &ret->len, err) < 0)
+                return -err->code;
+        ret->record = kept;
+        return 0;
 }
 
 static void not_found(struct http_request *request)
@@ -165,16 +223,9 @@ static void not_found(struct http_request *request)
 
 /* ---- POST /v1/runs ---- */
 
-static bool prefers(const struct http_request *request, const char *word)
+bool api_prefers(const struct http_request *request, const char *word)
 {
-        const char *prefer = http_header(request, "Prefer");
-        size_t len = strlen(word);
-        for (const char *at = prefer; at && *at; at += strcspn(at, ","), at += *at == ',') {
-                at += strspn(at, " \t");
-                if (strncasecmp(at, word, len) == 0 && (!at[len] || strchr(" \t;,", at[len])))
-                        return true;
-        }
-        return false;
+        return header_lists(http_header(request, "Prefer"), word);
 }
 
 static json_t *state_of(const struct api_run *one)
@@ -215,6 +266,11 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
                 http_fail(request, &err);
                 return false;
         }
+        if (!api_of(request)->store) {
+                err_field(&err, "Idempotency-Key", "a daemon without engine.http keeps nothing, so it could not know this Idempotency-Key again");
+                http_fail(request, &err);
+                return false;
+        }
         struct idempotency *one = arena_alloc(arena, sizeof *one);
         *one = (struct idempotency){ .tenant = arena_text(arena, "%s", request->tenant), .name = arena_text(arena, "%s", name),
                                      .expires_ms = time_now_ms() + IDEMPOTENCY_MS };
@@ -245,6 +301,8 @@ static struct api_run *api_run_new(struct http_request *request, struct run *run
         snprintf(one->id, sizeof one->id, "%s", run_id(run));
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
         snprintf(one->key, sizeof one->key, "%s", key ? key->id : "");
+        snprintf(one->request_id, sizeof one->request_id, "%s", request->id);
+        trace_below(&request->trace, &one->trace);
         events_init(&one->events);
         api->runs = one;
         api->live++;
@@ -265,10 +323,60 @@ static void answer_accepted(struct http_request *request, struct api_run *one)
         http_answer(request, MHD_HTTP_ACCEPTED, "application/json", text, text ? strlen(text) : 0);
 }
 
-void api_post_run(struct http_request *request)
+#define RETRY_S 1                          /* a run that waits may be over at any moment */
+
+int api_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit, struct csn_error *err)
+{
+        struct run_room room;
+        *ret_limit = (struct http_limit){ 0 };
+        int rc = api_begin_run(request, run, ret_limit, err);
+        if (rc == 0 && !in_context && (rc = run_has_room(run, &room, err)) < 0)
+                *ret_limit = (struct http_limit){ .name = room.name, .limit = room.limit, .current = room.queued, .reset_s = RETRY_S, .has_runs = true,
+                                                  .running = room.running, .queued = room.queued };
+        return rc;
+}
+
+void api_answer_busy(struct http_request *request, const struct http_limit *limit, const struct csn_error *error)
+{
+        if (limit->name)
+                http_too_many(request, limit, error);
+        else
+                http_fail(request, error);
+}
+
+/* Whether it may start now; a context has a queue of its own.  False: the request has its answer. */
+static bool has_room(struct http_request *request, struct run *run, bool in_context)
+{
+        struct csn_error err = { 0 };
+        struct http_limit limit;
+        if (api_may_run(request, run, in_context, &limit, &err) == 0)
+                return true;
+        api_answer_busy(request, &limit, &err);
+        return false;
+}
+
+static void wait_for(struct api_run *one, struct http_request *request)
+{
+        one->waiting = request;
+        request->owner = one;
+        request->gone = on_gone;
+        request->room = on_room;
+}
+
+void api_start_run(struct http_request *request, struct run *run, const struct api_words *words, void *own, bool kept)
+{
+        struct api_run *one = api_run_new(request, run, kept);
+        one->words = words;
+        one->own = own;
+        run_start(run, false, &run_events, one);
+        if (words)
+                wait_for(one, request);
+}
+
+void api_post_run_in(struct http_request *request, const char *context)
 {
         bool stream = http_accepts(request, "text/event-stream"), ndjson = !stream && http_accepts(request, "application/x-ndjson");
-        bool async = prefers(request, "respond-async");
+        bool async = api_prefers(request, "respond-async");
         struct run *run = run_new(api_of(request)->engine);
         struct run_request given = { 0 };
         struct idempotency *name = NULL;
@@ -277,12 +385,20 @@ void api_post_run(struct http_request *request)
                 run_free(run);
                 return;
         }
-        if (api_begin_run(request, run, &err) < 0) {
+        if (context && HAS(&given, run_request, context) && strcmp(given.context, context) != 0) {
+                run_free(run);
+                err_field(&err, "/context", "the context is that of the path");
+                http_fail(request, &err);
+                return;
+        }
+        if (context)
+                SET(&given, run_request, context, arena_text(run_arena(run), "%s", context));
+        if (api_check_tools(request, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
                 run_free(run);
                 http_fail(request, &err);
                 return;
         }
-        if (!take_name(request, run_arena(run), &name)) {
+        if (!has_room(request, run, HAS(&given, run_request, context)) || !take_name(request, run_arena(run), &name)) {
                 run_free(run);
                 return;
         }
@@ -290,6 +406,8 @@ void api_post_run(struct http_request *request)
         one->aliases = given.aliases;
         one->name = name;
         *run_request(run) = given;
+        if (one->watched)
+                run_set_listener(run, &listener, one);
         run_start(run, false, &run_events, one);
         if (stream || ndjson) {
                 set_location(request, one);
@@ -297,23 +415,65 @@ void api_post_run(struct http_request *request)
         } else if (async) {
                 answer_accepted(request, one);
         } else {
-                one->waiting = request;
-                request->owner = one;
-                request->gone = on_gone;
+                wait_for(one, request);
         }
+}
+
+void api_post_run(struct http_request *request)
+{
+        api_post_run_in(request, NULL);
+}
+
+void api_post_context_run(struct http_request *request)
+{
+        if (api_context(request))
+                api_post_run_in(request, http_part(request, 0));
+}
+
+/* ---- POST /v1/runs/{id}/tool-results ---- */
+
+/* Each answer is for itself: one that comes too late does not keep the others from their calls. */
+void api_post_tool_results(struct http_request *request)
+{
+        struct tool_answers given = { 0 };
+        struct api_run *one = find(request);
+        struct csn_error err;
+        size_t taken = 0;
+        if (!one || !one->run) {
+                not_found(request);
+                return;
+        }
+        if (!api_decode(request, &object_tool_answers, &request->arena, &given))
+                return;
+        json_t *errors = json_array();
+        for (size_t i = 0; i < given.results_n; i++) {
+                if (broker_answer(one->run, &given.results[i], &err) == 0)
+                        taken++;
+                else
+                        json_array_append_new(errors, json_pack("{s:s, s:s}", "call", given.results[i].call, "message", err.text));
+        }
+        if (given.results_n && !taken) {
+                json_decref(errors);
+                api_conflict(request, &err);
+                return;
+        }
+        http_json(request, MHD_HTTP_OK, json_pack("{s:I, s:o}", "taken", (json_int_t)taken, "errors", errors));
 }
 
 /* ---- the others ---- */
 
 void api_get_run(struct http_request *request)
 {
-        const struct api_run *one = find(request);
-        if (!one && !answer_kept(request))
+        struct csn_error err;
+        struct api_found found;
+        if (api_find_run(request, http_part(request, 0), &found, &err) < 0)
+                http_fail(request, &err);
+        else if (found.run)
+                http_json(request, MHD_HTTP_ACCEPTED, state_of(find(request)));
+        else if (found.record)
+                http_answer(request, MHD_HTTP_OK, "application/json", mem_copy(found.record, found.len), found.len);
+        else
                 not_found(request);
-        else if (one && one->run)
-                http_json(request, MHD_HTTP_ACCEPTED, state_of(one));
-        else if (one)
-                http_answer(request, MHD_HTTP_OK, "application/json", mem_copy(one->record.bytes, one->record.len), one->record.len);
 }
 
 void api_list_runs(struct http_request *request)
@@ -335,7 +495,7 @@ void api_delete_run(struct http_request *request)
                 http_json(request, MHD_HTTP_ACCEPTED, state_of(one));
                 return;
         }
-        if (runs_forget(api_of(request)->store, http_part(request, 0), request->tenant, &kept, &err) < 0) {
+        if (api_of(request)->store && runs_forget(api_of(request)->store, http_part(request, 0), request->tenant, &kept, &err) < 0) {
                 http_fail(request, &err);
         } else if (!one && !kept) {
                 not_found(request);
@@ -346,24 +506,26 @@ void api_delete_run(struct http_request *request)
         }
 }
 
-void api_get_events(struct http_request *request)
+bool api_after(struct http_request *request, uint64_t *ret)
 {
-        struct csn_error err;
-        struct api_run *one = find(request);
         const char *last = http_header(request, "Last-Event-ID"), *after = http_query(request, "after");
         const char *text = after ? after : last ? last : "0";
-        char *end;
-        if (!one) {
+        struct csn_error err;
+        if (header_event(text, ret))
+                return true;
+        err_field(&err, after ? "after" : "Last-Event-ID", "%s: \"%.40s\" is no number of an event", after ? "after" : "Last-Event-ID", text);
+        http_fail(request, &err);
+        return false;
+}
+
+void api_get_events(struct http_request *request)
+{
+        struct api_run *one = find(request);
+        uint64_t after;
+        if (!one)
                 not_found(request);
-                return;
-        }
-        unsigned long long number = strtoull(text, &end, 10);
-        if (*end || !*text || *text == '-') {
-                err_field(&err, after ? "after" : "Last-Event-ID", "%s: \"%.40s\" is no number of an event", after ? "after" : "Last-Event-ID", text);
-                http_fail(request, &err);
-                return;
-        }
-        events_send(&one->events, request, number, http_accepts(request, "application/x-ndjson"));
+        else if (api_after(request, &after))
+                events_send(&one->events, request, after, http_accepts(request, "application/x-ndjson"));
 }
 
 void api_cancel(struct api *api)
@@ -371,6 +533,8 @@ void api_cancel(struct api *api)
         for (struct api_run *one = api->runs; one; one = one->next)
                 if (one->run)
                         run_cancel(one->run);
+        api_cancel_bulks(api);
+        api_cancel_gradings(api);
 }
 
 void api_runs_close(struct api *api)

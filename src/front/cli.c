@@ -3,25 +3,35 @@
 
 #include <stdarg.h>
 
+#define OPTIONS_MAX 127        /* of a command */
+
 const struct cli_command cli_commands[] = {
-        { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run, cli_run_options },
-        { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check, cli_check_options },
-        { "policy", "list | show NAME | test NAME FILE...", "List source policies, show one, or test it.", cli_policy, NULL },
-        { "serve", "[--listen ADDRESS] [--keys]", "Start the daemon in the foreground, with its HTTP interface.", cli_serve, cli_serve_options },
-        { "ps", "[--json]", "List the runs of the daemon.", cli_ps, NULL },
-        { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top, NULL },
-        { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool, NULL },
-        { "keys", "create | list | revoke ID [--json]", "Make API keys, list them, revoke one.", cli_keys, cli_keys_options },
-        { "runs", "[OPTIONS] | show ID", "List the runs that there were, newest first, or print the record of one.", cli_runs, cli_runs_options },
-        { "doctor", "[--json]", "Say what this host can enforce, and the remedy for what it cannot.", cli_doctor, NULL },
-        { "profiles", "list | show NAME [--json]", "List profiles, or show what one sets.", cli_profiles, NULL },
-        { "config", "show [--json] [--effective]", "Show every setting, its value, and where it came from.", cli_config, NULL },
-        { "schema", "[request | result | NAME]", "Print a JSON Schema.", cli_schema, NULL },
-        { "gc", "", "Remove folders of old runs that were kept for fetching.", cli_gc, NULL },
-        { "completion", "bash | zsh | fish", "Print a script that completes this command line.", cli_completion, NULL },
-        { "version", "", "Print the version.", cli_version, NULL },
-        { "help", "[COMMAND]", "Print this, or what belongs to one command.", cli_help, NULL },
-        { NULL, NULL, NULL, NULL, NULL },
+        { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run, cli_run_options, cli_run_objects },
+        { "grade", "[OPTIONS] FILE | - ...", "Grade submissions, one JSON object a line, by cases and test code.", cli_grade, cli_grade_options, cli_grade_objects },
+        { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check, cli_check_options, NULL },
+        { "policy", "list | show NAME | test NAME FILE...", "List source policies, show one, or test it.", cli_policy, NULL, NULL },
+        { "serve", "[--listen ADDRESS] [--keys]", "Start the daemon in the foreground, with its HTTP interface.", cli_serve, cli_serve_options, NULL },
+        { "ps", "[--json]", "List the runs of the daemon.", cli_ps, NULL, NULL },
+        { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top, NULL, NULL },
+        { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool, NULL, NULL },
+        { "keys", "create | list | revoke ID [--json]", "Make API keys, list them, revoke one.", cli_keys, cli_keys_options, NULL },
+        { "e2b", "env [OPTIONS]", "Print the environment by which clients of E2B find the daemon.", cli_e2b, cli_e2b_options, NULL },
+        { "runs", "[OPTIONS] | show ID", "List the runs that there were, newest first, or print the record of one.", cli_runs, cli_runs_options, NULL },
+        { "logs", "[OPTIONS]", "Show what the daemon has logged.", cli_logs, cli_logs_options, NULL },
+        { "sandbox", "create | list | exec | shell | cp | logs | ...", "Make persistent sandboxes, and work in them.", cli_sandbox, NULL, NULL },
+        { "context", "create | list | run | interrupt | ...", "Run code in interpreters whose variables last.", cli_context, NULL, NULL },
+        { "tools", "list | call | check", "See and try the tools that code may be given.", cli_tools, NULL, NULL },
+        { "doctor", "[--json]", "Say what this host can enforce, and the remedy for what it cannot.", cli_doctor, NULL, NULL },
+        { "profiles", "list | show NAME [--json]", "List profiles, or show what one sets.", cli_profiles, NULL, NULL },
+        { "mcp", "[--daemon WORD]", "Speak the Model Context Protocol on standard input and output.", cli_mcp, cli_mcp_options, NULL },
+        { "describe", "[OPTIONS]", "Print what a model is told of run_code: what is true of a profile here and now.", cli_describe, cli_describe_options, NULL },
+        { "config", "show [--json] [--effective]", "Show every setting, its value, and where it came from.", cli_config, NULL, NULL },
+        { "schema", "[request | result | NAME]", "Print a JSON Schema.", cli_schema, NULL, NULL },
+        { "gc", "", "Remove folders of old runs that were kept for fetching.", cli_gc, NULL, NULL },
+        { "completion", "bash | zsh | fish", "Print a script that completes this command line.", cli_completion, NULL, NULL },
+        { "version", "", "Print the version.", cli_version, NULL, NULL },
+        { "help", "[COMMAND]", "Print this, or what belongs to one command.", cli_help, NULL, NULL },
+        { NULL, NULL, NULL, NULL, NULL, NULL },
 };
 
 bool cli_colours(FILE *stream)
@@ -104,9 +114,9 @@ int cli_load_settings(const struct cli_settings *from, struct settings *ret)
 int cli_parse(const struct cli_option *options, int argc, char **argv,
               int (*take)(void *owner, const char *name, const char *value, struct csn_error *err), void *owner, struct csn_error *err)
 {
-        struct option longs[32] = { { 0 } };
-        char shorts[64] = "";
-        for (int i = 0; options[i].name; i++) {
+        struct option longs[OPTIONS_MAX + 1] = { { 0 } };
+        char shorts[2 * OPTIONS_MAX] = "";
+        for (int i = 0; i < OPTIONS_MAX && options[i].name; i++) {
                 longs[i] = (struct option){ options[i].name, options[i].argument ? required_argument : no_argument, NULL, 256 + i };
                 if (options[i].letter)
                         snprintf(shorts + strlen(shorts), sizeof shorts - strlen(shorts), "%c%s", options[i].letter, options[i].argument ? ":" : "");
@@ -178,29 +188,32 @@ static const char *argument_of(const struct field *field)
         }
 }
 
-static void print_fields(void)
+void cli_print_fields(const struct cli_field *fields, size_t n)
 {
-        struct cli_field fields[64];
-        size_t n = cli_fields(fields, ARRAY_LEN(fields));
         for (size_t i = 0; i < n; i++) {
                 char def[40] = "", text[300];
                 if (fields[i].field->kind == KIND_NUM)
                         model_print(fields[i].field, fields[i].field->def, def, sizeof def);
                 snprintf(text, sizeof text, "%s%s%s%s", fields[i].field->help, def[0] ? " [" : "", def, def[0] ? "]" : "");
-                print_option(fields[i].field->option, strcmp(fields[i].field->option, "language") == 0 ? 'l' : 0,
-                             argument_of(fields[i].field), text);
+                print_option(fields[i].field->option, cli_field_letter(&fields[i]), argument_of(fields[i].field), text);
         }
+}
+
+void cli_print_options(const struct cli_option *options)
+{
+        for (; options && options->name; options++)
+                print_option(options->name, options->letter, options->argument, options->text);
 }
 
 static void print_options(const struct cli_command *command)
 {
+        struct cli_field fields[64];
         if (!command->options)
                 return;
         printf("\nOptions of %s:\n", command->name);
-        for (const struct cli_option *option = command->options; option->name; option++)
-                print_option(option->name, option->letter, option->argument, option->text);
-        if (command->run == cli_run)
-                print_fields();
+        cli_print_options(command->options);
+        if (command->objects)
+                cli_print_fields(fields, cli_fields_of(command->objects, fields, ARRAY_LEN(fields)));
 }
 
 static const struct cli_command *find_command(const char *name)
@@ -226,6 +239,8 @@ int cli_help(int argc, char **argv)
         for (const struct cli_command *command = cli_commands; command->name; command++)
                 if (!one || one == command)
                         print_options(command);
+        if (one)
+                cli_help_parts(one->name);
         printf("\nOptions of every command:\n");
         print_option("config", 0, "FILE", "The configuration file; see caisson.conf(5).");
         print_option("set", 0, "KEY=VALUE", "One setting; see caisson config show.");

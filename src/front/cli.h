@@ -7,6 +7,8 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#define CLI_SERVE_ADDRESS "127.0.0.1:8080"   /* of caisson serve, without another */
+
 struct cli_option {
         const char *name;
         char letter;               /* or 0 */
@@ -20,13 +22,18 @@ struct cli_command {
         const char *text;          /* one sentence */
         int (*run)(int argc, char **argv);
         const struct cli_option *options;   /* ended by name NULL; NULL: the few that are in `arguments` */
+        const struct object *const *objects;   /* whose fields with an option are options too; NULL: none */
 };
+
+/* Of runs, and of gradings. */
+extern const struct object *const cli_run_objects[], *const cli_grade_objects[];
 
 /* All commands, ended by a name NULL. */
 extern const struct cli_command cli_commands[];
 
 extern const struct cli_option cli_run_options[];   /* those that are no field of fields.def */
-extern const struct cli_option cli_check_options[], cli_keys_options[], cli_runs_options[], cli_serve_options[];
+extern const struct cli_option cli_check_options[], cli_describe_options[], cli_e2b_options[], cli_grade_options[], cli_keys_options[], cli_logs_options[],
+        cli_mcp_options[], cli_runs_options[], cli_serve_options[];
 
 /*
  * Hand the options of argv to take(), without letters by their names; optind is where the other arguments are then.
@@ -38,15 +45,32 @@ int cli_parse(const struct cli_option *options, int argc, char **argv,
 /* A whole file, or standard input for "-", of at most max bytes.  Errors: CSN_E_INPUT naming `field`. */
 int cli_read_whole(const char *path, size_t max, const char *field, struct arena *arena, struct bytes *ret, struct csn_error *err);
 
-/* Options that stand for fields: of run_request and of limits, in their order. */
+/* Options that stand for fields, of these objects and in their order; the list ends with NULL. */
 struct cli_field {
         const struct object *object;
         const struct field *field;
 };
-size_t cli_fields(struct cli_field *fields, size_t max);
+size_t cli_fields_of(const struct object *const *objects, struct cli_field *fields, size_t max);
+char cli_field_letter(const struct cli_field *option);   /* or 0 */
+/* Put an option's value, NULL for a flag, into its object.  Lists grow.  Errors: CSN_E_INPUT naming the option. */
+int cli_set_field(const struct cli_field *option, void *into, const char *text, struct arena *arena, struct csn_error *err);
+void cli_add_text(char ***texts, size_t *n, char *text, struct arena *arena);
+
+/* Commands within sandbox and context; see cli_remote.c. */
+struct cli_part {
+        const char *command, *name;
+        const char *arguments, *text;
+        const struct cli_option *options;
+        const struct object *const *objects;   /* whose fields with an option are options too; NULL: none */
+        bool program;              /* what comes after the first argument is a program and its arguments */
+};
+extern const struct cli_part cli_parts[];      /* ended by name NULL */
+void cli_help_parts(const char *command);
 
 int cli_run(int argc, char **argv);
 int cli_check(int argc, char **argv);
+int cli_grade(int argc, char **argv);
+int cli_describe(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_profiles(int argc, char **argv);
@@ -56,8 +80,14 @@ int cli_gc(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_top(int argc, char **argv);
 int cli_pool(int argc, char **argv);
+int cli_e2b(int argc, char **argv);
 int cli_keys(int argc, char **argv);
+int cli_logs(int argc, char **argv);
 int cli_runs(int argc, char **argv);
+int cli_sandbox(int argc, char **argv);
+int cli_context(int argc, char **argv);
+int cli_tools(int argc, char **argv);
+int cli_mcp(int argc, char **argv);
 int cli_serve(int argc, char **argv);
 int cli_completion(int argc, char **argv);
 int cli_version(int argc, char **argv);
@@ -85,6 +115,9 @@ void cli_print_json(json_t *json);
 /* "caisson: TEXT" on stderr; returns the exit status that goes with the error. */
 int cli_fail(const struct csn_error *err);
 int cli_usage(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* Lines of a help. */
+void cli_print_options(const struct cli_option *options);
+void cli_print_fields(const struct cli_field *fields, size_t n);
 
 /* Colour only for people: on a terminal, without NO_COLOR (no-color.org), not for TERM=dumb. */
 bool cli_colours(FILE *stream);

@@ -1,11 +1,38 @@
 /* Completion for bash, zsh and fish, written from the same tables as the help. */
 #include "front/cli.h"
 
+static bool is_of(const struct cli_part *part, const char *command)
+{
+        return strcmp(part->command, command) == 0;
+}
+
+static void print_parts(const char *command)
+{
+        const char *before = "";
+        for (const struct cli_part *part = cli_parts; part->name; part++)
+                if (is_of(part, command)) {
+                        printf("%s%s", before, part->name);
+                        before = " ";
+                }
+}
+
+/* Every option of a part of sandbox and context, with its dashes. */
+static void print_part_options(const struct cli_part *part)
+{
+        struct cli_field fields[64];
+        size_t n = part->objects ? cli_fields_of(part->objects, fields, ARRAY_LEN(fields)) : 0;
+        for (const struct cli_option *option = part->options; option && option->name; option++)
+                printf("--%s ", option->name);
+        for (size_t i = 0; i < n; i++)
+                printf("--%s ", fields[i].field->option);
+        printf("--config --set");
+}
+
 /* Every option of a command, with its dashes, separated by blanks. */
 static void print_options(const struct cli_command *command)
 {
         struct cli_field fields[64];
-        size_t n = command->run == cli_run ? cli_fields(fields, ARRAY_LEN(fields)) : 0;
+        size_t n = command->objects ? cli_fields_of(command->objects, fields, ARRAY_LEN(fields)) : 0;
         for (const struct cli_option *option = command->options; option->name; option++)
                 printf("--%s ", option->name);
         for (size_t i = 0; i < n; i++)
@@ -25,6 +52,26 @@ static void print_languages(void)
                 printf("%s%s", i ? " " : "", lang_at(i)->name);
 }
 
+/* The word behind sandbox or context, then options, or ids that the daemon knows. */
+static void bash_parts(const char *command)
+{
+        printf("        if [[ ${COMP_WORDS[1]} == %s ]]; then\n"
+               "                if ((COMP_CWORD == 2)); then mapfile -t COMPREPLY < <(compgen -W \"", command);
+        print_parts(command);
+        printf("\" -- \"$word\"); return; fi\n"
+               "                case ${COMP_WORDS[2]}$word in\n");
+        for (const struct cli_part *part = cli_parts; part->name; part++)
+                if (is_of(part, command)) {
+                        printf("                        %s-*) mapfile -t COMPREPLY < <(compgen -W \"", part->name);
+                        print_part_options(part);
+                        printf("\" -- \"$word\") ;;\n");
+                }
+        printf("                        *) mapfile -t COMPREPLY < <(compgen -W \"$(caisson sandbox list 2>/dev/null | sed 1d | cut -d' ' -f1)%s\" "
+               "-- \"$word\"; compgen -f -- \"$word\") ;;\n"
+               "                esac\n"
+               "                return\n        fi\n", strcmp(command, "context") == 0 ? " $(caisson context list 2>/dev/null | sed 1d | cut -d' ' -f1)" : "");
+}
+
 static void bash(void)
 {
         printf("# bash completion for caisson; made by: caisson completion bash\n"
@@ -33,8 +80,10 @@ static void bash(void)
                "        if ((COMP_CWORD == 1)); then\n"
                "                mapfile -t COMPREPLY < <(compgen -W \"");
         print_commands();
-        printf("\" -- \"$word\")\n                return\n        fi\n"
-               "        case $before in\n"
+        printf("\" -- \"$word\")\n                return\n        fi\n");
+        bash_parts("sandbox");
+        bash_parts("context");
+        printf("        case $before in\n"
                "                show) [[ ${COMP_WORDS[1]} != runs ]] || return ;;&\n"
                "                -l|--language) mapfile -t COMPREPLY < <(compgen -W \"");
         print_languages();
@@ -93,13 +142,36 @@ static void print_zsh_option(const char *name, const char *text, bool value)
 static void print_zsh_options(const struct cli_command *command)
 {
         struct cli_field fields[64];
-        size_t n = command->run == cli_run ? cli_fields(fields, ARRAY_LEN(fields)) : 0;
+        size_t n = command->objects ? cli_fields_of(command->objects, fields, ARRAY_LEN(fields)) : 0;
         printf("        %s) _arguments \\\n", command->name);
         for (const struct cli_option *option = command->options; option->name; option++)
                 print_zsh_option(option->name, option->text, option->argument);
         for (size_t i = 0; i < n; i++)
                 print_zsh_option(fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
         printf("                '*:file:_files' ;;\n");
+}
+
+static void zsh_parts(const char *command)
+{
+        printf("        if [[ ${words[2]} == %s ]] && ((CURRENT == 3)); then\n                _values command ", command);
+        print_parts(command);
+        printf("\n                return\n        fi\n"
+               "        if [[ ${words[2]} == %s ]]; then\n"
+               "                local -a ids=(${(f)\"$(caisson %s list 2>/dev/null | sed 1d | cut -d' ' -f1)\"})\n"
+               "                case ${words[3]} in\n", command, command);
+        for (const struct cli_part *part = cli_parts; part->name; part++) {
+                struct cli_field fields[64];
+                size_t n = part->objects ? cli_fields_of(part->objects, fields, ARRAY_LEN(fields)) : 0;
+                if (!is_of(part, command))
+                        continue;
+                printf("                %s) _arguments \\\n", part->name);
+                for (const struct cli_option *option = part->options; option && option->name; option++)
+                        print_zsh_option(option->name, option->text, option->argument);
+                for (size_t i = 0; i < n; i++)
+                        print_zsh_option(fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+                printf("                '*:id:($ids)' ;;\n");
+        }
+        printf("                esac\n                return\n        fi\n");
 }
 
 static void zsh(void)
@@ -113,8 +185,10 @@ static void zsh(void)
                 printf("'\n");
         }
         printf("        )\n"
-               "        if ((CURRENT == 2)); then\n                _describe command commands\n                return\n        fi\n"
-               "        if [[ ${words[2]} == keys ]] && ((CURRENT == 3)); then\n"
+               "        if ((CURRENT == 2)); then\n                _describe command commands\n                return\n        fi\n");
+        zsh_parts("sandbox");
+        zsh_parts("context");
+        printf("        if [[ ${words[2]} == keys ]] && ((CURRENT == 3)); then\n"
                "                _values command create list revoke\n                return\n        fi\n"
                "        case ${words[2]} in\n");
         for (const struct cli_command *command = cli_commands; command->name; command++)
@@ -136,21 +210,40 @@ static void print_fish_option(const char *command, const char *name, const char 
         printf("'\n");
 }
 
+/* A part has its options when it was said, and its command before it. */
+static void fish_part(const struct cli_part *part)
+{
+        struct cli_field fields[64];
+        char both[60];
+        size_t n = part->objects ? cli_fields_of(part->objects, fields, ARRAY_LEN(fields)) : 0;
+        printf("complete -c caisson -n '__fish_seen_subcommand_from %s' -f -a %s -d '", part->command, part->name);
+        print_quoted(part->text);
+        printf("'\n");
+        snprintf(both, sizeof both, "%s; and __fish_seen_subcommand_from %s", part->command, part->name);
+        for (const struct cli_option *option = part->options; option && option->name; option++)
+                print_fish_option(both, option->name, option->text, option->argument);
+        for (size_t i = 0; i < n; i++)
+                print_fish_option(both, fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+}
+
 static void fish(void)
 {
         struct cli_field fields[64];
-        size_t n = cli_fields(fields, ARRAY_LEN(fields));
         printf("# made by: caisson completion fish\n");
         for (const struct cli_command *command = cli_commands; command->name; command++) {
                 printf("complete -c caisson -n __fish_use_subcommand -f -a %s -d '", command->name);
                 print_quoted(command->text);
                 printf("'\n");
         }
-        for (const struct cli_command *command = cli_commands; command->name; command++)
+        for (const struct cli_command *command = cli_commands; command->name; command++) {
+                size_t n = command->objects ? cli_fields_of(command->objects, fields, ARRAY_LEN(fields)) : 0;
                 for (const struct cli_option *option = command->options; option && option->name; option++)
                         print_fish_option(command->name, option->name, option->text, option->argument);
-        for (size_t i = 0; i < n; i++)
-                print_fish_option("run", fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+                for (size_t i = 0; i < n; i++)
+                        print_fish_option(command->name, fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+        }
+        for (const struct cli_part *part = cli_parts; part->name; part++)
+                fish_part(part);
         printf("complete -c caisson -n '__fish_seen_subcommand_from keys' -f -a 'create list revoke'\n");
 }
 

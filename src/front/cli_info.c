@@ -169,6 +169,8 @@ static int config(int argc, char **argv, const struct settings *settings)
                 const struct setting *setting = &settings->list[i];
                 char value[4200];
                 settings_value(setting, value, sizeof value);
+                if (value[0] && settings_is_secret(setting))
+                        snprintf(value, sizeof value, "(not shown)");
                 if (json)
                         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "key", setting->key, "value", value, "source",
                                                               setting->source, "variable", setting->variable));
@@ -191,7 +193,7 @@ int cli_config(int argc, char **argv)
 int cli_schema(int argc, char **argv)
 {
         static const struct object *const objects[] = { &object_run_request, &object_run_result, &object_check_request,
-                                                         &object_check_result, &object_limits, &object_boundary };
+                                                         &object_check_result, &object_grade_request, &object_grade_result, &object_limits, &object_boundary };
         const char *name = argc > 1 ? argv[1] : "result";
         if (strcmp(name, "request") == 0)
                 name = "run_request";
@@ -202,7 +204,7 @@ int cli_schema(int argc, char **argv)
                         cli_print_json(model_schema(objects[i]));
                         return 0;
                 }
-        return cli_usage("schema: there is no \"%.40s\"; say request, result, check_request, check_result, limits or boundary", name);
+        return cli_usage("schema: there is no \"%.40s\"; say request, result, check_request, check_result, grade_request, grade_result, limits or boundary", name);
 }
 
 /* ---- gc ---- */

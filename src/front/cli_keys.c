@@ -7,12 +7,12 @@
 const struct cli_option cli_keys_options[] = {
         { "name", 0, "TEXT", "create: for whom or for what the key is." },
         { "tenant", 0, "NAME", "create: whose runs it sees; keys of one tenant share everything. [default]" },
-        { "scopes", 0, "WORDS", "create: what it may do, of run, check, read, files, sandboxes, metrics, admin. [run,check,read]" },
+        { "scopes", 0, "WORDS", "create: what it may do, of run, check, read, files, sandboxes, tools, metrics, admin. [run,check,read]" },
         { "expires", 0, "TIME", "create: how long it is valid, such as 30d; for ever without." },
         { "running", 0, "N", "create: its runs that may go on at once." },
         { "queued", 0, "N", "create: its runs that may wait." },
         { "cpu-per-day", 0, "TIME", "create: CPU time of its tenant within 24 hours." },
-        { "stored", 0, "SIZE", "create: bytes of records and files of its tenant that are kept." },
+        { "stored", 0, "SIZE", "create: bytes of records, files and workspaces of its tenant that are kept." },
         { "json", 'j', NULL, "Print JSON." },
         { NULL, 0, NULL, NULL },
 };

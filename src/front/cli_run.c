@@ -1,5 +1,6 @@
 /* caisson run: options into a request, output as it comes, and the exit status that people expect. */
 #include "front/cli.h"
+#include "tools/tools.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +14,8 @@ const struct cli_option cli_run_options[] = {
         { "code", 'c', "CODE", "The program itself, instead of a file." },
         { "stdin", 0, "FILE", "What the program reads from standard input; - is ours. Default: nothing." },
         { "request", 0, "FILE", "The whole request as JSON (caisson schema request); - is standard input." },
+        { "record-tools", 0, "FILE", "Write the program's calls of tools to this file, as JSON." },
+        { "replay-tools", 0, "FILE", "Answer them as in such a file; nothing is called outside." },
         { "json", 'j', NULL, "Print the record as JSON instead of the output." },
         { "format", 0, "NAME", "Print the record as text for a model: plain, brief, linx or codemie." },
         { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal." },
@@ -22,16 +25,7 @@ const struct cli_option cli_run_options[] = {
         { NULL, 0, NULL, NULL },
 };
 
-size_t cli_fields(struct cli_field *fields, size_t max)
-{
-        static const struct object *const objects[] = { &object_run_request, &object_limits };
-        size_t n = 0;
-        for (size_t o = 0; o < ARRAY_LEN(objects); o++)
-                for (size_t i = 0; i < objects[o]->n && n < max; i++)
-                        if (objects[o]->fields[i].option)
-                                fields[n++] = (struct cli_field){ objects[o], &objects[o]->fields[i] };
-        return n;
-}
+const struct object *const cli_run_objects[] = { &object_run_request, &object_limits, &object_tools_request, NULL };
 
 /* ---- a run from the terminal's side ---- */
 
@@ -42,7 +36,7 @@ struct run_cli {
         struct cli_settings from;
         struct cli_field fields[64];
         size_t fields_n;
-        const char *code, *stdin_file, *request_file, *daemon;
+        const char *code, *stdin_file, *request_file, *daemon, *record_tools, *replay_tools;
         struct cli_show show;
         struct cli_road *road;     /* by way of the daemon; NULL: our own engine runs it */
         bool done;
@@ -77,33 +71,6 @@ int cli_read_whole(const char *path, size_t max, const char *field, struct arena
         ret->len = buf.len;
         buf_done(&buf);
         return 0;
-}
-
-static int add_pair(struct pair **pairs, size_t *n, const char *text, const char *option, struct arena *arena, struct csn_error *err)
-{
-        const char *equals = strchr(text, '=');
-        if (!equals || equals == text)
-                return err_field(err, option, "--%s %.60s: give NAME=VALUE", option, text);
-        for (size_t i = 0; i < *n; i++)
-                if (strlen((*pairs)[i].name) == (size_t)(equals - text) && strncmp((*pairs)[i].name, text, (size_t)(equals - text)) == 0) {
-                        (*pairs)[i].value = arena_text(arena, "%s", equals + 1);
-                        return 0;
-                }
-        struct pair *more = arena_alloc(arena, (*n + 1) * sizeof *more);
-        if (*n)
-                memcpy(more, *pairs, *n * sizeof *more);
-        more[(*n)++] = (struct pair){ arena_copy(arena, text, (size_t)(equals - text)), arena_text(arena, "%s", equals + 1) };
-        *pairs = more;
-        return 0;
-}
-
-static void add_text(char ***texts, size_t *n, char *text, struct arena *arena)
-{
-        char **more = arena_alloc(arena, (*n + 1) * sizeof *more);
-        if (*n)
-                memcpy(more, *texts, *n * sizeof *more);
-        more[(*n)++] = text;
-        *texts = more;
 }
 
 /* PATH or PATH:NAME; a file whose own name has a colon wins. */
@@ -149,32 +116,24 @@ static int set_field(struct run_cli *cli, const struct cli_field *option, const 
                 MARK(request, run_request, limits);
                 return model_set_text(option->object, field, &request->limits, text, where, arena, err);
         }
-        void *at = (char *)request + field->at;
-        size_t *count = (size_t *)(void *)((char *)request + field->count_at);
-        /* Names of files may be any bytes, and so may what the program finds in its environment. */
-        bool any_bytes = field->kind == KIND_LIST || strcmp(field->name, "env") == 0;
-        if (!text && field->kind != KIND_BOOL)
-                return err_field(err, where, "%s needs a value", where);
-        if (text && !any_bytes && !utf8_valid(text, strlen(text)))
-                return err_field(err, where, "%s is not valid UTF-8", where);
-        if (field->kind == KIND_BOOL) {
-                *(bool *)at = true;
-        } else if (field->kind == KIND_PAIRS) {
-                if (add_pair(at, count, text, field->option, arena, err) < 0)
-                        return -err->code;
-        } else if (strcmp(field->name, "files") == 0) {
-                return add_file(request, text, arena);
-        } else if (strcmp(field->name, "exports") == 0) {
-                return add_export(request, text, arena, err);
-        } else if (strcmp(field->name, "packages") == 0) {
-                if (model_parse_packages(text, arena, at, count, err) < 0)
-                        return -err->code;
-        } else if (field->kind == KIND_TEXTS) {
-                add_text(at, count, arena_text(arena, "%s", text), arena);
-        } else {
-                return model_set_text(option->object, field, request, text, where, arena, err);
+        if (option->object == &object_tools_request) {
+                MARK(request, run_request, tools);
+                return cli_set_field(option, &request->tools, text, arena, err);
         }
-        request->present |= (uint64_t)1 << (field - object_run_request.fields);
+        bool is_file = strcmp(field->name, "files") == 0, is_export = strcmp(field->name, "exports") == 0;
+        if (!is_file && !is_export && strcmp(field->name, "packages") != 0)
+                return cli_set_field(option, request, text, arena, err);
+        if (!text)
+                return err_field(err, where, "%s needs a value", where);
+        if (is_file)                       /* its name may be any bytes */
+                return add_file(request, text, arena);
+        if (is_export)
+                return add_export(request, text, arena, err);
+        if (!utf8_valid(text, strlen(text)))
+                return err_field(err, where, "%s is not valid UTF-8", where);
+        if (model_parse_packages(text, arena, &request->packages, &request->packages_n, err) < 0)
+                return -err->code;
+        MARK(request, run_request, packages);
         return 0;
 }
 
@@ -187,6 +146,10 @@ static void set_plain(struct run_cli *cli, size_t i, const char *text)
                 cli->stdin_file = text;
         else if (strcmp(name, "request") == 0)
                 cli->request_file = text;
+        else if (strcmp(name, "record-tools") == 0)
+                cli->record_tools = text;
+        else if (strcmp(name, "replay-tools") == 0)
+                cli->replay_tools = text;
         else if (strcmp(name, "format") == 0)
                 cli->show.format = text;
         else if (strcmp(name, "daemon") == 0)
@@ -297,7 +260,7 @@ static int take_program(struct run_cli *cli, int argc, char **argv, struct csn_e
         if (at < argc && strcmp(argv[at], "--") == 0)
                 at++;
         for (; at < argc; at++) {
-                add_text(&request->args, &request->args_n, arena_text(arena, "%s", argv[at]), arena);
+                cli_add_text(&request->args, &request->args_n, arena_text(arena, "%s", argv[at]), arena);
                 MARK(request, run_request, args);
         }
         if (cli->code)
@@ -335,6 +298,50 @@ static int take_request_file(struct run_cli *cli, struct csn_error *err)
         return 0;
 }
 
+/* ---- calls of tools in files ---- */
+
+static int take_calls(struct run_cli *cli, struct csn_error *err)
+{
+        struct run_request *request = run_request(cli->run);
+        struct arena *arena = run_arena(cli->run);
+        struct tools_request given = { 0 };
+        struct bytes text;
+        if (cli->record_tools) {
+                SET(&request->tools, tools_request, record, true);
+                MARK(request, run_request, tools);
+        }
+        if (!cli->replay_tools)
+                return 0;
+        if (cli_read_whole(cli->replay_tools, 256 * MIB, "/tools/replay", arena, &text, err) < 0)
+                return -err->code;
+        char *whole = arena_text(arena, "{\"replay\":%s}", text.bytes);
+        if (model_decode_text(&object_tools_request, whole, strlen(whole), arena, &given, err) < 0)
+                return err_wrap(err, "%s", cli->replay_tools);
+        request->tools.replay = given.replay;
+        request->tools.replay_n = given.replay_n;
+        MARK(&request->tools, tools_request, replay);
+        MARK(request, run_request, tools);
+        return 0;
+}
+
+/* A file of the caller's, and in it what he gave to tools: for him alone. */
+static void keep_calls(const struct run_cli *cli, const struct run_result *result)
+{
+        if (!cli->record_tools || !HAS(result, run_result, tools))
+                return;
+        json_t *list = json_array();
+        for (size_t i = 0; i < result->tools.list_n; i++)
+                json_array_append_new(list, model_encode(&object_tool_record, &result->tools.list[i]));
+        char *text = json_dumps(list, JSON_INDENT(1));
+        auto_fd fd = open(cli->record_tools, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (!text || fd < 0 || io_write_all(fd, text, strlen(text)) < 0)
+                fprintf(stderr, "caisson: %s: %s; the calls of tools are not kept\n", cli->record_tools, strerrordesc_np(errno));
+        else if (HAS(&result->tools, tools_used, list_truncated))
+                fprintf(stderr, "caisson: %s has not all calls of tools, there were too many\n", cli->record_tools);
+        free(text);
+        json_decref(list);
+}
+
 /* ---- a run of our own engine ---- */
 
 static void on_output(void *owner, int stream, const void *bytes, size_t len)
@@ -350,15 +357,19 @@ static void on_done(void *owner, const struct run_result *result)
         json_t *record = cli->show.json ? front_record(result, run_request(cli->run)->aliases) : NULL;
         cli->done = true;
         show_result(&cli->show, result, record);
+        keep_calls(cli, result);
         json_decref(record);
 }
 
-static const struct run_events events = { on_output, on_done };
+static const struct run_events events = { .output = on_output, .done = on_done };
 
 static void run_alone(struct run_cli *cli, const struct csn_error *why)
 {
         if (cli->show.verbose)
                 fprintf(stderr, "caisson: running alone: %s\n", why->text);
+        const struct tools_request *tools = &run_request(cli->run)->tools;
+        if (tools->allow_n && !tools->replay_n)
+                fprintf(stderr, "caisson: this run finds no tools, because only a daemon has servers of them; start caissond, and see docs/tool-sources.md\n");
         run_start(cli->run, true, &events, cli);
 }
 
@@ -387,6 +398,7 @@ static void on_road_done(void *owner, const struct run_result *result, json_t *r
         cli->done = true;
         tell_missing(&cli->show, result);
         show_result(&cli->show, result, record);
+        keep_calls(cli, result);
 }
 
 static void on_road_failed(void *owner, const struct csn_error *error, bool alone)
@@ -418,17 +430,10 @@ static void on_signal(struct watch *watch, uint32_t what)
 
 static int watch_signals(struct run_cli *cli, struct csn_error *err)
 {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGINT);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGHUP);
         signal(SIGPIPE, SIG_IGN);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "sigprocmask");
-        int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        int fd = io_signals(io_ends, IO_ENDS, err);
         if (fd < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "signalfd");
+                return fd;
         cli->signals = (struct watch){ .fd = fd, .ready = on_signal, .owner = cli };
         return loop_watch(engine_loop(cli->engine), &cli->signals, fd, EPOLLIN, err);
 }
@@ -438,7 +443,7 @@ static int watch_signals(struct run_cli *cli, struct csn_error *err)
 /* The request, or what is wrong with it. */
 static int take_all(struct run_cli *cli, int argc, char **argv, struct csn_error *err)
 {
-        if (parse_options(cli, argc, argv, NULL, err) < 0 || take_program(cli, argc, argv, err) < 0 || take_request_file(cli, err) < 0 ||
+        if (parse_options(cli, argc, argv, NULL, err) < 0 || take_program(cli, argc, argv, err) < 0 || take_request_file(cli, err) < 0 || take_calls(cli, err) < 0 ||
             show_check(&cli->show, err) < 0)
                 return -err->code;
         return 0;
@@ -478,12 +483,13 @@ int cli_run(int argc, char **argv)
         struct settings settings;
         struct csn_error err;
         struct run_cli cli = { .signals = { .fd = -1 }, .settings = &settings };
-        cli.fields_n = cli_fields(cli.fields, ARRAY_LEN(cli.fields));
+        cli.fields_n = cli_fields_of(cli_run_objects, cli.fields, ARRAY_LEN(cli.fields));
         parse_options(&cli, argc, argv, &cli.from, &err);   /* what is wrong is said the second time */
         int status = cli_load_settings(&cli.from, &settings);
         if (status == 0 && engine_open(&settings, &cli.engine, &err) < 0)
                 status = cli_fail(&err);
         if (status == 0) {
+                tools_open(cli.engine);
                 cli.run = run_new(cli.engine);
                 status = run_with(&cli, argc, argv);
                 road_close(cli.road);

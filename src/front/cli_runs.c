@@ -65,7 +65,7 @@ static json_t *text_json(const char *text)
 static json_t *run_json(const struct store_run *run)
 {
         json_t *boundary = json_loads(run->boundary, 0, NULL);
-        return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o}",
+        return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}",
                          "id", run->id, "status", status_name(run->status),
                          "exit_code", run->exit_code < 0 ? json_null() : json_integer(run->exit_code),
                          "tenant", text_json(run->tenant), "key", text_json(run->key), "task_id", text_json(run->task_id),
@@ -73,7 +73,8 @@ static json_t *run_json(const struct store_run *run)
                          "policy", text_json(run->policy), "code_sha256", run->code_sha256, "verdict", text_json(run->verdict),
                          "started_at", store_time(run->started_ms), "finished_at", store_time(run->finished_ms),
                          "wall_ms", (json_int_t)run->wall_ms, "cpu_ms", (json_int_t)run->cpu_ms,
-                         "memory_peak_bytes", (json_int_t)run->memory_peak_bytes, "boundary", boundary ? boundary : json_null());
+                         "memory_peak_bytes", (json_int_t)run->memory_peak_bytes, "boundary", boundary ? boundary : json_null(),
+                         "trace_id", text_json(run->trace_id));
 }
 
 static void add_run(struct buf *buf, const struct store_run *run)

@@ -11,7 +11,6 @@
 
 #include "backend/backend.h"
 
-#define ADDRESS "127.0.0.1:8080"
 #define READY_MS 30000
 #define LOOK_MS 50
 
@@ -143,7 +142,7 @@ static int serve(int argc, char **argv, const struct settings *settings, const s
 {
         struct csn_error err;
         struct arena arena = { 0 };
-        struct serve_cli cli = { .address = settings->engine.http[0] ? settings->engine.http : ADDRESS };
+        struct serve_cli cli = { .address = settings->engine.http[0] ? settings->engine.http : CLI_SERVE_ADDRESS };
         if (cli_parse(cli_serve_options, argc, argv, take_option, &cli, &err) < 0)
                 return cli_fail(&err);
         if (optind < argc)

@@ -217,17 +217,10 @@ static void on_signal(struct watch *watch, uint32_t what)
 
 static int watch_terminal(struct screen *screen, struct csn_error *err)
 {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGINT);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGHUP);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "sigprocmask");
-        screen->signals = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_signal, .owner = screen };
+        screen->signals = (struct watch){ .fd = io_signals(io_ends, IO_ENDS, err), .ready = on_signal, .owner = screen };
         screen->keys = (struct watch){ .fd = STDIN_FILENO, .ready = on_key, .owner = screen };
         if (screen->signals.fd < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "signalfd");
+                return -err->code;
         if (loop_watch(screen->asker.loop, &screen->signals, screen->signals.fd, EPOLLIN, err) < 0)
                 return -err->code;
         return isatty(STDIN_FILENO) ? loop_watch(screen->asker.loop, &screen->keys, STDIN_FILENO, EPOLLIN, err) : 0;

@@ -6,8 +6,16 @@
  * is over.  Each state has a deadline, so it always ends.
  */
 #include "front/daemon.h"
+#include "front/logs.h"
 
+#include "front/notify.h"
+
+#include "backend/backend.h"
+#include "tools/tools.h"
+
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -82,11 +90,12 @@ static void enter(struct daemon *daemon, enum daemon_state state)
 {
         daemon->state = state;
         if (state == DRAINING) {
-                endpoint_notify("STOPPING=1");
+                uint64_t wait_us = daemon->settings->engine.shutdown_ms * 1000, most_us = wait_us + CANCEL_US + 2 * FLUSH_US;
+                notify_send("STOPPING=1\nSTATUS=Draining: nothing new is begun\nEXTEND_TIMEOUT_USEC=%" PRIu64, most_us);
                 stop_accepting(daemon);
                 if (daemon->api)
                         api_drain(daemon->api);
-                loop_timer(daemon->loop, &daemon->deadline, daemon->settings->engine.shutdown_ms * 1000);
+                loop_timer(daemon->loop, &daemon->deadline, wait_us);
         } else if (state == CANCELLING) {
                 loop_timer(daemon->loop, &daemon->deadline, CANCEL_US);
                 for (struct job *job = daemon->jobs; job; job = job->next)
@@ -103,7 +112,7 @@ static void enter(struct daemon *daemon, enum daemon_state state)
 
 /* ---- signals ---- */
 
-/* The first lets runs end, the second does not. */
+/* The first lets runs end, the second kills them and lets clients hear of it, the third waits for nobody. */
 static void on_signal(struct watch *watch, uint32_t what)
 {
         struct daemon *daemon = watch->owner;
@@ -111,26 +120,29 @@ static void on_signal(struct watch *watch, uint32_t what)
         (void)what;
         if (read(watch->fd, &info, sizeof info) != (ssize_t)sizeof info)
                 return;
+        if (info.ssi_signo == SIGHUP) {
+                if (daemon->state == SERVING)
+                        daemon_reload(daemon);
+                return;
+        }
+        size_t cells = 0;
+        for (struct cell *cell = cell_next(daemon->engine, NULL, NULL); cell; cell = cell_next(daemon->engine, cell, NULL))
+                cells++;
         log_text(LOG_INFO, "signal %u: the daemon ends", info.ssi_signo);
+        if (cells && daemon->state == SERVING)
+                log_text(LOG_WARN, "%zu persistent sandboxes end with the daemon; what is in them cannot be kept", cells);
         if (daemon->state == SERVING)
                 enter(daemon, DRAINING);
-        else if (daemon->state == DRAINING)
-                enter(daemon, CANCELLING);
+        else
+                enter(daemon, daemon->state == DRAINING ? CANCELLING : OVER);
 }
 
 static int watch_signals(struct daemon *daemon, struct csn_error *err)
 {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGINT);
         signal(SIGPIPE, SIG_IGN);
-        signal(SIGHUP, SIG_IGN);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "sigprocmask");
-        int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        int fd = io_signals(io_ends, IO_ENDS, err);
         if (fd < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "signalfd");
+                return fd;
         daemon->signals = (struct watch){ .fd = fd, .ready = on_signal, .owner = daemon };
         return loop_watch(daemon->loop, &daemon->signals, fd, EPOLLIN, err);
 }
@@ -174,18 +186,25 @@ static void on_clean(struct timer *timer)
         struct daemon *daemon = timer->owner;
         struct csn_error err;
         bool more = false;
-        if (store_clean(daemon->store, 0, &more, &err) < 0)
+        if (store_clean(daemon->store, daemon->settings->engine.audit_retention_ms, &more, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
+        more = shelf_clean(daemon->store, daemon->settings) || more;
         loop_timer(daemon->loop, &daemon->clean, more ? 0 : CLEAN_US);
 }
 
 static int open_api(struct daemon *daemon, struct csn_error *err)
 {
-        if (store_open_default(daemon->settings, &daemon->store, err) < 0 ||
-            api_open(daemon->engine, daemon->settings, daemon->store, on_api_idle, daemon, &daemon->api, err) < 0)
+        struct endpoint *endpoint = &daemon->endpoint;
+        bool stored = daemon->http_fd >= 0;
+        if ((stored && store_open_default(daemon->settings, &daemon->store, err) < 0) ||
+            api_open(daemon->engine, daemon->settings, daemon->store, take_fd(&daemon->http_fd), daemon->http_ours, on_api_idle, daemon, &daemon->api,
+                     err) < 0)
                 return -err->code;
-        loop_timer(daemon->loop, &daemon->clean, CLEAN_US);
-        return 0;
+        if (stored)
+                loop_timer(daemon->loop, &daemon->clean, 0);
+        if (endpoint->local_fd < 0)
+                return 0;
+        return api_serve_local(daemon->api, take_fd(&endpoint->local_fd), endpoint->local_ours, daemon->uids, daemon->uids_n, err);
 }
 
 /* ---- in order ---- */
@@ -200,50 +219,111 @@ static void raise_descriptors(void)
         }
 }
 
+/* The daemon works without it, so what is in the way is only told. */
+static void keep_log(const struct settings *settings)
+{
+        struct csn_error err;
+        struct arena arena = { 0 };
+        const char *path = logs_path(settings, &arena), *folder = settings_state_dir(settings, &arena);
+        int rc = 0;
+        if (settings->engine.log_bytes)
+                rc = io_make_folders(folder) < 0 ? err_set(&err, CSN_E_SYSTEM, errno, "make the folder %.300s", folder)
+                                                 : log_open(path, settings->engine.log_bytes, &err);
+        if (rc < 0)
+                log_text(LOG_WARN, "no log is kept: %s", err.text);
+        arena_done(&arena);
+}
+
+/* The name in the file system, the port below 1024: what may need rights that we give up. */
+static int bind_sockets(struct daemon *daemon, struct csn_error *err)
+{
+        const char *http = daemon->settings->engine.http;
+        if (endpoint_open(daemon->settings, &daemon->endpoint, err) < 0)
+                return -err->code;
+        daemon->http_fd = take_fd(&daemon->endpoint.http_fd);
+        daemon->http_ours = daemon->http_fd < 0 && http[0];
+        return daemon->http_ours ? http_bind(http, &daemon->http_fd, err) : 0;
+}
+
+/* Half of the time in which the service manager wants to hear that this loop turns. */
+static void on_watchdog(struct timer *timer)
+{
+        struct daemon *daemon = timer->owner;
+        notify_send("WATCHDOG=1");
+        loop_timer(daemon->loop, timer, notify_watchdog_us());
+}
+
+static void tell_ready(struct daemon *daemon)
+{
+        const char *http = api_address(daemon->api);
+        log_text(LOG_INFO, "serving %s", daemon->endpoint.path);
+        if (http)
+                log_text(LOG_INFO, "serving http://%s", http);
+        notify_send("READY=1\nSTATUS=Serving %s%s%s", daemon->endpoint.path, http ? " and http://" : "", http ? http : "");
+        if (notify_watchdog_us())
+                on_watchdog(&daemon->watchdog);
+}
+
+/* What is parsed from here on comes from strangers. */
+static int give_up_rights(struct daemon *daemon, struct csn_error *err)
+{
+        struct settings *settings = daemon->settings;
+        struct confine *confined = &daemon->confine;
+        const char *http = settings->engine.http;
+        /* Where it is depends on who asks. */
+        settings->engine.state_dir = settings_state_dir(settings, &settings->arena);
+        if (daemon->http_fd >= 0 || (settings->engine.log_bytes && io_make_folders(settings->engine.state_dir) == 0))
+                snprintf(confined->state_dir, sizeof confined->state_dir, "%s", settings->engine.state_dir);
+        if (daemon->endpoint.ours)
+                snprintf(confined->sockets[0], sizeof confined->sockets[0], "%s", daemon->endpoint.path);
+        if (daemon->http_ours && strncmp(http, "unix:", 5) == 0)
+                snprintf(confined->sockets[1], sizeof confined->sockets[1], "%s", http + 5);
+        if (daemon->endpoint.local_ours)
+                snprintf(confined->sockets[2], sizeof confined->sockets[2], "%s", daemon->endpoint.local_path);
+        confined->config = daemon->sources->file;
+        return confine(settings, confined, err);
+}
+
 static int serve(struct daemon *daemon, struct csn_error *err)
 {
         const struct settings *settings = daemon->settings;
         if (endpoint_uids(settings->engine.socket_uids, &daemon->arena, &daemon->uids, &daemon->uids_n, err) < 0 ||
-            engine_open(settings, &daemon->engine, err) < 0)
+            bind_sockets(daemon, err) < 0 || engine_open(settings, &daemon->engine, err) < 0 || sources_prepare(settings, &daemon->sources_of_tools, err) < 0 ||
+            give_up_rights(daemon, err) < 0)
                 return -err->code;
         daemon->loop = engine_loop(daemon->engine);
-        if (watch_signals(daemon, err) < 0 || endpoint_open(settings, &daemon->endpoint, err) < 0)
+        daemon->tools = tools_open(daemon->engine);
+        if (watch_signals(daemon, err) < 0)
                 return -err->code;
-        if (settings->engine.http[0] && open_api(daemon, err) < 0)
+        keep_log(settings);
+        if (sources_open(daemon->sources_of_tools, daemon->tools, err) < 0)
+                return -err->code;
+        if (open_api(daemon, err) < 0 || endpoint_listen(&daemon->endpoint, err) < 0)
                 return -err->code;
         listen_on(daemon);
         engine_warm(daemon->engine);
-        log_text(LOG_INFO, "serving %s", daemon->endpoint.path);
-        if (daemon->api)
-                log_text(LOG_INFO, "serving http://%s", api_address(daemon->api));
-        endpoint_notify("READY=1");
+        tell_ready(daemon);
         int rc = 0;
         while (rc == 0 && daemon->state != OVER)
                 rc = engine_step(daemon->engine, -1, err);
         return rc;
 }
 
-/* A file that is wrong is told now, and not to the first who needs it. */
-static int test_policies(const struct settings *settings, struct csn_error *err)
+int daemon_serve(const struct settings_sources *sources, struct settings *settings, struct csn_error *err)
 {
-        struct policies *policies = NULL;
-        int rc = front_load_policies(settings, &policies, err);
-        policies_free(policies);
-        return rc;
-}
-
-int daemon_serve(const struct settings *given, struct csn_error *err)
-{
-        struct settings settings = *given;
-        struct daemon daemon = { .settings = &settings, .endpoint = { .fd = -1, .lock_fd = -1 }, .signals = { .fd = -1 },
+        struct daemon daemon = { .sources = sources, .settings = settings, .endpoint = { .fd = -1, .http_fd = -1, .local_fd = -1, .lock_fd = -1 },
+                                 .http_fd = -1, .signals = { .fd = -1 },
                                  .started_us = clock_us() };
         daemon.listener = (struct watch){ .fd = -1, .ready = on_connection, .owner = &daemon };
         daemon.deadline = (struct timer){ .fired = on_deadline, .owner = &daemon };
         daemon.clean = (struct timer){ .fired = on_clean, .owner = &daemon };
         daemon.again = (struct timer){ .fired = accept_again, .owner = &daemon };
-        settings.engine.allow_host = false;   /* it would give our rights to whoever may connect */
+        daemon.watchdog = (struct timer){ .fired = on_watchdog, .owner = &daemon };
+        notify_open();
+        settings->engine.allow_host = false;   /* it would give our rights to whoever may connect */
         raise_descriptors();
-        int rc = test_policies(&settings, err);
+        log_set_format((enum log_format)settings->engine.log_format);
+        int rc = daemon_test_policies(settings, err);
         if (rc == 0)
                 rc = serve(&daemon, err);
         daemon.state = OVER;
@@ -253,11 +333,15 @@ int daemon_serve(const struct settings *given, struct csn_error *err)
                 loop_unwatch(daemon.loop, &daemon.listener);
                 loop_untimer(daemon.loop, &daemon.again);
                 loop_untimer(daemon.loop, &daemon.deadline);
+                loop_untimer(daemon.loop, &daemon.watchdog);
                 loop_unwatch(daemon.loop, &daemon.signals);
         }
         api_close(daemon.api);
+        fd_close(&daemon.http_fd);
         if (daemon.loop)
                 loop_untimer(daemon.loop, &daemon.clean);
+        if (daemon.endpoint.ours || daemon.endpoint.local_ours)
+                helpers_remove_sockets();
         endpoint_close(&daemon.endpoint);
         fd_close(&daemon.signals.fd);
         while (daemon.jobs) {   /* of an engine that failed; its runs are its own to free */
@@ -265,8 +349,14 @@ int daemon_serve(const struct settings *given, struct csn_error *err)
                 free(daemon.jobs);
                 daemon.jobs = next;
         }
+        tools_close(daemon.tools);
+        sources_close(daemon.sources_of_tools);
         engine_close(daemon.engine);
+        helpers_stop();
         store_close(daemon.store);
+        notify_close();
         arena_done(&daemon.arena);
+        log_text(LOG_INFO, "the daemon has ended%s%s", rc < 0 ? ": " : "", rc < 0 ? err->text : "");
+        log_close();
         return rc;
 }

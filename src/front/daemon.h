@@ -3,9 +3,12 @@
 #define FRONT_DAEMON_H
 
 #include "front/api.h"
+#include "front/confine.h"
 #include "front/endpoint.h"
 #include "front/frames.h"
 #include "front/front.h"
+
+#include "tools/sources.h"
 
 /* Ceilings of what clients can make us hold. */
 #define PEERS_MAX 256                      /* connections in all */
@@ -26,17 +29,24 @@ enum daemon_state {
 };
 
 struct daemon {
-        const struct settings *settings;
+        const struct settings_sources *sources;
+        struct settings *settings;
         struct engine *engine;
+        struct tools *tools;
+        struct sources *sources_of_tools;
         struct loop *loop;
         struct endpoint endpoint;
         enum daemon_state state;
         struct watch listener, signals;
         struct timer deadline;     /* of this state */
         struct timer again;        /* accept once more, when there were no descriptors */
-        struct api *api;           /* NULL: engine.http is empty */
-        struct store *store;       /* the same */
+        struct api *api;
+        struct store *store;       /* NULL: there is no engine.http */
         struct timer clean;        /* the store */
+        struct timer watchdog;     /* the service manager's */
+        struct confine confine;
+        int http_fd;               /* for the HTTP interface, until that has it */
+        bool http_ours;            /* and not the service manager's */
         struct peer *peers;
         size_t peers_n;
         struct job *jobs;
@@ -90,6 +100,10 @@ struct peer {
 void peer_new(struct daemon *daemon, int fd);
 void peer_close(struct peer *peer);
 void peer_end(struct peer *peer);      /* when its queue is empty */
+
+/* reload.c */
+void daemon_reload(struct daemon *daemon);
+int daemon_test_policies(const struct settings *settings, struct csn_error *err);
 
 /* daemon.c: a run is over, or a connection has closed; the daemon may be waiting for the last. */
 void daemon_look(struct daemon *daemon);

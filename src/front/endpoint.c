@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 #define BACKLOG 1024
 #define CONNECT_S 2                /* seconds */
 #define LISTEN_FDS_START 3         /* sd_listen_fds(3) */
+#define LISTEN_FDS_MAX 2
 
 /* ---- where ---- */
 
@@ -28,6 +28,11 @@ bool endpoint_path(const struct settings *settings, bool system, char path[stati
         else if (runtime && runtime[0])
                 n = snprintf(path, ENDPOINT_PATH_MAX, "%s/caisson/caissond.sock", runtime);
         return n > 0 && n < ENDPOINT_PATH_MAX;
+}
+
+bool endpoint_http_path(const char *path, char ret[static ENDPOINT_PATH_MAX])
+{
+        return snprintf(ret, ENDPOINT_PATH_MAX, "%s" ENDPOINT_HTTP, path) < ENDPOINT_PATH_MAX;
 }
 
 static struct sockaddr_un address_of(const char *path)
@@ -149,21 +154,47 @@ static int remove_stale(const char *path, struct csn_error *err)
 }
 
 /* Nobody gets in before group and permissions are what they are to be. */
-static int bind_closed(struct endpoint *endpoint, mode_t mode, const gid_t *group, struct csn_error *err)
+static int bind_closed(const char *path, mode_t mode, const gid_t *group, int *ret_fd, bool *ret_ours, struct csn_error *err)
 {
-        const char *path = endpoint->path;
         const struct sockaddr_un address = address_of(path);
+        if (remove_stale(path, err) < 0)
+                return -err->code;
+        *ret_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (*ret_fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "socket");
         mode_t before = umask(0777);
-        endpoint->ours = bind(endpoint->fd, (const struct sockaddr *)&address, sizeof address) == 0;
+        *ret_ours = bind(*ret_fd, (const struct sockaddr *)&address, sizeof address) == 0;
         int sys = errno;
         umask(before);
-        if (!endpoint->ours)
+        if (!*ret_ours)
                 return err_set(err, CSN_E_SYSTEM, sys, "bind %s", path);
         if (group && chown(path, (uid_t)-1, *group) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "give %s to group %u", path, *group);
         if (chmod(path, mode) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set the permissions of %s", path);
         return 0;
+}
+
+/* Who may use the one may use the other, whoever made it. */
+static int make_local(struct endpoint *endpoint, struct csn_error *err)
+{
+        struct stat st;
+        if (!endpoint_http_path(endpoint->path, endpoint->local_path))
+                return wrong(err, "engine.socket", "%s leaves no room for " ENDPOINT_HTTP " behind it; give one of at most %zu bytes", endpoint->path,
+                             ENDPOINT_PATH_MAX - sizeof ENDPOINT_HTTP);
+        if (stat(endpoint->path, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "look at %s", endpoint->path);
+        return bind_closed(endpoint->local_path, st.st_mode & 0777, &st.st_gid, &endpoint->local_fd, &endpoint->local_ours, err);
+}
+
+/* The lock keeps out daemons that the manager did not start; it has one itself. */
+static void make_local_beside(struct endpoint *endpoint)
+{
+        struct csn_error why;
+        if (take_lock(endpoint, &why) == 0 && make_local(endpoint, &why) == 0)
+                return;
+        fd_close(&endpoint->local_fd);
+        log_text(LOG_WARN, "no HTTP beside the socket of the service manager: %s", why.text);
 }
 
 static int make_socket(const struct settings *settings, struct endpoint *endpoint, struct csn_error *err)
@@ -178,79 +209,100 @@ static int make_socket(const struct settings *settings, struct endpoint *endpoin
                 return wrong(err, "engine.socket_mode", "\"%.10s\" are no permissions; give them in octal, such as 0660", engine->socket_mode);
         if (has_group && find_group(engine->socket_group, &group, err) < 0)
                 return -err->code;
-        if (make_folder(endpoint->path, err) < 0 || take_lock(endpoint, err) < 0 || remove_stale(endpoint->path, err) < 0)
+        if (make_folder(endpoint->path, err) < 0 || take_lock(endpoint, err) < 0 ||
+            bind_closed(endpoint->path, (mode_t)mode, has_group ? &group : NULL, &endpoint->fd, &endpoint->ours, err) < 0)
                 return -err->code;
-        endpoint->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (endpoint->fd < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "socket");
-        if (bind_closed(endpoint, (mode_t)mode, has_group ? &group : NULL, err) < 0)
-                return -err->code;
-        return listen(endpoint->fd, BACKLOG) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "listen on %s", endpoint->path) : 0;
+        return endpoint->local_fd < 0 ? make_local(endpoint, err) : 0;
 }
 
 /* ---- the service manager ---- */
 
-static bool is_listening_socket(int fd)
+static int option(int fd, int name)
 {
-        int domain = 0, type = 0, listening = 0;
-        socklen_t len = sizeof domain;
-        return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
-               getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len) == 0 && domain == AF_UNIX && type == SOCK_STREAM && listening;
+        int value = -1;
+        socklen_t len = sizeof value;
+        return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
 }
 
-/* How many sockets we were handed.  The variable may be our parent's own: LISTEN_PID says for whom it is. */
-static const char *activation(void)
+/* What we were handed, or NULL.  The variables may be our parent's own: LISTEN_PID says for whom they are. */
+static const char *activation(const char *name)
 {
         const char *pid = getenv("LISTEN_PID");
         unsigned long number;
-        return pid && whole_number(pid, 10, INT32_MAX, &number) && (pid_t)number == getpid() ? getenv("LISTEN_FDS") : NULL;
+        return pid && whole_number(pid, 10, INT32_MAX, &number) && (pid_t)number == getpid() ? getenv(name) : NULL;
 }
 
-static int take_socket(const char *fds, struct endpoint *endpoint, struct csn_error *err)
+static bool ends_with_http(const char *path)
+{
+        size_t len = strnlen(path, ENDPOINT_PATH_MAX), end = strlen(ENDPOINT_HTTP);
+        return len > end && memcmp(path + len - end, ENDPOINT_HTTP, end) == 0;
+}
+
+static int take_socket(int fd, bool http, struct endpoint *endpoint, struct csn_error *err)
 {
         struct sockaddr_un address = { 0 };
         socklen_t len = sizeof address;
-        int fd = LISTEN_FDS_START;
-        if (strcmp(fds, "1") != 0 || !is_listening_socket(fd))
-                return err_set(err, CSN_E_CONFIG, 0, "the service manager has to hand over one listening Unix stream socket");
-        endpoint->fd = fd;
+        bool is_unix = getsockname(fd, (struct sockaddr *)&address, &len) == 0 && address.sun_family == AF_UNIX;
+        bool local = is_unix && !http && ends_with_http(address.sun_path);
+        int *place = http ? &endpoint->http_fd : local ? &endpoint->local_fd : &endpoint->fd;
+        if (*place >= 0 || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1 || (!http && option(fd, SO_DOMAIN) != AF_UNIX))
+                return err_set(err, CSN_E_CONFIG, 0, "the service manager has to hand over one listening Unix stream socket and, called \"http\" "
+                               "(FileDescriptorName=), one listening stream socket; descriptor %d is none, or one more", fd);
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set up the socket of the service manager");
-        if (getsockname(fd, (struct sockaddr *)&address, &len) == 0)
-                snprintf(endpoint->path, sizeof endpoint->path, "%.107s", address.sun_path);
+        *place = fd;
+        if (!http)
+                snprintf(local ? endpoint->local_path : endpoint->path, ENDPOINT_PATH_MAX, "%.107s", address.sun_path);
+        return 0;
+}
+
+/* LISTEN_FDNAMES has their names with colons between; without it none has one. */
+static int take_sockets(const char *fds, const char *names, struct endpoint *endpoint, struct csn_error *err)
+{
+        unsigned long n;
+        if (!whole_number(fds, 10, LISTEN_FDS_MAX, &n))
+                return err_set(err, CSN_E_CONFIG, 0, "LISTEN_FDS=%.20s: the service manager hands over more sockets than can be used", fds);
+        for (unsigned long i = 0; i < n; i++) {
+                size_t len = names ? strcspn(names, ":") : 0;
+                bool http = len == strlen("http") && strncmp(names, "http", len) == 0;
+                if (take_socket(LISTEN_FDS_START + (int)i, http, endpoint, err) < 0)
+                        return -err->code;
+                names = names && names[len] ? names + len + 1 : NULL;
+        }
         return 0;
 }
 
 int endpoint_open(const struct settings *settings, struct endpoint *ret, struct csn_error *err)
 {
-        *ret = (struct endpoint){ .fd = -1, .lock_fd = -1 };
-        const char *fds = activation();
-        int rc = fds ? take_socket(fds, ret, err) : make_socket(settings, ret, err);
+        *ret = (struct endpoint){ .fd = -1, .http_fd = -1, .local_fd = -1, .lock_fd = -1 };
+        const char *fds = activation("LISTEN_FDS");
+        int rc = fds ? take_sockets(fds, activation("LISTEN_FDNAMES"), ret, err) : 0;
+        if (rc == 0 && ret->fd < 0)
+                rc = make_socket(settings, ret, err);
+        else if (rc == 0 && ret->local_fd < 0)
+                make_local_beside(ret);
         if (rc < 0)
                 endpoint_close(ret);
         return rc;
+}
+
+int endpoint_listen(const struct endpoint *endpoint, struct csn_error *err)
+{
+        if (endpoint->ours && listen(endpoint->fd, BACKLOG) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "listen on %s", endpoint->path);
+        return 0;   /* HTTP's is for http_open() */
 }
 
 void endpoint_close(struct endpoint *endpoint)
 {
         if (endpoint->ours)
                 unlink(endpoint->path);
+        if (endpoint->local_ours)
+                unlink(endpoint->local_path);
         fd_close(&endpoint->fd);
+        fd_close(&endpoint->local_fd);
+        fd_close(&endpoint->http_fd);
         /* The lock's file stays: removed, two daemons could hold locks on two files of one name. */
         fd_close(&endpoint->lock_fd);
-        endpoint->ours = false;
-}
-
-void endpoint_notify(const char *state)
-{
-        const char *path = getenv("NOTIFY_SOCKET");
-        if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= ENDPOINT_PATH_MAX)
-                return;
-        struct sockaddr_un address = address_of(path);
-        if (path[0] == '@')
-                address.sun_path[0] = 0;   /* the abstract namespace, unix(7) */
-        auto_fd fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-        if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, len) < 0)
-                log_text(LOG_WARN, "the service manager does not hear %s: %s", state, strerrordesc_np(errno));
+        endpoint->ours = endpoint->local_ours = false;
 }

@@ -1,40 +1,22 @@
 /* HTTP/1.1 by libmicrohttpd; see http.h. */
-#include "front/http.h"
+#include "front/http_parts.h"
 
-#include <arpa/inet.h>
-#include <ctype.h>
+#include "front/header.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #define STREAM_BLOCK (32 * KIB)
-
-struct http {
-        struct loop *loop;
-        struct MHD_Daemon *daemon;
-        const struct http_route *routes;
-        const struct http_events *events;
-        void *owner;
-        struct watch watch;                /* libmicrohttpd's epoll descriptor */
-        struct timer timer;                /* its next deadline, or at once */
-        int listener;
-        char address[160];
-        bool local, draining;
-        struct http_request *requests;
-        size_t held;
-};
+#define NUDGE_US 50000
 
 /* ---- libmicrohttpd in our loop ---- */
 
 /* Its work is done from the loop, and never from within one of its own callbacks. */
-static void kick(struct http *http)
+void http_kick(struct http *http)
 {
         loop_timer(http->loop, &http->timer, 0);
 }
@@ -60,14 +42,35 @@ static void on_timer(struct timer *timer)
         run_daemon(timer->owner);
 }
 
-static void resume(struct http_request *request)
+static void watch_end(struct http_request *request);
+
+void http_resume(struct http_request *request)
 {
+        if (request->inner)
+                loop_timer(request->http->loop, &request->nudge, 0);
         if (!request->suspended)
                 return;
         request->suspended = false;
         loop_unwatch(request->http->loop, &request->watch);
         MHD_resume_connection(request->connection);
-        kick(request->http);
+        http_kick(request->http);
+        if (request->state == HTTP_OWNED && request->whole)
+                watch_end(request);
+}
+
+/*
+ * libmicrohttpd waits for edges, and takes a short read for the end of what there is; so an end that came behind the last bytes is seen
+ * only when the connection is idle for too long.  One that was resumed is read from again.
+ */
+static void on_nudge(struct timer *timer)
+{
+        struct http_request *request = timer->owner;
+        if (request->suspended || request->state != HTTP_OWNED || !request->whole)
+                return;
+        MHD_suspend_connection(request->connection);
+        MHD_resume_connection(request->connection);
+        http_kick(request->http);
+        loop_timer(request->http->loop, timer, NUDGE_US);
 }
 
 /* Nothing is read from a connection that is suspended, so its end would not be noticed. */
@@ -76,19 +79,30 @@ static void on_socket(struct watch *watch, uint32_t events)
         struct http_request *request = watch->owner;
         if (!(events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
                 return;
-        bool told = request->state == HTTP_OWNED || request->state == HTTP_STREAMING;
+        if (!request->suspended) {
+                loop_unwatch(request->http->loop, watch);
+                loop_timer(request->http->loop, &request->nudge, 0);
+                return;
+        }
+        bool told = (request->state == HTTP_OWNED || request->state == HTTP_STREAMING) && !request->ended;
         request->state = HTTP_GONE;
         if (told && request->gone)
                 request->gone(request);
-        resume(request);
+        http_resume(request);
 }
 
 static void suspend(struct http_request *request)
 {
-        struct csn_error err;
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         MHD_suspend_connection(request->connection);
         request->suspended = true;
+        watch_end(request);
+}
+
+static void watch_end(struct http_request *request)
+{
+        struct csn_error err;
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        loop_unwatch(request->http->loop, &request->watch);
         request->watch = (struct watch){ .fd = -1, .ready = on_socket, .owner = request };
         if (info && loop_watch(request->http->loop, &request->watch, info->connect_fd, EPOLLRDHUP, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
@@ -107,44 +121,84 @@ static void make_id(struct http_request *request)
                 memcpy(request->id, given, len + 1);
                 return;
         }
-        uint64_t number[2] = { 0 };
-        if (getrandom(number, sizeof number, 0) != (ssize_t)sizeof number)
-                number[0] = clock_us();
-        snprintf(request->id, sizeof request->id, "req_%016" PRIx64 "%08" PRIx32, number[0], (uint32_t)number[1]);
+        len = (size_t)snprintf(request->id, sizeof request->id, "req_");
+        hex_random(12, request->id + len);
 }
 
-/* One segment of a path and of a pattern.  What stands for {name} is copied. */
-static bool match_path(struct http_request *request, const char *pattern, const char *path)
+struct header_count {
+        const char *name, *value;
+        size_t n;
+};
+
+static enum MHD_Result count_header(void *owner, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-        size_t parts = 0;
-        while (*pattern || *path) {
-                if (*pattern != '{') {
-                        if (*pattern++ != *path++)
-                                return false;
-                        continue;
-                }
-                size_t len = strcspn(path, "/");
-                if (!len || parts == HTTP_PARTS_MAX)
-                        return false;
-                request->parts[parts++] = arena_copy(&request->arena, path, len);
-                path += len;
-                pattern += strcspn(pattern, "}");
-                pattern += *pattern == '}';
+        struct header_count *count = owner;
+        (void)kind;
+        if (strcasecmp(name, count->name) == 0) {
+                count->value = value;
+                count->n++;
         }
-        return true;
+        return MHD_YES;
+}
+
+/* Of two headers nobody knows which is right. */
+static void begin_trace(struct http_request *request)
+{
+        struct header_count count = { "traceparent", NULL, 0 };
+        MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_header, &count);
+        trace_begin(&request->trace, count.n == 1 ? count.value : NULL, false);
+}
+
+/* A segment of a path, decoded; NULL: it has a NUL, or a slash where none may be. */
+static char *decode_segment(struct http_request *request, const char *segment, size_t len, bool slashes)
+{
+        char *text = arena_copy(&request->arena, segment, len);
+        size_t decoded = MHD_http_unescape(text);
+        return memchr(text, 0, decoded) || (!slashes && memchr(text, '/', decoded)) ? NULL : text;
+}
+
+/* By segments.  What stands for {name} is the request's. */
+static bool match_path(struct http_request *request, const char *pattern, bool slashes)
+{
+        const char *path = request->uri;
+        size_t parts = 0;
+        if (strcmp(pattern, "*") == 0)
+                return true;
+        while (*pattern == '/' && *path == '/') {
+                size_t wanted = strcspn(++pattern, "/"), len = strcspn(++path, "/?");
+                char *segment = decode_segment(request, path, len, slashes);
+                bool named = *pattern == '{';
+                if (!segment || (named && (!*segment || parts == HTTP_PARTS_MAX)))
+                        return false;
+                if (!named && (strlen(segment) != wanted || memcmp(segment, pattern, wanted) != 0))
+                        return false;
+                if (named)
+                        request->parts[parts++] = segment;
+                pattern += wanted;
+                path += len;
+        }
+        return !*pattern && (!*path || *path == '?');
+}
+
+bool http_is_for(struct http_request *request, const struct http_route *routes, bool slashes)
+{
+        for (const struct http_route *route = routes; route->path; route++)
+                if (match_path(request, route->path, slashes))
+                        return true;
+        return false;
 }
 
 static bool is_method(const struct http_route *route, const char *method)
 {
-        return strcmp(route->method, method) == 0 || (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
+        return strcmp(route->method, method) == 0 || strcmp(route->method, "*") == 0 || (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
 }
 
-static int find_route(struct http_request *request, const char *method, unsigned *ret_status, struct csn_error *err)
+int http_find_route(struct http_request *request, const char *method, unsigned *ret_status, struct csn_error *err)
 {
         struct buf allowed;
         buf_init(&allowed, KIB);
-        for (const struct http_route *route = request->http->routes; route->path; route++) {
-                if (!match_path(request, route->path, request->path))
+        for (const struct http_route *route = request->face->routes; route->path; route++) {
+                if (!match_path(request, route->path, request->face->slashes))
                         continue;
                 request->route = route;
                 if (is_method(route, method)) {
@@ -172,13 +226,18 @@ struct query_check {
         bool wrong;
 };
 
-static enum MHD_Result check_query_name(void *owner, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result check_query_name(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_size, const char *value, size_t value_size)
 {
         struct query_check *check = owner;
         size_t len = strlen(name);
-        (void)kind, (void)value;
+        (void)kind, (void)name_size;
+        if (value && memchr(value, 0, value_size)) {
+                check->wrong = true;
+                err_field(check->err, name, "%.60s has a NUL in it (%%00)", name);
+                return MHD_NO;
+        }
         for (const char *at = check->known; at && *at; at += strcspn(at, " "), at += *at == ' ')
-                if (strcspn(at, " ") == len && memcmp(at, name, len) == 0)
+                if (*at == '*' || (strcspn(at, " ") == len && memcmp(at, name, len) == 0))
                         return MHD_YES;
         check->wrong = true;
         err_field(check->err, "", "the query has an unknown name \"%.60s\"; known are: %s", name, check->known ? check->known : "none");
@@ -188,8 +247,18 @@ static enum MHD_Result check_query_name(void *owner, enum MHD_ValueKind kind, co
 static int check_query(struct http_request *request, struct csn_error *err)
 {
         struct query_check check = { request->route ? request->route->query : NULL, err, false };
-        MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, check_query_name, &check);
+        MHD_get_connection_values_n(request->connection, MHD_GET_ARGUMENT_KIND, check_query_name, &check);
         return check.wrong ? -err->code : 0;
+}
+
+/* While the daemon ends nothing is begun; what goes on can still be looked at and ended. */
+static int refuse_new(const struct http_request *request, unsigned *ret_status, struct csn_error *err)
+{
+        const struct http_route *route = request->route;
+        if (!request->http->draining || !route || strcmp(route->method, "GET") == 0 || strcmp(route->method, "DELETE") == 0)
+                return 0;
+        *ret_status = MHD_HTTP_SERVICE_UNAVAILABLE;
+        return http_draining(request->http, err);
 }
 
 /* What can be refused by the head alone is, so that nobody has to send a body for nothing. */
@@ -198,13 +267,12 @@ static int check_head(struct http_request *request, const char *method, unsigned
         struct http *http = request->http;
         const char *length = http_header(request, "Content-Length");
         uint64_t announced = length ? strtoull(length, NULL, 10) : 0;
-        if (find_route(request, method, ret_status, err) < 0)
+        request->face = http->events->face(http->owner, request);
+        if (http_find_route(request, method, ret_status, err) < 0)
                 return -err->code;
-        if (http->draining)
-                return err_set(err, CSN_E_BUSY, 0, "the daemon is about to end"), *ret_status = MHD_HTTP_SERVICE_UNAVAILABLE, -err->code;
-        if (check_query(request, err) < 0)
+        if (refuse_new(request, ret_status, err) < 0 || check_query(request, err) < 0)
                 return -err->code;
-        if (http->events->admit(http->owner, request, err) < 0) {
+        if (request->face->admit(request, err) < 0) {
                 *ret_status = request->status;
                 return -err->code;
         }
@@ -218,20 +286,36 @@ static int check_head(struct http_request *request, const char *method, unsigned
         return 0;
 }
 
-static struct http_request *request_new(struct http *http, struct MHD_Connection *connection, const char *path)
+struct http_request *http_request_new(struct http *http, struct MHD_Connection *connection, const char *uri)
 {
         struct http_request *request = mem_alloc(sizeof *request);
         *request = (struct http_request){ .http = http, .connection = connection, .next = http->requests, .began_us = clock_us(),
-                                          .watch = { .fd = -1 } };
+                                          .watch = { .fd = -1 }, .nudge = { .fired = on_nudge, .owner = request } };
         http->requests = request;
-        request->path = arena_text(&request->arena, "%s", path);
+        request->uri = arena_text(&request->arena, "%s", uri);
+        request->method = request->path = "";
         buf_init(&request->body, HTTP_BODY_MAX + 1);
         buf_init(&request->out, HTTP_STREAM_MAX);
-        make_id(request);
         return request;
 }
 
-static void request_free(struct http_request *request)
+/* Its first line has come, of which this is the only place that has the path as it was sent. */
+static void *on_uri(void *owner, const char *uri, struct MHD_Connection *connection)
+{
+        return http_request_new(owner, connection, uri);
+}
+
+/* And all of its head. */
+static void begin(struct http_request *request, const char *method, const char *path)
+{
+        request->state = HTTP_READING;
+        request->method = arena_text(&request->arena, "%s", method);
+        request->path = arena_text(&request->arena, "%s", path);
+        make_id(request);
+        begin_trace(request);
+}
+
+void http_request_free(struct http_request *request)
 {
         struct http *http = request->http;
         for (struct http_request **at = &http->requests; *at; at = &(*at)->next)
@@ -243,6 +327,7 @@ static void request_free(struct http_request *request)
                 MHD_destroy_response(request->response);
         http->held -= request->body.len;
         loop_unwatch(http->loop, &request->watch);
+        loop_untimer(http->loop, &request->nudge);
         buf_done(&request->body);
         buf_done(&request->out);
         arena_done(&request->arena);
@@ -274,11 +359,20 @@ static enum MHD_Result take_body(struct http_request *request, const char *bytes
                         err_field(&err, "/", "the body is longer than %llu MiB", HTTP_BODY_MAX / MIB);
                         http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
                 }
-        } else if (request->body.len + *len > 2 * HTTP_BODY_MAX) {
-                return MHD_NO;   /* it was refused, and goes on all the same */
+        } else if ((request->refused += *len) > HTTP_BODY_MAX) {
+                return MHD_NO;   /* it was refused, and goes on all the same; libmicrohttpd would answer at its end only */
         }
         *len = 0;
         return MHD_YES;
+}
+
+static void handle(struct http_request *request)
+{
+        request->state = HTTP_OWNED;
+        if (request->face->handle)
+                request->face->handle(request);
+        else
+                request->route->handle(request);
 }
 
 /* libmicrohttpd's callback: with the head, with each part of the body, at its end, and again when it was resumed. */
@@ -288,15 +382,16 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         struct http_request *request = *own;
         struct csn_error err;
         unsigned status = 0;
-        (void)version;
-        if (!request) {
-                *own = request = request_new(owner, connection, url);
+        (void)owner, (void)connection, (void)version;
+        if (request->state == HTTP_BEGINNING) {
+                begin(request, method, url);
                 if (check_head(request, method, &status, &err) == 0) {
                         if (request->route && request->route->body == BODY_STREAM) {
-                                request->state = HTTP_OWNED;
-                                request->route->handle(request);
+                                handle(request);
+                                if (request->state == HTTP_OWNED)
+                                        watch_end(request);
                         }
-                        return MHD_YES;
+                        return request->early && request->response ? send_response(request) : MHD_YES;
                 }
                 status ? http_problem(request, status, &err) : http_fail(request, &err);
                 /* An answer before a body ends the connection, for nobody could tell where the next request begins. */
@@ -305,13 +400,16 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         }
         if (*len)
                 return take_body(request, bytes, len);
-        if (request->state == HTTP_READING) {
-                request->state = HTTP_OWNED;
-                request->route->handle(request);
+        if (request->state == HTTP_READING && refuse_new(request, &status, &err) < 0) {
+                http_problem(request, status, &err);
+        } else if (request->state == HTTP_READING) {
+                handle(request);
         }
         if (request->state == HTTP_OWNED && request->whole) {
                 void (*whole)(struct http_request *) = request->whole;
                 request->whole = NULL;
+                loop_unwatch(request->http->loop, &request->watch);
+                loop_untimer(request->http->loop, &request->nudge);
                 whole(request);
         }
         if (request->state == HTTP_GONE)
@@ -330,12 +428,16 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
         if (!request)
                 return;
         const struct http *http = request->http;
+        bool begun = request->state != HTTP_BEGINNING;
         bool told = (request->state == HTTP_OWNED || request->state == HTTP_STREAMING) && !request->ended;
         request->state = HTTP_GONE;
         if (told && request->gone)
                 request->gone(request);
-        request_free(request);
-        http->events->ended(http->owner);
+        if (begun)
+                http->events->over(http->owner, request);
+        http_request_free(request);
+        if (begun)
+                http->events->ended(http->owner);
 }
 
 void *http_owner(const struct http_request *request)
@@ -345,14 +447,53 @@ void *http_owner(const struct http_request *request)
 
 /* ---- what came ---- */
 
+static const char *given(const struct pair *pairs, size_t n, const char *name)
+{
+        for (size_t i = 0; i < n; i++)
+                if (strcasecmp(pairs[i].name, name) == 0)
+                        return pairs[i].value;
+        return NULL;
+}
+
 const char *http_header(const struct http_request *request, const char *name)
 {
+        if (request->inner)
+                return given(request->asked.headers, request->asked.headers_n, name);
         return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+struct each_header {
+        bool (*each)(void *owner, const char *name, const char *value);
+        void *owner;
+};
+
+static enum MHD_Result on_header(void *owner, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        const struct each_header *to = owner;
+        (void)kind;
+        return to->each(to->owner, name, value ? value : "") ? MHD_YES : MHD_NO;
+}
+
+void http_each_header(const struct http_request *request, bool (*each)(void *owner, const char *name, const char *value), void *owner)
+{
+        struct each_header to = { each, owner };
+        MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, &to);
 }
 
 const char *http_query(const struct http_request *request, const char *name)
 {
+        if (request->inner)
+                return given(request->asked.query, request->asked.query_n, name);
         return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const char *http_query_bytes(const struct http_request *request, const char *name, size_t *ret_len)
+{
+        const char *value = request->inner ? http_query(request, name) : NULL;
+        *ret_len = value ? strlen(value) : 0;
+        if (!request->inner)
+                MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, ret_len);
+        return value;
 }
 
 const char *http_part(const struct http_request *request, size_t n)
@@ -363,18 +504,24 @@ const char *http_part(const struct http_request *request, size_t n)
 bool http_accepts(const struct http_request *request, const char *type)
 {
         const char *accept = http_header(request, "Accept");
-        size_t len = strlen(type);
-        for (const char *at = accept; at && *at; at += strcspn(at, ","), at += *at == ',') {
-                at += strspn(at, " \t");
-                if (strncasecmp(at, type, len) == 0 && (!at[len] || strchr(" \t;,", at[len])))
-                        return true;
-        }
-        return !len && !accept;
+        return type[0] ? header_lists(accept, type) : !accept;
+}
+
+bool http_peer(const struct http_request *request, uid_t *ret)
+{
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct ucred who = { .uid = (uid_t)-1 };
+        socklen_t len = sizeof who;
+        if (!info || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 || who.uid == (uid_t)-1)
+                return false;
+        *ret = who.uid;
+        return true;
 }
 
 void http_more(struct http_request *request)
 {
-        resume(request);
+        http_resume(request);
+        raw_more(request);
 }
 
 /* ---- what goes ---- */
@@ -393,26 +540,46 @@ void http_set_header(struct http_request *request, const char *name, const char 
 
 static void set_response(struct http_request *request, unsigned status, const char *type, struct MHD_Response *response)
 {
+        char traceparent[TRACEPARENT_MAX];
+        trace_print(&request->trace, traceparent);
         request->response = response;
         request->status = status;
-        MHD_add_response_header(response, "Content-Type", type);
-        MHD_add_response_header(response, "X-Request-Id", request->id);
-        MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-        MHD_add_response_header(response, "Cache-Control", "no-store");
         for (const struct header *header = request->headers; header; header = header->next)
                 MHD_add_response_header(response, header->name, header->value);
+        if (!type)
+                return;
+        MHD_add_response_header(response, "Content-Type", type);
+        MHD_add_response_header(response, "X-Request-Id", request->id);
+        MHD_add_response_header(response, "traceparent", traceparent);
+        MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+        MHD_add_response_header(response, "Cache-Control", "no-store");
 }
 
 void http_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len)
 {
+        if (request->inner) {
+                http_inner_answer(request, status, type, text, len);
+                return;
+        }
         request->state = HTTP_ANSWERED;
         set_response(request, status, type, MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE));
-        resume(request);
+        http_resume(request);
+}
+
+void http_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
+{
+        if (request->inner) {
+                http_inner_answer_file(request, status, type, fd, offset, size);
+                return;
+        }
+        request->state = HTTP_ANSWERED;
+        set_response(request, status, type, MHD_create_response_from_fd_at_offset64(size, fd, offset));
+        http_resume(request);
 }
 
 void http_json(struct http_request *request, unsigned status, json_t *json)
 {
-        char *text = json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII * 0);
+        char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
         struct csn_error err;
         json_decref(json);
         if (text) {
@@ -429,7 +596,7 @@ static const char *title_of(unsigned status)
         return title && strcmp(title, "Unknown") != 0 ? title : status == 499 ? "Cancelled" : "Error";
 }
 
-void http_problem(struct http_request *request, unsigned status, const struct csn_error *error)
+static json_t *problem_of(struct http_request *request, unsigned status, const struct csn_error *error)
 {
         size_t len;
         const char *detail = model_utf8(&request->arena, error->text, strlen(error->text), &len);
@@ -445,11 +612,58 @@ void http_problem(struct http_request *request, unsigned status, const struct cs
                                  "request_id", request->id);
         if (error->field[0])
                 json_object_set_new(json, "field", json_string(error->field));
+        return json;
+}
+
+/* Takes the reference. */
+static void send_problem(struct http_request *request, unsigned status, json_t *json)
+{
         char *text = json_dumps(json, JSON_COMPACT);
         json_decref(json);
-        if (retryable)
-                http_set_header(request, "Retry-After", "1");
         http_answer(request, status, "application/problem+json", text, text ? strlen(text) : 0);
+}
+
+void http_problem(struct http_request *request, unsigned status, const struct csn_error *error)
+{
+        if (request->face && request->face->problem) {
+                request->face->problem(request, status, error);
+                return;
+        }
+        json_t *json = problem_of(request, status, error);
+        if (json_is_true(json_object_get(json, "retryable")))
+                http_set_header(request, "Retry-After", "1");
+        send_problem(request, status, json);
+}
+
+static void set_number(struct http_request *request, const char *name, uint64_t number)
+{
+        char text[24];
+        snprintf(text, sizeof text, "%" PRIu64, number);
+        http_set_header(request, name, text);
+}
+
+void http_too_many(struct http_request *request, const struct http_limit *limit, const struct csn_error *error)
+{
+        uint64_t left = limit->limit > limit->current ? limit->limit - limit->current : 0;
+        json_t *json = problem_of(request, MHD_HTTP_TOO_MANY_REQUESTS, error);
+        json_t *more = json_pack("{s:s, s:I, s:I, s:I, s:I}", "quota", limit->name, "limit", (json_int_t)limit->limit, "current", (json_int_t)limit->current,
+                                 "remaining", (json_int_t)left, "retry_after_s", (json_int_t)limit->reset_s);
+        if (limit->has_runs) {
+                json_object_set_new(more, "running", json_integer((json_int_t)limit->running));
+                json_object_set_new(more, "queued", json_integer((json_int_t)limit->queued));
+        }
+        json_object_update(json, more);
+        json_decref(more);
+        set_number(request, "Retry-After", limit->reset_s);
+        set_number(request, "RateLimit-Limit", limit->limit);
+        set_number(request, "RateLimit-Remaining", left);
+        set_number(request, "RateLimit-Reset", limit->reset_s);
+        if (request->face->problem) {
+                json_decref(json);
+                request->face->problem(request, MHD_HTTP_TOO_MANY_REQUESTS, error);
+                return;
+        }
+        send_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, json);
 }
 
 int http_refuse(struct http_request *request, unsigned status, const struct csn_error *error)
@@ -461,6 +675,12 @@ int http_refuse(struct http_request *request, unsigned status, const struct csn_
 void http_fail(struct http_request *request, const struct csn_error *error)
 {
         http_problem(request, (unsigned)csn_code_http(error->code), error);
+}
+
+void http_drop(struct http_request *request)
+{
+        request->state = HTTP_GONE;
+        http_resume(request);
 }
 
 /* ---- streams ---- */
@@ -490,9 +710,28 @@ static ssize_t read_stream(void *owner, uint64_t at, char *bytes, size_t size)
 
 void http_stream(struct http_request *request, unsigned status, const char *type)
 {
+        http_stream_sized(request, status, type, UINT64_MAX);
+}
+
+void http_stream_sized(struct http_request *request, unsigned status, const char *type, uint64_t size)
+{
+        _Static_assert(MHD_SIZE_UNKNOWN == UINT64_MAX, "a size that is not known");
         request->state = HTTP_STREAMING;
-        set_response(request, status, type, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, request, NULL));
-        resume(request);
+        if (request->inner)
+                http_inner_head(request, status, type);
+        /* To HEAD, libmicrohttpd 0.9.75 sends the end of a body in chunks all the same. */
+        else if (size == UINT64_MAX && strcmp(request->method, "HEAD") == 0)
+                set_response(request, status, type, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+        else
+                set_response(request, status, type, MHD_create_response_from_callback(size, STREAM_BLOCK, read_stream, request, NULL));
+        http_resume(request);
+}
+
+void http_upgrade(struct http_request *request)
+{
+        request->state = HTTP_STREAMING;
+        set_response(request, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, raw_response(request));
+        http_resume(request);
 }
 
 bool http_add(struct http_request *request, const void *bytes, size_t len)
@@ -503,7 +742,8 @@ bool http_add(struct http_request *request, const void *bytes, size_t len)
                 request->out_at = 0;
         }
         bool fits = buf_add(&request->out, bytes, len);
-        resume(request);
+        http_resume(request);
+        raw_flush(request);
         return fits;
 }
 
@@ -515,105 +755,18 @@ size_t http_queued(const struct http_request *request)
 void http_end(struct http_request *request)
 {
         request->ended = true;
-        resume(request);
+        http_resume(request);
+        raw_flush(request);
 }
 
 void http_cut(struct http_request *request)
 {
         request->ended = request->cut = true;
-        resume(request);
+        http_resume(request);
+        raw_close(request);
 }
 
 /* ---- listening ---- */
-
-static int bad_address(const char *address, struct csn_error *err)
-{
-        return err_set(err, CSN_E_CONFIG, 0, "engine.http is \"%.120s\"; it has to be an address as 127.0.0.1:8080, [::1]:8080 or unix:/path", address);
-}
-
-static int parse_address(const char *address, struct sockaddr_storage *ret, socklen_t *ret_len, struct csn_error *err)
-{
-        struct sockaddr_un *local = (struct sockaddr_un *)ret;
-        struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
-        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
-        const char *colon = strrchr(address, ':');
-        char host[64], *end;
-        *ret = (struct sockaddr_storage){ 0 };
-        if (strncmp(address, "unix:", 5) == 0) {
-                int n = snprintf(local->sun_path, sizeof local->sun_path, "%s", address + 5);
-                if (n <= 0 || (size_t)n >= sizeof local->sun_path)
-                        return bad_address(address, err);
-                local->sun_family = AF_UNIX;
-                *ret_len = sizeof *local;
-                return 0;
-        }
-        unsigned long port = colon && isdigit((unsigned char)colon[1]) ? strtoul(colon + 1, &end, 10) : 65536;
-        bool bracket = colon && address[0] == '[' && colon > address + 1 && colon[-1] == ']';
-        size_t len = colon ? (size_t)(colon - address) - (bracket ? 2U : 0U) : 0;
-        if (port > 65535 || *end || len == 0 || len >= sizeof host)
-                return bad_address(address, err);
-        memcpy(host, address + bracket, len);
-        host[len] = 0;
-        if (bracket && inet_pton(AF_INET6, host, &v6->sin6_addr) == 1) {
-                v6->sin6_family = AF_INET6;
-                v6->sin6_port = htons((uint16_t)port);
-                *ret_len = sizeof *v6;
-                return 0;
-        }
-        if (bracket || inet_pton(AF_INET, host, &v4->sin_addr) != 1)
-                return bad_address(address, err);
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons((uint16_t)port);
-        *ret_len = sizeof *v4;
-        return 0;
-}
-
-static bool is_loopback(const struct sockaddr_storage *address)
-{
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
-        if (address->ss_family == AF_INET)
-                return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-        return address->ss_family == AF_UNIX || IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-}
-
-/* The port that the kernel chose for 0. */
-static void note_address(struct http *http, const char *given)
-{
-        struct sockaddr_storage address = { 0 };
-        socklen_t len = sizeof address;
-        char host[INET6_ADDRSTRLEN];
-        snprintf(http->address, sizeof http->address, "%s", given);
-        if (getsockname(http->listener, (struct sockaddr *)&address, &len) < 0 || address.ss_family == AF_UNIX)
-                return;
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)&address;
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&address;
-        if (address.ss_family == AF_INET && inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host))
-                snprintf(http->address, sizeof http->address, "%s:%u", host, ntohs(v4->sin_port));
-        if (address.ss_family == AF_INET6 && inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host))
-                snprintf(http->address, sizeof http->address, "[%s]:%u", host, ntohs(v6->sin6_port));
-}
-
-static int listen_at(struct http *http, const char *given, struct csn_error *err)
-{
-        struct sockaddr_storage address = { 0 };
-        socklen_t len = 0;
-        const int yes = 1;
-        if (parse_address(given, &address, &len, err) < 0)
-                return -err->code;
-        http->local = is_loopback(&address);
-        auto_fd fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "socket");
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-        if (address.ss_family == AF_UNIX)
-                unlink(given + 5);
-        if (bind(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, SOMAXCONN) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "listen on %s", given);
-        http->listener = take_fd(&fd);
-        note_address(http, given);
-        return 0;
-}
 
 static void on_log(void *owner, const char *fmt, va_list args)
 {
@@ -624,32 +777,34 @@ static void on_log(void *owner, const char *fmt, va_list args)
         log_text(LOG_INFO, "http: %s", text);
 }
 
-int http_open(struct loop *loop, const char *address, const struct http_route *routes, const struct http_events *events, void *owner,
-              struct http **ret, struct csn_error *err)
+int http_open(struct loop *loop, int listener, bool ours, const struct http_events *events, void *owner, struct http **ret, struct csn_error *err)
 {
         struct http *http = mem_alloc(sizeof *http);
-        *http = (struct http){ .loop = loop, .routes = routes, .events = events, .owner = owner, .listener = -1 };
+        *http = (struct http){ .loop = loop, .ours = ours, .events = events, .owner = owner, .listener = listener };
         http->watch = (struct watch){ .fd = -1, .ready = on_ready, .owner = http };
         http->timer = (struct timer){ .fired = on_timer, .owner = http };
-        if (listen_at(http, address, err) < 0) {
+        http->local = http_note_address(listener, http->address, sizeof http->address);
+        if (ours && listen(listener, SOMAXCONN) < 0) {
+                err_set(err, CSN_E_SYSTEM, errno, "listen on %s", http->address);
                 http_close(http);
                 return -err->code;
         }
-        http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
+        http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
                                         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, http->listener,
-                                        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX,
+                                        MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+                                        MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX,
                                         MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX,
                                         MHD_OPTION_END);
         const union MHD_DaemonInfo *info = http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
         if (!info) {
                 http_close(http);
-                return err_set(err, CSN_E_SYSTEM, 0, "the HTTP server at %s could not be started", address);
+                return err_set(err, CSN_E_SYSTEM, 0, "the HTTP server could not be started");
         }
         if (loop_watch(loop, &http->watch, info->epoll_fd, EPOLLIN, err) < 0) {
                 http_close(http);
                 return -err->code;
         }
-        kick(http);
+        http_kick(http);
         *ret = http;
         return 0;
 }
@@ -669,11 +824,16 @@ void http_drain(struct http *http)
         http->draining = true;
 }
 
+int http_draining(const struct http *http, struct csn_error *err)
+{
+        return http->draining ? err_set(err, CSN_E_BUSY, 0, "draining: the daemon is about to end; send it to another, or again in a while") : 0;
+}
+
 size_t http_busy(const struct http *http)
 {
         size_t n = 0;
         for (const struct http_request *request = http->requests; request; request = request->next)
-                n++;
+                n += request->state != HTTP_BEGINNING && request->state != HTTP_READING && request->state != HTTP_GONE;
         return n;
 }
 
@@ -688,11 +848,16 @@ void http_close(struct http *http)
         if (!http)
                 return;
         for (struct http_request *request = http->requests; request; request = request->next) {
-                bool told = request->state == HTTP_OWNED || request->state == HTTP_STREAMING;
+                bool told = (request->state == HTTP_OWNED || request->state == HTTP_STREAMING) && !request->ended;
                 request->state = HTTP_GONE;
                 if (told && request->gone)
                         request->gone(request);
-                resume(request);
+                http_resume(request);
+                raw_close(request);
+        }
+        for (struct http_request *request = http->daemon ? NULL : http->requests, *next; request; request = next) {
+                next = request->next;
+                http_request_free(request);
         }
         loop_unwatch(http->loop, &http->watch);
         loop_untimer(http->loop, &http->timer);
@@ -702,7 +867,7 @@ void http_close(struct http *http)
         } else {
                 fd_close(&http->listener);
         }
-        if (strncmp(http->address, "unix:", 5) == 0)
+        if (http->ours && strncmp(http->address, "unix:", 5) == 0)
                 unlink(http->address + 5);
         free(http);
 }

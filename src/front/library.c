@@ -4,6 +4,7 @@
 #include "front/front.h"
 
 #include "config.h"
+#include "tools/tools.h"
 
 struct csn_engine {
         struct settings settings;
@@ -64,6 +65,7 @@ int csn_engine_open(const char *config_file, struct csn_engine **ret, struct csn
                 csn_engine_close(engine);
                 return -err->code;
         }
+        tools_open(engine->engine);
         *ret = engine;
         return 0;
 }
@@ -102,7 +104,7 @@ static void on_done(void *owner, const struct run_result *result)
         free(run);
 }
 
-static const struct run_events events_of_runs = { on_output, on_done };
+static const struct run_events events_of_runs = { .output = on_output, .done = on_done };
 
 static struct csn_run *start(struct csn_engine *engine, const char *request, size_t len, const struct csn_events *events, void *owner,
                              char **ret_record)

@@ -56,7 +56,7 @@ static void add_parameters(json_t *list, const struct http_route *route)
         for (const char *at = route->path; (at = strchr(at, '{')); at++)
                 json_array_append_new(list, json_pack("{s:s%, s:s, s:b, s:{s:s}}", "name", at + 1, strcspn(at + 1, "}"), "in", "path", "required", 1,
                                                       "schema", "type", "string"));
-        for (const char *at = route->query; at && *at; at += strcspn(at, " "), at += *at == ' ')
+        for (const char *at = route->query; at && *at && *at != '*'; at += strcspn(at, " "), at += *at == ' ')
                 json_array_append_new(list, json_pack("{s:s%, s:s, s:{s:s}}", "name", at, strcspn(at, " "), "in", "query", "schema", "type", "string"));
 }
 

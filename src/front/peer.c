@@ -153,9 +153,7 @@ static void on_done(void *owner, const struct run_result *result)
         struct buf text;
         buf_init(&text, FRAME_RECORD_MAX);
         bool good = job->peer && front_record_text(result, job->aliases, &text);
-        log_text(LOG_INFO, "%s: %s", result->id, status_name(result->status));
-        if (job->daemon->store)
-                audit_run(job->daemon->store, job->owner, "", job->run, result);
+        audit_run(job->daemon->store, &(struct log_context){ .owner = job->owner }, "", job->run, result);
         answer(job, FRAME_RECORD, &text, good);
 }
 
@@ -174,7 +172,7 @@ static void on_checked(struct inquiry *inquiry)
         send_result(inquiry->owner, &inquiry->check.result);
 }
 
-static const struct run_events events_of_runs = { on_output, on_done };
+static const struct run_events events_of_runs = { .output = on_output, .done = on_done };
 
 static struct job *find_job(const struct peer *peer, uint32_t id)
 {
@@ -306,6 +304,7 @@ static void send_status(struct peer *peer)
         json_object_set_new(status, "daemon",
                             json_pack("{s:s, s:i, s:I, s:I}", "version", VERSION, "pid", (int)getpid(), "uptime_ms",
                                       (json_int_t)((clock_us() - daemon->started_us) / 1000), "connections", (json_int_t)daemon->peers_n));
+        json_object_set_new(json_object_get(status, "daemon"), "confinement", confine_facts());
         char *text = json_dumps(status, JSON_COMPACT);
         json_decref(status);
         if (text)

@@ -114,3 +114,15 @@ void lang_wait_program(const struct language *language, const char *const *usual
         ret->argv = copy_list(language->wait_argv, NULL, arena, &ret->argv_n);
         ret->env = copy_list(usual, language->wait_env, arena, &ret->env_n);
 }
+
+void lang_context_program(const struct language *language, struct arena *arena, bool warm, struct wire_program *ret)
+{
+        size_t n = 0;
+        while (language->context[n])
+                n++;
+        ret->argv = arena_alloc(arena, (n + 1) * sizeof *ret->argv);
+        ret->argv_n = n;
+        for (size_t i = 0; i < n; i++)
+                ret->argv[i] = (char *)(uintptr_t)language->context[i];
+        ret->argv[n - 1] = arena_text(arena, "%s%s", warm ? "context=1," : "", language->context[n - 1][0] ? language->context[n - 1] : "value_max=200000");
+}

@@ -22,12 +22,14 @@ struct language {
         const char *file;                /* the program's name in the home directory */
         const char *const *extensions;   /* of files on the command line, NULL-terminated */
         bool value;                      /* the runner reports the program's value */
+        bool cases;                      /* the runner has the role `cases` */
         const char *const *zygote;       /* command line of an interpreter that is forked, before the image's name; or NULL */
         const char *const *wait_argv;    /* command line of an interpreter that waits for its program (README.md), or NULL */
         const char *const *wait_env;     /* what it needs in its environment besides the usual, or NULL */
         const char *const *cold_env;     /* variables, or prefixes with a * behind, that an interpreter reads when it starts */
         bool wait_plain;                 /* it waits for a program without arguments only */
         const char *const *command;      /* instead of a runner: arguments, in which {file} is the program; or NULL */
+        const char *const *context;      /* command line of a context's interpreter, the first option's beginning last; or NULL */
         const struct language *next;     /* of those that were added by a file */
 };
 
@@ -58,6 +60,9 @@ const struct language *lang_of_file(const struct language *added, const char *pa
 
 /* The command line and environment of an interpreter that waits; everything but `usual` lives in the arena. */
 void lang_wait_program(const struct language *language, const char *const *usual, struct arena *arena, struct wire_program *ret);
+
+/* The command line of a context; `warm` is for an interpreter that a zygote forks. */
+void lang_context_program(const struct language *language, struct arena *arena, bool warm, struct wire_program *ret);
 
 /*
  * The interpreter's arguments for a program: interpreter, runner, options, file, args.  `options` is the

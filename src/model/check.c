@@ -52,10 +52,11 @@ static int check_local(const struct run_request *request, struct csn_error *err)
                 return err_field(err, "/work_dir",
                                  "work_dir names a folder of the server; only the command line and the "
                                  "library may do that");
-        if (request->exports_n)
-                return err_field(err, "/exports",
-                                 "exports name folders of the server; only the command line and the library "
-                                 "may do that");
+        for (size_t i = 0; i < request->exports_n; i++)
+                if (HAS(&request->exports[i], export_rule, path))
+                        return err_field(err, "/exports",
+                                         "path names a folder of the server; only the command line and the library "
+                                         "may do that; leave it out, and over HTTP the file is kept");
         for (size_t i = 0; i < request->files_n; i++)
                 if (HAS(&request->files[i], input_file, path))
                         return err_field(err, "/files",
@@ -68,12 +69,23 @@ static int check_files(const struct run_request *request, struct csn_error *err)
 {
         for (size_t i = 0; i < request->files_n; i++) {
                 const struct input_file *file = &request->files[i];
-                if (HAS(file, input_file, content) == HAS(file, input_file, path))
+                if (HAS(file, input_file, content) + HAS(file, input_file, path) + HAS(file, input_file, id) != 1)
                         return err_field(err, "/files",
-                                         "file %zu needs either content (or content_base64) or path", i);
-                if (!HAS(file, input_file, name) && !HAS(file, input_file, path))
+                                         "file %zu needs one of content (or content_base64), path and id", i);
+                if (!HAS(file, input_file, name) && HAS(file, input_file, content))
                         return err_field(err, "/files", "file %zu has no name", i);
         }
+        return 0;
+}
+
+static int check_workspace(const struct run_request *request, struct csn_error *err)
+{
+        if (!HAS(request, run_request, workspace))
+                return 0;
+        if (!request->workspace[0])
+                return err_field(err, "/workspace", "a workspace has a name");
+        if (HAS(request, run_request, work_dir))
+                return err_field(err, "/workspace", "a run works in a workspace or in a work_dir");
         return 0;
 }
 
@@ -245,7 +257,8 @@ int model_parse_list(const struct field *field, const char *text, struct arena *
 
 int model_check_request(const struct run_request *request, bool local, struct csn_error *err)
 {
-        if (check_env(request, err) < 0 || check_files(request, err) < 0 || check_preload(request, err) < 0)
+        if (check_env(request, err) < 0 || check_files(request, err) < 0 || check_preload(request, err) < 0 ||
+            check_workspace(request, err) < 0)
                 return -CSN_E_INPUT;
         if (!local && check_local(request, err) < 0)
                 return -CSN_E_INPUT;

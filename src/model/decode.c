@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define DEPTH_MAX 32
+#define DEPTH_MAX 32                       /* what the schema can ever need, and some */
 
 /* Where we are, as a JSON pointer (RFC 6901). */
 struct path {
@@ -19,7 +19,13 @@ struct path {
 static struct path path_below(const struct path *path, const char *name)
 {
         struct path below;
-        snprintf(below.text, sizeof below.text, "%s/%s", path->text, name);
+        size_t above = strlen(path->text), len = strlen(name), room = sizeof below.text - above - 1;
+        len = len < room ? len : room - (room > 0);
+        memcpy(below.text, path->text, above);
+        if (room)
+                below.text[above++] = '/';
+        memcpy(below.text + above, name, len);
+        below.text[above + len] = 0;
         return below;
 }
 
@@ -262,7 +268,18 @@ static int decode_bytes(const struct field *field, json_t *json, const struct pa
         return 0;
 }
 
-/* RFC 4648, section 4, with padding; nothing else is let through. */
+bool model_unbase64(struct arena *arena, const char *text, size_t len, struct bytes *ret)
+{
+        size_t padding = len && text[len - 1] == '=' ? (len > 1 && text[len - 2] == '=' ? 2 : 1) : 0;
+        ret->bytes = arena_alloc(arena, len / 4 * 3 + 1);
+        if (len % 4 || strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") != len - padding ||
+            (len && EVP_DecodeBlock((unsigned char *)ret->bytes, (const unsigned char *)text, (int)len) < 0))
+                return false;
+        ret->len = len / 4 * 3 - padding;
+        ret->bytes[ret->len] = 0;
+        return true;
+}
+
 static int decode_base64(const struct field *field, json_t *json, const struct path *path,
                          struct arena *arena, struct bytes *ret, struct csn_error *err)
 {
@@ -273,15 +290,8 @@ static int decode_base64(const struct field *field, json_t *json, const struct p
         if (field->max && len / 4 * 3 > field->max)
                 return err_field(err, path->text, "%s is longer than %" PRIu64 " bytes", path->text + 1,
                                  field->max);
-        size_t padding = len && text[len - 1] == '=' ? (len > 1 && text[len - 2] == '=' ? 2 : 1) : 0;
-        ret->bytes = arena_alloc(arena, len / 4 * 3 + 1);
-        if (len % 4 ||
-            strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") !=
-                    len - padding ||
-            (len && EVP_DecodeBlock((unsigned char *)ret->bytes, (const unsigned char *)text, (int)len) < 0))
+        if (!model_unbase64(arena, text, len, ret))
                 return err_field(err, path->text, "%s is not base64", path->text + 1);
-        ret->len = len / 4 * 3 - padding;
-        ret->bytes[ret->len] = 0;
         return 0;
 }
 
@@ -449,7 +459,7 @@ static int decode_object(const struct object *object, json_t *json, const struct
                 if (!field)
                         return unknown_field(object, key, path, err);
                 uint64_t bit = (uint64_t)1 << (field - object->fields);
-                if (json_is_null(value))
+                if (json_is_null(value) && field->kind != KIND_JSON)
                         continue;
                 if (field->kind == KIND_BYTES && *present(ret) & bit)
                         return err_field(err, below.text,
@@ -475,8 +485,8 @@ int model_decode(const struct object *object, json_t *json, struct arena *arena,
         return decode_object(object, json, &root, arena, ret, err);
 }
 
-/* jansson itself stops at a depth of 2048; ours is what the schema can ever need, and some. */
-static bool too_deep(const char *text, size_t len)
+/* jansson itself stops at a depth of 2048, and calls itself for each level. */
+bool model_is_deeper(const char *text, size_t len, unsigned max)
 {
         unsigned depth = 0;
         bool in_string = false;
@@ -489,7 +499,7 @@ static bool too_deep(const char *text, size_t len)
                 } else if (text[i] == '"') {
                         in_string = true;
                 } else if (text[i] == '{' || text[i] == '[') {
-                        if (++depth > DEPTH_MAX)
+                        if (++depth > max)
                                 return true;
                 } else if ((text[i] == '}' || text[i] == ']') && depth) {
                         depth--;
@@ -498,11 +508,28 @@ static bool too_deep(const char *text, size_t len)
         return false;
 }
 
+/* What separates values, outside of strings. */
+bool model_has_many_parts(const char *text, size_t len, size_t max)
+{
+        size_t n = 0;
+        bool string = false;
+        for (size_t i = 0; i < len && n <= max; i++) {
+                char c = text[i];
+                if (string && c == '\\')
+                        i++;
+                else if (c == '"')
+                        string = !string;
+                else if (!string)
+                        n += c == ',' || c == ':' || c == '[' || c == '{';
+        }
+        return n > max;
+}
+
 int model_decode_text(const struct object *object, const char *text, size_t len, struct arena *arena,
                       void *ret, struct csn_error *err)
 {
         json_error_t error;
-        if (too_deep(text, len))
+        if (model_is_deeper(text, len, DEPTH_MAX))
                 return err_field(err, "", "the JSON is nested deeper than %d levels", DEPTH_MAX);
         json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
         if (!json)

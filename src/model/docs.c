@@ -19,6 +19,8 @@ static bool schema_text(const struct object *object, struct buf *buf)
 
 static bool request_schema(struct buf *buf) { return schema_text(&object_run_request, buf); }
 static bool result_schema(struct buf *buf) { return schema_text(&object_run_result, buf); }
+static bool grade_request_schema(struct buf *buf) { return schema_text(&object_grade_request, buf); }
+static bool grade_result_schema(struct buf *buf) { return schema_text(&object_grade_result, buf); }
 
 static const char intro[] =
         "# Settings\n"
@@ -30,7 +32,7 @@ static const char intro[] =
         "\n"
         "1. a flag: `--set KEY=VALUE`\n"
         "2. the environment: the variable beside the key\n"
-        "3. the environment: the variable of an older system, in brackets. Its numbers have the units\n"
+        "3. the environment: the variable of another system, in brackets. Its numbers have the units\n"
         "   that they had there: seconds, cores, MiB where the name ends in `_MB`\n"
         "4. the configuration file: `--config FILE`, else `$CAISSON_CONFIG`, else\n"
         "   `$XDG_CONFIG_HOME/caisson/caisson.yaml` (`~/.config` when that is not set), else\n"
@@ -62,7 +64,8 @@ static const struct {
                     "that is above its ceiling is lowered to it." },
         { "ceilings", "What a request may ask for at the most. More is refused with `bad_request`, which\n"
                       "names the limit, the value and the setting." },
-        { "engine", "Everything else." },
+        { "engine", "Everything else. The *live* ones, all limits and all ceilings are read again when caissond gets\n"
+                    "SIGHUP; it says which of the others need a restart." },
 };
 
 static void settings_table(const struct settings *settings, const char *section, struct buf *buf)
@@ -79,8 +82,9 @@ static void settings_table(const struct settings *settings, const char *section,
                 for (size_t k = 0; setting->aliases[k]; k++)
                         buf_printf(buf, "%s`%s`%s", k ? ", " : " (", setting->aliases[k],
                                    setting->aliases[k + 1] ? "" : ")");
-                buf_printf(buf, " | %s%s%s | %s | %s |\n", def[0] ? "`" : "", def, def[0] ? "`" : "", allowed,
-                           setting->field->help);
+                bool marked = settings_is_live(setting) && strncmp(setting->key, "engine.", strlen("engine.")) == 0;
+                buf_printf(buf, " | %s%s%s | %s | %s%s |\n", def[0] ? "`" : "", def, def[0] ? "`" : "", allowed,
+                           setting->field->help, marked ? " *Live.*" : "");
         }
 }
 
@@ -142,6 +146,8 @@ static const struct {
 } files[] = {
         { "schema/run_request.json", request_schema },
         { "schema/run_result.json", result_schema },
+        { "schema/grade_request.json", grade_request_schema },
+        { "schema/grade_result.json", grade_result_schema },
         { "docs/settings.md", settings_markdown },
 };
 

@@ -80,10 +80,13 @@ static json_t *encode_json(const char *text)
 }
 
 /* Three decimals: we measure in microseconds, and further digits would be noise. */
-static json_t *encode_real(double number)
+/* Times to the microsecond; nothing that we measure has more digits than six. */
+static json_t *encode_real(const struct field *field, double number)
 {
-        bool sane = number >= 0 && number < 1e15;
-        return json_real(sane ? (double)(int64_t)(number * 1000 + 0.5) / 1000 : 0);
+        size_t len = strlen(field->name);
+        double digits = len > 3 && strcmp(field->name + len - 3, "_ms") == 0 ? 1e3 : 1e6;
+        bool sane = number >= 0 && number < 1e12;
+        return json_real(sane ? (double)(int64_t)(number * digits + 0.5) / digits : 0);
 }
 
 static json_t *encode_field(const struct field *field, const void *from)
@@ -97,7 +100,7 @@ static json_t *encode_field(const struct field *field, const void *from)
         case KIND_INT:
                 return json_integer(*(const int64_t *)at);
         case KIND_REAL:
-                return encode_real(*(const double *)at);
+                return encode_real(field, *(const double *)at);
         case KIND_BOOL:
                 return json_boolean(*(const bool *)at);
         case KIND_TEXT:

@@ -139,11 +139,16 @@ struct object {
         size_t n;
 };
 
-extern const struct choices choices_status, choices_output_action, choices_need, choices_cgroup_need,
-        choices_network, choices_isolation, choices_severity, choices_verdict;
-extern const struct object object_limits, object_input_file, object_export_rule, object_run_request,
+extern const struct choices choices_status, choices_session_mode, choices_output_action, choices_need, choices_cgroup_need,
+        choices_network, choices_isolation, choices_severity, choices_verdict, choices_case_status, choices_checkers;
+extern const struct object object_client_tool, object_tool_record, object_tool_answer, object_tool_answers, object_tools_request, object_tools_used, object_limits, object_input_file, object_export_rule, object_run_request,
         object_truncated, object_value, object_display, object_failure, object_finding, object_output_file,
-        object_taken_file, object_usage, object_timings, object_boundary, object_warning, object_run_result, object_check_request, object_check_result;
+        object_taken_file, object_usage, object_timings, object_boundary, object_warning, object_run_result, object_check_request, object_check_result,
+        object_sandbox_request, object_sandbox_change, object_context_request, object_process_request, object_process_signal, object_process_size,
+        object_file_change, object_session_request, object_grade_case, object_grade_check, object_grade_request, object_grade_sign, object_case_result,
+        object_grade_result,
+        object_sandbox_info, object_sandbox_list, object_sandbox_usage, object_context_info, object_context_list, object_session_info, object_session_list,
+        object_process_info, object_process_list, object_entry_info, object_entry_list;
 
 const char *status_name(int status);
 /* The command line's exit status for it; -1: the program's own. */
@@ -170,6 +175,14 @@ int model_decode_text(const struct object *object, const char *text, size_t len,
 
 /* A struct into JSON, fields in the order of fields.def.  The caller's reference. */
 json_t *model_encode(const struct object *object, const void *from);
+
+/*
+ * Whether a JSON text has more values and names than that: each costs fifty times the two bytes that it has, so who reads
+ * a stranger's asks first.
+ */
+bool model_has_many_parts(const char *text, size_t len, size_t max);
+/* Whether lists and objects in a JSON text are nested deeper than that. */
+bool model_is_deeper(const char *text, size_t len, unsigned max);
 
 /* One field from text, as options, environment and files have it.  Errors: CSN_E_INPUT naming `where`. */
 int model_set_text(const struct object *object, const struct field *field, void *into, const char *text,
@@ -202,6 +215,11 @@ void model_print_exact(const struct field *field, uint64_t number, char *text, s
 
 /* JSON Schema 2020-12 of an object.  The caller's reference. */
 json_t *model_schema(const struct object *object);
+/*
+ * The same for what a tool takes or gives: without a name of its own, so that many can stand in one list.  `fields` and
+ * `required` are names with blanks between: all that there are, or NULL for those of the object.
+ */
+json_t *model_tool_schema(const struct object *object, const char *fields, const char *required);
 
 /* ---- checks that no single field can make (check.c) ---- */
 
@@ -230,5 +248,7 @@ void model_add_aliases(json_t *record, const struct run_result *result);
 /* Bytes as JSON strings need them: valid UTF-8 stays, anything else becomes U+FFFD.  From the arena. */
 char *model_utf8(struct arena *arena, const char *bytes, size_t len, size_t *ret_len);
 char *model_base64(struct arena *arena, const char *bytes, size_t len);
+/* A text with a NUL behind it: RFC 4648, section 4, with padding.  False: it is anything else. */
+bool model_unbase64(struct arena *arena, const char *text, size_t len, struct bytes *ret);
 
 #endif

@@ -126,16 +126,50 @@ static json_t *schema_of(const struct object *object)
                          "additionalProperties", 0);
 }
 
-/* Every object that can be reached, once. */
-static void add_defs(json_t *defs, const struct object *object)
+static bool is_listed(const char *list, const char *name)
+{
+        size_t len = strlen(name);
+        for (const char *at = list; *at; at += strcspn(at, " "), at += *at == ' ')
+                if (strcspn(at, " ") == len && memcmp(at, name, len) == 0)
+                        return true;
+        return false;
+}
+
+/* What the schema of a field refers to, and what that does, once. */
+static void add_used(json_t *defs, const struct object *object, const char *fields)
 {
         for (size_t i = 0; i < object->n; i++) {
                 const struct object *other = object->fields[i].object;
-                if (!other || json_object_get(defs, other->name))
+                if (!other || (fields && !is_listed(fields, object->fields[i].name)) || json_object_get(defs, other->name))
                         continue;
                 json_object_set_new(defs, other->name, schema_of(other));
-                add_defs(defs, other);
+                add_used(defs, other, NULL);
         }
+}
+
+json_t *model_tool_schema(const struct object *object, const char *fields, const char *required)
+{
+        json_t *schema = schema_of(object), *properties = json_object_get(schema, "properties"), *defs = json_object();
+        void *next;
+        const char *name;
+        json_t *value;
+        json_object_foreach_safe(properties, next, name, value) {
+                if (fields && !is_listed(fields, name))
+                        json_object_del(properties, name);
+        }
+        if (required) {
+                json_t *list = json_array();
+                for (const char *at = required; *at; at += strcspn(at, " "), at += *at == ' ')
+                        json_array_append_new(list, json_stringn(at, strcspn(at, " ")));
+                json_object_set_new(schema, "required", list);
+        }
+        add_used(defs, object, fields);
+        if (json_object_size(defs))
+                json_object_set(schema, "$defs", defs);
+        json_decref(defs);
+        json_object_del(schema, "title");
+        json_object_del(schema, "description");
+        return schema;
 }
 
 json_t *model_schema(const struct object *object)
@@ -145,7 +179,7 @@ json_t *model_schema(const struct object *object)
         json_t *body = schema_of(object), *defs = json_object();
         json_object_update(schema, body);
         json_decref(body);
-        add_defs(defs, object);
+        add_used(defs, object, NULL);
         /* The older systems' names are there only when the request asks for them. */
         if (object == &object_run_result)
                 json_object_set_new(

@@ -47,6 +47,13 @@ static const struct alias {
         { "CODE_EXECUTOR_CPU_LIMIT", "limits.cpu_milli", "", NULL },
         { "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "limits.disk_bytes", "", NULL },
         { "CODE_EXECUTOR_VERBOSE", "engine.log_level", "", "debug" },
+        /* OpenTelemetry's own; of two for one setting the last one here wins, as its specification has it. */
+        { "OTEL_EXPORTER_OTLP_ENDPOINT", "engine.otlp_endpoint", "", NULL },
+        { "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "engine.otlp_traces_endpoint", "", NULL },
+        { "OTEL_EXPORTER_OTLP_HEADERS", "engine.otlp_headers", "", NULL },
+        { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "engine.otlp_headers", "", NULL },
+        { "OTEL_SERVICE_NAME", "engine.otlp_service", "", NULL },
+        { "OTEL_SDK_DISABLED", "engine.otlp_disabled", "", "true" },
 };
 
 static bool is_ceiling(const struct setting *setting)
@@ -194,17 +201,46 @@ static int set_node(struct settings *settings, const char *file, const char *sec
         return set(settings, setting, node->value, source, err);
 }
 
+static json_t *tree_of(const struct yaml_node *node)
+{
+        json_t *tree = node->is_list ? json_array() : node->value ? json_string(node->value) : json_object();
+        for (const struct yaml_node *child = node->children; child; child = child->next) {
+                if (node->is_list)
+                        json_array_append_new(tree, tree_of(child));
+                else
+                        json_object_set_new(tree, child->key, tree_of(child));
+        }
+        return tree;
+}
+
+/* What is in it is read where servers of tools are made; here nobody knows them. */
+static bool keep_tools(struct settings *settings, const struct yaml_node *section)
+{
+        static const char *const sections[] = { "mcpServers", "tools" };
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
+                if (strcmp(sections[i], section->key) != 0)
+                        continue;
+                if (!settings->tools)
+                        settings->tools = json_object();
+                json_object_set_new(settings->tools, section->key, tree_of(section));
+                return true;
+        }
+        return false;
+}
+
 static int set_section(struct settings *settings, const char *file, const struct yaml_node *section,
                        struct csn_error *err)
 {
         static const char *const sections[] = { "limits", "ceilings", "engine" };
         bool known = false;
+        if (keep_tools(settings, section))
+                return 0;
         for (size_t i = 0; i < ARRAY_LEN(sections); i++)
                 known |= strcmp(sections[i], section->key) == 0;
         if (!known || section->is_list || section->value)
                 return wrong(err, section->key,
                              "file %s:%u: \"%.60s\" is no section; limits, ceilings and engine are, with a "
-                             "setting on each line below them",
+                             "setting on each line below them, and mcpServers and tools",
                              file, section->line, section->key);
         for (const struct yaml_node *node = section->children; node; node = node->next)
                 if (set_node(settings, file, section->key, node, err) < 0)
@@ -212,21 +248,26 @@ static int set_section(struct settings *settings, const char *file, const struct
         return 0;
 }
 
-static int load_file(struct settings *settings, const char *path, bool required, struct csn_error *err)
+static int load_text(struct settings *settings, const char *path, const char *text, size_t len, struct csn_error *err)
 {
-        static char text[MIB + 1];
         struct yaml_node root;
-        ssize_t len = io_read_file(AT_FDCWD, path, text, MIB);
-        if (len < 0 && errno == ENOENT && !required)
-                return 0;
-        if (len < 0)
-                return err_set(err, CSN_E_CONFIG, errno, "read the configuration file %s", path);
-        if (yaml_parse(text, (size_t)len, path, &settings->arena, &root, err) < 0)
+        if (yaml_parse(text, len, path, &settings->arena, &root, err) < 0)
                 return -err->code;
         for (const struct yaml_node *section = root.children; section; section = section->next)
                 if (set_section(settings, path, section, err) < 0)
                         return -err->code;
         return 0;
+}
+
+static int load_file(struct settings *settings, const char *path, bool required, struct csn_error *err)
+{
+        static char text[MIB + 1];
+        ssize_t len = io_read_file(AT_FDCWD, path, text, MIB);
+        if (len < 0 && errno == ENOENT && !required)
+                return 0;
+        if (len < 0)
+                return err_set(err, CSN_E_CONFIG, errno, "read the configuration file %s", path);
+        return load_text(settings, path, text, (size_t)len, err);
 }
 
 static const char *variable(char *const *env, const char *name)
@@ -242,7 +283,6 @@ static const char *variable(char *const *env, const char *name)
 static int set_alias(struct settings *settings, const struct alias *alias, const char *value,
                      struct csn_error *err)
 {
-        char text[256];
         struct csn_error why;
         struct setting *setting = find(settings, alias->key, strlen(alias->key));
         bool on, bare = value[0] && value[strspn(value, "0123456789.")] == 0;
@@ -251,7 +291,7 @@ static int set_alias(struct settings *settings, const struct alias *alias, const
                              alias->variable, value);
         if (alias->yes && !on)
                 return 0;
-        snprintf(text, sizeof text, "%.200s%s", alias->yes ? alias->yes : value, bare ? alias->unit : "");
+        const char *text = arena_text(&settings->arena, "%s%s", alias->yes ? alias->yes : value, bare ? alias->unit : "");
         if (model_set_text(setting->object, setting->field, setting->into, text, setting->key,
                            &settings->arena, &why) < 0)
                 return wrong(err, setting->key, "environment %s: %s", alias->variable, why.text);
@@ -302,6 +342,9 @@ static int load_env(struct settings *settings, char *const *env, struct csn_erro
                         return -err->code;
         for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
                 const char *value = variable(env, aliases[i].variable);
+                /* OpenTelemetry's are as good as missing where they are empty. */
+                if (value && !value[0] && strncmp(aliases[i].variable, "OTEL_", 5) == 0)
+                        continue;
                 if (value && set_alias(settings, &aliases[i], value, err) < 0)
                         return -err->code;
         }
@@ -331,6 +374,27 @@ static int load_flags(struct settings *settings, const char *const *flags, struc
                         return -err->code;
         }
         return 0;
+}
+
+/*
+ * What a service manager hands over as a secret (systemd.exec(5), CREDENTIALS_DIRECTORY), laid over the file.  It is the
+ * same for as long as the process lives, and a daemon that has given up its rights could not read it again; so it is read once.
+ */
+static int load_credential(struct settings *settings, char *const *env, struct csn_error *err)
+{
+        static char text[64 * KIB + 1];
+        static ssize_t len;
+        const char *folder = variable(env, "CREDENTIALS_DIRECTORY");
+        if (!folder || !folder[0])
+                return 0;
+        const char *path = arena_text(&settings->arena, "%s/caisson.yaml", folder);
+        if (!len)
+                len = io_read_file(AT_FDCWD, path, text, sizeof text - 1);
+        if (len < 0) {
+                len = 0;
+                return errno == ENOENT ? 0 : err_set(err, CSN_E_CONFIG, errno, "read the credential %s", path);
+        }
+        return load_text(settings, path, text, (size_t)len, err);
 }
 
 static int load_usual_file(struct settings *settings, char *const *env, struct csn_error *err)
@@ -368,6 +432,8 @@ int settings_load(const struct settings_sources *sources, struct settings *ret, 
         const char *named = sources->file ? sources->file : variable(sources->env, "CAISSON_CONFIG");
         int rc = named ? load_file(ret, named, true, err) : load_usual_file(ret, sources->env, err);
         if (rc == 0)
+                rc = load_credential(ret, sources->env, err);
+        if (rc == 0)
                 rc = load_env(ret, sources->env, err);
         if (rc == 0)
                 rc = load_flags(ret, sources->flags, err);
@@ -379,6 +445,7 @@ int settings_load(const struct settings_sources *sources, struct settings *ret, 
 
 void settings_done(struct settings *settings)
 {
+        json_decref(settings->tools);
         arena_done(&settings->arena);
         *settings = (struct settings){ 0 };
 }
@@ -397,6 +464,11 @@ void settings_value(const struct setting *setting, char *text, size_t size)
                 snprintf(text, size, "%s", field->choices->values[*(const int *)at].text);
         else
                 snprintf(text, size, "%s", *(char *const *)at ? *(char *const *)at : "");
+}
+
+bool settings_is_secret(const struct setting *setting)
+{
+        return strcmp(setting->key, "engine.otlp_headers") == 0 || strcmp(setting->key, "engine.e2b_api_key") == 0;
 }
 
 void settings_default(const struct setting *setting, char *text, size_t size)

@@ -2,7 +2,7 @@
  * settings: the configuration of the engine, from one table, with one parser for all its sources.
  *
  * A value comes from, in this order: a flag (--set KEY=VALUE), the environment (CAISSON_SECTION_NAME, then
- * the names that older systems gave it), the configuration file, the default.  A wrong value stops the
+ * the names that other systems gave it), the configuration file, the default.  A wrong value stops the
  * start and names the place, the value and what is allowed.
  */
 #ifndef MODEL_SETTINGS_H
@@ -27,7 +27,7 @@ extern const struct object object_engine_settings;
 struct setting {
         char key[64];              /* "limits.wall_ms" */
         char variable[72];         /* "CAISSON_LIMITS_WALL_MS" */
-        const char *aliases[4];    /* variables of older systems; NULL ends */
+        const char *aliases[4];    /* variables of other systems; NULL ends */
         const struct object *object;
         const struct field *field;
         void *into;                /* the struct below that holds it */
@@ -38,6 +38,7 @@ struct settings {
         struct limits limits;      /* defaults for requests */
         struct limits ceilings;    /* what a request may ask for at the most */
         struct engine_settings engine;
+        json_t *tools;             /* the sections mcpServers and tools, for tools/sources.h: all values texts; NULL: none */
         struct setting *list;      /* every setting, in the order of the table */
         size_t n;
         struct arena arena;
@@ -55,8 +56,25 @@ void settings_done(struct settings *settings);
 
 /* A setting's value as text that the parser reads back. */
 void settings_value(const struct setting *setting, char *text, size_t size);
+/* Its value is for nobody to see. */
+bool settings_is_secret(const struct setting *setting);
 /* Its default, likewise. */
 void settings_default(const struct setting *setting, char *text, size_t size);
+
+/* ---- new settings for a program that runs (reload.c) ---- */
+
+#define SETTING_VALUE_MAX 4200     /* the longest text, and its end */
+
+/* Whether it can change without a restart. */
+bool settings_is_live(const struct setting *setting);
+
+typedef void settings_change_fn(void *owner, const struct setting *setting, const char *was, const char *is);
+
+/*
+ * Take over from `fresh`, which stays the caller's, what can change without a restart.  changed() is told of every
+ * setting that differs; the others keep their value, and are told again the next time.
+ */
+void settings_reload(struct settings *settings, const struct settings *fresh, settings_change_fn *changed, void *owner);
 
 /* ---- what is made from the tables (docs.c) ---- */
 

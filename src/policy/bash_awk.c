@@ -372,7 +372,7 @@ static void learn(struct awk *awk, size_t at)
 
 /* ---- what it does ---- */
 
-/* Code for the shell.  What is joined to a name that is known is its argument, and an argument may be data; not so for system(). */
+/* Code for the shell.  What is joined to a name that is known is its argument, and an argument may be data; that of a shell is none. */
 static void runs(struct awk *awk, const struct folded *codes, bool strict, enum fed fed)
 {
         struct shell *sh = awk->sh;

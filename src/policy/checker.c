@@ -22,6 +22,7 @@ struct checker {
         char last_key[80];             /* of the check that was sent last */
         bool sent;
         bool used;                     /* this worker has answered before */
+        bool stale;                    /* it has policies of before a reload, and ends after its answer */
         struct buf out, in;
         size_t written;                /* of `out`, and then of the code of the first check */
 };
@@ -64,7 +65,7 @@ static void stop_worker(struct checker *checker)
         }
         checker->pid = 0;
         checker->in.len = checker->out.len = checker->written = 0;
-        checker->sent = checker->used = false;
+        checker->sent = checker->used = checker->stale = false;
 }
 
 /* Between fork and exec: nothing but system calls. */
@@ -87,22 +88,29 @@ static _Noreturn void become_worker(const struct checker_paths *paths, int sock)
 static void socket_ready(struct watch *watch, uint32_t events);
 static void work(struct checker *checker);
 
+static int fork_worker(int sock, const struct checker_paths *paths, pid_t *ret_pid, struct csn_error *err)
+{
+        if (access(paths->worker, X_OK) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "the program that checks sources, %s", paths->worker);
+        pid_t pid = fork();
+        if (pid == 0)
+                become_worker(paths, sock);
+        *ret_pid = pid;
+        return pid < 0 ? err_set(err, CSN_E_SYSTEM, errno, "fork") : 0;
+}
+
 static int start_worker(struct checker *checker, struct csn_error *err)
 {
         int pair[2];
-        if (access(checker->paths.worker, X_OK) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "the program that checks sources, %s", checker->paths.worker);
+        pid_t pid;
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd ours = pair[0], theirs = pair[1];
         /* The worker waits in read(2). */
         if (fcntl(theirs, F_SETFL, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "fcntl");
-        pid_t pid = fork();
-        if (pid < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "fork");
-        if (pid == 0)
-                become_worker(&checker->paths, theirs);
+        if ((checker->paths.start ? checker->paths.start(theirs, &pid, err) : fork_worker(theirs, &checker->paths, &pid, err)) < 0)
+                return -err->code;
         checker->pid = pid;
         checker->watch = (struct watch){ .fd = take_fd(&ours), .ready = socket_ready, .owner = checker };
         return loop_watch(checker->loop, &checker->watch, checker->watch.fd, EPOLLIN, err);
@@ -256,7 +264,7 @@ static bool take_answer(struct checker *checker, bool *ret_wrong)
         checker->in.len = 0;
         checker->used = true;
         take_first(checker);
-        if (last)
+        if (last || checker->stale)
                 stop_worker(checker);
         finish(check);
         return true;
@@ -318,6 +326,14 @@ void checker_close(struct checker *checker)
         buf_done(&checker->out);
         buf_done(&checker->in);
         free(checker);
+}
+
+void checker_reload(struct checker *checker, const struct checker_paths *paths)
+{
+        checker->paths = *paths;
+        checker->stale = checker->pid && checker->sent;
+        if (!checker->stale)
+                stop_worker(checker);
 }
 
 void checker_start(struct checker *checker, struct check *check)

@@ -107,19 +107,21 @@ static void match_exact(struct match *match, const struct fact *fact, size_t len
                         hit(match, p, fact);
 }
 
-static bool has_word(const struct pattern *pattern, const struct fact *fact, struct arena *arena)
+/* The text of a fact for regexec(3); NULL: it is not searched. */
+static const char *searched(const struct match *match, const struct fact *fact)
 {
         if (fact->len == 0 || fact->len > TEXT_SEARCHED)
-                return false;
-        char *text = arena_copy(arena, fact->name, fact->len);
+                return NULL;
+        char *text = arena_copy(match->arena, fact->name, fact->len);
         for (char *nul = text; (nul = memchr(nul, 0, fact->len - (size_t)(nul - text)));)
                 *nul = ' ';
-        return regexec(&pattern->regex, text, 0, NULL, 0) == 0;
+        return text;
 }
 
 static void match_fact(struct match *match, const struct fact *fact)
 {
         enum pattern_how how = fact_infos[fact->kind].how;
+        const char *text = how == WORDS ? searched(match, fact) : NULL;
         if (how == NAMES || how == MODULES)
                 match_exact(match, fact, fact->len);
         for (size_t i = fact->len; how == MODULES && i-- > 0;)
@@ -129,7 +131,7 @@ static void match_fact(struct match *match, const struct fact *fact)
                 const struct pattern *p = match->policy->prefixes[i];
                 if (p->kind != fact->kind)
                         continue;
-                bool hits = how == WORDS   ? has_word(p, fact, match->arena)
+                bool hits = how == WORDS   ? text && regexec(&p->regex, text, 0, NULL, 0) == 0
                             : how == ABOVE ? fact->number > p->above
                             : how == ANY   ? true
                                            : fact->len >= p->len && memcmp(fact->name, p->text, p->len) == 0;
@@ -168,11 +170,13 @@ static char *message_of(const struct match *match, const struct hit *hit, const 
                 { "{from}", hit->fact->module ? "from " : "" },
         };
         for (const char *c = template; *c;) {
-                size_t i = 0;
-                while (i < ARRAY_LEN(words) && strncmp(c, words[i].word, strlen(words[i].word)) != 0)
+                size_t i = 0, plain = strcspn(c, "{");
+                while (i < ARRAY_LEN(words) && (plain || strncmp(c, words[i].word, strlen(words[i].word)) != 0))
                         i++;
                 if (i == ARRAY_LEN(words)) {
-                        buf_add(&buf, c++, 1);
+                        plain += plain == 0;   /* a bracket of the message's own */
+                        buf_add(&buf, c, plain);
+                        c += plain;
                         continue;
                 }
                 size_t len = strlen(words[i].text);

@@ -1,7 +1,8 @@
 /*
  * policy: what a program's text tells about what it will do, and what a policy says to that.
  *
- *   tree      tree-sitter's parse of a program as a flat array
+ *   tree      a program's parse tree as a flat array
+ *   quick     how most of them are made: tree-sitter's tables without its runtime
  *   names     numbers for names, and tables; for analyses
  *   facts     what analyses say: a module is imported, os.system is named, a text is made of these parts …
  *   python    the analysis of Python; a language is one such folder's worth of files and a line in facts.c
@@ -91,12 +92,18 @@ struct worker_head {
         uint32_t json, code;
 };
 
+/* Who it becomes before it reads a request; (uid_t)-1: who it is. */
+struct worker_user {
+        uid_t uid;
+        gid_t gid;
+};
+
 /*
  * The whole of the program caisson-policy: loads the policies of `folders`, gives up every right, and answers requests
  * on WORKER_SOCKET_FD until it is closed.  A request is a worker_head and what it announces, an answer is its length
  * in four bytes and a check_result as JSON.  Returns the exit status.
  */
-int worker_main(const char *const *folders, size_t n);
+int worker_main(const struct worker_user *user, const char *const *folders, size_t n);
 
 /* ---- the checker (checker.c) ---- */
 
@@ -105,6 +112,8 @@ struct checker;
 struct checker_paths {
         const char *worker;            /* the program caisson-policy */
         const char *folders[2];        /* of policies; NULL: none */
+        /* Starts the worker with its socket in our place, or NULL. */
+        int (*start)(int sock, pid_t *ret_pid, struct csn_error *err);
 };
 
 #define CHECK_TIME_MS 2000             /* for one program; then the worker is killed, and the program denied */
@@ -125,6 +134,8 @@ struct check {
 /* The worker is started when it is needed first, and again when it died. */
 void checker_open(struct loop *loop, const struct checker_paths *paths, struct checker **ret);
 void checker_close(struct checker *checker);   /* checks that go on are forgotten */
+/* Policies have changed: what is checked from now on is compared with those of these folders. */
+void checker_reload(struct checker *checker, const struct checker_paths *paths);
 /* `done` is called later, from the loop, and always: whatever goes wrong is an answer. */
 void checker_start(struct checker *checker, struct check *check);
 void checker_cancel(struct checker *checker, struct check *check);

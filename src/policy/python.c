@@ -81,6 +81,10 @@ static bool is_ascii(const char *text, size_t len)
 /* Line ends become line feeds: to the interpreter a carriage return alone is one, and would end a comment. */
 static char *equal_line_ends(struct arena *arena, const char *text, size_t len, size_t *ret_len)
 {
+        if (!memchr(text, '\r', len)) {
+                *ret_len = len;
+                return arena_copy(arena, text, len);
+        }
         char *out = arena_alloc(arena, len + 1);
         size_t n = 0;
         for (size_t i = 0; i < len; i++) {

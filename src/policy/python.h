@@ -56,7 +56,7 @@
         X(key) X(type_conversion) X(format_specifier) X(alternative) X(consequence) X(guard) X(cause)
 
 #define X(name, text) PY_##name,
-enum python_kind { PY_OTHER, PYTHON_KINDS(X) };
+enum python_kind { PY_OTHER, PYTHON_KINDS(X) PY_KINDS };
 #undef X
 #define X(name) PYF_##name,
 enum python_field { PYF_NONE, PYTHON_FIELDS(X) };

@@ -654,18 +654,20 @@ static struct value *fn_base64(struct python *py, const struct call *call, unsig
         return make_text(py, VALUE_BYTES, &buf, true);
 }
 
-static const struct { const char *path; struct value *(*give)(struct python *, const struct call *, unsigned depth); } functions[] = {
-        { "builtins.chr", fn_chr },          { "builtins.ord", fn_ord },         { "builtins.str", fn_str },
-        { "builtins.bytes", fn_bytes },      { "builtins.bytearray", fn_bytes }, { "builtins.list", fn_list },
-        { "builtins.tuple", fn_list },       { "builtins.iter", fn_list },       { "builtins.reversed", fn_reversed },
-        { "builtins.map", fn_map },          { "builtins.vars", fn_vars },       { "builtins.globals", fn_vars },
-        { "builtins.locals", fn_vars },      { "functools.partial", fn_partial }, { "operator.attrgetter", fn_getter },
-        { "operator.itemgetter", fn_getter }, { "operator.methodcaller", fn_getter }, { "operator.add", fn_add },
-        { "operator.concat", fn_add },       { "importlib.reload", fn_first }, { "importlib.util.resolve_name", fn_resolve },   { "builtins.bytes.fromhex", fn_fromhex },
-        { "builtins.dict", fn_dict },
-        { "builtins.bytearray.fromhex", fn_fromhex }, { "binascii.unhexlify", fn_fromhex }, { "binascii.a2b_hex", fn_fromhex },
-        { "base64.b64decode", fn_base64 },   { "base64.standard_b64decode", fn_base64 }, { "binascii.a2b_base64", fn_base64 },
+#define FN(path, give) { (path), sizeof(path) - 1, (give) }
+static const struct { const char *path; size_t len; struct value *(*give)(struct python *, const struct call *, unsigned depth); } functions[] = {
+        FN("builtins.chr", fn_chr),          FN("builtins.ord", fn_ord),         FN("builtins.str", fn_str),
+        FN("builtins.bytes", fn_bytes),      FN("builtins.bytearray", fn_bytes), FN("builtins.list", fn_list),
+        FN("builtins.tuple", fn_list),       FN("builtins.iter", fn_list),       FN("builtins.reversed", fn_reversed),
+        FN("builtins.map", fn_map),          FN("builtins.vars", fn_vars),       FN("builtins.globals", fn_vars),
+        FN("builtins.locals", fn_vars),      FN("functools.partial", fn_partial), FN("operator.attrgetter", fn_getter),
+        FN("operator.itemgetter", fn_getter), FN("operator.methodcaller", fn_getter), FN("operator.add", fn_add),
+        FN("operator.concat", fn_add),       FN("importlib.reload", fn_first), FN("importlib.util.resolve_name", fn_resolve),   FN("builtins.bytes.fromhex", fn_fromhex),
+        FN("builtins.dict", fn_dict),
+        FN("builtins.bytearray.fromhex", fn_fromhex), FN("binascii.unhexlify", fn_fromhex), FN("binascii.a2b_hex", fn_fromhex),
+        FN("base64.b64decode", fn_base64),   FN("base64.standard_b64decode", fn_base64), FN("binascii.a2b_base64", fn_base64),
 };
+#undef FN
 
 /* What a call hands over is one of the things that a parameter can be. */
 static void pass_arguments(struct python *py, uint32_t function, const struct call *call)
@@ -721,11 +723,15 @@ static struct value *call_one(struct python *py, const struct value *function, c
         if (function->kind != VALUE_PATH)
                 return NULL;
         for (size_t i = 0; i < ARRAY_LEN(functions); i++)
-                if (strcmp(functions[i].path, function->text) == 0)
+                if (functions[i].len == function->len && memcmp(functions[i].path, function->text, function->len) == 0)
                         return functions[i].give(py, call, depth);
         if (strchr(function->text, '(') || function->len + 2 > PATH_LEN_MAX)
                 return NULL;
-        return value_text(py, VALUE_PATH, arena_text(py->arena, "%s()", function->text), function->len + 2);
+        char *text = arena_alloc(py->arena, function->len + 3);
+        memcpy(text, function->text, function->len);
+        text[function->len] = '(';
+        text[function->len + 1] = ')';
+        return value_text(py, VALUE_PATH, text, function->len + 2);
 }
 
 struct value *value_call(struct python *py, const struct call *call, unsigned depth)

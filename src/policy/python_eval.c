@@ -353,45 +353,79 @@ static struct value *either_children(struct python *py, uint32_t node, bool skip
         return value;
 }
 
-static struct value *evaluate(struct python *py, uint32_t node)
+static struct value *either_of_all(struct python *py, uint32_t node)
 {
-        const struct tree *tree = py->tree;
-        uint32_t child;
-        struct value *value;
-        struct call call;
-        switch (NODE(py, node)->kind) {
-        case PY_STRING: return string(py, node);
-        case PY_CONCATENATED: return concatenated(py, node);
-        case PY_INTEGER: return integer(py, node);
-        case PY_IDENTIFIER:
-                return py->roles[node] == ROLE_LOAD ? python_lookup(py, python_name(py, node), py->scope_of[node], node) : NULL;
-        case PY_ATTRIBUTE: return py->roles[node] == ROLE_LOAD ? attribute(py, node) : NULL;
-        case PY_SUBSCRIPT: return py->roles[node] == ROLE_LOAD ? subscript(py, node) : NULL;
-        case PY_CALL:
-                call = python_call(py, node);
-                return value_call(py, &call, 0);
-        case PY_PARENTHESES: case PY_AWAIT: case PY_STATEMENT: case PY_LIST_SPLAT:
-                child = only_child(py, node);
-                return child ? py->values[child] : NULL;
-        case PY_ASSIGNMENT:
-                child = tree_field(tree, node, PYF_right);
-                return child ? py->values[child] : NULL;
-        case PY_NAMED:
-                child = tree_field(tree, node, PYF_value);
-                return child ? py->values[child] : NULL;
-        case PY_BINARY: return binary(py, node);
-        case PY_UNARY: return unary(py, node);
-        case PY_BOOLEAN: return either_children(py, node, false);
-        case PY_CONDITIONAL: return either_children(py, node, true);
-        case PY_LIST: case PY_TUPLE: case PY_EXPRESSIONS: case PY_SET: return list(py, node, false);
-        case PY_DICTIONARY: return list(py, node, true);
-        case PY_LIST_COMPREHENSION: case PY_GENERATOR: case PY_SET_COMPREHENSION: return comprehension(py, node);
-        case PY_LAMBDA:
-                value = value_new(py, VALUE_FUNCTION);
-                value->node = node;
-                return value;
-        default: return NULL;
-        }
+        return either_children(py, node, false);
+}
+
+/* a if b else c: not b. */
+static struct value *either_of_two(struct python *py, uint32_t node)
+{
+        return either_children(py, node, true);
+}
+
+static struct value *name(struct python *py, uint32_t node)
+{
+        return python_lookup(py, python_name(py, node), py->scope_of[node], node);
+}
+
+static struct value *call(struct python *py, uint32_t node)
+{
+        const struct call call = python_call(py, node);
+        return value_call(py, &call, 0);
+}
+
+static struct value *inner(struct python *py, uint32_t node)
+{
+        uint32_t child = only_child(py, node);
+        return child ? py->values[child] : NULL;
+}
+
+static struct value *right(struct python *py, uint32_t node)
+{
+        uint32_t child = tree_field(py->tree, node, PYF_right);
+        return child ? py->values[child] : NULL;
+}
+
+static struct value *named(struct python *py, uint32_t node)
+{
+        uint32_t child = tree_field(py->tree, node, PYF_value);
+        return child ? py->values[child] : NULL;
+}
+
+static struct value *sequence(struct python *py, uint32_t node)
+{
+        return list(py, node, false);
+}
+
+static struct value *dictionary(struct python *py, uint32_t node)
+{
+        return list(py, node, true);
+}
+
+static struct value *lambda(struct python *py, uint32_t node)
+{
+        struct value *value = value_new(py, VALUE_FUNCTION);
+        value->node = node;
+        return value;
+}
+
+/* By kind; the others have none. */
+static struct value *(*const values[PY_KINDS])(struct python *, uint32_t) = {
+        [PY_STRING] = string, [PY_CONCATENATED] = concatenated, [PY_INTEGER] = integer, [PY_IDENTIFIER] = name, [PY_ATTRIBUTE] = attribute,
+        [PY_SUBSCRIPT] = subscript, [PY_CALL] = call, [PY_PARENTHESES] = inner, [PY_AWAIT] = inner, [PY_STATEMENT] = inner,
+        [PY_LIST_SPLAT] = inner, [PY_ASSIGNMENT] = right, [PY_NAMED] = named, [PY_BINARY] = binary, [PY_UNARY] = unary,
+        [PY_BOOLEAN] = either_of_all, [PY_CONDITIONAL] = either_of_two, [PY_LIST] = sequence, [PY_TUPLE] = sequence,
+        [PY_EXPRESSIONS] = sequence, [PY_SET] = sequence, [PY_DICTIONARY] = dictionary, [PY_LIST_COMPREHENSION] = comprehension,
+        [PY_GENERATOR] = comprehension, [PY_SET_COMPREHENSION] = comprehension, [PY_LAMBDA] = lambda,
+};
+
+/* What is bound or deleted is not looked up. */
+static bool has_value(const struct python *py, uint32_t node)
+{
+        unsigned kind = NODE(py, node)->kind;
+        bool reads = py->roles[node] == ROLE_LOAD || (kind != PY_IDENTIFIER && kind != PY_ATTRIBUTE && kind != PY_SUBSCRIPT);
+        return values[kind] && reads;
 }
 
 /* ---- rounds ---- */
@@ -480,15 +514,28 @@ static bool has_changed(const struct python *py)
         return false;
 }
 
+/* Nodes that have a value or hand one on, in the order of py->order.  The others need no round. */
+static uint32_t *with_values(const struct python *py, uint32_t *ret_n)
+{
+        uint32_t *list = arena_alloc(py->arena, py->tree->n * sizeof *list), n = 0;
+        for (uint32_t i = 0; i < py->tree->n; i++)
+                if (py->feeds[py->order[i]] || has_value(py, py->order[i]))
+                        list[n++] = py->order[i];
+        *ret_n = n;
+        return list;
+}
+
 void python_values(struct python *py)
 {
+        uint32_t n, *nodes = with_values(py, &n);
         py->values = arena_alloc(py->arena, py->tree->n * sizeof(struct value *));
         for (unsigned round = 0; round < ROUNDS_MAX; round++) {
                 size_t members = py->members_n;
                 begin_round(py);
-                for (uint32_t i = 0; i < py->tree->n; i++) {
-                        uint32_t node = py->order[i];
-                        py->values[node] = evaluate(py, node);
+                for (uint32_t i = 0; i < n; i++) {
+                        uint32_t node = nodes[i];
+                        if (has_value(py, node))
+                                py->values[node] = values[NODE(py, node)->kind](py, node);
                         if (py->feeds[node])
                                 feed(py, node);
                         if (NODE(py, node)->kind == PY_ASSIGNMENT)

@@ -551,7 +551,7 @@ static const char *const builtins[] = {
 static bool is_builtin(const struct name *name)
 {
         for (size_t i = 0; builtins[i]; i++)
-                if (strlen(builtins[i]) == name->len && memcmp(builtins[i], name->text, name->len) == 0)
+                if (builtins[i][0] == name->text[0] && strlen(builtins[i]) == name->len && memcmp(builtins[i], name->text, name->len) == 0)
                         return true;
         return false;
 }

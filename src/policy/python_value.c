@@ -78,6 +78,16 @@ struct value *value_dict_of(struct python *py, const char *path)
         return value_path(py, path ? path : UNKNOWN_OBJECT, "__dict__", 8);
 }
 
+/* base.name, without the price of a format: there is one for each name of a program. */
+static char *dotted(struct arena *arena, const char *base, size_t base_len, const char *name, size_t len)
+{
+        char *text = arena_alloc(arena, base_len + len + 2);
+        memcpy(text, base, base_len);
+        text[base_len] = '.';
+        memcpy(text + base_len + 1, name, len);
+        return text;
+}
+
 struct value *value_path(struct python *py, const char *base, const char *name, size_t len)
 {
         const char *other = base ? through_another(base, name, len) : NULL;
@@ -89,16 +99,18 @@ struct value *value_path(struct python *py, const char *base, const char *name, 
         size_t base_len = base ? strlen(base) : 0;
         if (base_len + len + 1 > PATH_LEN_MAX || memchr(name, 0, len))
                 return NULL;
-        for (size_t i = 0; i < ARRAY_LEN(twins); i++)
-                if (!base && len >= strlen(twins[i].name) && memcmp(name, twins[i].name, strlen(twins[i].name)) == 0 &&
-                    (len == strlen(twins[i].name) || name[strlen(twins[i].name)] == '.'))
-                        return value_text(py, VALUE_PATH, arena_text(py->arena, "%s%.*s", twins[i].same,
-                                                                     (int)(len - strlen(twins[i].name)), name + strlen(twins[i].name)),
-                                          strlen(twins[i].same) + len - strlen(twins[i].name));
-                else if (base && strcmp(base, twins[i].name) == 0)
+        const char *first = base ? base : name;
+        for (size_t i = 0; i < ARRAY_LEN(twins); i++) {
+                size_t n = first[0] == twins[i].name[0] ? strlen(twins[i].name) : 0;
+                if (n && !base && len >= n && memcmp(name, twins[i].name, n) == 0 && (len == n || name[n] == '.'))
+                        return value_text(py, VALUE_PATH, arena_text(py->arena, "%s%.*s", twins[i].same, (int)(len - n), name + n),
+                                          strlen(twins[i].same) + len - n);
+                if (n && base && strcmp(base, twins[i].name) == 0)
                         return value_path(py, twins[i].same, name, len);
-        const char *text = base ? arena_text(py->arena, "%s.%.*s", base, (int)len, name) : arena_copy(py->arena, name, len);
-        return value_text(py, VALUE_PATH, text, strlen(text));
+        }
+        if (!base)
+                return value_text(py, VALUE_PATH, arena_copy(py->arena, name, len), len);
+        return value_text(py, VALUE_PATH, dotted(py->arena, base, base_len, name, len), base_len + 1 + len);
 }
 
 static bool same_one(const struct value *a, const struct value *b)

@@ -1,5 +1,9 @@
 /* From tree-sitter's tree to a flat array; see tree.h. */
 #include "policy/tree.h"
+#include "policy/quick.h"
+
+/* In this order: each of them leaves out what the other has, or should have. */
+#include <tree_sitter/parser.h>
 
 #include <tree_sitter/api.h>
 
@@ -10,6 +14,7 @@ struct builder {
         size_t size;
         uint16_t *kinds;               /* by tree-sitter's symbol */
         uint8_t *fields;               /* by its field id */
+        uint8_t *places;               /* by production and child */
         uint16_t error;                /* the kind of what does not parse */
         bool tokens;
 };
@@ -27,7 +32,19 @@ struct grammar_map {
         const struct grammar *grammar;
         uint16_t *kinds;
         uint8_t *fields;
+        uint8_t *places;               /* of a production's children: their fields */
 };
+
+/* Of several fields in one place it is the first, as a cursor has it. */
+static void note_places(const TSLanguage *language, uint32_t production, const uint8_t *fields, uint8_t *ret)
+{
+        const TSFieldMapSlice slice = language->field_map_slices[production];
+        for (uint32_t i = slice.length; i-- > 0;) {
+                const TSFieldMapEntry *entry = &language->field_map_entries[slice.index + i];
+                if (!entry->inherited && entry->child_index < language->max_alias_sequence_length)
+                        ret[entry->child_index] = fields[entry->field_id];
+        }
+}
 
 static const struct grammar_map *map_of(const struct grammar *grammar)
 {
@@ -39,7 +56,8 @@ static const struct grammar_map *map_of(const struct grammar *grammar)
                 return &maps[i];
         const TSLanguage *language = grammar->language();
         uint32_t symbols = ts_language_symbol_count(language), fields = ts_language_field_count(language);
-        maps[i] = (struct grammar_map){ grammar, mem_alloc(symbols * sizeof(uint16_t)), mem_alloc(fields + 1) };
+        maps[i] = (struct grammar_map){ grammar, mem_alloc(symbols * sizeof(uint16_t)), mem_alloc(fields + 1),
+                                        mem_alloc((size_t)language->production_id_count * language->max_alias_sequence_length) };
         for (uint32_t s = 0; s < symbols; s++) {
                 const char *name = ts_language_symbol_name(language, (TSSymbol)s);
                 if (ts_language_symbol_type(language, (TSSymbol)s) != TSSymbolTypeRegular)
@@ -48,6 +66,8 @@ static const struct grammar_map *map_of(const struct grammar *grammar)
         }
         for (uint32_t f = 1; f <= fields; f++)
                 maps[i].fields[f] = (uint8_t)find_word(grammar->fields, ts_language_field_name_for_id(language, (TSFieldId)f));
+        for (uint32_t p = 1; p < language->production_id_count; p++)
+                note_places(language, p, maps[i].fields, &maps[i].places[(size_t)p * language->max_alias_sequence_length]);
         return &maps[i];
 }
 
@@ -56,6 +76,28 @@ static void note_broken(struct tree *tree, uint32_t at)
         if (!tree->broken)
                 tree->broken_at = at;
         tree->broken = true;
+}
+
+/* A node of ours at the place where the text is: after its parent and all that is before it. */
+static bool add_node(struct builder *b, struct node node, uint32_t *last)
+{
+        struct tree *tree = b->tree;
+        if (tree->n == TREE_NODES_MAX)
+                return false;
+        if (tree->n == b->size) {
+                b->size = 2 * b->size;
+                tree->nodes = mem_resize(tree->nodes, b->size * sizeof *tree->nodes);
+        }
+        uint32_t me = tree->n++;
+        tree->nodes[me] = node;
+        if (!last)
+                return true;
+        if (*last)
+                tree->nodes[*last].next = me;
+        else
+                tree->nodes[node.parent].child = me;
+        *last = me;
+        return true;
 }
 
 /* Nodes come and go with the cursor; `parents` is the way from the root to it, in numbers of ours. */
@@ -75,54 +117,36 @@ static void way_push(struct way *way, uint32_t parent)
         way->lasts[way->n++] = 0;
 }
 
-static bool add_node(struct builder *b, TSTreeCursor *cursor, struct way *way)
+static bool add_current(struct builder *b, TSTreeCursor *cursor, struct way *way)
 {
-        struct tree *tree = b->tree;
         TSNode from = ts_tree_cursor_current_node(cursor);
         uint8_t field = b->fields[ts_tree_cursor_current_field_id(cursor)];
-        bool named = ts_node_is_named(from), missing = ts_node_is_missing(from);
+        bool named = ts_node_is_named(from), missing = ts_node_is_missing(from), child = way->n && way->parents;
         TSSymbol symbol = ts_node_symbol(from);
         if (missing || symbol == (TSSymbol)-1)
-                note_broken(tree, ts_node_start_byte(from));
+                note_broken(b->tree, ts_node_start_byte(from));
         uint16_t kind = symbol == (TSSymbol)-1 ? b->error : named ? b->kinds[symbol] : 0;
         if ((kind == SKIPPED || (!named && !field && !b->tokens)) && ts_node_child_count(from) == 0)
                 return true;
-        if (tree->n == TREE_NODES_MAX)
-                return false;
-        if (tree->n == b->size) {
-                b->size = 2 * b->size;
-                tree->nodes = mem_resize(tree->nodes, b->size * sizeof *tree->nodes);
-        }
-        uint32_t me = tree->n++;
-        struct node *node = &tree->nodes[me];
-        *node = (struct node){ .start = ts_node_start_byte(from), .end = ts_node_end_byte(from), .field = field, .token = !named,
-                               .kind = kind == SKIPPED ? 0 : kind };
-        if (way->n && way->parents) {
-                node->parent = way->parents[way->n - 1];
-                uint32_t *last = &way->lasts[way->n - 1];
-                if (*last)
-                        tree->nodes[*last].next = me;
-                else
-                        tree->nodes[node->parent].child = me;
-                *last = me;
-        }
-        return true;
+        const struct node node = { .start = ts_node_start_byte(from), .end = ts_node_end_byte(from), .field = field, .token = !named,
+                                   .kind = kind == SKIPPED ? 0 : kind, .parent = child ? way->parents[way->n - 1] : 0 };
+        return add_node(b, node, child ? &way->lasts[way->n - 1] : NULL);
 }
 
 static bool copy_nodes(struct builder *b, TSTreeCursor *cursor)
 {
         struct way way = { 0 };
-        bool fits = add_node(b, cursor, &way);
+        bool fits = add_current(b, cursor, &way);
         for (bool down = true; fits;) {
                 uint32_t me = b->tree->n - 1;
                 if (down && ts_tree_cursor_goto_first_child(cursor)) {
                         way_push(&way, me);
-                        fits = add_node(b, cursor, &way);
+                        fits = add_current(b, cursor, &way);
                         continue;
                 }
                 if (ts_tree_cursor_goto_next_sibling(cursor)) {
                         down = true;
-                        fits = add_node(b, cursor, &way);
+                        fits = add_current(b, cursor, &way);
                         continue;
                 }
                 if (!ts_tree_cursor_goto_parent(cursor))
@@ -135,15 +159,107 @@ static bool copy_nodes(struct builder *b, TSTreeCursor *cursor)
         return fits;
 }
 
-static int copy_tree(const struct grammar *grammar, const TSTree *from, struct tree *tree, struct arena *arena, struct csn_error *err)
+static bool copy_tree(struct builder *b, const TSTree *from)
+{
+        TSTreeCursor cursor = ts_tree_cursor_new(ts_tree_root_node(from));
+        bool fits = copy_nodes(b, &cursor);
+        ts_tree_cursor_delete(&cursor);
+        return fits;
+}
+
+/* ---- from knots ---- */
+
+/* A knot that is on the way from the root; one without a name is a part of the node above. */
+struct level {
+        uint32_t knot, child, place;   /* the child that comes next, and its place among those of the rule */
+        uint32_t node;                 /* ours */
+        uint32_t shown;                /* the level that has the node */
+        uint32_t last;                 /* of that: its last child so far */
+        uint8_t field;                 /* for those below, of one without a name */
+};
+
+struct levels {
+        struct level *list;
+        uint32_t n, size;
+};
+
+static void push_level(struct levels *levels, struct level level)
+{
+        if (levels->n == levels->size) {
+                levels->size = levels->size ? 2 * levels->size : 256;
+                levels->list = mem_resize(levels->list, levels->size * sizeof *levels->list);
+        }
+        levels->list[levels->n++] = level;
+}
+
+/* The next child of the level on top.  Down rules of one child that have no name, of which there are many, it goes at once. */
+static bool add_knot(struct builder *b, const struct knots *knots, const TSLanguage *language, struct levels *levels)
+{
+        struct level *level = &levels->list[levels->n - 1];
+        const struct knot *parent = &knots->list[level->knot], *knot;
+        uint32_t at = knot_child(knots, parent, level->child++), place = level->place, shown = level->shown, node = level->node;
+        uint8_t field = level->field;
+        TSSymbol alias;
+        level->place += !knots->list[at].extra;
+        for (;; parent = knot, at = knot->first, place = 0) {
+                knot = &knots->list[at];
+                alias = 0;
+                if (knot->extra) {
+                        field = 0;
+                } else if (parent->production) {
+                        size_t info = (size_t)parent->production * language->max_alias_sequence_length + place;
+                        alias = language->alias_sequences[info];
+                        field = b->places[info] ? b->places[info] : field;
+                }
+                if (alias || language->symbol_metadata[knot->symbol].visible)
+                        break;
+                if (knot->n == 1)
+                        continue;
+                if (knot->n)
+                        push_level(levels, (struct level){ .knot = at, .node = node, .shown = shown, .field = field });
+                return true;
+        }
+        TSSymbol symbol = alias ? alias : knot->symbol;
+        bool named = language->symbol_metadata[symbol].named;
+        uint16_t kind = named ? b->kinds[language->public_symbol_map[symbol]] : 0;
+        if ((kind == SKIPPED || (!named && !field && !b->tokens)) && !knot->n)
+                return true;
+        const struct node new = { .start = knot->start, .end = knot->end, .field = field, .token = !named, .kind = kind == SKIPPED ? 0 : kind,
+                                  .parent = node };
+        if (!add_node(b, new, &levels->list[shown].last))
+                return false;
+        if (knot->n)
+                push_level(levels, (struct level){ .knot = at, .node = b->tree->n - 1, .shown = levels->n });
+        return true;
+}
+
+static bool copy_knots(struct builder *b, const struct knots *knots, const TSLanguage *language)
+{
+        const struct knot *root = &knots->list[knots->root];
+        struct levels levels = { 0 };
+        bool fits = add_node(b, (struct node){ .start = root->start, .end = root->end, .kind = b->kinds[language->public_symbol_map[root->symbol]] }, NULL);
+        push_level(&levels, (struct level){ .knot = knots->root });
+        while (fits && levels.n) {
+                const struct level *level = &levels.list[levels.n - 1];
+                if (level->child == knots->list[level->knot].n)
+                        levels.n--;
+                else
+                        fits = add_knot(b, knots, language, &levels);
+        }
+        free(levels.list);
+        return fits;
+}
+
+/* ---- either ---- */
+
+static int copy(const struct grammar *grammar, const TSTree *from, const struct knots *knots, struct tree *tree, struct arena *arena,
+                struct csn_error *err)
 {
         const struct grammar_map *map = map_of(grammar);
-        struct builder builder = { .tree = tree, .size = 256 + tree->len / 8, .kinds = map->kinds, .fields = map->fields,
+        struct builder builder = { .tree = tree, .size = 256 + tree->len / 8, .kinds = map->kinds, .fields = map->fields, .places = map->places,
                                    .error = (uint16_t)find_word(grammar->kinds, "ERROR"), .tokens = grammar->tokens };
-        tree->nodes = mem_alloc(builder.size * sizeof *tree->nodes);
-        TSTreeCursor cursor = ts_tree_cursor_new(ts_tree_root_node(from));
-        bool fits = copy_nodes(&builder, &cursor);
-        ts_tree_cursor_delete(&cursor);
+        tree->nodes = mem_resize(NULL, builder.size * sizeof *tree->nodes);
+        bool fits = from ? copy_tree(&builder, from) : copy_knots(&builder, knots, grammar->language());
         struct node *nodes = tree->nodes;
         tree->nodes = arena_alloc(arena, tree->n * sizeof *nodes);
         memcpy(tree->nodes, nodes, tree->n * sizeof *nodes);
@@ -175,7 +291,7 @@ static void release(TSTree *tree, TSParser *parser, bool overrun)
         ts_parser_delete(parser);
 }
 
-int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
+int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
 {
         struct tree tree = { .text = text, .len = len };
         TSParser *parser = ts_parser_new();
@@ -183,13 +299,29 @@ int tree_parse(const struct grammar *grammar, const char *text, size_t len, stru
         ts_parser_set_timeout_micros(parser, TREE_TIME_US);
         if (ts_parser_set_language(parser, grammar->language()))
                 from = ts_parser_parse_string(parser, NULL, text, (uint32_t)len);
-        int rc = from ? copy_tree(grammar, from, &tree, arena, err)
+        int rc = from ? copy(grammar, from, NULL, &tree, arena, err)
                       : err_field(err, "/code", "the program is too complex to be checked: its parser took more than %d s",
                                 TREE_TIME_US / 1000000);
         release(from, parser, (!from || tree.broken) && len >= UINT16_MAX);
         if (rc == 0)
                 *ret = tree;
         return rc;
+}
+
+bool tree_parse_quickly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret)
+{
+        struct tree tree = { .text = text, .len = len };
+        struct knots knots;
+        bool good = quick_parse(grammar->language(), text, (uint32_t)len, &knots) && copy(grammar, NULL, &knots, &tree, arena, NULL) == 0;
+        quick_free(&knots);
+        if (good)
+                *ret = tree;
+        return good;
+}
+
+int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
+{
+        return tree_parse_quickly(grammar, text, len, arena, ret) ? 0 : tree_parse_slowly(grammar, text, len, arena, ret, err);
 }
 
 uint32_t tree_field(const struct tree *tree, uint32_t parent, unsigned field)

@@ -4,6 +4,8 @@
  * tree-sitter's own nodes cost a search for each parent and each field; and whoever walks them by recursion
  * can be killed by 100,000 brackets.  So its tree is copied once, in the order of the text: a node's children
  * come after it, each node knows its parent and its next sibling, and every walk is a loop over numbers.
+ *
+ * A text that parses does not need its runtime at all (quick.h), which is two thirds of the time.
  */
 #ifndef POLICY_TREE_H
 #define POLICY_TREE_H
@@ -45,6 +47,13 @@ struct tree {
 #define TREE_NODES_MAX 4000000
 #define TREE_TIME_US 1000000
 int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
+
+/*
+ * Its two ways, for the tests that compare them.  The first is for a text that is right and gives up, false, whenever
+ * something is not as usual (quick.h); the second is tree-sitter's.
+ */
+bool tree_parse_quickly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret);
+int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
 
 /*
  * Whether this process should not go on.  In tree-sitter 0.20 a node has at most 65,535 children, an ERROR node may

@@ -8,6 +8,7 @@
 #include "policy/policy.h"
 #include "policy/tree.h"
 
+#include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -60,7 +61,7 @@ static int limit(int resource, rlim_t most)
 }
 
 /* Sanitizers need threads, files and terabytes of address space; with them only the descriptors go. */
-static int confine(void)
+static int confine(const struct worker_user *user)
 {
 #ifndef SANITIZED
         const struct sock_fprog program = { .len = ARRAY_LEN(filter), .filter = (struct sock_filter *)(uintptr_t)filter };
@@ -68,6 +69,9 @@ static int confine(void)
         if (syscall(SYS_close_range, WORKER_SOCKET_FD + 1, ~0U, 0) < 0)
                 for (int fd = WORKER_SOCKET_FD + 1; fd < 1024; fd++)   /* before Linux 5.9 */
                         close(fd);
+        if (user->uid != (uid_t)-1 && geteuid() == 0 &&
+            (setgroups(0, NULL) < 0 || setresgid(user->gid, user->gid, user->gid) < 0 || setresuid(user->uid, user->uid, user->uid) < 0))
+                return -1;
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || limit(RLIMIT_CORE, 0) < 0 ||
             limit(RLIMIT_FSIZE, 0) < 0 || limit(RLIMIT_NPROC, 0) < 0 || limit(RLIMIT_MEMLOCK, 0) < 0)
                 return -1;
@@ -154,7 +158,7 @@ static bool serve_one(const struct policies *policies, const struct csn_error *w
         return good;
 }
 
-int worker_main(const char *const *folders, size_t n)
+int worker_main(const struct worker_user *user, const char *const *folders, size_t n)
 {
         struct policies *policies = NULL;
         struct csn_error err = { 0 };
@@ -166,7 +170,7 @@ int worker_main(const char *const *folders, size_t n)
         mallopt(M_MMAP_THRESHOLD, (int)KEPT_MEMORY);
         mallopt(M_TOP_PAD, (int)MIB);
         json_object_seed(0);   /* by itself it would open /dev/urandom with its first object */
-        if (confine() < 0)
+        if (confine(user) < 0)
                 return 125;
         while (serve_one(policies, &err, &text, &size) && !tree_is_worn())
                 ;

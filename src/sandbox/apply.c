@@ -20,7 +20,7 @@ static const struct step steps[] = {
 
 /* Namespaces and mounts are the sandbox' own; these three are a process' own. */
 static const struct step joined[] = {
-        { "privileges", privs_child },
+        { "privileges", privs_joined },
         { "Landlock", landlock_child },
         { "seccomp", seccomp_joined },
 };

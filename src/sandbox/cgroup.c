@@ -22,10 +22,10 @@
 #define SPARE_MAX 16
 #define SPARE_MEMORY MIB       /* what the kernel has not given back yet, and will, of a leaf that is used again */
 
-enum { MEMORY, CPU, PIDS, CPUACCT, HIERARCHIES };
+enum { MEMORY, CPU, PIDS, CPUACCT, FREEZER, HIERARCHIES };
 
-static const char *const names[HIERARCHIES] = { "memory", "cpu", "pids", "cpuacct" };
-static const unsigned bits[HIERARCHIES] = { WIRE_CTL_MEMORY, WIRE_CTL_CPU, WIRE_CTL_PIDS, 0 };
+static const char *const names[HIERARCHIES] = { "memory", "cpu", "pids", "cpuacct", "freezer" };
+static const unsigned bits[HIERARCHIES] = { WIRE_CTL_MEMORY, WIRE_CTL_CPU, WIRE_CTL_PIDS, 0, 0 };
 
 struct cgroup_base {
         enum wire_cgroup mode;
@@ -120,6 +120,7 @@ static void kill_members(int dir_fd)
         char list[64 * KIB];
         if (io_write_file(dir_fd, "cgroup.kill", "1") == 0)
                 return;
+        io_write_file(dir_fd, "freezer.state", "THAWED");   /* version 1: what stands still does not die */
         if (io_read_file(dir_fd, "cgroup.procs", list, sizeof list - 1) < 0)
                 return;
         char *save = NULL;
@@ -303,7 +304,8 @@ static void open_v2(struct cgroup_base *base, const struct place *place, const c
 
 static void open_v1(struct cgroup_base *base, const struct places *places, const char *parent)
 {
-        for (int i = 0; i < HIERARCHIES; i++) {
+        /* The freezer first, and so it is swept first: in the others nothing dies before it is let go there. */
+        for (int i = HIERARCHIES - 1; i >= 0; i--) {
                 const struct place *place = &places->v1[i];
                 char path[PATH_MAX];
                 if (!place->path[0])
@@ -418,7 +420,7 @@ static int limit_v2(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         unsigned on = leaf->base->controllers;
         if (on & WIRE_CTL_MEMORY &&
             (set_number(dir, "memory.max", limits->memory_bytes, err) < 0 ||
-             set_if_there(dir, "memory.swap.max", 0, err) < 0 || set_number(dir, "memory.oom.group", 1, err) < 0))
+             set_if_there(dir, "memory.swap.max", 0, err) < 0 || set_number(dir, "memory.oom.group", !leaf->lasting, err) < 0))
                 return -err->code;
         if (on & WIRE_CTL_PIDS && set_number(dir, "pids.max", limits->pids, err) < 0)
                 return -err->code;
@@ -489,17 +491,18 @@ static bool take_spare(struct cgroup_base *base, const char *label, struct cgrou
         return false;
 }
 
-int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits,
+int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits, bool lasting,
                      struct cgroup_leaf *ret, struct csn_error *err)
 {
         static unsigned counter;
-        if (take_spare(base, label, ret))
+        if (!lasting && take_spare(base, label, ret))
                 return cgroup_leaf_limit(ret, limits, err);
         cgroup_leaf_init(ret);
         ret->base = base;
+        ret->lasting = lasting;
         snprintf(ret->name, sizeof ret->name, "%s-%u", label, ++counter);
         for (int i = 0; i < HIERARCHIES; i++) {
-                if (base->dir[i] < 0)
+                if (base->dir[i] < 0 || (i == FREEZER && !lasting))
                         continue;
                 if (mkdirat(base->dir[i], ret->name, 0755) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "make the cgroup %s", ret->name);
@@ -507,7 +510,7 @@ int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct c
                 if (ret->dir[i] < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "open the cgroup %s", ret->name);
         }
-        if (ret->dir[MEMORY] >= 0 && base->mode == WIRE_CGROUP_V1 && watch_oom(ret, err) < 0)
+        if (ret->dir[MEMORY] >= 0 && base->mode == WIRE_CGROUP_V1 && !lasting && watch_oom(ret, err) < 0)
                 return err_wrap(err, "watch the memory of the cgroup %s", ret->name);
         return cgroup_leaf_limit(ret, limits, err);
 }
@@ -641,12 +644,42 @@ void cgroup_leaf_kill(const struct cgroup_leaf *leaf)
                 }
 }
 
+/* ---- standing still ---- */
+
+static int freezer_of(const struct cgroup_leaf *leaf)
+{
+        if (!leaf->base || leaf->base->mode == WIRE_CGROUP_NONE)
+                return -1;
+        return leaf->dir[leaf->base->mode == WIRE_CGROUP_V2 ? MEMORY : FREEZER];
+}
+
+int cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool on, struct csn_error *err)
+{
+        int dir = freezer_of(leaf);
+        if (dir < 0)
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "this host gives us no freezer, so nothing can be paused: on cgroup v2 run as root or in "
+                                                          "a delegated cgroup, on version 1 mount the freezer hierarchy");
+        return leaf->base->mode == WIRE_CGROUP_V2 ? set(dir, "cgroup.freeze", on ? "1" : "0", err)
+                                                  : set(dir, "freezer.state", on ? "FROZEN" : "THAWED", err);
+}
+
+bool cgroup_leaf_is_frozen(const struct cgroup_leaf *leaf)
+{
+        int dir = freezer_of(leaf);
+        char state[32];
+        if (dir < 0)
+                return false;
+        if (leaf->base->mode == WIRE_CGROUP_V2)
+                return read_key(dir, "cgroup.events", "frozen") == 1;
+        return io_read_file(dir, "freezer.state", state, sizeof state - 1) > 0 && strncmp(state, "FROZEN", 6) == 0;
+}
+
 /* What cannot be set to zero has to be zero: nothing of one run may be counted for the next. */
 static bool could_be_new(const struct cgroup_leaf *leaf)
 {
         const struct cgroup_base *base = leaf->base;
         struct cgroup_usage usage;
-        if (!base || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n == SPARE_MAX)
+        if (!base || leaf->lasting || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n == SPARE_MAX)
                 return false;
         int cpuacct = leaf->dir[CPUACCT] >= 0 ? leaf->dir[CPUACCT] : leaf->dir[CPU];
         if (cgroup_leaf_processes(leaf) != 0 || io_write_file(cpuacct, "cpuacct.usage", "0") < 0 ||

@@ -2,6 +2,9 @@
  * Process 1 of a sandbox: a copy of the keeper, without exec, that applies the layers to itself, waits for a
  * program, starts it, reaps, and tells the supervisor how it ended.
  *
+ * It may also become the guest of a persistent sandbox, which is a program of its own (src/guest).  In one with root
+ * it has root's uid and capabilities then; otherwise what is said of the program's uid below holds for it too.
+ *
  * Three ways lead to a program.  It is started by execve(2) when it is known.  Or an interpreter was started
  * ahead and waits at a socket until process 1 hands it the program (a worker; src/lang/README.md).  Or a child
  * of a zygote enters, takes the program from the door itself, and process 1 only reaps.
@@ -240,6 +243,27 @@ static int hand_over(int go, const struct wire_program *program, struct csn_erro
         return rc;
 }
 
+/* ---- the guest ---- */
+
+/* Nothing foreign is here yet.  The supervisor hears no more of us: what the guest does is between it and the engine. */
+static _Noreturn void become_guest(struct init *init, const struct wire_limits *limits)
+{
+        static char *const argv[] = { "init", NULL }, *const env[] = { NULL };
+        struct init_message running = { .op = INIT_RUNNING };
+        struct csn_error err;
+        init->plan->limits = *limits;
+        if (limits_set(init->plan, 0, LIMITS_ALL, &err) < 0)
+                fail(init, &err);
+        tell(init, &running);
+        if (dup2(init->door, GUEST_SOCKET_FD) < 0) {
+                err_set(&err, CSN_E_SYSTEM, errno, "give the guest its socket");
+                fail(init, &err);
+        }
+        execve(GUEST_PATH, argv, env);
+        err_set(&err, CSN_E_SYSTEM, errno, "start the guest, %s", GUEST_PATH);
+        fail(init, &err);
+}
+
 /* ---- in order ---- */
 
 static void run(struct init *init, const struct wire_limits *limits, struct arena *arena)
@@ -311,22 +335,30 @@ static int prepare(struct init *init, struct csn_error *err)
         if (init->home < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s", SANDBOX_HOME);
         struct init_message ready = { .op = INIT_READY, .boundary = init->plan->boundary };
-        const int fds[] = { init->home, init->plan->proxy };
-        if (wire_send(init->control, &ready, sizeof ready, fds, init->plan->proxy >= 0 ? 2 : 1) < 0)
+        int fds[3] = { init->home };
+        size_t n = 1;
+        if (init->plan->proxy >= 0)
+                fds[n++] = init->plan->proxy;
+        if (init->plan->hatch >= 0)
+                fds[n++] = init->plan->hatch;
+        if (wire_send(init->control, &ready, sizeof ready, fds, n) < 0)
                 _exit(1);
+        /* Nobody inside may accept there, nor change how somebody outside does. */
         fd_close(&init->plan->proxy);
+        fd_close(&init->plan->hatch);
         return 0;
 }
 
-_Noreturn void init_main(struct plan *plan, int fds[5])
+_Noreturn void init_main(struct plan *plan, int fds[INIT_FDS_MAX])
 {
         struct init init = { .plan = plan, .control = fds[0], .out = fds[1], .error = fds[2], .channel = fds[3], .door = fds[4],
                              .home = -1, .go = -1 };
-        int *mine[] = { &init.control, &init.out, &init.error, &init.channel, &init.door };
+        int *mine[] = { &init.control, &init.out, &init.error, &init.channel, &init.door, &plan->usr };
         struct init_message message;
         struct csn_error err = { 0 };
         struct arena arena = { 0 };
 
+        plan->usr = plan->shape.flags & WIRE_ROOT ? fds[INIT_FDS_MAX - 1] : -1;
         init_wipe_title();
         prctl(PR_SET_NAME, "init");
         if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0)
@@ -345,6 +377,8 @@ _Noreturn void init_main(struct plan *plan, int fds[5])
                 case INIT_RUN:
                         run(&init, &message.limits, &arena);
                         reap(&init);
+                case INIT_GUEST:
+                        become_guest(&init, &message.limits);
                 case INIT_END:
                         reap(&init);
                 default:

@@ -78,6 +78,10 @@ static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE
         int rc = net < 0 ? net : 0;
         if (rc == 0 && become_owner(keeping, plan->keeper_uid) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid for its namespace");
+        bool rooted = plan->shape.flags & WIRE_ROOT;
+        /* Its maps are a file of its uid's then, which we may write; a change of ids forgets it, for us too. */
+        if (rc == 0 && rooted && prctl(PR_SET_DUMPABLE, 1) < 0)
+                rc = err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
         pid_t pid = rc < 0 ? -1 : clone_into(plan->clone_flags & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET), ret_pid_fd);
         int sys = errno;
         if (pid == 0) {
@@ -94,6 +98,9 @@ static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
         }
         nets_give(&keeping->nets, take_fd(&net), pid);
+        /* It waits until the parent was told of it.  Without its maps it fails in its first step and says why. */
+        if (rooted && ns_map_block(pid, plan->keeper_uid, err) < 0)
+                log_text(LOG_ERROR, "%s", err->text);
         return pid;
 }
 
@@ -153,7 +160,7 @@ static void serve(struct keeping *keeping)
                 _exit(0);
         memcpy(&message, bytes, sizeof message);
         pid_t pid = -1;
-        if (message.op == KEEPER_SHELL && fds_n == 5)
+        if (message.op == KEEPER_SHELL && fds_n == (message.plan.shape.flags & WIRE_ROOT ? INIT_FDS_MAX : INIT_FDS_MAX - 1))
                 pid = make_shell(keeping, &message.plan, fds, &pid_fd, &err);
         else if (message.op == KEEPER_ZYGOTE && fds_n == 1)
                 pid = make_zygote(keeping, &message.plan, fds[0], &pid_fd, &err);

@@ -13,6 +13,7 @@
 
 #define ACCESS_FS_TRUNCATE (1ULL << 14)    /* ABI 3, Linux 6.2 */
 #define ACCESS_FS_IOCTL_DEV (1ULL << 15)   /* ABI 5, Linux 6.10 */
+#define NET_BIND_TCP (1ULL << 0)           /* ABI 4, Linux 6.7 */
 #define SCOPE_ABSTRACT_UNIX (1ULL << 0)    /* ABI 6, Linux 6.12 */
 #define SCOPE_SIGNAL (1ULL << 1)
 
@@ -31,11 +32,13 @@ struct ruleset {
          LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |             \
          LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER)
 
-/* Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway. */
-static const struct {
+struct rule {
         const char *path;
         uint64_t rights;
-} rules[] = {
+};
+
+/* Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway. */
+static const struct rule rules[] = {
         { "/", LANDLOCK_ACCESS_FS_READ_DIR },
         { "/usr", READ | RUN },
         { "/lib", READ | RUN },      /* the same as /usr where /usr is merged */
@@ -54,6 +57,13 @@ static const struct {
         { "/dev/shm", READ | CHANGE },
         { "/tmp", READ | RUN | CHANGE },
         { SANDBOX_HOME, READ | RUN | CHANGE },
+};
+
+/* Besides, in a sandbox with root: all but names in / itself, whose rule would be one for /proc and /dev too. */
+static const struct rule root_rules[] = {
+        { "/usr", READ | RUN | CHANGE }, { "/etc", READ | RUN | CHANGE }, { "/home", READ | RUN | CHANGE }, { "/mnt", READ | RUN | CHANGE },
+        { "/opt", READ | RUN | CHANGE }, { "/root", READ | RUN | CHANGE }, { "/run", READ | RUN | CHANGE }, { "/srv", READ | RUN | CHANGE },
+        { "/var", READ | RUN | CHANGE },
 };
 
 unsigned probe_landlock_abi(void)
@@ -77,7 +87,7 @@ static uint64_t known_rights(unsigned abi)
 static int add_rule(int ruleset_fd, const char *path, uint64_t rights, struct csn_error *err)
 {
         auto_fd fd = open(path, O_PATH | O_CLOEXEC);
-        if (fd < 0 && errno == ENOENT)
+        if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
                 return 0;
         struct stat st;
         if (fd < 0 || fstat(fd, &st) < 0)
@@ -90,6 +100,51 @@ static int add_rule(int ruleset_fd, const char *path, uint64_t rights, struct cs
         return 0;
 }
 
+/* The kernel looks at no more of the struct than it knows. */
+static int make_ruleset(const struct ruleset *ruleset, unsigned abi, struct csn_error *err)
+{
+        size_t size = abi >= 6 ? sizeof *ruleset : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
+        int fd = (int)syscall(SYS_landlock_create_ruleset, ruleset, size, 0);
+        return fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "create the Landlock rules") : fd;
+}
+
+/* Signals are not scoped: an engine ends a process that looks at programs, which the starter made and which is outside. */
+int landlock_make(const struct landlock_place *places, size_t n, int *ret_fd, unsigned *ret_abi, struct csn_error *err)
+{
+        static const uint64_t uses[] = { [LANDLOCK_READ] = READ, [LANDLOCK_WRITE] = READ | CHANGE, [LANDLOCK_RUN] = READ | RUN };
+        unsigned abi = probe_landlock_abi();
+        uint64_t known = known_rights(abi);
+        const struct ruleset ruleset = { .access_fs = known, .access_net = abi >= 4 ? NET_BIND_TCP : 0, .scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX : 0 };
+        *ret_abi = abi;
+        *ret_fd = -1;
+        if (!abi)
+                return 0;
+        auto_fd fd = make_ruleset(&ruleset, abi, err);
+        if (fd < 0)
+                return fd;
+        for (size_t i = 0; i < n; i++)
+                if (places[i].path && places[i].path[0] &&
+                    add_rule(fd, places[i].path, uses[places[i].use] & known, err) < 0)
+                        return -err->code;
+        *ret_fd = take_fd(&fd);
+        return 0;
+}
+
+int landlock_enter(int rules_fd, struct csn_error *err)
+{
+        if (rules_fd >= 0 && syscall(SYS_landlock_restrict_self, rules_fd, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "landlock_restrict_self");
+        return 0;
+}
+
+static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, uint64_t known, struct csn_error *err)
+{
+        for (size_t i = 0; i < n; i++)
+                if (add_rule(ruleset_fd, rows[i].path, rows[i].rights & known, err) < 0)
+                        return -err->code;
+        return 0;
+}
+
 int landlock_child(struct plan *plan, struct csn_error *err)
 {
         if (!plan->landlock)
@@ -97,15 +152,18 @@ int landlock_child(struct plan *plan, struct csn_error *err)
         unsigned abi = plan->abilities.landlock_abi;
         uint64_t known = known_rights(abi);
         struct ruleset ruleset = { .access_fs = known };
-        if (abi >= 6)
+        /*
+         * In a guest's sandbox are interpreters that came from outside, each in a domain of its own, and they belong together; what
+         * is inside is kept apart from the rest by its pid and network namespaces.
+         */
+        if (abi >= 6 && !(plan->shape.flags & WIRE_LASTING))
                 ruleset.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
-        size_t size = abi >= 6 ? sizeof ruleset : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
-        auto_fd fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, size, 0);
+        auto_fd fd = make_ruleset(&ruleset, abi, err);
         if (fd < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "create the Landlock rules");
-        for (size_t i = 0; i < ARRAY_LEN(rules); i++)
-                if (add_rule(fd, rules[i].path, rules[i].rights & known, err) < 0)
-                        return -err->code;
+                return fd;
+        if (add_rules(fd, rules, ARRAY_LEN(rules), known, err) < 0 ||
+            (plan->shape.flags & WIRE_ROOT && add_rules(fd, root_rules, ARRAY_LEN(root_rules), known, err) < 0))
+                return -err->code;
         if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "landlock_restrict_self");
         plan->boundary.landlock_abi = abi;

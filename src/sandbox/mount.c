@@ -7,27 +7,19 @@
  * looked up twice: what was checked is what is mounted.  Flags are set by mount_setattr(2) (Linux 5.12);
  * before it, by a remount of the attached path.
  */
-#include "sandbox/sandbox.h"
+#include "sandbox/mounts.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#define ATTR_FILES (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-#define ATTR_DATA (ATTR_FILES | MOUNT_ATTR_NOEXEC)
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
 
 /* ---- the kernel's calls ---- */
 
-struct option {
-        const char *key, *value;   /* value NULL: a flag */
-};
-
-/* A new file system as a detached mount.  Options end with key NULL. */
-static int fs_new(const char *type, const struct option *options, unsigned attrs, struct csn_error *err)
+int mount_new(const char *type, const struct option *options, unsigned attrs, struct csn_error *err)
 {
         auto_fd fs = fsopen(type, FSOPEN_CLOEXEC);
         if (fs < 0)
@@ -47,7 +39,7 @@ static int fs_new(const char *type, const struct option *options, unsigned attrs
         return mount;
 }
 
-static int attach(int mount_fd, int dir_fd, const char *target, struct csn_error *err)
+int mount_attach(int mount_fd, int dir_fd, const char *target, struct csn_error *err)
 {
         if (move_mount(mount_fd, "", dir_fd, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "attach the mount on /%s", target);
@@ -247,7 +239,7 @@ static int attach_host(int root_fd, int tree_fd, const char *target, bool is_dir
                 return -err->code;
         if (is_dir && mkdirat(root_fd, target, 0755) < 0 && errno != EEXIST)
                 return err_set(err, CSN_E_SYSTEM, errno, "make /%s", target);
-        if (attach(tree_fd, root_fd, target, err) < 0)
+        if (mount_attach(tree_fd, root_fd, target, err) < 0)
                 return -err->code;
         return add_attrs(tree_fd, attrs, is_dir, err);
 }
@@ -279,37 +271,40 @@ static int attach_host_trees(int root_fd, const struct host_trees *host, struct 
 
 #define OPTIONS_MAX 8
 
-static int attach_fs(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs,
-                     struct csn_error *err)
+int mount_attach_new(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs, struct csn_error *err)
 {
-        auto_fd fd = fs_new(type, options, attrs, err);
+        auto_fd fd = mount_new(type, options, attrs, err);
         if (fd < 0)
                 return fd;
-        return attach(fd, root_fd, target, err);
+        return mount_attach(fd, root_fd, target, err);
 }
 
-static int attach_tmpfs(int root_fd, const char *target, uint64_t bytes, uint64_t inodes, const char *mode, unsigned attrs,
+static int attach_tmpfs(int root_fd, const char *target, uint32_t owner, uint64_t bytes, uint64_t inodes, const char *mode, unsigned attrs,
                         struct csn_error *err)
 {
         char size[24], nr_inodes[24], id[12];
         snprintf(size, sizeof size, "%llu", (unsigned long long)bytes);
         snprintf(nr_inodes, sizeof nr_inodes, "%llu", (unsigned long long)inodes);
-        snprintf(id, sizeof id, "%d", SANDBOX_UID);
+        snprintf(id, sizeof id, "%u", owner);
         const struct option options[OPTIONS_MAX] = { { "size", size }, { "nr_inodes", nr_inodes }, { "mode", mode },
                                                      { "uid", id }, { "gid", id } };
-        return attach_fs(root_fd, "tmpfs", target, options, attrs, err);
+        return mount_attach_new(root_fd, "tmpfs", target, options, attrs, err);
 }
 
 static int attach_private(int root_fd, const struct wire_shape *shape, struct csn_error *err)
 {
         static const struct option pts[] = { { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
                                              { "max", "16" }, { NULL, NULL } };
+        /* With root the home directory is on the disk that root has, and what all may write to is root's. */
+        bool rooted = shape->flags & WIRE_ROOT;
+        uint32_t owner = rooted ? 0 : SANDBOX_UID;
         /* The home's root is an inode of its own, which the program did not ask for. */
-        if (attach_tmpfs(root_fd, "home/user", shape->disk_bytes, shape->disk_files + 1, "0700", ATTR_FILES, err) < 0 ||
-            attach_tmpfs(root_fd, "tmp", shape->tmp_bytes, 16384, "1777", ATTR_FILES, err) < 0 ||
-            attach_tmpfs(root_fd, "dev/shm", shape->tmp_bytes, 4096, "1777", ATTR_DATA, err) < 0)
+        if (!rooted && attach_tmpfs(root_fd, "home/user", owner, shape->disk_bytes, shape->disk_files + 1, "0700", ATTR_FILES, err) < 0)
                 return -err->code;
-        return attach_fs(root_fd, "devpts", "dev/pts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+        if (attach_tmpfs(root_fd, "tmp", owner, shape->tmp_bytes, 16384, "1777", ATTR_FILES, err) < 0 ||
+            attach_tmpfs(root_fd, "dev/shm", owner, shape->tmp_bytes, 4096, "1777", ATTR_DATA, err) < 0)
+                return -err->code;
+        return mount_attach_new(root_fd, "devpts", "dev/pts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 }
 
 /* ---- /proc ---- */
@@ -339,7 +334,7 @@ static int mask_proc(int proc_fd, struct csn_error *err)
         auto_fd sys = open_tree(proc_fd, "sys", TREE_FLAGS);
         if (sys < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "copy /proc/sys");
-        if (attach(sys, proc_fd, "sys", err) < 0)
+        if (mount_attach(sys, proc_fd, "sys", err) < 0)
                 return -err->code;
         return add_attrs(sys, MOUNT_ATTR_RDONLY | ATTR_DATA, false, err);
 }
@@ -351,21 +346,25 @@ static int attach_proc(int root_fd, struct plan *plan, struct csn_error *err)
         static const struct option strict[] = { { "subset", "pid" }, { "hidepid", "invisible" }, { NULL, NULL } };
         bool is_strict = plan->shape.flags & WIRE_PROC_STRICT;
 
-        auto_fd proc = fs_new("proc", is_strict ? strict : plain, ATTR_DATA, err);
+        auto_fd proc = mount_new("proc", is_strict ? strict : plain, ATTR_DATA, err);
         if (proc < 0)
                 return proc;
-        if (attach(proc, root_fd, "proc", err) < 0)
+        if (mount_attach(proc, root_fd, "proc", err) < 0)
                 return -err->code;
         plan->boundary.proc_strict = is_strict;
 
         /* subset=pid has no sys/; the sysctls are then reached through a /proc that is never attached. */
-        auto_fd whole = is_strict ? fs_new("proc", plain, ATTR_DATA, err) : -1;
+        auto_fd whole = is_strict ? mount_new("proc", plain, ATTR_DATA, err) : -1;
         if (is_strict && whole < 0)
                 return whole;
         plan->sysctl_dir = openat(is_strict ? whole : proc, "sys/user", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
         if (plan->sysctl_dir < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open /proc/sys/user");
-        return is_strict ? 0 : mask_proc(proc, err);
+        if (is_strict)
+                return 0;
+        if (mask_proc(proc, err) < 0)
+                return -err->code;
+        return plan->boundary.overlay ? overlay_boot_id(root_fd, err) : 0;
 }
 
 /* ---- in order ---- */
@@ -393,7 +392,7 @@ static int build_template(const struct host_trees *host, struct csn_error *err)
 {
         static const struct option options[] = { { "size", "1m" }, { "nr_inodes", "256" }, { "mode", "0755" }, { NULL, NULL } };
         static const struct option empty[] = { { "size", "4k" }, { "nr_inodes", "1" }, { "mode", "0555" }, { NULL, NULL } };
-        auto_fd root = fs_new("tmpfs", options, ATTR_DATA, err);
+        auto_fd root = mount_new("tmpfs", options, ATTR_DATA, err);
         if (root < 0)
                 return root;
         /* It has to be attached somewhere until pivot_root(2) takes it; /usr is there and already opened. */
@@ -401,8 +400,8 @@ static int build_template(const struct host_trees *host, struct csn_error *err)
                 return err_set(err, CSN_E_SYSTEM, errno, "attach the new root");
         /* /proc is the keeper's own; each sandbox covers it with one of its own, and needs it for making that. */
         if (fill_root(root, err) < 0 || attach_host_trees(root, host, err) < 0 ||
-            attach_fs(root, "tmpfs", "run", empty, MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0 ||
-            attach_fs(root, "proc", "proc", plain, ATTR_DATA, err) < 0 || add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
+            mount_attach_new(root, "tmpfs", "run", empty, MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0 ||
+            mount_attach_new(root, "proc", "proc", plain, ATTR_DATA, err) < 0 || add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
                 return -err->code;
         return enter_root(root, err);
 }
@@ -421,17 +420,24 @@ int mount_template(int runner_tree, struct csn_error *err)
         return rc;
 }
 
+static int open_root(struct plan *plan, int *ret, struct csn_error *err)
+{
+        if (plan->shape.flags & WIRE_ROOT)
+                return overlay_build(plan, ret, err);
+        *ret = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open /") : 0;
+}
+
 /* From here on files are made with the sandbox's own id: the host's is not mapped and could not own any. */
 int mount_child(struct plan *plan, struct csn_error *err)
 {
-        if (take_ids(SANDBOX_UID, err) < 0)
+        bool rooted = plan->shape.flags & WIRE_ROOT;
+        auto_fd root = -1;
+        if (take_ids(rooted ? 0 : SANDBOX_UID, err) < 0 || open_root(plan, &root, err) < 0 || attach_private(root, &plan->shape, err) < 0 ||
+            attach_proc(root, plan, err) < 0)
                 return -err->code;
-        auto_fd root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (root < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open /");
-        if (attach_private(root, &plan->shape, err) < 0)
-                return -err->code;
-        return attach_proc(root, plan, err);
+        /* The masks of /proc are the template's, so it goes when they are in place. */
+        return rooted ? enter_root(root, err) : 0;
 }
 
 int mount_zygote(struct csn_error *err)
@@ -442,7 +448,7 @@ int mount_zygote(struct csn_error *err)
         if (root < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open /");
         for (size_t i = 0; i < ARRAY_LEN(targets); i++)
-                if (attach_fs(root, "tmpfs", targets[i], options, ATTR_DATA, err) < 0)
+                if (mount_attach_new(root, "tmpfs", targets[i], options, ATTR_DATA, err) < 0)
                         return -err->code;
         return 0;
 }

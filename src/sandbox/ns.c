@@ -12,11 +12,17 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 
-static int write_maps(const char *folder, const char *uid_map, const char *gid_map, struct csn_error *err)
+/* Who maps without rights may have no supplementary groups (user_namespaces(7)); others keep them from whoever needs none. */
+enum groups { GROUPS_DENIED, GROUPS_ALLOWED };
+
+static int write_maps(const char *folder, enum groups groups, const char *uid_map, const char *gid_map, struct csn_error *err)
 {
         const char *const files[][2] = { { "setgroups", "deny" }, { "uid_map", uid_map }, { "gid_map", gid_map } };
-        for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        for (size_t i = groups == GROUPS_ALLOWED; i < ARRAY_LEN(files); i++) {
                 char path[64];
                 snprintf(path, sizeof path, "%s/%s", folder, files[i][0]);
                 if (io_write_file(AT_FDCWD, path, files[i][1]) < 0)
@@ -34,7 +40,23 @@ int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct
         uint32_t count = rootless ? 1 : uids->count;
         snprintf(uid_map, sizeof uid_map, "%d %u %u", inner, rootless ? geteuid() : uids->first, count);
         snprintf(gid_map, sizeof gid_map, "%d %u %u", inner, rootless ? getegid() : uids->first, count);
-        return write_maps(folder, uid_map, gid_map, err);
+        /* What is denied here is denied in every namespace below, and root inside has groups. */
+        return write_maps(folder, rootless ? GROUPS_DENIED : GROUPS_ALLOWED, uid_map, gid_map, err);
+}
+
+/* Ids inside, in the order of the block: all but its last one, and `nobody`. */
+static int map_block(const char *folder, uint32_t first, uint32_t last, struct csn_error *err)
+{
+        char map[80];
+        snprintf(map, sizeof map, "0 %u %d\n%d %u 1\n", first, UID_BLOCK - 1, SANDBOX_NOBODY, last);
+        return write_maps(folder, GROUPS_ALLOWED, map, map, err);
+}
+
+int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err)
+{
+        char folder[32];
+        snprintf(folder, sizeof folder, "/proc/%d", pid);
+        return map_block(folder, first, first + UID_BLOCK - 1, err);
 }
 
 int ns_map_self(uint32_t outer, struct csn_error *err)
@@ -44,7 +66,7 @@ int ns_map_self(uint32_t outer, struct csn_error *err)
         if (prctl(PR_SET_DUMPABLE, 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
         snprintf(map, sizeof map, "%d %u 1", SANDBOX_UID, outer);
-        return write_maps("/proc/self", map, map, err);
+        return write_maps("/proc/self", GROUPS_DENIED, map, map, err);
 }
 
 /*
@@ -62,9 +84,24 @@ static int listen_for_proxy(struct plan *plan, struct csn_error *err)
         return 0;
 }
 
+/*
+ * A socket in a file, because an abstract one of ours would be out of reach for what Landlock scopes.  Whoever removes the
+ * file has no tools any more, and whoever puts another in its place fools himself.
+ */
+static int listen_for_tools(struct plan *plan, struct csn_error *err)
+{
+        const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = WIRE_HATCH_PATH };
+        auto_fd sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (sock < 0 || bind(sock, (const struct sockaddr *)&address, sizeof address) < 0 || chmod(WIRE_HATCH_PATH, 0666) < 0 || listen(sock, 1024) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "listen at %s", WIRE_HATCH_PATH);
+        plan->hatch = take_fd(&sock);
+        return 0;
+}
+
 int ns_child(struct plan *plan, struct csn_error *err)
 {
-        if (ns_map_self(plan->keeper_uid, err) < 0)
+        /* A block was mapped by the keeper, which alone has the right to. */
+        if (!(plan->shape.flags & WIRE_ROOT) && ns_map_self(plan->keeper_uid, err) < 0)
                 return -err->code;
         if (unshare(CLONE_NEWCGROUP) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a cgroup namespace");
@@ -98,15 +135,68 @@ static int close_sysctls(int dir_fd, struct csn_error *err)
 #define INOTIFY_INSTANCES "16"
 #define INOTIFY_WATCHES "8192"
 
+static int bound_inotify(int dir_fd, struct csn_error *err)
+{
+        if (io_write_file(dir_fd, "max_inotify_instances", INOTIFY_INSTANCES) < 0 || io_write_file(dir_fd, "max_inotify_watches", INOTIFY_WATCHES) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "bound inotify");
+        return 0;
+}
+
+static int enter_inner(struct csn_error *err)
+{
+        return unshare(CLONE_NEWUSER) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make the inner user namespace") : 0;
+}
+
+/*
+ * More than one id is mapped by somebody with rights in the namespace above, which we leave.  So a copy of us stays
+ * there for that long; nothing foreign is here yet.
+ */
+static int enter_inner_block(struct csn_error *err)
+{
+        int pair[2], status;
+        char go;
+        if (pipe2(pair, O_CLOEXEC) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make a pipe");
+        auto_fd reading = pair[0];
+        auto_fd writing = pair[1];
+        pid_t pid = fork();
+        if (pid < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "fork for the inner user namespace");
+        if (pid == 0) {
+                fd_close(&writing);
+                int rc = read(reading, &go, 1) == 1 ? map_block("/proc/1", 0, SANDBOX_NOBODY, err) : -1;
+                _exit(rc < 0 ? (err->sys ? err->sys : EIO) : 0);
+        }
+        int rc = enter_inner(err);
+        if (rc == 0 && prctl(PR_SET_DUMPABLE, 1) < 0)
+                rc = err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
+        if (rc == 0 && write(writing, "", 1) != 1)
+                rc = err_set(err, CSN_E_SYSTEM, errno, "write to a pipe");
+        fd_close(&writing);
+        if (waitpid(pid, &status, 0) != pid)
+                return err_set(err, CSN_E_SYSTEM, errno, "wait for the maps of the inner user namespace");
+        if (rc == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+                rc = err_set(err, CSN_E_SYSTEM, WIFEXITED(status) ? WEXITSTATUS(status) : 0, "map the ids of the inner user namespace");
+        return rc;
+}
+
+static int enter_inner_self(struct csn_error *err)
+{
+        return enter_inner(err) < 0 ? -err->code : ns_map_self(SANDBOX_UID, err);
+}
+
 int ns_lock_child(struct plan *plan, struct csn_error *err)
 {
-        if (unshare(CLONE_NEWUSER) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "make the inner user namespace");
-        if (ns_map_self(SANDBOX_UID, err) < 0)
+        bool rooted = plan->shape.flags & WIRE_ROOT;
+        /* The share is one for each uid, and root has many: here they are counted together, as those of the owner of the next. */
+        if (rooted && bound_inotify(plan->sysctl_dir, err) < 0)
                 return -err->code;
-        if (io_write_file(plan->sysctl_dir, "max_inotify_instances", INOTIFY_INSTANCES) < 0 ||
-            io_write_file(plan->sysctl_dir, "max_inotify_watches", INOTIFY_WATCHES) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "bound inotify");
+        if ((rooted ? enter_inner_block(err) : enter_inner_self(err)) < 0 || bound_inotify(plan->sysctl_dir, err) < 0)
+                return -err->code;
+        if (plan->shape.flags & WIRE_HATCH && listen_for_tools(plan, err) < 0)
+                return -err->code;
+        if (rooted)
+                plan->boundary.ids = UID_BLOCK;
         int rc = close_sysctls(plan->sysctl_dir, err);
         fd_close(&plan->sysctl_dir);
         return rc;

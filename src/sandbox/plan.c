@@ -99,6 +99,24 @@ int plan_limit(struct plan *plan, const struct wire_limits *limits, struct csn_e
         return 0;
 }
 
+/* Where something of it is missing there is no root, and not one that is held by less. */
+static int check_root(const struct wire_shape *shape, const struct abilities *abilities, struct csn_error *err)
+{
+        if (!(shape->flags & WIRE_ROOT))
+                return 0;
+        if (!(shape->flags & WIRE_LASTING))
+                return err_field(err, "flags", "root inside is for persistent sandboxes only");
+        if (abilities->rootless)
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs ids of the host beside one's own, and mounts that map them: start caissond as root");
+        if (!abilities->id_blocks)
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs %d ids of the host: set engine.uid_count to %d or more", UID_BLOCK, 2 * UID_BLOCK);
+        /* What stands in for a controller counts for each uid, and root can have as many as it likes. */
+        if (abilities->controllers != WIRE_CTL_ALL)
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs the cgroup controllers for memory, cpu and pids, because rlimits do not hold it: "
+                                                          "mount the controllers, and let this process write to its cgroup");
+        return 0;
+}
+
 int plan_make(const struct wire_shape *shape, const struct abilities *abilities, struct plan *ret, struct csn_error *err)
 {
         if (check_shape(shape, err) < 0)
@@ -114,6 +132,8 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                                abilities->controllers & WIRE_CTL_MEMORY ? "" : " memory",
                                abilities->controllers & WIRE_CTL_CPU ? "" : " cpu",
                                abilities->controllers & WIRE_CTL_PIDS ? "" : " pids");
+        if (check_root(shape, abilities, err) < 0)
+                return -err->code;
 
         *ret = (struct plan){
                 .shape = *shape,
@@ -124,7 +144,9 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                 .degraded = abilities->controllers != WIRE_CTL_ALL,
                 .cgroup = cgroup_of(shape->memory_bytes, shape->cpu_milli, shape->pids),
                 .proxy = -1,
+                .hatch = -1,
                 .sysctl_dir = -1,
+                .usr = -1,
         };
         ret->shape.label = NULL;
         ret->boundary = (struct wire_boundary){
@@ -133,6 +155,7 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                 .rootless = abilities->rootless,
                 .own_uid = !abilities->rootless,
                 .capabilities = UINT64_MAX,   /* until privs_child() has counted them */
+                .ids = 1,
         };
         return 0;
 }

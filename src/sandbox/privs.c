@@ -12,60 +12,127 @@
 
 #define CAPS_END 64   /* the kernel answers EINVAL from its own last capability on */
 
-static int caps_empty(struct csn_error *err)
+static int bound_to(uint64_t kept, struct csn_error *err)
 {
         for (unsigned long cap = 0; cap < CAPS_END; cap++)
-                if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+                if (!(kept >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
                         if (errno == EINVAL && cap > 0)
                                 break;
                         return err_set(err, CSN_E_SYSTEM, errno, "drop capability %lu from the bounding set", cap);
                 }
+        return 0;
+}
+
+static int bound_empty(struct csn_error *err)
+{
+        return bound_to(0, err);
+}
+
+static int caps_set(uint64_t bits, struct csn_error *err)
+{
         if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "clear the ambient capabilities");
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct none[2] = { 0 };
-        if (syscall(SYS_capset, &header, none) < 0)
+        uint32_t low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
+        struct __user_cap_data_struct sets[2] = { { .effective = low, .permitted = low }, { .effective = high, .permitted = high } };
+        if (syscall(SYS_capset, &header, sets) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "capset");
         return 0;
 }
 
-/* From the kernel's own answer.  What is not permitted and inheritable cannot be ambient (capabilities(7)). */
-static uint64_t caps_count(void)
+static int caps_empty(struct csn_error *err)
+{
+        return caps_set(0, err);
+}
+
+/* Those in any set, from the kernel's own answer.  What is not permitted and inheritable cannot be ambient (capabilities(7)). */
+static uint64_t caps_left(void)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct sets[2] = { 0 };
-        uint64_t n = 0;
+        uint64_t left = 0;
         if (syscall(SYS_capget, &header, sets) < 0)
                 return UINT64_MAX;
         for (size_t i = 0; i < 2; i++)
-                n += (uint64_t)(__builtin_popcount(sets[i].effective) + __builtin_popcount(sets[i].permitted) +
-                                __builtin_popcount(sets[i].inheritable));
+                left |= (uint64_t)(sets[i].effective | sets[i].permitted | sets[i].inheritable) << 32 * i;
         for (unsigned long cap = 0; cap < CAPS_END; cap++) {
                 int in_bounds = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
                 if (in_bounds < 0)
                         break;
-                n += (uint64_t)in_bounds;
+                left |= (uint64_t)(in_bounds != 0) << cap;
         }
-        return n;
+        return left;
 }
 
-int privs_child(struct plan *plan, struct csn_error *err)
+static int bits_lock(struct csn_error *err)
 {
         unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
                              SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
         if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set the securebits");
+        return 0;
+}
+
+int privs_drop(struct csn_error *err)
+{
         if (caps_empty(err) < 0)
                 return -err->code;
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_NO_NEW_PRIVS");
-        umask(027);
-
-        plan->boundary.capabilities = caps_count();
-        plan->boundary.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
-        if (plan->boundary.capabilities != 0)
-                return err_set(err, CSN_E_SYSTEM, 0, "capabilities are left after they were dropped");
         return 0;
+}
+
+int privs_bound(struct csn_error *err)
+{
+        /* Without the right to it there is nothing that a later program could gain: no_new_privs. */
+        return prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) < 0 && errno == EPERM ? 0 : bound_empty(err);
+}
+
+/* The kernel is asked what is in force, and is believed. */
+static int note(struct plan *plan, uint64_t meant, struct csn_error *err)
+{
+        uint64_t left = caps_left();
+        plan->boundary.capabilities = (uint64_t)__builtin_popcountll(left);
+        plan->boundary.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+        if (left != meant)
+                return err_set(err, CSN_E_SYSTEM, 0, "other capabilities are left than were meant to be: %llx and not %llx", (unsigned long long)left,
+                               (unsigned long long)meant);
+        return 0;
+}
+
+int privs_joined(struct plan *plan, struct csn_error *err)
+{
+        if (bits_lock(err) < 0 || bound_empty(err) < 0 || privs_drop(err) < 0)
+                return -err->code;
+        umask(027);
+        return note(plan, 0, err);
+}
+
+/*
+ * What root inside has, over the inner user namespace alone: files of the block's ids (CHOWN, DAC_OVERRIDE, FOWNER,
+ * FSETID), becoming one of those ids (SETUID, SETGID), ending their processes (KILL), and giving up even that (SETPCAP).
+ *
+ * Not what containers have besides.  MKNOD, AUDIT_WRITE and SETFCAP could do nothing: devices and that socket do not
+ * exist, and files give no capabilities where no_new_privs is set.  Nor could NET_BIND_SERVICE and NET_RAW: the network
+ * namespace belongs to the keeper.  SYS_CHROOT would be one more call of the kernel's for root to reach.
+ */
+static int keep_roots(struct plan *plan, struct csn_error *err)
+{
+        static const unsigned kept[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP };
+        uint64_t bits = 0;
+        for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+                bits |= 1ULL << kept[i];
+        if (bound_to(bits, err) < 0 || caps_set(bits, err) < 0)
+                return -err->code;
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_NO_NEW_PRIVS");
+        umask(027);
+        return note(plan, bits, err);
+}
+
+int privs_child(struct plan *plan, struct csn_error *err)
+{
+        return plan->shape.flags & WIRE_ROOT ? keep_roots(plan, err) : privs_joined(plan, err);
 }
 
 /*

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/xattr.h>
 #include <sys/wait.h>
 
 /* ---- why user namespaces fail ---- */
@@ -200,6 +201,55 @@ static void check_user(struct report *report, bool rootless)
                 snprintf(check->remedy, sizeof check->remedy, "sandboxes share the kernel's quotas of one user: run as root for a uid each");
 }
 
+/* Without a layer, a kernel that may make an overlay here misses the layer, and one that may not says that. */
+static int try_overlay(void)
+{
+        pid_t pid = fork();
+        if (pid == 0) {
+                if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+                        _exit(errno);
+                int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+                if (fs < 0)
+                        _exit(errno);
+                _exit(fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 && errno == EINVAL ? 0 : errno);
+        }
+        int status;
+        if (pid < 0 || waitpid(pid, &status, 0) != pid)
+                return errno;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
+static int try_attributes(void)
+{
+        auto_fd fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+        auto_fd mount = fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0 ? fsmount(fs, FSMOUNT_CLOEXEC, 0) : -1;
+        auto_fd dir = mount < 0 ? -1 : openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return dir < 0 || fsetxattr(dir, "user.caisson", "1", 1, 0) < 0 ? errno : 0;
+}
+
+static void check_root(struct report *report, bool rootless)
+{
+        struct doctor_check *check = add(report, "root inside", CHECK_WEAKER);
+        struct csn_error err;
+        int sys;
+        snprintf(check->fact, sizeof check->fact, "cannot be had");
+        if (rootless) {
+                snprintf(check->remedy, sizeof check->remedy, "persistent sandboxes with root need a block of host ids and mounts that map them: run as root");
+                return;
+        }
+        auto_fd tree = -1;
+        if (idmap_tree("/usr", SANDBOX_UIDS_MIN, &tree, &err) < 0)
+                snprintf(check->remedy, sizeof check->remedy, "%.230s", err.text);
+        else if ((sys = try_overlay()) != 0)
+                snprintf(check->remedy, sizeof check->remedy, "no overlayfs in a user namespace (%s): Linux 5.19 with CONFIG_OVERLAY_FS is needed",
+                         strerrordesc_np(sys));
+        else if ((sys = try_attributes()) != 0)
+                snprintf(check->remedy, sizeof check->remedy, "no attributes of users on tmpfs (%s): Linux 6.6 with CONFIG_TMPFS_XATTR is needed",
+                         strerrordesc_np(sys));
+        else
+                check->state = CHECK_OK, snprintf(check->fact, sizeof check->fact, "persistent sandboxes can have it: /usr is mapped, overlayfs writes over it");
+}
+
 static void check_program(struct report *report, const char *path, const char *language, const char *package)
 {
         bool there = access(path, X_OK) == 0;
@@ -220,6 +270,7 @@ size_t probe_doctor(struct doctor_check checks[CHECKS_MAX])
         check_landlock(&report);
         check_cgroups(&report, rootless);
         check_user(&report, rootless);
+        check_root(&report, rootless);
         check_program(&report, "/usr/bin/python3", "python", "python3");
         check_program(&report, "/usr/bin/node", "javascript", "nodejs");
         check_program(&report, "/bin/bash", "bash", "bash");

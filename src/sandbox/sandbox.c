@@ -34,7 +34,8 @@ static int take_uid(struct sandbox *box, const struct uid_range *uids, struct cs
                 box->plan.keeper_uid = SANDBOX_UID;
                 return 0;
         }
-        if (uid_take(uids, &box->plan.host_uid, &box->uid_lock, err) < 0)
+        bool rooted = box->plan.shape.flags & WIRE_ROOT;
+        if ((rooted ? uid_take_block : uid_take)(uids, &box->plan.host_uid, &box->uid_lock, err) < 0)
                 return -err->code;
         box->plan.keeper_uid = box->plan.host_uid - uids->first;
         return 0;
@@ -86,12 +87,15 @@ int sandbox_open(struct sandbox *box, uint32_t id, const struct wire_shape *shap
         if (plan_make(shape, abilities, &box->plan, err) < 0)
                 return -err->code;
         auto_fd theirs = -1;
+        auto_fd usr = -1;
         if (take_uid(box, uids, err) < 0 || make_ends(box, err) < 0 || make_pair(&theirs, &box->control, true, err) < 0 ||
-            cgroup_leaf_open(base, shape->label, &box->plan.cgroup, &box->leaf, err) < 0)
+            cgroup_leaf_open(base, shape->label, &box->plan.cgroup, shape->flags & WIRE_LASTING, &box->leaf, err) < 0)
+                return -err->code;
+        if (shape->flags & WIRE_ROOT && idmap_tree("/usr", box->plan.host_uid, &usr, err) < 0)
                 return -err->code;
         struct keeper_message request = { .op = KEEPER_SHELL, .id = id, .plan = box->plan };
-        const int fds[] = { theirs, box->inner[INNER_OUT], box->inner[INNER_ERROR], box->inner[INNER_CHANNEL], box->inner[INNER_DOOR] };
-        if (outbox_put(keeper, &request, sizeof request, fds, ARRAY_LEN(fds)) < 0)
+        const int fds[INIT_FDS_MAX] = { theirs, box->inner[INNER_OUT], box->inner[INNER_ERROR], box->inner[INNER_CHANNEL], box->inner[INNER_DOOR], usr };
+        if (outbox_put(keeper, &request, sizeof request, fds, usr >= 0 ? INIT_FDS_MAX : INIT_FDS_MAX - 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a sandbox");
         return 0;
 }
@@ -141,14 +145,15 @@ void sandbox_seen(const struct sandbox *box, struct wire_seen *ret)
         uint64_t processes = controllers & WIRE_CTL_PIDS ? cgroup_leaf_processes(&box->leaf) : tree.processes;
         *ret = (struct wire_seen){ .cpu_us = controllers & WIRE_CTL_CPU ? usage.cpu_us : tree.cpu_us,
                                    .memory_bytes = controllers & WIRE_CTL_MEMORY ? cgroup_leaf_memory(&box->leaf) : tree.memory_bytes,
-                                   .processes = processes ? processes - 1 : 0 };
+                                   .processes = processes ? processes - 1 : 0,
+                                   .memory_peak = usage.memory_peak, .oom_kills = usage.oom_kills, .pids_hits = usage.pids_hits };
 }
 
-static int settle(const struct sandbox *box, int sock, struct csn_error *err)
+static int settle(const struct cgroup_leaf *leaf, int sock, struct csn_error *err)
 {
         struct init_message go = { .op = INIT_GO };
         int doors[CGROUP_DOORS_MAX];
-        int n = cgroup_leaf_doors(&box->leaf, doors, err);
+        int n = cgroup_leaf_doors(leaf, doors, err);
         if (n < 0)
                 return n;
         int rc = wire_send(sock, &go, sizeof go, doors, (size_t)n);
@@ -162,7 +167,7 @@ int sandbox_made(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *e
 {
         box->pid = pid;
         box->pid_fd = pid_fd;
-        return settle(box, box->control, err);
+        return settle(&box->leaf, box->control, err);
 }
 
 int sandbox_join(struct sandbox *box, uint32_t id, struct outbox *zygote, struct csn_error *err)
@@ -184,23 +189,36 @@ static void close_inner(struct sandbox *box)
                 fd_close(&box->inner[i]);
 }
 
-int sandbox_joined(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *err)
+int sandbox_visit(struct sandbox *box, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err)
+{
+        sandbox_init(box);
+        box->visits = true;
+        box->plan = host->plan;
+        box->inner[INNER_OUT] = take_fd(&fds[WIRE_ENTRY_STDOUT]);
+        box->inner[INNER_ERROR] = take_fd(&fds[WIRE_ENTRY_STDERR]);
+        box->inner[INNER_CHANNEL] = take_fd(&fds[WIRE_ENTRY_CHANNEL]);
+        box->inner[INNER_DOOR] = take_fd(&fds[WIRE_ENTRY_DOOR]);
+        box->pid_fd = fcntl(host->pid_fd, F_DUPFD_CLOEXEC, 0);
+        return box->pid_fd < 0 ? no_descriptor(err, "keep the guest's process") : 0;
+}
+
+int sandbox_joined(struct sandbox *box, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err)
 {
         box->program = pid;
         box->program_fd = pid_fd;
         close_inner(box);
-        return settle(box, box->talk, err);
+        return settle(leaf, box->talk, err);
 }
 
 int sandbox_tell(struct sandbox *box, uint32_t op, struct csn_error *err)
 {
         struct init_message message = { .op = op };
         bool to_program = op == INIT_RUN && box->program;
-        if (op == INIT_RUN)
+        if (op == INIT_RUN || op == INIT_GUEST)
                 message.limits = box->plan.limits;
         if (wire_send(to_program ? box->talk : box->control, &message, sizeof message, NULL, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "talk to a process of the sandbox");
-        if (op == INIT_RUN || op == INIT_WORKER)
+        if (op == INIT_RUN || op == INIT_WORKER || op == INIT_GUEST)
                 close_inner(box);
         return 0;
 }
@@ -209,9 +227,20 @@ int sandbox_limit(struct sandbox *box, struct csn_error *err)
 {
         const struct wire_shape *shape = &box->plan.shape;
         const struct wire_limits *limits = &box->plan.limits;
-        if (shape->memory_bytes == limits->memory_bytes && shape->cpu_milli == limits->cpu_milli && shape->pids == limits->pids)
+        if (box->visits || (shape->memory_bytes == limits->memory_bytes && shape->cpu_milli == limits->cpu_milli && shape->pids == limits->pids))
                 return 0;
         return cgroup_leaf_limit(&box->leaf, &box->plan.cgroup, err);
+}
+
+void sandbox_kill_program(const struct sandbox *box)
+{
+        if (box->program_fd >= 0)
+                syscall(SYS_pidfd_send_signal, box->program_fd, SIGKILL, NULL, 0);
+}
+
+bool sandbox_has_program(const struct sandbox *box)
+{
+        return syscall(SYS_pidfd_send_signal, box->program_fd, 0, NULL, 0) == 0 || errno != ESRCH;
 }
 
 void sandbox_kill(struct sandbox *box)
@@ -220,14 +249,10 @@ void sandbox_kill(struct sandbox *box)
          * Process 1 alone is enough and leaves no gap: the kernel stops forks in its pid namespace and kills
          * every process there, whatever it does meanwhile.  A loop over cgroup.procs could not do better.
          */
-        if (box->pid_fd >= 0)
+        if (box->visits)
+                sandbox_kill_program(box);
+        else if (box->pid_fd >= 0)
                 syscall(SYS_pidfd_send_signal, box->pid_fd, SIGKILL, NULL, 0);
-}
-
-void sandbox_kill_program(const struct sandbox *box)
-{
-        if (box->program_fd >= 0)
-                syscall(SYS_pidfd_send_signal, box->program_fd, SIGKILL, NULL, 0);
 }
 
 bool sandbox_close(struct sandbox *box)

@@ -3,12 +3,14 @@
  *
  *   probe     what this host can enforce                         (doctor, plan)
  *   plan      request + abilities -> everything that will be done; pure, no rights needed
- *   uids      a host uid that no other live sandbox has
+ *   uids      a host uid, or a block of them, that no other live sandbox has
+ *   idmap     a tree of the host whose files belong to ids of a block         parent's door
  *   cgroup    memory, CPU, pids: a leaf for each sandbox          parent's door
  *   keeper    the process below which all sandboxes live: their root file system, made once, and zygotes
  *   ns        namespaces, id maps, host name                      child's door
  *   net       network namespaces, used again while they are as new
  *   mount     the root file system: what all share, and what each has for itself
+ *   overlay   the root file system of a sandbox with root, which that may write
  *   tree      memory and CPU read from /proc, where no controller counts
  *   limits    rlimits                                             child's door
  *   privs     capabilities, securebits, no_new_privs              child's door
@@ -37,8 +39,11 @@
 
 #define SANDBOX_UID 1000           /* inside, `user` */
 #define SANDBOX_HOME "/home/user"
+#define SANDBOX_CHANGED "/run/caisson/usr"   /* of a sandbox with root: what was written to /usr, and character devices for what was removed */
 #define SANDBOX_HOST_NAME "sandbox"
 #define SANDBOX_CHANNEL_FD 3       /* the private channel inside */
+#define GUEST_PATH "/opt/caisson/guest"
+#define GUEST_SOCKET_FD 3          /* of the guest, to the engine */
 
 /* ---- probe ---- */
 
@@ -49,6 +54,7 @@ struct abilities {
         enum wire_cgroup cgroup;
         unsigned controllers;      /* enum wire_controller bits that this process can hand out */
         bool swap_limit;           /* memory+swap can be bounded (v1: memsw files) */
+        uint32_t id_blocks;        /* for sandboxes with root; 0: the range is too small */
 };
 
 /* One line of `caisson doctor`. */
@@ -87,6 +93,27 @@ struct uid_range {
  */
 int uid_take(const struct uid_range *range, uint32_t *ret_uid, int *ret_lock, struct csn_error *err);
 
+/*
+ * A sandbox with root has a block: ids 0 to UID_BLOCK - 2 inside are its first ones, in order, and `nobody` is the
+ * last.  Blocks are the end of the range, half of it at most, and single uids are taken from what is before them.
+ */
+#define UID_BLOCK 2000
+#define SANDBOX_NOBODY 65534
+
+uint32_t uid_blocks(const struct uid_range *range);
+int uid_take_block(const struct uid_range *range, uint32_t *ret_first, int *ret_lock, struct csn_error *err);
+
+/* ---- idmap ---- */
+
+/*
+ * A detached, read-only mount of a tree of the host, without what is mounted below it.  Files of the host's root and
+ * system accounts, ids 0 to 999, belong to `first` and its followers there; those of other accounts to nobody.  Needs
+ * CAP_SYS_ADMIN over the tree's file system.  Errors: CSN_E_UNSUPPORTED with the remedy.
+ *
+ * Source: mount_setattr(2), MOUNT_ATTR_IDMAP (Linux 5.12; as the lower layer of an overlay 5.19).
+ */
+int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *err);
+
 /* ---- cgroup ---- */
 
 /* The folder that all sandboxes of one supervisor share. */
@@ -119,16 +146,23 @@ struct cgroup_usage {
 struct cgroup_leaf {
         struct cgroup_base *base;
         char name[WIRE_LABEL_MAX + 24];
-        int dir[4];                /* v1: memory, cpu, pids, cpuacct (if apart from cpu); v2: only the first */
+        int dir[5];                /* v1: memory, cpu, pids, cpuacct (if apart from cpu), freezer (if lasting); v2: only the first */
+        bool lasting;              /* it can be frozen, and a lack of memory ends one process and not all */
         int oom_event;             /* v1: eventfd that tells an OOM; v2: -1 (memory.oom.group kills the tree) */
         struct cgroup_limits limits;   /* that are in force */
 };
 
-int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits,
+int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits, bool lasting,
                      struct cgroup_leaf *ret, struct csn_error *err);
 /* Change its limits. */
 int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err);
-#define CGROUP_DOORS_MAX 4
+/*
+ * Stop all its processes, or let them go on; when they stand is told by the second (freezer-subsystem.rst, cgroup-v2.rst).  On v1 what is
+ * frozen does not even die.  Errors: CSN_E_UNSUPPORTED, CSN_E_SYSTEM.
+ */
+int cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool on, struct csn_error *err);
+bool cgroup_leaf_is_frozen(const struct cgroup_leaf *leaf);
+#define CGROUP_DOORS_MAX 5
 /*
  * Its doors, for a process that is to go in by itself: a move can take as long as an RCU grace period, 20 ms, and
  * who has others to serve must not wait for that.  Returns how many; the descriptors are the caller's.
@@ -178,12 +212,14 @@ struct plan {
         struct abilities abilities;
         uint64_t clone_flags;      /* CLONE_NEW* */
         uint32_t host_uid;
-        uint32_t keeper_uid;       /* the same id, as the keeper's user namespace calls it */
+        uint32_t keeper_uid;       /* the same id, as the keeper's user namespace calls it; of a block the first */
         bool landlock;
         bool degraded;             /* some controller is missing: rlimits and a poll stand in */
         struct cgroup_limits cgroup;
         int proxy;                 /* child: the socket that listens for the proxy, or -1 */
+        int hatch;                 /* child: the one on which tools are called, or -1 */
         int sysctl_dir;            /* child: /proc/sys/user, kept writable until the second namespace is closed */
+        int usr;                   /* child: with WIRE_ROOT the host's /usr by idmap_tree(), or -1 */
         struct wire_boundary boundary;   /* each layer that went on writes its own part, as a fact */
 };
 
@@ -218,6 +254,7 @@ int ns_child(struct plan *plan, struct csn_error *err);
 int mount_child(struct plan *plan, struct csn_error *err);
 int ns_lock_child(struct plan *plan, struct csn_error *err);   /* the second user namespace */
 int privs_child(struct plan *plan, struct csn_error *err);
+int privs_joined(struct plan *plan, struct csn_error *err);
 int landlock_child(struct plan *plan, struct csn_error *err);
 int seccomp_child(struct plan *plan, struct csn_error *err);
 int seccomp_joined(struct plan *plan, struct csn_error *err);
@@ -235,6 +272,8 @@ int apply_joined(struct plan *plan, struct csn_error *err);
 
 /* Parent's door of ns: the id maps of a keeper that waits, all of `uids` or, rootless, our own. */
 int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err);
+/* The keeper's door: those of a sandbox with root, whose block begins at this id of the keeper's. */
+int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err);
 /* A process maps its own effective ids to those of the sandbox; needs no rights (user_namespaces(7)). */
 int ns_map_self(uint32_t outer, struct csn_error *err);
 
@@ -253,14 +292,37 @@ struct sock_filter;
 /*
  * The filters for this architecture; static, *ret_len instructions.  A zygote's is that of a sandbox and lets the
  * calls pass by which its children enter one; a child that joined refuses these on top of it, and both together
- * are the sandbox' filter.
+ * are the sandbox' filter.  In a sandbox with root a process may give up capabilities for good, besides.
  */
-enum seccomp_kind { SECCOMP_SANDBOX, SECCOMP_ZYGOTE, SECCOMP_JOINED, SECCOMP_KINDS };
+enum seccomp_kind { SECCOMP_SANDBOX, SECCOMP_ROOT, SECCOMP_ZYGOTE, SECCOMP_JOINED, SECCOMP_ENGINE, SECCOMP_OPENER, SECCOMP_KINDS };
 const struct sock_filter *seccomp_program(enum seccomp_kind kind, size_t *ret_len);
 
 enum seccomp_verdict { SECCOMP_ALLOW, SECCOMP_CHECK, SECCOMP_ERRNO };
 /* How the table treats a system call by number; *ret_errno for SECCOMP_ERRNO.  false: it is not in the table. */
 bool seccomp_lookup(long nr, enum seccomp_verdict *ret_verdict, int *ret_errno);
+
+/* ---- the same for our own processes: what an engine gives up before it listens ---- */
+
+#define SANDBOX_UIDS_MIN 65536     /* below are accounts of the host */
+
+/* Empty the bounding set, where that is permitted; then every other set, for good.  Errors: CSN_E_SYSTEM. */
+int privs_bound(struct csn_error *err);
+int privs_drop(struct csn_error *err);
+/* From now on only what this kind of process needs. */
+int seccomp_self(enum seccomp_kind kind, struct csn_error *err);
+
+enum landlock_use { LANDLOCK_READ, LANDLOCK_WRITE /* and read */, LANDLOCK_RUN /* and read */ };
+struct landlock_place {
+        const char *path;          /* "" and one that is not there are skipped */
+        enum landlock_use use;
+};
+/*
+ * Rules for nothing but what lies beneath these places; no other program, no TCP port, no abstract socket of others.  They are
+ * made while the places can be reached, and put in force later.  *ret_abi is 0 where the kernel has no Landlock, and then
+ * *ret_fd is -1.
+ */
+int landlock_make(const struct landlock_place *places, size_t n, int *ret_fd, unsigned *ret_abi, struct csn_error *err);
+int landlock_enter(int rules_fd, struct csn_error *err);
 
 /* ---- what comes through the door ---- */
 
@@ -307,7 +369,7 @@ struct keeper {
 
 enum keeper_op {
         KEEPER_READY = 1,  /* keeper: the root is built */
-        KEEPER_SHELL,      /* parent: make the process 1 of a sandbox; its control socket, stdout, stderr, channel, door */
+        KEEPER_SHELL,      /* parent: make the process 1 of a sandbox; its control socket, stdout, stderr, channel, door, and for root /usr */
         KEEPER_ZYGOTE,     /* parent: start a zygote; its control socket, on which its command line waits as PROGRAM */
         KEEPER_MADE,       /* keeper: pid, and a pidfd beside it */
         KEEPER_FAILED,     /* keeper: an error */
@@ -371,6 +433,7 @@ struct sandbox {
         pid_t pid;                 /* of process 1, in the keeper's pid namespace; 0: none, or dead */
         int pid_fd;
         int control;               /* SOCK_SEQPACKET to process 1 */
+        bool visits;               /* no sandbox of its own: an interpreter in that of a guest; pid_fd is the guest's */
         pid_t program;             /* of a forked interpreter likewise, whose parent the keeper is */
         int program_fd;
         int talk;                  /* SOCK_SEQPACKET to it */
@@ -404,18 +467,23 @@ int sandbox_made(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *e
 
 /* Ask a zygote for an interpreter in it; sandbox_joined() follows when it answered. */
 int sandbox_join(struct sandbox *box, uint32_t id, struct outbox *zygote, struct csn_error *err);
-int sandbox_joined(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *err);
+/* It goes into `leaf`, which is the sandbox' own, or that of the guest where it visits. */
+int sandbox_joined(struct sandbox *box, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err);
+/* One that visits `host`, with descriptors as ENTER has them, which are taken. */
+int sandbox_visit(struct sandbox *box, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err);
 
 /* Let process 1, or the interpreter that joined, go on with this: INIT_WORKER, INIT_RUN, INIT_END. */
 int sandbox_tell(struct sandbox *box, uint32_t op, struct csn_error *err);
 
-/* Change the cgroup's limits to those of the program, where they differ. */
+/* Change the cgroup's limits to those of the program, where they differ; one that visits has those of its host. */
 int sandbox_limit(struct sandbox *box, struct csn_error *err);
 
 /* Kill everything inside, at once: process 1 takes its whole pid namespace along (pid_namespaces(7)). */
 void sandbox_kill(struct sandbox *box);
 /* The interpreter that joined alone, if one did. */
 void sandbox_kill_program(const struct sandbox *box);
+/* Whether it is there still, dead or alive: false once its parent has taken its status. */
+bool sandbox_has_program(const struct sandbox *box);
 
 /*
  * Give back uid and cgroup once process 1 is dead.  False: the cgroup is not empty yet, call again later
@@ -426,16 +494,19 @@ bool sandbox_close(struct sandbox *box);
 /* What processes inside and the parent tell each other over control and talk, one packet each. */
 enum init_op {
         INIT_GO = 1,       /* parent: go into the cgroup by these doors, and go on */
-        INIT_READY,        /* process 1: everything is in force; the home directory, and with WIRE_PROXY the listening socket */
+        INIT_READY,        /* process 1: everything is in force; the home directory, then the listening sockets of WIRE_PROXY and WIRE_HATCH */
         INIT_WORKER,       /* parent: the door has an interpreter's command line; start it, its program comes later */
         INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
         INIT_JOINED,       /* an interpreter is in its place and waits; its boundary follows */
         INIT_RUN,          /* parent: take the program from the door and start it; its limits follow */
-        INIT_RUNNING,      /* the program starts */
+        INIT_GUEST,        /* parent: become the guest; the limits of all that it starts follow */
+        INIT_RUNNING,      /* the program starts, or the guest */
         INIT_EXITED,       /* process 1: the program ended; a wait(2) status word follows, and whether anything is left */
         INIT_END,          /* parent: the program ended; end when nothing is left */
         INIT_FAILED,       /* a struct csn_error follows */
 };
+
+#define INIT_FDS_MAX 6
 
 struct init_message {
         uint32_t op;
@@ -460,8 +531,8 @@ void init_wipe_title(void);
 /* Wait for INIT_GO, and go into the cgroup whose doors come with it. */
 int init_go(int sock, struct csn_error *err);
 
-/* Process 1; control, stdout, stderr, channel and door.  Never returns. */
-_Noreturn void init_main(struct plan *plan, int fds[5]);
+/* Process 1; control, stdout, stderr, channel, door, and with WIRE_ROOT the host's /usr.  Never returns. */
+_Noreturn void init_main(struct plan *plan, int fds[INIT_FDS_MAX]);
 
 /*
  * Keep these n descriptors, entries of -1 left out, at numbers from 10 up, and close all else; 0, 1 and 2

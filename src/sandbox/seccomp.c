@@ -43,7 +43,7 @@
 
 enum arg_rule {
         ARG_CLONE, ARG_SOCKET, ARG_IOCTL, ARG_PRCTL, ARG_PERSONALITY, ARG_MKNOD, ARG_MKNODAT,
-        ARG_SECCOMP, ARG_NOT_INIT, ARG_PRIORITY, ARGS,
+        ARG_SECCOMP, ARG_NOT_INIT, ARG_PRIORITY, ARG_PRCTL_ROOT, ARGS,
 };
 
 struct row {
@@ -272,6 +272,17 @@ static void check_prctl(struct program *p)
         emit_errno(p, EINVAL);
 }
 
+/* To give up capabilities for good is root's, and takes one; to keep them on becoming somebody else gives none. */
+static void check_prctl_root(struct program *p)
+{
+        emit_argument(p, 0);
+        emit_allow_if(p, PR_CAPBSET_DROP);
+        emit_allow_if(p, PR_SET_SECUREBITS);
+        emit_allow_if(p, PR_GET_SECUREBITS);
+        emit_allow_if(p, PR_SET_KEEPCAPS);
+        check_prctl(p);
+}
+
 static void check_personality(struct program *p)
 {
         static const uint32_t allowed[] = { 0, PER_LINUX32, 0xffffffff };
@@ -326,7 +337,7 @@ static void (*const checks[ARGS])(struct program *) = {
         [ARG_CLONE] = check_clone, [ARG_SOCKET] = check_socket, [ARG_IOCTL] = check_ioctl,
         [ARG_PRCTL] = check_prctl, [ARG_PERSONALITY] = check_personality, [ARG_MKNOD] = check_mknod,
         [ARG_MKNODAT] = check_mknodat, [ARG_SECCOMP] = check_seccomp, [ARG_NOT_INIT] = check_not_init,
-        [ARG_PRIORITY] = check_priority,
+        [ARG_PRIORITY] = check_priority, [ARG_PRCTL_ROOT] = check_prctl_root,
 };
 
 /* ---- the tree over numbers ---- */
@@ -357,6 +368,47 @@ static bool is_zygote_call(uint32_t nr)
         return false;
 }
 
+/*
+ * What our own processes keep of the table, with its rules on arguments.  An engine starts no program and becomes
+ * nobody else: no execve, no set*id, no ptrace, no mounts, no keys, no objects of System V.
+ */
+static const long engine_calls[] = {
+        SYS_read, SYS_write, SYS_close, SYS_openat, SYS_openat2, SYS_fstat, SYS_statx, SYS_newfstatat, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_readv,
+        SYS_writev, SYS_preadv, SYS_pwritev, SYS_faccessat, SYS_faccessat2, SYS_fcntl, SYS_flock, SYS_fsync, SYS_fdatasync, SYS_ftruncate,
+        SYS_fallocate, SYS_fadvise64, SYS_getdents64, SYS_getcwd, SYS_renameat, SYS_renameat2, SYS_mkdirat, SYS_linkat, SYS_unlinkat, SYS_symlinkat,
+        SYS_readlinkat, SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_umask, SYS_utimensat, SYS_statfs, SYS_fstatfs, SYS_copy_file_range, SYS_sendfile,
+        SYS_splice, SYS_memfd_create, SYS_dup, SYS_dup3, SYS_close_range, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_brk, SYS_mremap, SYS_msync,
+        SYS_mincore, SYS_madvise, SYS_clone3, SYS_exit, SYS_exit_group, SYS_wait4, SYS_waitid, SYS_kill, SYS_tgkill, SYS_getpid, SYS_getppid, SYS_gettid,
+        SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_capget, SYS_prctl, SYS_set_robust_list, SYS_rseq, SYS_futex, SYS_sched_yield,
+        SYS_sched_getaffinity, SYS_prlimit64, SYS_getrlimit, SYS_setrlimit, SYS_getrusage, SYS_sysinfo, SYS_uname, SYS_getcpu, SYS_getrandom,
+        SYS_restart_syscall, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_timerfd_create,
+        SYS_timerfd_settime, SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_signalfd4, SYS_ppoll,
+        SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_eventfd2, SYS_pipe2, SYS_socket, SYS_socketpair, SYS_bind,
+        SYS_connect, SYS_listen, SYS_accept, SYS_accept4, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg,
+        SYS_getsockname, SYS_getpeername, SYS_getsockopt, SYS_setsockopt, SYS_shutdown, SYS_ioctl,
+#if defined(__x86_64__)
+        SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_rename, SYS_mkdir, SYS_rmdir, SYS_unlink, SYS_readlink, SYS_chmod, SYS_dup2, SYS_time,
+        SYS_poll, SYS_select, SYS_epoll_create, SYS_epoll_wait, SYS_eventfd, SYS_pipe,
+#endif
+};
+static const long opener_calls[] = {
+        SYS_read, SYS_write, SYS_close, SYS_openat, SYS_openat2, SYS_fstat, SYS_newfstatat, SYS_fstatfs, SYS_fchmodat, SYS_sendmsg, SYS_recvmsg,
+        SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_restart_syscall,
+#if defined(__x86_64__)
+        SYS_open, SYS_chmod,
+#endif
+};
+
+static bool is_kept(enum seccomp_kind kind, long nr)
+{
+        const long *calls = kind == SECCOMP_ENGINE ? engine_calls : opener_calls;
+        size_t n = kind == SECCOMP_ENGINE ? ARRAY_LEN(engine_calls) : ARRAY_LEN(opener_calls);
+        for (size_t i = 0; i < n; i++)
+                if (calls[i] == nr)
+                        return true;
+        return false;
+}
+
 static void collect_intervals(struct builder *b, enum seccomp_kind kind)
 {
         struct interval by_number[NR_END + 1];
@@ -368,9 +420,14 @@ static void collect_intervals(struct builder *b, enum seccomp_kind kind)
         }
         for (size_t i = 0; kind == SECCOMP_ZYGOTE && i < ARRAY_LEN(zygote_calls); i++)
                 by_number[zygote_calls[i]] = (struct interval){ (uint32_t)zygote_calls[i], SECCOMP_ALLOW, 0 };
+        if (kind == SECCOMP_ROOT)
+                by_number[SYS_prctl] = (struct interval){ SYS_prctl, SECCOMP_CHECK, ARG_PRCTL_ROOT };
         for (uint32_t nr = 0; kind == SECCOMP_JOINED && nr <= NR_END; nr++)
                 if (!is_zygote_call(nr))
                         by_number[nr] = (struct interval){ nr, SECCOMP_ALLOW, 0 };
+        for (uint32_t nr = 0; (kind == SECCOMP_ENGINE || kind == SECCOMP_OPENER) && nr <= NR_END; nr++)
+                if (!is_kept(kind, nr))
+                        by_number[nr] = (struct interval){ nr, SECCOMP_ERRNO, by_number[nr].verdict == SECCOMP_ERRNO ? by_number[nr].value : EPERM };
         for (uint32_t nr = 0; nr <= NR_END; nr++) {
                 const struct interval *last = b->n ? &b->intervals[b->n - 1] : NULL;
                 if (!last || last->verdict != by_number[nr].verdict || last->value != by_number[nr].value)
@@ -468,7 +525,7 @@ static int load(enum seccomp_kind kind, struct csn_error *err)
 
 int seccomp_child(struct plan *plan, struct csn_error *err)
 {
-        if (load(SECCOMP_SANDBOX, err) < 0)
+        if (load(plan->shape.flags & WIRE_ROOT ? SECCOMP_ROOT : SECCOMP_SANDBOX, err) < 0)
                 return -err->code;
         plan->boundary.seccomp = 1;
         return 0;
@@ -487,4 +544,9 @@ int seccomp_joined(struct plan *plan, struct csn_error *err)
 int seccomp_zygote(struct csn_error *err)
 {
         return load(SECCOMP_ZYGOTE, err);
+}
+
+int seccomp_self(enum seccomp_kind kind, struct csn_error *err)
+{
+        return load(kind, err);
 }

@@ -1,6 +1,6 @@
 /*
  * A host uid for each live sandbox, so that the kernel's per-uid quotas (inotify, pipe buffers, pending
- * signals, keys) of one sandbox are no other's.
+ * signals, keys) of one sandbox are no other's.  One with root has a block of them.
  *
  * The lock is a socket bound to an abstract name (unix(7)): taken atomically, freed by the kernel when its
  * holder dies in whatever way, nothing in any file system.  Names belong to the network namespace; two
@@ -16,32 +16,69 @@
 
 #define TRIES 256
 
-static int lock_uid(uint32_t uid, int *ret_lock)
+static int lock_name(const char *kind, uint32_t uid, int *ret_lock)
 {
         auto_fd sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (sock < 0)
                 return -1;
         struct sockaddr_un name = { .sun_family = AF_UNIX };
-        int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "caisson-uid-%u", uid);
+        int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "caisson-%s-%u", kind, uid);
         if (bind(sock, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0)
                 return -1;
         *ret_lock = take_fd(&sock);
         return 0;
 }
 
-int uid_take(const struct uid_range *range, uint32_t *ret_uid, int *ret_lock, struct csn_error *err)
+/*
+ * `n` numbers of `step` ids each, from `first` on; one of them that nobody has.  errno is EADDRINUSE when there is none.
+ * Names have the first id in them, so two supervisors with one range agree on them.
+ */
+static int take(const char *kind, uint32_t first, uint32_t n, uint32_t step, uint32_t *ret, int *ret_lock)
 {
         for (int i = 0; i < TRIES; i++) {
                 uint32_t random;
                 if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-                        return err_set(err, CSN_E_SYSTEM, errno, "getrandom");
-                uint32_t uid = range->first + UIDS_RESERVED + random % (range->count - UIDS_RESERVED);
-                if (lock_uid(uid, ret_lock) == 0) {
-                        *ret_uid = uid;
+                        return -1;
+                uint32_t id = first + random % n * step;
+                if (lock_name(kind, id, ret_lock) == 0) {
+                        *ret = id;
                         return 0;
                 }
                 if (errno != EADDRINUSE)
-                        return err_set(err, CSN_E_SYSTEM, errno, "lock uid %u", uid);
+                        return -1;
         }
-        return err_set(err, CSN_E_BUSY, 0, "no free uid among %u in %d tries: widen engine.uid_count", range->count, TRIES);
+        return -1;
+}
+
+uint32_t uid_blocks(const struct uid_range *range)
+{
+        return range->count / 2 / UID_BLOCK;
+}
+
+static uint32_t first_block(const struct uid_range *range)
+{
+        return range->first + range->count - uid_blocks(range) * UID_BLOCK;
+}
+
+int uid_take_block(const struct uid_range *range, uint32_t *ret_first, int *ret_lock, struct csn_error *err)
+{
+        uint32_t blocks = uid_blocks(range);
+        if (blocks == 0)
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs %d ids, and %u are all that sandboxes have here: set engine.uid_count to %d or more",
+                               UID_BLOCK, range->count, 2 * UID_BLOCK);
+        if (take("ids", first_block(range), blocks, UID_BLOCK, ret_first, ret_lock) == 0)
+                return 0;
+        if (errno != EADDRINUSE)
+                return err_set(err, CSN_E_SYSTEM, errno, "lock a block of uids");
+        return err_set(err, CSN_E_BUSY, 0, "no block of ids for root inside is free, of %u: end a sandbox with root, or widen engine.uid_count", blocks);
+}
+
+int uid_take(const struct uid_range *range, uint32_t *ret_uid, int *ret_lock, struct csn_error *err)
+{
+        uint32_t first = range->first + UIDS_RESERVED;
+        if (take("uid", first, first_block(range) - first, 1, ret_uid, ret_lock) == 0)
+                return 0;
+        if (errno != EADDRINUSE)
+                return err_set(err, CSN_E_SYSTEM, errno, "lock a uid");
+        return err_set(err, CSN_E_BUSY, 0, "no free uid among %u in %d tries: widen engine.uid_count", first_block(range) - first, TRIES);
 }

@@ -13,7 +13,7 @@
 #define HASH_LEN 32
 #define USED_EVERY_MS 60000
 
-static const char *const scope_names[] = { "run", "check", "read", "files", "sandboxes", "metrics", "admin" };
+static const char *const scope_names[] = { "run", "check", "read", "files", "sandboxes", "metrics", "admin", "tools" };
 
 /* ---- scopes ---- */
 

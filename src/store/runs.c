@@ -6,17 +6,17 @@
 /* In the order of add() and read_run(). */
 #define COLUMNS \
         "id, tenant, key, task_id, user, language, profile, policy, code_sha256, status, exit_code, verdict, boundary, started_ms, " \
-        "finished_ms, cpu_ms, wall_ms, memory_peak_bytes"
+        "finished_ms, cpu_ms, wall_ms, memory_peak_bytes, trace_id"
 
 int runs_add(struct store *store, const struct store_run *run, struct csn_error *err)
 {
         int rc = sql_do(store, err, "INSERT INTO runs (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
-                        "?17, ?18)",
+                        "?17, ?18, ?19)",
                         SQL_VALUES(sql_text(run->id), sql_text(run->tenant), sql_text(run->key), sql_text(run->task_id), sql_text(run->user),
                                    sql_text(run->language), sql_text(run->profile), sql_text(run->policy), sql_text(run->code_sha256),
                                    sql_text(status_name(run->status)), sql_number(run->exit_code), sql_text(run->verdict), sql_text(run->boundary),
                                    sql_number(run->started_ms), sql_number(run->finished_ms), sql_count(run->cpu_ms), sql_count(run->wall_ms),
-                                   sql_count(run->memory_peak_bytes)));
+                                   sql_count(run->memory_peak_bytes), sql_text(run->trace_id)));
         return rc < 0 ? err_wrap(err, "add the run %.60s to the audit", run->id) : 0;
 }
 
@@ -67,6 +67,20 @@ int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_
         return 0;
 }
 
+int runs_used_until(struct store *store, const char *tenant, int64_t since_ms, uint64_t cpu_ms, int64_t *ret_ms, struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        /* The newest minute with which the sum of it and of all after it is too much: it has to go. */
+        int rc = sql_open(store, &rows, err, "SELECT coalesce(max(minute) + 1, 0) FROM (SELECT minute, sum(cpu_ms) OVER (ORDER BY minute DESC) AS used "
+                          "FROM cpu_used WHERE tenant = ?1 AND minute >= ?2) WHERE used >= ?3",
+                          SQL_VALUES(sql_text(tenant), sql_number(since_ms / 60000), sql_count(cpu_ms)));
+        rc = rc < 0 ? rc : sql_next(&rows, err);
+        if (rc < 0)
+                return err_wrap(err, "add up what %.64s used", tenant);
+        *ret_ms = sql_get_number(&rows, 0) * 60000;
+        return 0;
+}
+
 /* ---- lists ---- */
 
 static int status_of(const char *name)
@@ -97,6 +111,7 @@ static void read_run(struct sql_rows *rows, struct arena *arena, struct store_ru
                 .cpu_ms = (uint64_t)sql_get_number(rows, 15),
                 .wall_ms = (uint64_t)sql_get_number(rows, 16),
                 .memory_peak_bytes = (uint64_t)sql_get_number(rows, 17),
+                .trace_id = sql_get_text(rows, 18, arena),
         };
         snprintf(ret->code_sha256, sizeof ret->code_sha256, "%s", sql_get_text(rows, 8, arena));
 }

@@ -14,6 +14,8 @@ struct store {
         uint8_t secret[32];        /* for the HMACs of keys; it is in a file of its own */
         int secret_fd;             /* holds a lock, which tells others that this opener lives */
         int64_t owner;             /* the byte that is locked */
+        int files_fd;              /* the folder of what files contain, or -1: it was not needed yet */
+        struct incoming *incoming; /* uploads that go on (files.c) */
 };
 
 /* ---- values of a statement's ?1, ?2, ... ---- */
@@ -94,6 +96,9 @@ int sql_end(struct store *store, int rc, struct csn_error *err);
 /* Read store.secret, or make it where the store is new, and take the lock of this opener. */
 int secret_open(struct store *store, struct csn_error *err);
 bool secret_owner_lives(const struct store *store, int64_t owner);
+
+/* The folder `files`, made if it is missing; the store's own. */
+int files_folder(struct store *store, struct csn_error *err);
 
 /* A new file of this store's folder for its owner alone, or -1 with errno.  What root makes belongs to the folder's owner. */
 int store_make_file(const struct store *store, const char *name);

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define APPLICATION "0x63616973"           /* "cais" */
@@ -29,7 +30,7 @@
 /*
  * What brings a file from version N (its place here) to N + 1.  A row that is released is not changed any more.
  *
- * cpu_used and bytes_kept are sums of runs and records, so that a quota costs the same however many runs there were, and
+ * cpu_used and bytes_kept are sums of runs, and of records, files and workspaces, so that a quota costs the same however many runs there were, and
  * holds when the rows of the audit are gone.  Triggers keep them right whoever adds and removes.
  */
 static const char *const migrations[] = {
@@ -80,6 +81,41 @@ static const char *const migrations[] = {
         "CREATE INDEX idempotency_by_end ON idempotency (expires_ms);"
 
         "PRAGMA application_id = " APPLICATION "; PRAGMA user_version = 1;",
+
+        "ALTER TABLE runs ADD COLUMN trace_id TEXT NOT NULL DEFAULT '';"
+        "PRAGMA user_version = 2;",
+
+        "CREATE TABLE files ("
+        " number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, name BLOB NOT NULL, size INTEGER NOT NULL,"
+        " sha256 TEXT NOT NULL, mime TEXT NOT NULL, run TEXT NOT NULL, user TEXT NOT NULL, created_ms INTEGER NOT NULL,"
+        " expires_ms INTEGER NOT NULL, bytes INTEGER NOT NULL"
+        ") STRICT;"
+        "CREATE INDEX files_by_tenant ON files (tenant);"
+        "CREATE INDEX files_by_end ON files (expires_ms) WHERE expires_ms > 0;"
+        "CREATE TRIGGER file_is_kept AFTER INSERT ON files BEGIN"
+        " INSERT INTO bytes_kept VALUES (new.tenant, new.bytes) ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;"
+        "END;"
+        "CREATE TRIGGER file_is_gone AFTER DELETE ON files BEGIN"
+        " UPDATE bytes_kept SET bytes = bytes - old.bytes WHERE tenant = old.tenant;"
+        "END;"
+
+        "CREATE TABLE workspaces ("
+        " id TEXT PRIMARY KEY, tenant TEXT NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL, bytes INTEGER NOT NULL,"
+        " created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL, in_use INTEGER NOT NULL, UNIQUE (tenant, user, name)"
+        ") STRICT;"
+        "CREATE INDEX workspaces_by_use ON workspaces (used_ms);"
+        "CREATE INDEX workspaces_in_use ON workspaces (in_use) WHERE in_use > 0;"
+        "CREATE TRIGGER workspace_is_kept AFTER INSERT ON workspaces BEGIN"
+        " INSERT INTO bytes_kept VALUES (new.tenant, new.bytes) ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;"
+        "END;"
+        "CREATE TRIGGER workspace_changed AFTER UPDATE OF bytes ON workspaces BEGIN"
+        " UPDATE bytes_kept SET bytes = bytes + new.bytes - old.bytes WHERE tenant = new.tenant;"
+        "END;"
+        "CREATE TRIGGER workspace_is_gone AFTER DELETE ON workspaces BEGIN"
+        " UPDATE bytes_kept SET bytes = bytes - old.bytes WHERE tenant = old.tenant;"
+        "END;"
+
+        "PRAGMA user_version = 3;",
 };
 
 /* ---- opening ---- */
@@ -171,7 +207,7 @@ int store_open(const char *path, struct store **ret, struct csn_error *err)
         };
         struct csn_error own = { 0 };
         struct store *store = mem_alloc(sizeof *store);
-        *store = (struct store){ .path = mem_copy(path, strlen(path)), .folder_fd = -1, .secret_fd = -1 };
+        *store = (struct store){ .path = mem_copy(path, strlen(path)), .folder_fd = -1, .secret_fd = -1, .files_fd = -1 };
         err = err ? err : &own;
         for (size_t i = 0; i < ARRAY_LEN(steps); i++)
                 if (steps[i](store, err) < 0) {
@@ -192,6 +228,19 @@ int store_open_default(const struct settings *settings, struct store **ret, stru
         return rc;
 }
 
+int store_folder(const struct store *store, const char *name, int *ret_fd, struct csn_error *err)
+{
+        struct stat folder;
+        bool made = mkdirat(store->folder_fd, name, 0700) == 0;
+        auto_fd fd = openat(store->folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && made && geteuid() == 0 && (fstat(store->folder_fd, &folder) < 0 || fchown(fd, folder.st_uid, folder.st_gid) < 0))
+                fd_close(&fd);
+        if (fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the folder %s beside %.300s", name, store->path);
+        *ret_fd = take_fd(&fd);
+        return 0;
+}
+
 void store_close(struct store *store)
 {
         if (!store)
@@ -199,6 +248,9 @@ void store_close(struct store *store)
         for (sqlite3_stmt *statement; store->db && (statement = sqlite3_next_stmt(store->db, NULL));)
                 sqlite3_finalize(statement);
         sqlite3_close(store->db);
+        while (store->incoming)
+                incoming_close(store->incoming);
+        fd_close(&store->files_fd);
         fd_close(&store->secret_fd);
         fd_close(&store->folder_fd);
         explicit_bzero(store->secret, sizeof store->secret);

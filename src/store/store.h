@@ -7,6 +7,8 @@
  *   keys        API keys: who may ask, and for how much
  *   runs        the audit: one row for every run, and for a while its whole record
  *   idempotency answers that must not be made twice
+ *   files       files that are kept: a row each, and their content in a folder beside the database
+ *   workspaces  whose folder is which, and what it takes
  *
  * Everything here is called from the daemon's one thread and waits for the disk only where it says so; for another
  * process that changes something it waits two seconds at most.  A function
@@ -34,6 +36,8 @@ int store_open(const char *path, struct store **ret, struct csn_error *err);
 /* The store of these settings: caisson.db in settings_state_dir(), which is made. */
 int store_open_default(const struct settings *settings, struct store **ret, struct csn_error *err);
 void store_close(struct store *store);
+/* A folder beside the file, made for its owner alone if it is missing.  Errors: CSN_E_SYSTEM. */
+int store_folder(const struct store *store, const char *name, int *ret_fd, struct csn_error *err);
 /* Until it returns 0 a power failure may take what was changed last.  Waits for the disk. */
 int store_sync(struct store *store, struct csn_error *err);
 
@@ -56,6 +60,7 @@ enum key_scope {
         SCOPE_SANDBOXES = 1 << 4,
         SCOPE_METRICS = 1 << 5,        /* /metrics, which is about everybody */
         SCOPE_ADMIN = 1 << 6,          /* everything, of everybody */
+        SCOPE_TOOLS = 1 << 7,          /* runs and sandboxes may call the daemon's tools */
 };
 
 struct store_key {
@@ -107,6 +112,7 @@ struct store_run {
         char *boundary;                /* JSON of the record's boundary, or "" */
         int64_t started_ms, finished_ms;
         uint64_t cpu_ms, wall_ms, memory_peak_bytes;
+        char *trace_id;                /* of the request (W3C Trace Context), or "" */
 };
 
 /* A row of the audit, which has neither code nor output. */
@@ -129,10 +135,16 @@ struct runs_filter {
 int runs_list(struct store *store, const struct runs_filter *filter, struct arena *arena, struct store_run **ret, size_t *ret_n,
               struct csn_error *err);
 /*
- * CPU time of a tenant's runs that finished in the minute of since_ms or later, and bytes of its records that are kept.
+ * CPU time of a tenant's runs that finished in the minute of since_ms or later, and bytes of what is kept of it.
  * Both are sums that are kept up with each change, CPU time for two days, so this costs the same whatever there is.
  */
 int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_t *ret_cpu_ms, uint64_t *ret_bytes, struct csn_error *err);
+
+/*
+ * When a tenant that used too much is below `cpu_ms` again, if it uses nothing more: as soon as what finished before
+ * *ret_ms does not count.  0: it is below.
+ */
+int runs_used_until(struct store *store, const char *tenant, int64_t since_ms, uint64_t cpu_ms, int64_t *ret_ms, struct csn_error *err);
 
 /* ---- idempotency (idempotency.c) ---- */
 
@@ -153,6 +165,119 @@ int idempotency_take(struct store *store, const struct idempotency *one, struct 
 int idempotency_answer(struct store *store, const struct idempotency *one, int http, const char *answer, size_t len, struct csn_error *err);
 /* The request came to nothing and may be sent again. */
 int idempotency_drop(struct store *store, const struct idempotency *one, struct csn_error *err);
+
+/* ---- how much is kept (files.c) ---- */
+
+/* What is kept costs this much besides its bytes, for its name and its place; so empty files are bounded, too. */
+#define STORE_ENTRY_BYTES 512
+
+/* How much may be kept; 0: no limit. */
+struct store_room {
+        uint64_t file_max;             /* bytes of one file */
+        uint64_t tenant_max;           /* of all that is kept of a tenant */
+        uint64_t all_max;              /* of all tenants */
+};
+
+/* Bytes that may still be added, with uploads that go on already taken off; UINT64_MAX: no limit. */
+int store_room_left(struct store *store, const char *tenant, const struct store_room *room, uint64_t *ret, struct csn_error *err);
+/* Whether there is room for a file of so many bytes.  Errors: as incoming_add(). */
+int store_room_check(struct store *store, const char *tenant, const struct store_room *room, uint64_t size, struct csn_error *err);
+
+/* ---- files (files.c) ---- */
+
+#define FILE_ID_MAX 40
+#define FILE_NAME_BYTES_MAX 255
+
+struct store_file {
+        char id[FILE_ID_MAX];          /* "file_" and 32 hex digits: 128 random bits, so nobody finds one by trying */
+        char *tenant;
+        char *name;                    /* any bytes that Linux allows in a name, so it may not be UTF-8 */
+        uint64_t size;
+        char sha256[65];
+        char *mime;
+        char *run, *user;              /* that made it, for whom; or "" */
+        int64_t created_ms, expires_ms;
+};
+
+/*
+ * What is on its way into the store: a file under a name of its own, which is gone with its opener.  Errors of adding, with
+ * err->sys and the numbers in the text: EFBIG, the file is larger than one may be; EDQUOT, its tenant has too much; ENOSPC,
+ * all have, or the disk is full.
+ */
+struct incoming;
+int incoming_open(struct store *store, const char *tenant, const struct store_room *room, struct incoming **ret, struct csn_error *err);
+int incoming_add(struct incoming *incoming, const void *bytes, size_t len, struct csn_error *err);
+uint64_t incoming_size(const struct incoming *incoming);
+/* What it has so far becomes the file `name` of another folder of the same file system, and replaces one that is there.  -1 with errno. */
+int incoming_move(struct incoming *incoming, int dir_fd, const char *name);
+/* Harmless for NULL.  What was not kept or moved is gone. */
+void incoming_close(struct incoming *incoming);
+
+/* Whether Linux could have a file of this name.  Errors: CSN_E_INPUT, field name. */
+int files_check_name(const char *name, size_t len, struct csn_error *err);
+/*
+ * What came is a file from now on: makes id, size, sha256, created_ms and takes the rest from *file.  Content without a row
+ * can be left behind by a crash, and files_sweep() removes it; a row without content cannot.  Errors: as incoming_add();
+ * the incoming one is still to be closed.
+ */
+int files_add(struct incoming *incoming, struct store_file *file, struct csn_error *err);
+/* A tenant's file.  *ret_there is false in the same way for one that never was, is another's, or has expired. */
+int files_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret, bool *ret_there,
+               struct csn_error *err);
+/* The same, and its content for reading.  A row goes whose content somebody took away, or a power failure. */
+int files_content(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret, int *ret_fd, bool *ret_there,
+                  struct csn_error *err);
+int files_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err);
+
+/* A tenant's, newest first, older than the file `before`.  Texts that are NULL or "" are any. */
+#define FILES_LIST_MAX 1000
+struct files_filter {
+        const char *tenant, *before, *run, *user;
+        size_t n;                      /* FILES_LIST_MAX at the most */
+};
+/* Errors: CSN_E_INPUT: there is no file `before`. */
+int files_of(struct store *store, const struct files_filter *filter, struct arena *arena, struct store_file **ret, size_t *ret_n,
+             struct csn_error *err);
+/* Remove what has expired, some of it a call. */
+int files_clean(struct store *store, bool *ret_more, struct csn_error *err);
+/* Remove what openers that are dead left in the folder: uploads that did not end, and content without a row. */
+int files_sweep(struct store *store, size_t *ret_gone, struct csn_error *err);
+
+/* ---- workspaces (workspaces.c) ---- */
+
+#define WORKSPACE_ID_MAX 72
+#define WORKSPACE_NAME_MAX 255
+#define WORKSPACE_USER_MAX 1024
+
+struct store_workspace {
+        char id[WORKSPACE_ID_MAX];     /* "ws_" and 64 hex digits; the name of its folder */
+        char *tenant, *user, *name;
+        uint64_t bytes;
+        int64_t created_ms, used_ms;
+};
+
+/*
+ * The id of a tenant's workspace of a user: SHA-256 over the SHA-256 of each of the three.  Each of these has one length,
+ * so no two triples become the same bytes ("a", "b/c" and "a/b", "c"), and ids of two differ as surely as SHA-256 has no
+ * collisions; and whatever a user is called ("..", "a/b", ""), a folder's name has letters and digits only.
+ */
+void workspaces_id(const char *tenant, const char *user, const char *name, char ret[static WORKSPACE_ID_MAX]);
+/* It is used now, and is made if it is new; until workspaces_note() what it takes is not known. */
+int workspaces_use(struct store *store, const char *tenant, const char *user, const char *name, struct csn_error *err);
+/* What it takes, now that it is not used any more. */
+int workspaces_note(struct store *store, const char *id, uint64_t bytes, struct csn_error *err);
+/* A tenant's; in the same way there is none where it is another's. */
+int workspaces_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_workspace *ret, bool *ret_there,
+                    struct csn_error *err);
+/* A tenant's, the last used first; user NULL is any. */
+#define WORKSPACES_LIST_MAX 1000
+int workspaces_of(struct store *store, const char *tenant, const char *user, struct arena *arena, struct store_workspace **ret, size_t *ret_n,
+                  struct csn_error *err);
+int workspaces_forget(struct store *store, const char *id, struct csn_error *err);
+/* Some that were last used before; or, with INT64_MIN, those whose user died (workspaces_use() without workspaces_note()). */
+int workspaces_old(struct store *store, int64_t before_ms, struct arena *arena, struct store_workspace **ret, size_t *ret_n, struct csn_error *err);
+/* Whether there is a row of this id, whosever. */
+int workspaces_known(struct store *store, const char *id, bool *ret, struct csn_error *err);
 
 /* ---- what is old (store.c) ---- */
 

@@ -25,7 +25,7 @@ enum job_state {
 };
 
 /* What the engine wants besides a sandbox; done as soon as the state allows it. */
-enum wish { WISH_NONE, WISH_WORKER, WISH_ZYGOTE };
+enum wish { WISH_NONE, WISH_WORKER, WISH_ZYGOTE, WISH_GUEST };
 
 struct job {
         struct job *next;
@@ -35,10 +35,15 @@ struct job {
         struct sandbox box;
         enum wish interpreter;
         uint32_t zygote;
+        uint32_t host;                 /* the guest in whose sandbox it is an interpreter; it has none of its own then */
         bool wants_start;
+        bool forking;                  /* its zygote was asked, and has not answered */
         bool inside;                   /* the interpreter said that it waits; process 1 has to say that it left */
         struct watch control, talk, oom;
-        struct timer deadline, poll, closing;
+        struct timer deadline, poll, closing, freezing;
+        bool frozen;                   /* or is to be */
+        bool freeze_due, freeze_to;    /* what is to be done as soon as it runs */
+        uint64_t freezing_us;
         uint64_t asked_us, running_us, ended_us, closing_us;
         struct wire_exit how;
         uint64_t cpu_us, memory_peak;  /* of its dead processes, where no controller counts */
@@ -46,6 +51,9 @@ struct job {
         bool told;                     /* EXITED or REFUSED went out */
         bool quarantined;
 };
+
+static void job_look_frozen(struct timer *timer);
+static void freeze(struct job *job, bool on);
 
 static struct job *find_job(struct supervisor *sup, uint32_t id)
 {
@@ -60,11 +68,14 @@ static struct job *find_job(struct supervisor *sup, uint32_t id)
 static void tell_boundary(struct job *job, enum wire_op op)
 {
         struct buf message;
-        int n = job->box.plan.shape.flags & WIRE_PROXY ? WIRE_ENDS : WIRE_END_PROXY;
+        int ends[WIRE_ENDS];
+        size_t n = 0;
         buf_init(&message, WIRE_MAX);
         job->boundary.memory_bytes = cgroup_leaf_memory(&job->box.leaf);
-        sup_answer(job->sup, &message, wire_put_boundary(&message, op, job->id, &job->boundary), job->box.outer,
-                   op == WIRE_READY ? (size_t)n : 0);
+        for (int i = 0; i < WIRE_ENDS && op == WIRE_READY; i++)
+                if (job->box.outer[i] >= 0)
+                        ends[n++] = job->box.outer[i];
+        sup_answer(job->sup, &message, wire_put_boundary(&message, op, job->id, &job->boundary), ends, n);
         for (int i = 0; i < WIRE_ENDS && op == WIRE_READY; i++)
                 fd_close(&job->box.outer[i]);
 }
@@ -88,6 +99,7 @@ static void job_free(struct job *job)
         loop_untimer(loop, &job->deadline);
         loop_untimer(loop, &job->poll);
         loop_untimer(loop, &job->closing);
+        loop_untimer(loop, &job->freezing);
         for (struct job **at = &job->sup->jobs; *at; at = &(*at)->next)
                 if (*at == job) {
                         *at = job->next;
@@ -119,10 +131,35 @@ static void job_close(struct job *job)
         job->closing_us = clock_us();
         loop_untimer(loop, &job->deadline);
         loop_untimer(loop, &job->poll);
+        loop_untimer(loop, &job->freezing);
         loop_unwatch(loop, &job->oom);
         loop_unwatch(loop, &job->control);
         loop_unwatch(loop, &job->talk);
         loop_timer(loop, &job->closing, 0);
+}
+
+/* What is frozen on cgroup v1 does not even die. */
+static void let_die(struct job *job)
+{
+        struct csn_error err;
+        loop_untimer(job->sup->loop, &job->freezing);
+        if (job->frozen && cgroup_leaf_freeze(&job->box.leaf, false, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+}
+
+static void job_report(struct job *job);
+
+/*
+ * An interpreter that visits a guest has no process 1 whose end would end it.  Without a process it is over; but while its
+ * zygote is asked it stays, so that what is forked after all is known and killed.
+ */
+static void end_visit(struct job *job)
+{
+        if (!job->host || job->box.program || job->state == JOB_CLOSING)
+                return;
+        job_report(job);
+        if (!job->forking)
+                job_close(job);
 }
 
 /* End everything inside now.  The cause is kept as a reason of the exit, unless an earlier one is there. */
@@ -137,6 +174,8 @@ static void job_kill(struct job *job, unsigned reason)
         loop_untimer(job->sup->loop, &job->deadline);
         loop_untimer(job->sup->loop, &job->poll);
         sandbox_kill(&job->box);   /* without a process 1 yet: job_made() does it */
+        let_die(job);
+        end_visit(job);
 }
 
 static void job_refuse(struct job *job, const struct csn_error *error)
@@ -256,8 +295,10 @@ static void job_runs(struct job *job)
         job->state = JOB_RUNNING;
         job->running_us = clock_us();
         expect_within(job, limits->wall_ms);
-        if (limits->cpu_ms || job->box.plan.degraded)
+        if (!job->host && (limits->cpu_ms || job->box.plan.degraded))
                 loop_timer(job->sup->loop, &job->poll, POLL_MS * 1000);
+        if (job->freeze_due)
+                freeze(job, job->freeze_to);
 }
 
 static void job_ended(struct job *job, int status, bool left)
@@ -266,6 +307,12 @@ static void job_ended(struct job *job, int status, bool left)
         job->ended_us = clock_us();
         job->how.status = (uint64_t)(unsigned)status;
         job->how.has_status = 1;
+        if (job->host) {
+                job_report(job);
+                job->box.program = 0;
+                job_close(job);
+                return;
+        }
         if (cgroup_leaf_processes(&job->box.leaf) == 1) {
                 /* The kernel counts process 1 alone: what remains is ours, and needs nobody to wait for it. */
                 job_report(job);
@@ -288,6 +335,10 @@ static void advance(struct job *job)
         if (job->state == JOB_READY && job->interpreter == WISH_WORKER) {
                 job->state = JOB_JOINING;
                 rc = sandbox_tell(&job->box, INIT_WORKER, &err);
+        } else if (job->state == JOB_READY && job->interpreter == WISH_GUEST) {
+                job->state = JOB_STARTING;
+                if ((rc = sandbox_limit(&job->box, &err)) == 0)
+                        rc = sandbox_tell(&job->box, INIT_GUEST, &err);
         } else if (job->state == JOB_READY && job->interpreter == WISH_ZYGOTE) {
                 struct outbox *zygote = zygote_outbox(job->sup, job->zygote, &known);
                 if (!known)
@@ -295,8 +346,10 @@ static void advance(struct job *job)
                 if (!zygote && known)
                         return;
                 job->state = JOB_JOINING;
-                if (rc == 0 && (rc = sandbox_join(&job->box, job->id, zygote, &err)) == 0)
+                if (rc == 0 && (rc = sandbox_join(&job->box, job->id, zygote, &err)) == 0) {
+                        job->forking = true;
                         rc = loop_watch(job->sup->loop, &job->talk, job->box.talk, EPOLLIN, &err);
+                }
         } else if (job->wants_start && (job->state == JOB_JOINED || (job->state == JOB_READY && job->interpreter == WISH_NONE))) {
                 job->state = JOB_STARTING;
                 if ((rc = sandbox_limit(&job->box, &err)) == 0)
@@ -317,10 +370,19 @@ static void wait_for_engine(struct job *job, enum job_state state)
         advance(job);
 }
 
-static void take_ends(struct job *job, int fds[WIRE_FDS_MAX])
+/* The home directory, and a socket for each flag that asks for one.  False: it is not those. */
+static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
 {
+        uint64_t flags = job->box.plan.shape.flags;
+        int proxy = flags & WIRE_PROXY ? 1 : 0, hatch = flags & WIRE_HATCH ? proxy + 1 : 0, last = hatch ? hatch : proxy;
+        if (fds[last] < 0 || fds[last + 1] >= 0)
+                return false;
         job->box.outer[WIRE_END_HOME] = take_fd(&fds[0]);
-        job->box.outer[WIRE_END_PROXY] = take_fd(&fds[1]);
+        if (proxy)
+                job->box.outer[WIRE_END_PROXY] = take_fd(&fds[proxy]);
+        if (hatch)
+                job->box.outer[WIRE_END_HATCH] = take_fd(&fds[hatch]);
+        return true;
 }
 
 /* ---- what the processes inside say ---- */
@@ -331,30 +393,32 @@ static void take_ends(struct job *job, int fds[WIRE_FDS_MAX])
  */
 static void job_said(struct job *job, const struct init_message *message, int fds[WIRE_FDS_MAX], bool by_program)
 {
-        bool proxied = job->box.plan.shape.flags & WIRE_PROXY;
         bool forked = job->interpreter == WISH_ZYGOTE;
         struct csn_error err;
         if (message->op == INIT_FAILED && job->state <= JOB_RUNNING && message->error.code > 0) {
                 job_refuse(job, &message->error);
-        } else if (message->op == INIT_READY && job->state == JOB_SETUP && !by_program && fds[0] >= 0 && proxied == (fds[1] >= 0)) {
-                take_ends(job, fds);
+        } else if (message->op == INIT_READY && job->state == JOB_SETUP && !by_program && take_ends(job, fds)) {
                 job->boundary = message->boundary;
                 tell_boundary(job, WIRE_READY);
                 wait_for_engine(job, JOB_READY);
-        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && !job->inside) {
+        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->box.program && !job->inside) {
                 job->inside = true;
                 job->boundary.seccomp = message->boundary.seccomp;
                 job->boundary.landlock_abi = message->boundary.landlock_abi;
                 job->boundary.no_new_privs = message->boundary.no_new_privs;
                 job->boundary.capabilities = message->boundary.capabilities;
-                if (sandbox_tell(&job->box, INIT_LEAVE, &err) < 0)
+                if (job->host) {
+                        tell_boundary(job, WIRE_JOINED);
+                        wait_for_engine(job, JOB_JOINED);
+                } else if (sandbox_tell(&job->box, INIT_LEAVE, &err) < 0) {
                         job_refuse(job, &err);
+                }
         } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
                 tell_boundary(job, WIRE_JOINED);
                 wait_for_engine(job, JOB_JOINED);
         } else if (message->op == INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->box.program != 0)) {
                 job_runs(job);
-        } else if (message->op == INIT_EXITED && job->state == JOB_RUNNING && !job->box.program) {
+        } else if (message->op == INIT_EXITED && job->state == JOB_RUNNING && !job->box.program && job->interpreter != WISH_GUEST) {
                 job_ended(job, message->status, message->left != 0);
         } else {
                 job_kill(job, 0);
@@ -437,13 +501,35 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
         struct job *job = find_job(sup, id);
         struct csn_error err;
         auto_fd fd = pid_fd;
-        if (!job || job->interpreter != WISH_ZYGOTE)
+        if (!job || !job->forking)
                 return false;
-        if (job->state != JOB_JOINING)
-                return true;   /* it was given up meanwhile, and its pid namespace is dead or dies now */
-        if (error)
-                job_refuse(job, error);
-        else if (sandbox_joined(&job->box, pid, take_fd(&fd), &err) < 0)
+        job->forking = false;
+        if (job->state != JOB_JOINING) {
+                /* It was given up meanwhile.  Its pid namespace is dead or dies now, but that of a guest goes on. */
+                if (job->host) {
+                        job->box.program_fd = take_fd(&fd);
+                        sandbox_kill(&job->box);
+                        end_visit(job);
+                }
+                return true;
+        }
+        const struct job *host = job->host ? find_job(sup, job->host) : job;
+        int rc = 0;
+        if (error) {
+                err = *error;
+                rc = -err.code;
+        } else if (!host) {
+                job->box.program_fd = take_fd(&fd);
+                rc = err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");
+        } else {
+                rc = sandbox_joined(&job->box, &host->box.leaf, pid, take_fd(&fd), &err);
+        }
+        /* The keeper's word on its death may have come before the zygote's on its birth, and then nothing more comes. */
+        if (job->box.program && !sandbox_has_program(&job->box)) {
+                job->box.program = 0;
+                rc = err_set(&err, CSN_E_SYSTEM, 0, "the interpreter ended before the program began");
+        }
+        if (rc < 0)
                 job_refuse(job, &err);
         return true;
 }
@@ -474,6 +560,11 @@ bool job_lost(struct supervisor *sup, const struct keeper_message *died)
                         err_set(&err, CSN_E_SYSTEM, 0, "the interpreter ended before the program began");
                         job_refuse(job, &err);
                 }
+                if (job->host && job->state != JOB_CLOSING) {
+                        job->box.program = 0;
+                        job_report(job);
+                        job_close(job);
+                }
                 return true;
         }
         return false;
@@ -485,10 +576,15 @@ void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_er
                 next = job->next;
                 if (job->interpreter != WISH_ZYGOTE || job->zygote != zygote)
                         continue;
-                if (!gone)
+                if (!gone) {
                         advance(job);
-                else if (job->state == JOB_READY || (job->state == JOB_JOINING && !job->box.program))
+                        continue;
+                }
+                job->forking = false;
+                if (job->state == JOB_READY || (job->state == JOB_JOINING && !job->box.program))
                         job_refuse(job, gone);
+                else if (job->state == JOB_DYING)
+                        end_visit(job);
         }
 }
 
@@ -499,18 +595,25 @@ static int unexpected(const char *what, struct csn_error *err)
         return err_set(err, CSN_E_PROTOCOL, 0, "%s is not allowed now, or twice", what);
 }
 
+static struct job *job_new(struct supervisor *sup, uint32_t id)
+{
+        struct job *job = mem_alloc(sizeof *job);
+        *job = (struct job){ .next = sup->jobs, .sup = sup, .id = id, .asked_us = clock_us(),
+                             .control = { .ready = job_control, .owner = job }, .talk = { .ready = job_talk, .owner = job },
+                             .oom = { .ready = job_oom, .owner = job }, .deadline = { .fired = job_deadline, .owner = job },
+                             .poll = { .fired = job_poll, .owner = job }, .closing = { .fired = job_try_close, .owner = job },
+                             .freezing = { .fired = job_look_frozen, .owner = job } };
+        sup->jobs = job;
+        sandbox_init(&job->box);
+        return job;
+}
+
 int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *shape, struct csn_error *err)
 {
         struct csn_error refusal;
         if (find_job(sup, id) || id & SUPERVISOR_ZYGOTE)
                 return unexpected("PREPARE", err);
-        struct job *job = mem_alloc(sizeof *job);
-        *job = (struct job){ .next = sup->jobs, .sup = sup, .id = id, .asked_us = clock_us(),
-                             .control = { .ready = job_control, .owner = job }, .talk = { .ready = job_talk, .owner = job },
-                             .oom = { .ready = job_oom, .owner = job }, .deadline = { .fired = job_deadline, .owner = job },
-                             .poll = { .fired = job_poll, .owner = job }, .closing = { .fired = job_try_close, .owner = job } };
-        sup->jobs = job;
-        sandbox_init(&job->box);
+        struct job *job = job_new(sup, id);
         if (sup->no_keeper.code) {
                 job_refuse(job, &sup->no_keeper);
                 job_close(job);
@@ -532,12 +635,18 @@ static bool is_over(const struct job *job)
         return !job || job->state >= JOB_DYING;
 }
 
+/* Its process 1 is root inside and starts no program; the guest does. */
+static bool has_root(const struct job *job)
+{
+        return job->box.plan.shape.flags & WIRE_ROOT;
+}
+
 int job_join(struct supervisor *sup, uint32_t id, uint32_t zygote, struct csn_error *err)
 {
         struct job *job = find_job(sup, id);
         if (is_over(job))
                 return 0;
-        if (job->interpreter != WISH_NONE || job->wants_start)
+        if (job->interpreter != WISH_NONE || job->wants_start || has_root(job))
                 return unexpected("JOIN", err);
         job->interpreter = WISH_ZYGOTE;
         job->zygote = zygote;
@@ -550,7 +659,7 @@ int job_worker(struct supervisor *sup, uint32_t id, struct csn_error *err)
         struct job *job = find_job(sup, id);
         if (is_over(job))
                 return 0;
-        if (job->interpreter != WISH_NONE || job->wants_start)
+        if (job->interpreter != WISH_NONE || job->wants_start || has_root(job))
                 return unexpected("WORKER", err);
         job->interpreter = WISH_WORKER;
         advance(job);
@@ -563,7 +672,7 @@ int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         struct csn_error refusal;
         if (is_over(job))
                 return 0;
-        if (job->wants_start)
+        if (job->wants_start || (has_root(job) && !job->host))
                 return unexpected("START", err);
         job->wants_start = true;
         if (job->state == JOB_READY || job->state == JOB_JOINED)
@@ -573,6 +682,111 @@ int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         else
                 advance(job);
         return 0;
+}
+
+int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *limits, struct csn_error *err)
+{
+        struct job *job = find_job(sup, id);
+        struct csn_error refusal;
+        if (is_over(job))
+                return 0;
+        if (job->interpreter != WISH_NONE || job->wants_start || job->host || !(job->box.plan.shape.flags & WIRE_LASTING))
+                return unexpected("GUEST", err);
+        job->interpreter = WISH_GUEST;
+        if (plan_limit(&job->box.plan, limits, &refusal) < 0)
+                job_refuse(job, &refusal);
+        else
+                advance(job);
+        return 0;
+}
+
+int job_enter(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err)
+{
+        const struct job *host = find_job(sup, sandbox);
+        struct csn_error refusal;
+        if (find_job(sup, id) || id & SUPERVISOR_ZYGOTE || !sandbox || (host && host->interpreter != WISH_GUEST))
+                return unexpected("ENTER", err);
+        struct job *job = job_new(sup, id);
+        job->host = sandbox;
+        job->interpreter = WISH_ZYGOTE;
+        job->zygote = zygote;
+        if (is_over(host) || host->state < JOB_STARTING || host->state > JOB_RUNNING) {
+                err_set(&refusal, CSN_E_BUSY, 0, "the sandbox is over");
+                job_refuse(job, &refusal);
+        } else if (sandbox_visit(&job->box, &host->box, fds, &refusal) < 0) {
+                job_refuse(job, &refusal);
+        } else {
+                job->boundary = host->boundary;
+                expect_within(job, SETUP_MS);
+                job->state = JOB_READY;
+                advance(job);
+        }
+        return 0;
+}
+
+/* ---- standing still ---- */
+
+#define FREEZE_MS 2000         /* after which a sandbox that does not stand still goes on */
+#define FREEZE_LOOK_MS 2
+
+static void tell_unable(struct job *job, const struct csn_error *error)
+{
+        sup_answer_error(job->sup, WIRE_UNABLE, job->id, error);
+}
+
+static void tell_frozen(struct job *job)
+{
+        struct buf message;
+        buf_init(&message, WIRE_MAX);
+        sup_answer(job->sup, &message, wire_put_number(&message, WIRE_FROZEN, job->id, job->frozen), NULL, 0);
+}
+
+static void job_look_frozen(struct timer *timer)
+{
+        struct job *job = timer->owner;
+        struct csn_error err, again;
+        if (cgroup_leaf_is_frozen(&job->box.leaf) == job->frozen) {
+                tell_frozen(job);
+        } else if (clock_us() - job->freezing_us < FREEZE_MS * 1000ULL) {
+                loop_timer(job->sup->loop, timer, FREEZE_LOOK_MS * 1000);
+        } else {
+                err_set(&err, CSN_E_BUSY, 0, "the sandbox did not %s within %d seconds", job->frozen ? "stand still" : "go on", FREEZE_MS / 1000);
+                if (job->frozen && cgroup_leaf_freeze(&job->box.leaf, false, &again) < 0)
+                        log_text(LOG_ERROR, "%s", again.text);
+                job->frozen = false;
+                tell_unable(job, &err);
+        }
+}
+
+static void freeze(struct job *job, bool on)
+{
+        struct csn_error err;
+        job->freeze_due = false;
+        if (cgroup_leaf_freeze(&job->box.leaf, on, &err) < 0) {
+                tell_unable(job, &err);
+        } else {
+                job->frozen = on;
+                job->freezing_us = clock_us();
+                loop_timer(job->sup->loop, &job->freezing, 0);
+        }
+}
+
+/* A guest greets the engine over a socket of their own, so it may be known there before it is said here that it runs. */
+void job_freeze(struct supervisor *sup, uint32_t id, bool on)
+{
+        struct job *job = find_job(sup, id);
+        struct csn_error err;
+        if (is_over(job))
+                return;
+        if (job->interpreter != WISH_GUEST || job->state > JOB_RUNNING) {
+                err_set(&err, CSN_E_BUSY, 0, "there is no guest in this sandbox");
+                tell_unable(job, &err);
+        } else if (job->state < JOB_RUNNING) {
+                job->freeze_due = true;
+                job->freeze_to = on;
+        } else {
+                freeze(job, on);
+        }
 }
 
 /*
@@ -598,8 +812,13 @@ void job_left(struct supervisor *sup, uint32_t id, unsigned status)
 void job_stop(struct supervisor *sup, uint32_t id)
 {
         struct job *job = find_job(sup, id);
-        if (job)
+        struct csn_error err;
+        if (job && job->host && job->state == JOB_READY) {
+                err_set(&err, CSN_E_CANCELLED, 0, "the interpreter is not wanted any more");
+                job_refuse(job, &err);
+        } else if (job) {
                 job_kill(job, WIRE_KILLED);
+        }
 }
 
 void job_look(struct supervisor *sup, uint32_t id)

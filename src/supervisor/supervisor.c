@@ -43,6 +43,7 @@ struct request {
         struct supervisor *sup;
         struct wire_header header;
         const uint8_t *body;
+        int *fds;                  /* WIRE_ENTRIES of them with ENTER; the callee takes what it keeps */
 };
 
 static int op_hello(struct request *request, struct csn_error *err)
@@ -74,7 +75,7 @@ static int op_prepare(struct request *request, struct csn_error *err)
 static int op_join(struct request *request, struct csn_error *err)
 {
         uint32_t zygote;
-        if (wire_get_join(request->body, request->header.len, &zygote, err) < 0)
+        if (wire_get_number(request->body, request->header.len, "JOIN", UINT32_MAX, &zygote, err) < 0)
                 return -err->code;
         return job_join(request->sup, request->header.job, zygote, err);
 }
@@ -92,10 +93,35 @@ static int op_start(struct request *request, struct csn_error *err)
         return job_start(request->sup, request->header.job, &limits, err);
 }
 
+static int op_guest(struct request *request, struct csn_error *err)
+{
+        struct wire_limits limits;
+        if (wire_get_limits(request->body, request->header.len, &limits, err) < 0)
+                return -err->code;
+        return job_guest(request->sup, request->header.job, &limits, err);
+}
+
+static int op_enter(struct request *request, struct csn_error *err)
+{
+        uint32_t sandbox, zygote;
+        if (wire_get_enter(request->body, request->header.len, &sandbox, &zygote, err) < 0)
+                return -err->code;
+        return job_enter(request->sup, request->header.job, sandbox, zygote, request->fds, err);
+}
+
+static int op_freeze(struct request *request, struct csn_error *err)
+{
+        uint32_t on;
+        if (wire_get_number(request->body, request->header.len, "FREEZE", 1, &on, err) < 0)
+                return -err->code;
+        job_freeze(request->sup, request->header.job, on == 1);
+        return 0;
+}
+
 static int op_left(struct request *request, struct csn_error *err)
 {
         uint32_t status;
-        if (wire_get_left(request->body, request->header.len, &status, err) < 0)
+        if (wire_get_number(request->body, request->header.len, "LEFT", 255, &status, err) < 0)
                 return -err->code;
         job_left(request->sup, request->header.job, status);
         return 0;
@@ -146,6 +172,9 @@ static const struct {
         { WIRE_JOIN,    READY, op_join    },
         { WIRE_WORKER,  READY, op_worker  },
         { WIRE_START,   READY, op_start   },
+        { WIRE_GUEST,   READY, op_guest   },
+        { WIRE_ENTER,   READY, op_enter   },
+        { WIRE_FREEZE,  READY, op_freeze  },
         { WIRE_LEFT,    READY, op_left    },
         { WIRE_KILL,    READY, op_kill    },
         { WIRE_LOOK,    READY, op_look    },
@@ -165,14 +194,21 @@ static int dispatch(struct request *request, struct csn_error *err)
         return err_set(err, CSN_E_PROTOCOL, 0, "message %u does not exist", request->header.op);
 }
 
-/* None of the messages comes with a descriptor. */
+static int check_fds(const struct wire_header *header, size_t fds_n, struct csn_error *err)
+{
+        if (fds_n == (header->op == WIRE_ENTER ? WIRE_ENTRIES : 0))
+                return 0;
+        return err_set(err, CSN_E_PROTOCOL, 0, "message %u came with %zu descriptors", header->op, fds_n);
+}
+
+/* ENTER alone comes with descriptors. */
 static void take_message(struct supervisor *sup)
 {
         static uint8_t bytes[WIRE_MAX];
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
         struct csn_error err = { 0 };
-        struct request request = { .sup = sup, .body = bytes + WIRE_HEADER };
+        struct request request = { .sup = sup, .body = bytes + WIRE_HEADER, .fds = fds };
         ssize_t len = wire_receive(sup->sock, bytes, fds, &fds_n);
         if (len < 0 && errno == EAGAIN)
                 return;
@@ -180,10 +216,11 @@ static void take_message(struct supervisor *sup)
                 sup->over = true;
                 return;
         }
-        if (len < 0 || fds_n > 0) {
-                err_set(&err, CSN_E_PROTOCOL, len < 0 ? errno : 0, "receive from the engine");
+        if (len < 0) {
+                err_set(&err, CSN_E_PROTOCOL, errno, "receive from the engine");
                 sup_give_up(sup, &err);
-        } else if (wire_get_header(bytes, (size_t)len, &request.header, &err) < 0 || dispatch(&request, &err) < 0) {
+        } else if (wire_get_header(bytes, (size_t)len, &request.header, &err) < 0 || check_fds(&request.header, fds_n, &err) < 0 ||
+                   dispatch(&request, &err) < 0) {
                 sup_give_up(sup, &err);
         }
         for (size_t i = 0; i < fds_n; i++)
@@ -281,6 +318,7 @@ static int begin(struct supervisor *sup, struct csn_error *err)
         raise_descriptors();
         sup->abilities.rootless = geteuid() != 0;
         sup->abilities.landlock_abi = probe_landlock_abi();
+        sup->abilities.id_blocks = uid_blocks(&sup->options->uids);
         if (cgroup_open(sup->options->cgroup_parent, &sup->cgroups, err) < 0)
                 return -err->code;
         sup->abilities.cgroup = cgroup_mode(sup->cgroups);

@@ -40,4 +40,20 @@ void janitor_stop(struct janitor *janitor);
 /* The janitor's own main. */
 int janitor_main(const char *paths);
 
+/* ---- for an engine that has given up its rights (starter.c, opener.c, launcher.c) ---- */
+
+/* The arguments of caisson-starter; after them come the sockets in the file system that WIRE_START_REMOVE removes. */
+enum {
+        STARTER_UID, STARTER_GID,            /* of the engine */
+        STARTER_WORKER,                      /* the program caisson-policy */
+        STARTER_POLICIES, STARTER_BUILTIN,   /* its folders */
+        STARTER_RANGE, STARTER_CGROUP, STARTER_RUNNERS,
+        STARTER_ARGS,
+};
+
+/* All serve descriptor 3 until it is closed, and return the exit status.  opener: UID GID; launcher: see wire/launch.h. */
+int starter_main(int argc, char *const *argv);
+int opener_main(int argc, char *const *argv);
+int launcher_main(void);
+
 #endif

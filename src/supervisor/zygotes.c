@@ -106,7 +106,7 @@ static void said(struct zygote *zygote, struct zygote_message *message, int fds[
                 message->error.text[sizeof message->error.text - 1] = message->error.field[sizeof message->error.field - 1] = 0;
         if (message->op == ZYGOTE_SERVES && !zygote->serves) {
                 serves(zygote, message->info);
-        } else if (message->op == ZYGOTE_FORKED && zygote->serves) {
+        } else if (message->op == ZYGOTE_FORKED && zygote->serves && message->pid > 0 && fds[0] >= 0) {
                 job_forked(zygote->sup, message->id, message->pid, take_fd(&fds[0]), NULL);
         } else if (message->op == ZYGOTE_FAILED && zygote->serves) {
                 job_forked(zygote->sup, message->id, 0, -1, &message->error);
@@ -168,7 +168,7 @@ static int ask_keeper(struct zygote *zygote, const struct wire_program *program,
         buf_done(&command);
         if (!sent)
                 return err_set(err, CSN_E_SYSTEM, errno, "hand a zygote its command line");
-        if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 || cgroup_leaf_open(sup->cgroups, "zygote", &zygote_limits, &zygote->leaf, err) < 0 ||
+        if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 || cgroup_leaf_open(sup->cgroups, "zygote", &zygote_limits, false, &zygote->leaf, err) < 0 ||
             loop_watch(sup->loop, &zygote->watch, pair[0], EPOLLIN, err) < 0)
                 return -err->code;
         struct keeper_message request = { .op = KEEPER_ZYGOTE, .id = zygote->id | SUPERVISOR_ZYGOTE, .plan = { .abilities = sup->abilities } };

@@ -1,52 +1,19 @@
 /* Encoding and decoding of the messages between engine and supervisor. */
+#include "wire/codec.h"
 #include "wire/wire.h"
 
 #include <stdio.h>
 
 /* ---- writing ---- */
 
-static void put_u16(uint8_t *at, uint16_t v)
-{
-        at[0] = (uint8_t)v;
-        at[1] = (uint8_t)(v >> 8);
-}
-
-static void put_u32(uint8_t *at, uint32_t v)
-{
-        put_u16(at, (uint16_t)v);
-        put_u16(at + 2, (uint16_t)(v >> 16));
-}
-
-static bool add_u64(struct buf *buf, uint64_t v)
-{
-        uint8_t bytes[8];
-        put_u32(bytes, (uint32_t)v);
-        put_u32(bytes + 4, (uint32_t)(v >> 32));
-        return buf_add(buf, bytes, sizeof bytes);
-}
-
-static bool add_text(struct buf *buf, const char *text)
-{
-        size_t len = text ? strlen(text) : 0;
-        return add_u64(buf, len) && buf_add(buf, text ? text : "", len);
-}
-
-static bool add_texts(struct buf *buf, char *const *texts, size_t n)
-{
-        bool fits = add_u64(buf, n);
-        for (size_t i = 0; fits && i < n; i++)
-                fits = add_text(buf, texts[i]);
-        return fits;
-}
-
 static bool add_header(struct buf *buf, enum wire_op op, uint32_t job)
 {
         uint8_t bytes[WIRE_HEADER];
-        put_u32(bytes, WIRE_MAGIC);
-        put_u16(bytes + 4, WIRE_VERSION);
-        put_u16(bytes + 6, (uint16_t)op);
-        put_u32(bytes + 8, job);
-        put_u32(bytes + 12, 0);
+        codec_put_u32(bytes, WIRE_MAGIC);
+        codec_put_u16(bytes + 4, WIRE_VERSION);
+        codec_put_u16(bytes + 6, (uint16_t)op);
+        codec_put_u32(bytes + 8, job);
+        codec_put_u32(bytes + 12, 0);
         return buf_add(buf, bytes, sizeof bytes);
 }
 
@@ -54,7 +21,7 @@ static bool add_header(struct buf *buf, enum wire_op op, uint32_t job)
 static bool finish(struct buf *buf, bool fits)
 {
         if (fits)
-                put_u32((uint8_t *)buf->bytes + 12, (uint32_t)(buf->len - WIRE_HEADER));
+                codec_put_u32((uint8_t *)buf->bytes + 12, (uint32_t)(buf->len - WIRE_HEADER));
         return fits;
 }
 
@@ -66,26 +33,26 @@ bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job)
 bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape)
 {
         bool fits = add_header(buf, WIRE_PREPARE, job);
-#define N(name) fits = fits && add_u64(buf, shape->name);
+#define N(name) fits = fits && codec_add_u64(buf, shape->name);
         WIRE_SHAPE_NUMBERS(N)
 #undef N
-        return finish(buf, fits && add_text(buf, shape->label));
+        return finish(buf, fits && codec_add_text(buf, shape->label));
 }
 
-bool wire_put_join(struct buf *buf, uint32_t job, uint32_t zygote)
+bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t number)
 {
-        return finish(buf, add_header(buf, WIRE_JOIN, job) && add_u64(buf, zygote));
+        return finish(buf, add_header(buf, op, job) && codec_add_u64(buf, number));
 }
 
-bool wire_put_left(struct buf *buf, uint32_t job, uint32_t status)
+bool wire_put_enter(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote)
 {
-        return finish(buf, add_header(buf, WIRE_LEFT, job) && add_u64(buf, status));
+        return finish(buf, add_header(buf, WIRE_ENTER, job) && codec_add_u64(buf, sandbox) && codec_add_u64(buf, zygote));
 }
 
-bool wire_put_limits(struct buf *buf, uint32_t job, const struct wire_limits *limits)
+bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_limits *limits)
 {
-        bool fits = add_header(buf, WIRE_START, job);
-#define N(name) fits = fits && add_u64(buf, limits->name);
+        bool fits = add_header(buf, op, job);
+#define N(name) fits = fits && codec_add_u64(buf, limits->name);
         WIRE_LIMITS_NUMBERS(N)
 #undef N
         return finish(buf, fits);
@@ -93,7 +60,7 @@ bool wire_put_limits(struct buf *buf, uint32_t job, const struct wire_limits *li
 
 static bool add_program(struct buf *buf, const struct wire_program *program)
 {
-        return add_texts(buf, program->argv, program->argv_n) && add_texts(buf, program->env, program->env_n);
+        return codec_add_texts(buf, program->argv, program->argv_n) && codec_add_texts(buf, program->env, program->env_n);
 }
 
 bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program)
@@ -115,14 +82,14 @@ bool wire_put_program(struct buf *buf, const struct wire_program *program)
 /* The content is the rest of the packet; whether it is there at all is a number before it. */
 bool wire_put_file(struct buf *buf, const struct wire_file *file)
 {
-        return add_door(buf, WIRE_DOOR_FILE) && add_u64(buf, file->mode) && add_text(buf, file->name) &&
-               add_u64(buf, file->content != NULL) && (!file->content || buf_add(buf, file->content, file->content_len));
+        return add_door(buf, WIRE_DOOR_FILE) && codec_add_u64(buf, file->mode) && codec_add_text(buf, file->name) &&
+               codec_add_u64(buf, file->content != NULL) && (!file->content || buf_add(buf, file->content, file->content_len));
 }
 
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities)
 {
         bool fits = add_header(buf, WIRE_HELLO, 0);
-#define N(name) fits = fits && add_u64(buf, abilities->name);
+#define N(name) fits = fits && codec_add_u64(buf, abilities->name);
         WIRE_ABILITIES_NUMBERS(N)
 #undef N
         return finish(buf, fits);
@@ -131,7 +98,7 @@ bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities)
 bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_boundary *boundary)
 {
         bool fits = add_header(buf, op, job);
-#define N(name) fits = fits && add_u64(buf, boundary->name);
+#define N(name) fits = fits && codec_add_u64(buf, boundary->name);
         WIRE_BOUNDARY_NUMBERS(N)
 #undef N
         return finish(buf, fits);
@@ -140,7 +107,7 @@ bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const str
 bool wire_put_seen(struct buf *buf, uint32_t job, const struct wire_seen *seen)
 {
         bool fits = add_header(buf, WIRE_SEEN, job);
-#define N(name) fits = fits && add_u64(buf, seen->name);
+#define N(name) fits = fits && codec_add_u64(buf, seen->name);
         WIRE_SEEN_NUMBERS(N)
 #undef N
         return finish(buf, fits);
@@ -149,7 +116,7 @@ bool wire_put_seen(struct buf *buf, uint32_t job, const struct wire_seen *seen)
 bool wire_put_exit(struct buf *buf, uint32_t job, const struct wire_exit *how)
 {
         bool fits = add_header(buf, WIRE_EXITED, job);
-#define N(name) fits = fits && add_u64(buf, how->name);
+#define N(name) fits = fits && codec_add_u64(buf, how->name);
         WIRE_EXIT_NUMBERS(N)
 #undef N
         return finish(buf, fits);
@@ -157,89 +124,29 @@ bool wire_put_exit(struct buf *buf, uint32_t job, const struct wire_exit *how)
 
 bool wire_put_error(struct buf *buf, enum wire_op op, uint32_t job, const struct csn_error *error)
 {
-        return finish(buf, add_header(buf, op, job) && add_u64(buf, (uint64_t)error->code) && add_u64(buf, (uint64_t)error->sys) &&
-                                   add_text(buf, error->field) && add_text(buf, error->text));
+        return finish(buf, add_header(buf, op, job) && codec_add_error(buf, error));
 }
 
 bool wire_put_text(struct buf *buf, enum wire_op op, uint32_t job, const char *text)
 {
-        return finish(buf, add_header(buf, op, job) && add_text(buf, text));
+        return finish(buf, add_header(buf, op, job) && codec_add_text(buf, text));
 }
 
 /* ---- reading ---- */
-
-/* A cursor that remembers that something was missing, so that each field need not be checked. */
-struct cursor {
-        const uint8_t *at;
-        size_t left;
-        bool bad;
-};
-
-static uint32_t load_u32(const uint8_t *at)
-{
-        return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-static uint64_t take_u64(struct cursor *c)
-{
-        if (c->left < 8) {
-                c->bad = true;
-                return 0;
-        }
-        uint64_t v = (uint64_t)load_u32(c->at) | (uint64_t)load_u32(c->at + 4) << 32;
-        c->at += 8;
-        c->left -= 8;
-        return v;
-}
-
-/* A NUL inside would make two readers see two different texts, so it is refused. */
-static char *take_text(struct cursor *c, struct arena *arena, size_t max)
-{
-        uint64_t len = take_u64(c);
-        if (c->bad || len > c->left || len > max || memchr(c->at, 0, (size_t)len)) {
-                c->bad = true;
-                return NULL;
-        }
-        char *text = arena_copy(arena, (const char *)c->at, (size_t)len);
-        c->at += len;
-        c->left -= (size_t)len;
-        return text;
-}
-
-static char **take_texts(struct cursor *c, struct arena *arena, size_t *ret_n)
-{
-        uint64_t n = take_u64(c);
-        if (c->bad || n > WIRE_ARGS_MAX) {
-                c->bad = true;
-                return NULL;
-        }
-        char **texts = arena_alloc(arena, ((size_t)n + 1) * sizeof *texts);
-        for (size_t i = 0; i < n && !c->bad; i++)
-                texts[i] = take_text(c, arena, WIRE_TEXT_MAX);
-        *ret_n = (size_t)n;
-        return texts;
-}
-
-static int verdict(const struct cursor *c, const char *what, struct csn_error *err)
-{
-        if (!c->bad && c->left == 0)
-                return 0;
-        return err_set(err, CSN_E_PROTOCOL, 0, "%s message %s", what, c->bad ? "is cut or out of bounds" : "is too long");
-}
 
 int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, struct csn_error *err)
 {
         if (len < WIRE_HEADER)
                 return err_set(err, CSN_E_PROTOCOL, 0, "message of %zu bytes has no header", len);
-        if (load_u32(bytes) != WIRE_MAGIC)
+        if (codec_load_u32(bytes) != WIRE_MAGIC)
                 return err_set(err, CSN_E_PROTOCOL, 0, "message has a wrong magic number");
         unsigned version = bytes[4] | (unsigned)bytes[5] << 8;
         if (version != WIRE_VERSION)
                 return err_set(err, CSN_E_PROTOCOL, 0, "peer speaks version %u, this program %d: install both from one build",
                                version, WIRE_VERSION);
         struct wire_header header = { .op = (uint16_t)(bytes[6] | bytes[7] << 8),
-                                      .job = load_u32(bytes + 8),
-                                      .len = load_u32(bytes + 12) };
+                                      .job = codec_load_u32(bytes + 8),
+                                      .len = codec_load_u32(bytes + 12) };
         if (header.len != len - WIRE_HEADER)
                 return err_set(err, CSN_E_PROTOCOL, 0, "message says %u bytes and has %zu", header.len, len - WIRE_HEADER);
         *ret = header;
@@ -256,60 +163,62 @@ static bool is_label(const char *text)
 
 int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret, struct csn_error *err)
 {
-        struct cursor c = { body, len, false };
+        struct codec c = { body, len, false };
         struct wire_shape shape = { 0 };
-#define N(name) shape.name = take_u64(&c);
+#define N(name) shape.name = codec_u64(&c);
         WIRE_SHAPE_NUMBERS(N)
 #undef N
-        shape.label = take_text(&c, arena, WIRE_LABEL_MAX);
+        shape.label = codec_text(&c, arena, WIRE_LABEL_MAX);
         c.bad = c.bad || !is_label(shape.label) || (shape.flags & ~(uint64_t)WIRE_FLAGS) != 0;
-        if (verdict(&c, "PREPARE", err) < 0)
+        if (codec_end(&c, "PREPARE", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = shape;
         return 0;
 }
 
-static int get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret, struct csn_error *err)
+int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret, struct csn_error *err)
 {
-        struct cursor c = { body, len, false };
-        uint64_t number = take_u64(&c);
+        struct codec c = { body, len, false };
+        uint64_t number = codec_u64(&c);
         c.bad = c.bad || number > max;
-        if (verdict(&c, what, err) < 0)
+        if (codec_end(&c, what, err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = (uint32_t)number;
         return 0;
 }
 
-int wire_get_join(const uint8_t *body, size_t len, uint32_t *ret_zygote, struct csn_error *err)
+int wire_get_enter(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote, struct csn_error *err)
 {
-        return get_number(body, len, "JOIN", UINT32_MAX, ret_zygote, err);
-}
-
-int wire_get_left(const uint8_t *body, size_t len, uint32_t *ret_status, struct csn_error *err)
-{
-        return get_number(body, len, "LEFT", 255, ret_status, err);
+        struct codec c = { body, len, false };
+        uint64_t sandbox = codec_u64(&c), zygote = codec_u64(&c);
+        c.bad = c.bad || sandbox > UINT32_MAX || zygote > UINT32_MAX;
+        if (codec_end(&c, "ENTER", err) < 0)
+                return -CSN_E_PROTOCOL;
+        *ret_sandbox = (uint32_t)sandbox;
+        *ret_zygote = (uint32_t)zygote;
+        return 0;
 }
 
 int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err)
 {
-        struct cursor c = { body, len, false };
+        struct codec c = { body, len, false };
         struct wire_limits limits;
-#define N(name) limits.name = take_u64(&c);
+#define N(name) limits.name = codec_u64(&c);
         WIRE_LIMITS_NUMBERS(N)
 #undef N
-        if (verdict(&c, "START", err) < 0)
+        if (codec_end(&c, "START", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = limits;
         return 0;
 }
 
-static int take_program(struct cursor *c, const char *what, struct arena *arena, struct wire_program *ret, struct csn_error *err)
+static int take_program(struct codec *c, const char *what, struct arena *arena, struct wire_program *ret, struct csn_error *err)
 {
         struct wire_program program = { 0 };
-        program.argv = take_texts(c, arena, &program.argv_n);
-        program.env = take_texts(c, arena, &program.env_n);
+        program.argv = codec_texts(c, arena, &program.argv_n);
+        program.env = codec_texts(c, arena, &program.env_n);
         c->bad = c->bad || program.argv_n == 0 || program.argv[0][0] != '/';
-        if (verdict(c, what, err) < 0)
+        if (codec_end(c, what, err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = program;
         return 0;
@@ -317,11 +226,11 @@ static int take_program(struct cursor *c, const char *what, struct arena *arena,
 
 int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err)
 {
-        struct cursor c = { body, len, false };
+        struct codec c = { body, len, false };
         return take_program(&c, "command", arena, ret, err);
 }
 
-static void take_door(struct cursor *c, enum wire_door door)
+static void take_door(struct codec *c, enum wire_door door)
 {
         if (c->left < 1 || c->at[0] != door) {
                 c->bad = true;
@@ -333,25 +242,25 @@ static void take_door(struct cursor *c, enum wire_door door)
 
 int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err)
 {
-        struct cursor c = { bytes, len, false };
+        struct codec c = { bytes, len, false };
         take_door(&c, WIRE_DOOR_PROGRAM);
         return take_program(&c, "PROGRAM", arena, ret, err);
 }
 
 int wire_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err)
 {
-        struct cursor c = { bytes, len, false };
+        struct codec c = { bytes, len, false };
         take_door(&c, WIRE_DOOR_FILE);
-        struct wire_file file = { .mode = take_u64(&c) };
-        file.name = take_text(&c, arena, WIRE_NAME_MAX);
-        uint64_t has_content = take_u64(&c);
+        struct wire_file file = { .mode = codec_u64(&c) };
+        file.name = codec_text(&c, arena, WIRE_NAME_MAX);
+        uint64_t has_content = codec_u64(&c);
         c.bad = c.bad || file.mode > 0777 || has_content > 1;
         if (!c.bad && has_content) {
                 file.content = c.at;
                 file.content_len = c.left;
                 c.left = 0;
         }
-        if (verdict(&c, "FILE", err) < 0)
+        if (codec_end(&c, "FILE", err) < 0)
                 return -CSN_E_PROTOCOL;
         if (wire_name_check(file.name, strlen(file.name), err) < 0)
                 return err_set(err, CSN_E_PROTOCOL, 0, "FILE message has a name that is not allowed");
@@ -361,12 +270,12 @@ int wire_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct 
 
 int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err)
 {
-        struct cursor c = { body, len, false };
+        struct codec c = { body, len, false };
         struct wire_abilities abilities;
-#define N(name) abilities.name = take_u64(&c);
+#define N(name) abilities.name = codec_u64(&c);
         WIRE_ABILITIES_NUMBERS(N)
 #undef N
-        if (verdict(&c, "HELLO", err) < 0)
+        if (codec_end(&c, "HELLO", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = abilities;
         return 0;
@@ -374,12 +283,12 @@ int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *r
 
 int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret, struct csn_error *err)
 {
-        struct cursor c = { body, len, false };
+        struct codec c = { body, len, false };
         struct wire_boundary boundary;
-#define N(name) boundary.name = take_u64(&c);
+#define N(name) boundary.name = codec_u64(&c);
         WIRE_BOUNDARY_NUMBERS(N)
 #undef N
-        if (verdict(&c, "boundary", err) < 0)
+        if (codec_end(&c, "boundary", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = boundary;
         return 0;
@@ -387,12 +296,12 @@ int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret
 
 int wire_get_seen(const uint8_t *body, size_t len, struct wire_seen *ret, struct csn_error *err)
 {
-        struct cursor c = { body, len, false };
+        struct codec c = { body, len, false };
         struct wire_seen seen;
-#define N(name) seen.name = take_u64(&c);
+#define N(name) seen.name = codec_u64(&c);
         WIRE_SEEN_NUMBERS(N)
 #undef N
-        if (verdict(&c, "SEEN", err) < 0)
+        if (codec_end(&c, "SEEN", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = seen;
         return 0;
@@ -400,12 +309,12 @@ int wire_get_seen(const uint8_t *body, size_t len, struct wire_seen *ret, struct
 
 int wire_get_exit(const uint8_t *body, size_t len, struct wire_exit *ret, struct csn_error *err)
 {
-        struct cursor c = { body, len, false };
+        struct codec c = { body, len, false };
         struct wire_exit how;
-#define N(name) how.name = take_u64(&c);
+#define N(name) how.name = codec_u64(&c);
         WIRE_EXIT_NUMBERS(N)
 #undef N
-        if (verdict(&c, "EXITED", err) < 0)
+        if (codec_end(&c, "EXITED", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = how;
         return 0;
@@ -413,27 +322,20 @@ int wire_get_exit(const uint8_t *body, size_t len, struct wire_exit *ret, struct
 
 int wire_get_error(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err)
 {
-        struct arena arena = { 0 };
-        struct cursor c = { body, len, false };
-        struct csn_error error = { .code = (int)take_u64(&c), .sys = (int)take_u64(&c) };
-        const char *field = take_text(&c, &arena, sizeof error.field - 1);
-        const char *text = take_text(&c, &arena, sizeof error.text - 1);
-        c.bad = c.bad || error.code <= 0;
-        int rc = verdict(&c, "error", err);
-        if (rc == 0) {
-                snprintf(error.field, sizeof error.field, "%s", field);
-                snprintf(error.text, sizeof error.text, "%s", text);
-                *ret = error;
-        }
-        arena_done(&arena);
-        return rc;
+        struct codec c = { body, len, false };
+        struct csn_error error;
+        codec_error(&c, &error);
+        if (codec_end(&c, "error", err) < 0)
+                return -CSN_E_PROTOCOL;
+        *ret = error;
+        return 0;
 }
 
 int wire_get_text(const uint8_t *body, size_t len, struct arena *arena, char **ret, struct csn_error *err)
 {
-        struct cursor c = { body, len, false };
-        char *text = take_text(&c, arena, WIRE_TEXT_MAX);
-        if (verdict(&c, "text", err) < 0)
+        struct codec c = { body, len, false };
+        char *text = codec_text(&c, arena, WIRE_TEXT_MAX);
+        if (codec_end(&c, "text", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = text;
         return 0;

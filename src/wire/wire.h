@@ -14,6 +14,9 @@
  *     JOIN    u64                              fork the interpreter of this zygote into a prepared sandbox
  *     WORKER  wire_program                     start this interpreter in it ahead of time, to wait for its program
  *     START   wire_limits                      let the program begin that comes through the door
+ *     GUEST   wire_limits                      process 1 becomes the guest (guest.h), whose socket the door is
+ *     ENTER   u64, u64           wire_entry    the interpreter of a zygote into the sandbox of a guest; job is its number
+ *     FREEZE  u64                              0 or 1: stop everything inside, or let it go on
  *     KILL                                     end it now; EXITED follows
  *     LOOK                                     what does it use?
  *     ZYGOTE  wire_program                     start an interpreter that is to be forked; job is its number
@@ -23,6 +26,8 @@
  *     READY   wire_boundary   enum wire_end    the sandbox stands; our ends of its descriptors
  *     JOINED  wire_boundary                    the interpreter is inside and waits (JOIN, WORKER)
  *     SEEN    wire_seen                        what it uses at this moment
+ *     FROZEN  u64                              1: everything inside stands still; 0: it goes on
+ *     UNABLE  csn_error                        what was asked with FREEZE cannot be done; all is as before
  *     EXITED  wire_exit                        everything inside is dead; the counters are final
  *     REFUSED csn_error                        the sandbox or its program could not be made; nothing ran
  *     ZYGOTE  text                             the zygote serves; a JSON object that tells what it has loaded
@@ -45,6 +50,7 @@
 #define WIRE_STDIO 4             /* stdin, stdout, stderr, channel */
 #define WIRE_FDS_MAX 8
 #define WIRE_PROXY_PORT 3128
+#define WIRE_HATCH_PATH "/dev/shm/.caisson-tools"
 
 enum wire_op {
         WIRE_HELLO = 1,
@@ -63,10 +69,18 @@ enum wire_op {
         WIRE_EXITED,
         WIRE_REFUSED,
         WIRE_GONE,
+        WIRE_GUEST,
+        WIRE_ENTER,
+        WIRE_FREEZE,
+        WIRE_FROZEN,
+        WIRE_UNABLE,
 };
 
-/* The descriptors of READY, in this order; the last is there with WIRE_PROXY alone. */
-enum wire_end { WIRE_END_HOME, WIRE_END_STDOUT, WIRE_END_STDERR, WIRE_END_CHANNEL, WIRE_END_DOOR, WIRE_END_PROXY, WIRE_ENDS };
+/* The descriptors of READY, in this order; the last two are there with WIRE_PROXY and WIRE_HATCH alone. */
+enum wire_end { WIRE_END_HOME, WIRE_END_STDOUT, WIRE_END_STDERR, WIRE_END_CHANNEL, WIRE_END_DOOR, WIRE_END_PROXY, WIRE_END_HATCH, WIRE_ENDS };
+
+/* The descriptors of ENTER: what the guest made for it, and the door of its own. */
+enum wire_entry { WIRE_ENTRY_STDOUT, WIRE_ENTRY_STDERR, WIRE_ENTRY_CHANNEL, WIRE_ENTRY_DOOR, WIRE_ENTRIES };
 
 /* The first byte of a packet through the door. */
 enum wire_door { WIRE_DOOR_FILE = 1, WIRE_DOOR_PROGRAM };
@@ -92,8 +106,8 @@ struct wire_header {
  */
 #define WIRE_SHAPE_NUMBERS(N)                                                                                  \
         N(flags)            /* enum wire_flag */                                                                \
-        N(disk_bytes)       /* of the home directory */                                                         \
-        N(disk_files)       /* inodes of the home directory */                                                  \
+        N(disk_bytes)       /* of the home directory; with WIRE_ROOT of all but /tmp and /dev/shm */            \
+        N(disk_files)       /* inodes of the same */                                                            \
         N(tmp_bytes)        /* of /tmp and of /dev/shm, each */                                                 \
         N(memory_bytes)     /* of the whole tree, tmpfs included, no swap */                                    \
         N(cpu_milli)        /* share of the machine, in thousandths of a core */                                \
@@ -105,7 +119,10 @@ enum wire_flag {
         WIRE_CGROUP_REQUIRED = 1 << 2,     /* no memory, CPU or pids controller: refuse, do not fall back to rlimits */
         WIRE_PROC_STRICT = 1 << 3,         /* /proc with subset=pid,hidepid=invisible */
         WIRE_PROXY = 1 << 4,               /* listen on 127.0.0.1:WIRE_PROXY_PORT inside, and hand the socket out */
-        WIRE_FLAGS = (1 << 5) - 1,
+        WIRE_LASTING = 1 << 5,             /* for a guest: it can be frozen, and a lack of memory ends one process and not all */
+        WIRE_ROOT = 1 << 6,                /* for a guest: a block of ids, root among them, and a root file system that root may write */
+        WIRE_HATCH = 1 << 7,               /* listen at WIRE_HATCH_PATH inside, where programs call tools, and hand the socket out */
+        WIRE_FLAGS = (1 << 8) - 1,
 };
 
 struct wire_shape {
@@ -178,8 +195,10 @@ struct wire_abilities {
         N(cgroup)           /* enum wire_cgroup */                                                              \
         N(controllers)      /* enum wire_controller bits in force for this run */                               \
         N(no_new_privs)                                                                                        \
-        N(capabilities)     /* how many capabilities are left in any set: 0 */                                  \
-        N(host_uid)         /* the uid that the host sees */                                                    \
+        N(capabilities)     /* how many capabilities are left in any set: 0 but for root inside */              \
+        N(host_uid)         /* the uid that the host sees, or the first of them */                              \
+        N(ids)              /* how many there are from that on */                                               \
+        N(overlay)          /* 1: root inside may write its root file system, which is its own */               \
         N(own_uid)          /* 1: no other live sandbox has this uid */                                         \
         N(rootless)                                                                                            \
         N(proc_strict)                                                                                         \
@@ -223,7 +242,10 @@ struct wire_exit {
 #define WIRE_SEEN_NUMBERS(N)                                                                                   \
         N(cpu_us)                                                                                              \
         N(memory_bytes)                                                                                        \
-        N(processes)
+        N(processes)                                                                                            \
+        N(memory_peak)                                                                                         \
+        N(oom_kills)        /* processes that the memory limit killed so far */                                 \
+        N(pids_hits)        /* forks that the process limit refused so far */
 
 struct wire_seen {
 #define N(name) uint64_t name;
@@ -237,9 +259,9 @@ struct wire_seen {
  */
 bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job);
 bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape);
-bool wire_put_join(struct buf *buf, uint32_t job, uint32_t zygote);
-bool wire_put_left(struct buf *buf, uint32_t job, uint32_t status);
-bool wire_put_limits(struct buf *buf, uint32_t job, const struct wire_limits *limits);
+bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t number);   /* JOIN, LEFT, FREEZE, FROZEN */
+bool wire_put_enter(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote);
+bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_limits *limits);
 bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program);
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities);
 bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_boundary *boundary);
@@ -254,8 +276,9 @@ bool wire_put_program(struct buf *buf, const struct wire_program *program);
 
 int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, struct csn_error *err);
 int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret, struct csn_error *err);
-int wire_get_join(const uint8_t *body, size_t len, uint32_t *ret_zygote, struct csn_error *err);
-int wire_get_left(const uint8_t *body, size_t len, uint32_t *ret_status, struct csn_error *err);
+/* One number of at most `max`; `what` is the message's name. */
+int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret, struct csn_error *err);
+int wire_get_enter(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote, struct csn_error *err);
 int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err);
 int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
 int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err);
@@ -275,6 +298,15 @@ int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, stru
  * 0, or -CSN_E_INPUT with a text that names the rule.
  */
 int wire_name_check(const char *name, size_t len, struct csn_error *err);
+
+/* ---- helpers of an engine that has given up its rights (supervisor.h) ---- */
+
+/* engine -> starter: a byte and, but for REMOVE, the socket that the new process serves.  The answer: int32, its pid or -errno. */
+enum wire_start { WIRE_START_SUPERVISOR = 1, WIRE_START_POLICY, WIRE_START_OPENER, WIRE_START_REMOVE };
+
+/* engine -> opener: a byte, a name, and the folder that it is in.  The answer: int32, 0 with a descriptor or -errno. */
+enum wire_open { WIRE_OPEN_FILE = 1, WIRE_OPEN_FOLDER };
+#define WIRE_OPEN_MAX 4200                 /* the byte and the longest name */
 
 /* ---- sockets with descriptors (socket.c) ---- */
 
@@ -326,8 +358,13 @@ enum channel_type {
         CHANNEL_VALUE,         /* JSON: its value */
         CHANNEL_DONE,
         CHANNEL_LEFT,          /* the exit status in decimal: everything is written, the process only has to die */
+        CHANNEL_DISPLAY,       /* JSON: a MIME bundle; of a context, as often as it likes */
+        CHANNEL_EXECUTE,       /* the other way: JSON, what a context is to execute */
+        CHANNEL_TALK,          /* both ways, of a runner that has a role: for whom, and JSON; as often as it likes */
         CHANNEL_TYPES,
 };
+
+#define CHANNEL_TALK_MAX (16 * MIB)
 
 #define CHANNEL_MORE 1         /* flag: the payload goes on in the next frame of the same type */
 
@@ -338,6 +375,7 @@ struct channel {
         enum channel_type pending;       /* type whose pieces are being joined, or 0 */
         struct buf part[CHANNEL_TYPES];  /* payloads by type */
         unsigned frames;
+        bool talks;                      /* TALK may come */
 };
 
 void channel_init(struct channel *channel, size_t value_max);

@@ -19,7 +19,7 @@ LIBRARY = Path(os.environ.get('CAISSON_LIBRARY', CAISSON)).parent
 def environment(**more):
     """The caller's own, without anything that Caisson reads."""
     env = {name: value for name, value in os.environ.items()
-           if not name.startswith(('CAISSON_', 'CODE_EXECUT', 'XDG_', 'NO_COLOR'))}
+           if not name.startswith(('CAISSON_', 'CODE_EXECUT', 'OTEL_', 'XDG_', 'NO_COLOR'))}
     env['HOME'] = '/nonexistent'
     env['CAISSON_DAEMON'] = 'never'     # a daemon of this host is not what is tested; test_daemon.py starts its own
     return {**env, **more}

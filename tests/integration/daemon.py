@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from cli import CAISSON, caisson, environment, tree
+from cli import CAISSON, caisson, children, environment, tree
 
 CAISSOND = str(Path(CAISSON).parent / 'caissond')
 REQUEST, CANCEL, ASK, CHECK, OUTPUT, RECORD, STATUS, ERROR, CHECKED = 1, 2, 3, 4, 17, 18, 19, 20, 21
@@ -110,7 +110,7 @@ class Client:
 class Daemon:
     def __init__(self, folder, *options, path=None, env=None, command=(), **popen):
         self.path = Path(path or folder / 'c' / 's')
-        self.env = environment(**(env or {}))
+        self.env = environment(**{'CAISSON_ENGINE_STATE_DIR': str(folder / 'state'), **(env or {})})
         self.log = open(folder / 'log', 'ab')
         settings = ['--set', f'engine.socket={self.path}'] if path is not False else []
         self.process = subprocess.Popen([*command, CAISSOND, *settings, *map(str, options)], env=self.env, stderr=self.log,
@@ -157,6 +157,11 @@ def alive(pid):
         return Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1][0] != 'Z'
     except OSError:
         return False
+
+
+def supervisors(pid):
+    """Those of this daemon, among its other helpers."""
+    return [child for child in children(pid) if Path(f'/proc/{child}/cmdline').read_bytes().startswith(b'caisson-supervisor')]
 
 
 def commands(pids):

@@ -25,8 +25,10 @@ COMMANDS = {
     'sh': (BASH, str(LANG / 'bash' / 'run.sh')),
 }
 LANGUAGE_OF = {'mjs': 'js', 'cjs': 'js', 'ts': 'js', 'mts': 'js', 'cts': 'js'}
-NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'LEFT'}
+NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'LEFT', 10: 'TALK'}
+TALK = 10
 FRAME_MAX = 65536
+ROOM = FRAME_MAX - 12
 ENVIRONMENT = {
     'PATH': '/usr/local/bin:/usr/bin:/bin',
     'LANG': 'C.UTF-8',
@@ -81,6 +83,11 @@ class Outcome:
         return None
 
     @property
+    def messages(self):
+        """What a role has told the engine."""
+        return [json.loads(payload[1:]) for name, payload in self.frames() if name == 'TALK' and payload[:1] == b'E']
+
+    @property
     def value(self):
         return self.document('VALUE')
 
@@ -99,6 +106,28 @@ def receive(end, packets):
         if not packet:
             return
         packets.append(packet)
+
+
+def packets_of(kind, payload):
+    """The frames of one document for a runner."""
+    for start in range(0, len(payload), ROOM):
+        piece = payload[start:start + ROOM]
+        yield b'CSN1' + bytes((kind, start + ROOM < len(payload), 0, 0)) + struct.pack('<I', len(piece)) + piece
+
+
+def talk(document, whom='E'):
+    """The packets of a message to a role."""
+    return list(packets_of(TALK, (whom + json.dumps(document)).encode()))
+
+
+def say(end, packets):
+    """All that a role is told; it gets to the end of file then."""
+    try:
+        for packet in packets:
+            end.send(packet)
+        end.shutdown(socket.SHUT_WR)
+    except OSError:         # it has ended before
+        pass
 
 
 def encode(arguments, environment):
@@ -140,8 +169,10 @@ class Process:
         self.go.sendall(document)
         self.go.shutdown(socket.SHUT_WR)
 
-    def end(self, stdin=b'', timeout=60):
+    def end(self, stdin=b'', timeout=60, told=()):
         try:
+            if told:
+                say(self.ours, told)
             stdout, stderr = self.popen.communicate(stdin, timeout)
         finally:
             self.popen.kill()
@@ -161,9 +192,13 @@ def worker(home, name, **settings):
 
 
 def runner_of(road, home):
-    """run('main.py', source, *arguments, files={...}, options='...') -> Outcome"""
+    """run('main.py', source, *arguments, files={...}, options='...') -> Outcome
 
-    def start(name, source, *arguments, files=(), options='', channel=True, stdin=b'', environment=(), timeout=60):
+    told is the packets that a role is told over the channel (talk()).
+    """
+
+    def start(name, source, *arguments, files=(), options='', channel=True, stdin=b'', environment=(), timeout=60,
+              told=()):
         # Workers for Bash take no arguments.
         waiting = road == 'waiting' and not name.endswith('.py') and not (name.endswith('.sh') and arguments)
         process = worker(home, name, channel=channel) if waiting else None
@@ -178,7 +213,7 @@ def runner_of(road, home):
         else:
             command = [*COMMANDS[LANGUAGE_OF.get(suffix, suffix)], options, str(main), *arguments]
             process = Process(command, home, channel=channel, environment=environment)
-        return process.end(stdin, timeout)
+        return process.end(stdin, timeout, told)
 
     return start
 

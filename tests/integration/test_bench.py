@@ -30,12 +30,31 @@ def test_every_floor_was_measured(floor):
     assert floor["quick"] is True and floor["rounds"] == 2
     assert {row["name"] for row in floor["rows"]} == {
         "floor bare print", "floor system print", "floor system print, back to back", "floor data print",
-        "floor data numpy", "floor data pandas", "floor forks, 1 worker", "floor forks, 2 workers"}
+        "floor data numpy", "floor data pandas", "floor forks, 1 worker", "floor forks, 2 workers", "floor forks, 2 workers, small image"}
     for row in floor["rows"]:
         assert row["note"] is None and row["runs"] > 0, row
         assert 0 < row["p50_ms"] <= row["p99_ms"], row
         assert row["cpu_ms"] > 0, row
         assert (row["per_second"] or 0) > 0 if "forks" in row["name"] else 0 < row["private_bytes"] <= row["peak_bytes"], row
+
+
+def test_rows_over_http_are_measured():
+    if not shutil.which("wrk"):
+        pytest.skip("needs wrk: not here")
+    done = bench("--quick", "--json", "--rounds", "1", "-k", "http print, 1 connection")
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+    assert set(rows) == {"http healthz, 1 connection", "http print, 1 connection"}
+    for row in rows.values():
+        assert row["note"] is None and row["runs"] > 0 and row["per_second"] > 0 and 0 < row["p50_ms"] <= row["p99_ms"], row
+
+
+def test_without_wrk_they_are_named_and_nothing_is_wrong(tmp_path):
+    (tmp_path / "python3").symlink_to("/usr/bin/python3")
+    done = subprocess.run(["/usr/bin/python3", ROOT / "bench/run", "--quick", "--json", "-k", "http healthz"], capture_output=True, text=True,
+                          timeout=120, check=False, env={**os.environ, "PATH": str(tmp_path), "CAISSON_BUILD": os.environ.get("CAISSON_BUILD", "build")})
+    assert done.returncode == 0, done.stderr
+    assert {row["note"] for row in json.loads(done.stdout)["rows"]} == {"wrk is not installed"}
 
 
 def test_ratios_are_to_rows_of_the_same_document(floor):

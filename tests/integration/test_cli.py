@@ -454,6 +454,10 @@ def complete(tmp_path, *words):
 
 def test_bash_completes(tmp_path):
     assert complete(tmp_path, 'caisson', 'do') == ['doctor']
+    assert complete(tmp_path, 'caisson', 'sandbox', 'cr') == ['create']
+    assert complete(tmp_path, 'caisson', 'sandbox', 'create', '--mem') == ['--memory']
+    assert complete(tmp_path, 'caisson', 'sandbox', 'exec', '--int') == ['--interactive']
+    assert complete(tmp_path, 'caisson', 'context', 'in') == ['interrupt']
     assert complete(tmp_path, 'caisson', 'run', '-l', 'py') == ['python']
     assert complete(tmp_path, 'caisson', 'run', '--mem') == ['--memory']
     assert complete(tmp_path, 'caisson', 'run', '--profile', 'str') == ['strict']

@@ -1,6 +1,7 @@
 """Files in and out of a run, and work folders, by the command line."""
 
 import base64
+import json
 import os
 import signal
 import subprocess
@@ -217,3 +218,18 @@ def test_a_work_folder_has_one_run_at_a_time(tmp_path):
 
 def test_gc_takes_no_argument():
     assert caisson('gc', 'x').status == 64
+
+
+# ---- what only the HTTP interface has ----
+
+@pytest.mark.parametrize('more, field', [({'exports': [{'pattern': '*'}]}, '/exports'), ({'files': [{'id': 'file_' + '0' * 32}]}, '/files'),
+                                         ({'workspace': 'w'}, '/workspace'), ({'workspace': 'w', 'work_dir': '/tmp'}, '/workspace')])
+def test_nobody_keeps_files_for_the_command_line(more, field):
+    done = caisson('run', '--json', '--request', '-', stdin=json.dumps({'language': 'bash', 'code': 'echo x > y', **more}).encode())
+    record = json.loads(done.out)
+    assert (record['status'], record['error']['field']) == ('bad_request', field)
+
+
+def test_an_export_of_the_command_line_has_a_folder(tmp_path):
+    done = caisson('run', '-l', 'bash', '-c', 'true', '--export', '*.csv')
+    assert done.status == 64 and 'GLOB:DIR' in done.err

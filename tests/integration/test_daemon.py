@@ -1,6 +1,7 @@
 """caissond from the outside: its socket, its protocol, its end.  How the command line uses it is in test_cli_daemon.py."""
 
 import concurrent.futures
+from http.client import HTTPConnection
 import json
 import os
 import re
@@ -16,9 +17,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from cli import children, environment, folders_of, schema
+from cli import environment, folders_of, schema
 from daemon import (ASK, CAISSOND, CANCEL, ERROR, OUTPUT, RECORD, REQUEST, STATUS, Client, Daemon, alive, commands, frame, memory_of,
-                    until)
+                    supervisors, until)
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to be another user')
 
@@ -66,13 +67,6 @@ def test_it_starts_and_ends(daemon):
 
 def test_an_interrupt_ends_it_too(daemon):
     assert daemon.stop(signal.SIGINT) == 0 and not daemon.path.exists()
-
-
-def test_a_hangup_changes_nothing(daemon):
-    daemon.process.send_signal(signal.SIGHUP)
-    with daemon.client() as client:
-        client.run(1, 'echo x')
-        assert client.results(1)[1][1] == b'x\n'
 
 
 def test_a_second_one_for_the_same_socket_is_refused(daemon, place):
@@ -146,10 +140,31 @@ def listener(place):
         yield made
 
 
-def activated(start, listener, place, lines='LISTEN_PID=$$ LISTEN_FDS=1', **env):
-    """The socket as descriptor 3, as sd_listen_fds(3) has it."""
-    command = ['bash', '-c', f'exec 3<&"$1"; shift; export {lines}; exec "$@"', 'bash', str(listener.fileno())]
-    return start(path=place / 'made', command=command, pass_fds=[listener.fileno()], env=env)
+def activated(start, listeners, place, lines=None, names=None, options=()):
+    """Sockets as descriptors from 3 on, as sd_listen_fds(3) has it."""
+    listeners = listeners if isinstance(listeners, tuple) else (listeners,)
+    lines = lines or f'LISTEN_PID=$$ LISTEN_FDS={len(listeners)}' + (f' LISTEN_FDNAMES={names}' if names else '')
+    fds = [str(one.fileno()) for one in listeners]
+    command = ['bash', '-c', f'exec {" ".join(f"{20 + i}<&{fd}" for i, fd in enumerate(fds))};'
+               f'exec {" ".join(f"{3 + i}<&{20 + i} {20 + i}<&-" for i in range(len(fds)))}; export {lines}; exec "$@"', 'bash']
+    return start(*options, path=place / 'made', command=command, pass_fds=[int(fd) for fd in fds])
+
+
+def with_http(place):
+    return ['--set', 'engine.http_keyless=true', '--set', f'engine.state_dir={place}']
+
+
+def listening():
+    made = socket.socket()
+    made.bind(('127.0.0.1', 0))
+    made.listen()
+    return made
+
+
+def healthy(http):
+    connection = HTTPConnection(*http.getsockname(), timeout=20)
+    connection.request('GET', '/healthz')
+    return connection.getresponse().status == 200
 
 
 def test_a_socket_of_the_service_manager_is_used_and_stays(start, listener, place):
@@ -157,8 +172,35 @@ def test_a_socket_of_the_service_manager_is_used_and_stays(start, listener, plac
     with daemon.client() as client:
         client.run(1, 'echo x')
         assert client.results(1)[1][1] == b'x\n'
+    assert healthy_beside(place)           # which it had to make
     assert daemon.stop(signal.SIGTERM) == 0
-    assert (place / 'made').is_socket() and not (place / 'made.lock').exists()
+    assert (place / 'made').is_socket() and not (place / 'made.http').exists()
+
+
+def healthy_beside(place):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(str(place / 'made.http'))
+        client.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        return b'200 OK' in client.recv(1000)
+
+
+def test_the_socket_for_http_of_the_service_manager_is_used_and_stays(start, listener, place):
+    with socket.socket(socket.AF_UNIX) as beside:
+        beside.bind(str(place / 'made.http'))
+        beside.listen()
+        for order in ((listener, beside), (beside, listener)):
+            daemon = activated(start, order, place, names='caisson:caisson')
+            assert daemon.runs() == [] and healthy_beside(place)
+            assert daemon.stop(signal.SIGTERM) == 0
+            assert (place / 'made').is_socket() and (place / 'made.http').is_socket() and not (place / 'made.lock').exists()
+
+
+def test_where_the_folder_is_not_ours_there_is_no_socket_beside(start, listener, place):
+    (place / 'made.http').mkdir()
+    daemon = activated(start, listener, place)
+    assert daemon.runs() == []
+    until(lambda: 'no HTTP beside' in (place / 'log').read_text())
 
 
 @pytest.mark.parametrize('lines', ['LISTEN_PID=$$ LISTEN_FDS=2', 'LISTEN_PID=$$ LISTEN_FDS=x'])
@@ -177,6 +219,71 @@ def test_a_socket_for_another_process_is_not_ours(start, listener, place):
     daemon.ready()
 
 
+def test_both_sockets_of_the_service_manager_are_used(start, listener, place):
+    http = listening()
+    for order in ((listener, http), (http, listener)):
+        names = ':'.join('http' if one is http else 'caissond.socket' for one in order)
+        daemon = activated(start, order, place, names=names, options=with_http(place))
+        assert daemon.runs() == [] and healthy(http)
+        assert daemon.stop(signal.SIGTERM) == 0
+    assert (place / 'made').is_socket()
+    with socket.create_connection(http.getsockname()) as early:       # while nobody is there; the next daemon answers
+        early.sendall(b'GET /healthz HTTP/1.0\r\n\r\n')
+        activated(start, (listener, http), place, names='caissond.socket:http', options=with_http(place))
+        early.settimeout(20)
+        assert early.recv(100).startswith(b'HTTP/1.1 200')
+    http.close()
+
+
+def test_a_socket_for_http_alone_is_enough(start, place):
+    with listening() as http:
+        daemon = activated(start, http, place, names='http', options=with_http(place))
+        until(lambda: (place / 'made').is_socket())     # this one it made itself
+        assert healthy(http) and daemon.ready().stop(signal.SIGTERM) == 0
+        assert not (place / 'made').exists()
+
+
+def test_a_socket_for_http_needs_keys_as_an_address_does(start, place):
+    with listening() as http:
+        assert activated(start, http, place, names='http', options=['--set', f'engine.state_dir={place}']).stop(0) == 78
+    assert 'caisson keys create' in (place / 'log').read_text()
+
+
+@pytest.mark.parametrize('names', ['http:http', 'caissond.socket:caissond.socket', 'caissond.socket'])
+def test_two_of_a_kind_are_refused(start, listener, place, names):
+    with listening() as http:
+        assert activated(start, (listener, http), place, names=names, options=with_http(place)).stop(0) == 78
+
+
+def test_the_service_manager_hears_that_the_loop_turns(start, place):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.settimeout(20)
+        manager.bind(str(place / 'notify'))
+        daemon = start(env={'NOTIFY_SOCKET': str(place / 'notify'), 'WATCHDOG_USEC': '200000'})
+        assert manager.recv(1000).startswith(b'READY=1')
+        begun = time.monotonic()
+        assert [manager.recv(1000) for _ in range(4)] == [b'WATCHDOG=1'] * 4 and time.monotonic() - begun >= 0.3
+        os.kill(daemon.process.pid, signal.SIGSTOP)      # a loop that does not turn says nothing
+        manager.settimeout(1)
+        with pytest.raises(TimeoutError):
+            for _ in range(4):
+                manager.recv(1000)
+        os.kill(daemon.process.pid, signal.SIGCONT)
+
+
+def test_a_watchdog_for_another_process_is_not_ours(start, place):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.settimeout(20)
+        manager.bind(str(place / 'notify'))
+        daemon = start(env={'NOTIFY_SOCKET': str(place / 'notify'), 'WATCHDOG_USEC': '2', 'WATCHDOG_PID': '1'})
+        assert manager.recv(1000).startswith(b'READY=1')
+        with daemon.client() as client:
+            client.run(1, 'true')
+            client.results(1)
+        daemon.process.terminate()
+        assert manager.recv(1000).startswith(b'STOPPING=1')
+
+
 @pytest.mark.parametrize('abstract', [False, True])
 def test_the_service_manager_is_told(start, place, abstract):
     name = f'caissond-test-{os.getpid()}'
@@ -184,10 +291,12 @@ def test_the_service_manager_is_told(start, place, abstract):
         manager.settimeout(20)
         manager.bind('\0' + name if abstract else str(place / 'notify'))
         daemon = start(env={'NOTIFY_SOCKET': '@' + name if abstract else str(place / 'notify')})
-        assert manager.recv(100) == b'READY=1'
+        assert manager.recv(1000) == f'READY=1\nSTATUS=Serving {daemon.path}'.encode()
         Client(daemon.path).close()      # ready means that it listens
         daemon.process.terminate()
-        assert manager.recv(100) == b'STOPPING=1'
+        stopping, status, extend = manager.recv(1000).split(b'\n')
+        assert stopping == b'STOPPING=1' and status.startswith(b'STATUS=Draining')
+        assert extend == b'EXTEND_TIMEOUT_USEC=24000000'     # engine.shutdown_ms, to kill, and to answer
         assert daemon.process.wait(30) == 0
 
 
@@ -290,7 +399,9 @@ def test_a_request_with_aliases_gets_them(daemon):
     (b'no JSON', ''), (b'[]', ''), (b'{"nosuch":1}', '/nosuch'), (b'{"language":"bash","code":1}', '/code'),
     (b'{"language":"bash","code":"1","work_dir":"/tmp"}', '/work_dir'),
     (b'{"language":"bash","code":"1","exports":[{"pattern":"*","path":"/tmp"}]}', '/exports'),
-    (b'{"language":"bash","code":"1","files":[{"path":"/etc/passwd"}]}', '/files')])
+    (b'{"language":"bash","code":"1","exports":[{"pattern":"*"}]}', '/exports'), (b'{"language":"bash","code":"1","workspace":"w"}', '/workspace'),
+    (b'{"language":"bash","code":"1","files":[{"path":"/etc/passwd"}]}', '/files'),
+    (b'{"language":"bash","code":"1","files":[{"id":"file_1"}]}', '/files')])
 def test_a_request_that_cannot_be_gets_a_record_that_says_so(daemon, request_, field):
     with daemon.client() as client:
         client.send(REQUEST, 1, request_)
@@ -542,18 +653,19 @@ def test_a_client_that_reads_nothing_does_not_hold_it_up(start):
         assert daemon.process.wait(30) == 0
 
 
-def gone(pids, supervisors):
-    return not any(map(alive, pids)) and not any(folders_of(pid) for pid in supervisors)
+def gone(pids, supervising):
+    return not any(map(alive, pids)) and not any(folders_of(pid) for pid in supervising)
 
 
 def test_a_killed_daemon_leaves_nothing(daemon):
     with daemon.client() as client:
         started(daemon, client, 5)
-        supervisors, below = children(daemon.process.pid), daemon.tree()[1:]
+        supervising, below = supervisors(daemon.process.pid), daemon.tree()[1:]
+        assert len(supervising) == 1
         assert len(below) > 10
         daemon.process.kill()
         daemon.process.wait()
-        until(lambda: gone(below, supervisors), 2)
+        until(lambda: gone(below, supervising), 2)
         while client.get():
             pass
 
@@ -561,7 +673,7 @@ def test_a_killed_daemon_leaves_nothing(daemon):
 def test_a_killed_supervisor_is_told_and_replaced(daemon):
     with daemon.client() as client:
         started(daemon, client)
-        os.kill(children(daemon.process.pid)[0], signal.SIGKILL)
+        os.kill(supervisors(daemon.process.pid)[0], signal.SIGKILL)
         assert client.results(1)[1][0]['status'] == 'engine_error'
         client.run(2, 'echo x')
         assert client.results(1)[2][1] == b'x\n'
@@ -575,6 +687,8 @@ def test_the_log_has_lines_of_json(start, place):
         client.socket.sendall(frame(5, 1))
         client.ended('protocol_error')
     assert daemon.stop(signal.SIGTERM) == 0
-    lines = [json.loads(line)['text'] for line in (place / 'log').read_text().splitlines()]
-    for words in ('serving ', 'run_.*: completed', 'a client of uid .*type 5', 'signal 15'):
+    lines = [json.loads(line) for line in (place / 'log').read_text().splitlines()]
+    assert [line['owner'] for line in lines if re.fullmatch('run_[0-9a-f]{32}', line.get('run_id', ''))] == [f'uid:{os.getuid()}']
+    lines = [line['text'] for line in lines]
+    for words in ('serving ', 'completed: bash, ', 'a client of uid .*type 5', 'signal 15'):
         assert any(re.match(words, line) for line in lines), lines

@@ -25,7 +25,7 @@ CONF = ROOT / 'man' / 'caisson.conf.5'
 def ask(*args):
     """Without the caller's own settings."""
     env = {name: value for name, value in os.environ.items()
-           if not re.match(r'CAISSON_|CODE_EXECUT|XDG_', name)}
+           if not re.match(r'CAISSON_|CODE_EXECUT|OTEL_|XDG_', name)}
     env['HOME'] = '/nonexistent'
     return subprocess.run([CAISSON, *args], stdout=subprocess.PIPE, env=env, check=True).stdout.decode()
 
@@ -140,7 +140,7 @@ def test_the_settings_page_has_every_profile():
 
 # ---- caisson(1) ----
 
-SECTIONS = {'run': 'RUNNING', 'check': 'CHECKING', 'keys': 'KEYS', 'runs': 'THE AUDIT'}
+SECTIONS = {'run': 'RUNNING', 'grade': 'GRADING', 'check': 'CHECKING', 'keys': 'KEYS', 'runs': 'THE AUDIT', 'logs': 'THE LOG'}
 
 
 def page_options(section):
@@ -158,7 +158,34 @@ def page_options(section):
 
 @pytest.mark.parametrize('command', SECTIONS)
 def test_caisson_1_has_every_option_as_the_help_has_it(command):
-    assert sorted(page_options(SECTIONS[command])) == sorted(help_options(command))
+    options = set(help_options(command))
+    needed = options - set(help_options('run')) if command == 'grade' else options      # that section refers to those of run
+    assert needed <= set(page_options(SECTIONS[command])) <= options
+
+
+def part_options(command):
+    """{name: (letter, argument)} of everything in caisson help sandbox, or context; limits, which are those of run, left out."""
+    limits = {name for name, _, _, default in help_options('run') if default} | {'output-action'}
+    rows = re.findall(r'^  (?:-(\w),|   ) --([\w-]+)(?: (\S+))? ', ask('help', command).partition('Options of every command')[0], flags=re.M)
+    return {name: (letter, argument) for letter, name, argument in rows if name not in limits - {'timeout'}}
+
+
+@pytest.mark.parametrize('command,section', [('sandbox', 'PERSISTENT SANDBOXES'), ('context', 'CONTEXTS')])
+def test_caisson_1_has_every_option_of_sandboxes(command, section):
+    part = text('man/caisson.1').partition(f'.Sh {section}\n')[2].partition('\n.Sh ')[0]
+    options = part_options(command)
+    assert len(options) > 8
+    for name, (letter, _) in options.items():
+        assert re.search(rf'^\.(It|Fl) .*\bFl -{name}\b|^\.Fl -{name}\b', part, flags=re.M) or (letter and re.search(rf'Fl {letter}\b', part)), name
+
+
+def test_caisson_1_has_every_part_of_sandboxes():
+    for command, section in (('sandbox', 'PERSISTENT SANDBOXES'), ('context', 'CONTEXTS')):
+        part = text('man/caisson.1').partition(f'.Sh {section}\n')[2].partition('\n.Sh ')[0]
+        names = re.findall(r'^  (\w+)  +', ask('help', command).partition('\nOptions of')[0], flags=re.M)
+        assert len(names) > 5
+        for name in names:
+            assert re.search(rf'^\.It .*Cm {name} ', part + ' ', flags=re.M), name
 
 
 def test_caisson_1_has_every_command():
@@ -246,7 +273,7 @@ def test_mandoc_has_nothing_to_say(page):
 # ---- README and docs ----
 
 def test_the_readme_has_every_limit_with_its_default():
-    program = {(name, default) for name, _, _, default in help_options() if default}
+    program = {(name, default) for name, _, _, default in help_options() if default and not name.startswith('tool-')}    # docs/tools.md has those
     page = {(code(row[0])[0][2:], row[2]) for row in table('README.md', 'option', 'field')}
     assert program <= page
     fields = [code(row[1])[0] for row in table('README.md', 'option', 'field')]
@@ -271,10 +298,11 @@ def test_the_page_of_records_has_every_warning():
 
 
 @pytest.mark.parametrize('page', ['README.md', 'docs/files.md', 'docs/limits.md', 'docs/records.md', 'docs/statuses.md',
-                                  'ARCHITECTURE.md', 'SECURITY.md', 'src/lang/README.md', 'HACKING.md'])
+                                  'docs/sandboxes.md', 'ARCHITECTURE.md', 'SECURITY.md', 'src/lang/README.md', 'HACKING.md'])
 def test_options_that_a_page_names_exist(page):
     known = {name for command in SECTIONS for name, *_ in help_options(command)} | {'config', 'set', 'effective', 'help', 'version', 'once'}
-    other = {'user', 'scope', 'cflags', 'libs', 'list'}   # systemd-run, pkg-config, tests/run
+    known |= {*part_options('sandbox'), *part_options('context')}
+    other = {'unix-socket', 'data-binary', 'user', 'scope', 'cflags', 'libs', 'list'}   # systemd-run, pkg-config, tests/run
     for option in re.findall(r'(?<![\w-])--([a-z][\w-]*)', text(page)):
         assert option in known | other, option
 
@@ -282,6 +310,8 @@ def test_options_that_a_page_names_exist(page):
 def test_the_records_schema_in_the_repository_is_the_programs():
     assert json.loads(text('schema/run_result.json')) == json.loads(ask('schema', 'result'))
     assert json.loads(text('schema/run_request.json')) == json.loads(ask('schema', 'request'))
+    assert json.loads(text('schema/grade_request.json')) == json.loads(ask('schema', 'grade_request'))
+    assert json.loads(text('schema/grade_result.json')) == json.loads(ask('schema', 'grade_result'))
 
 
 def test_the_contract_of_runners_has_every_language():
@@ -295,7 +325,8 @@ def test_the_contract_of_runners_has_every_language():
 def test_the_contract_of_runners_has_every_frame():
     source = text('src/wire/wire.h').partition('enum channel_type {')[2].partition('}')[0]
     frames = re.findall(r'CHANNEL_(\w+?)\b', source)
-    assert [row[1] for row in table('src/lang/README.md', 'type', 'name')] == [f for f in frames if f != 'TYPES']
+    rows = sorted(table('src/lang/README.md', 'type', 'name'), key=lambda row: int(row[0]))
+    assert list(dict.fromkeys(row[1] for row in rows)) == [f for f in frames if f != 'TYPES']
 
 
 if __name__ == '__main__':

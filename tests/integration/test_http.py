@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import json
 import re
+import resource
 import signal
 import socket
 
@@ -11,7 +12,7 @@ import jsonschema
 import pytest
 
 from cli import ROOT, caisson
-from daemon import Daemon, until
+from daemon import Daemon, memory_of, until
 from web import KEYLESS, Web
 
 @pytest.fixture(name='web', scope='module')
@@ -233,6 +234,14 @@ def test_a_line_a_run(web):
     assert {line['line'] for line in lines} == set(range(1, 301))
 
 
+def test_a_line_whose_text_is_cut_in_a_character_is_told_what_is_wrong(web):
+    lines = [b'{"s":"\\ud\xc2\x84\xdd\x8c\xdd\xc5"}', b'{"a' + 'é'.encode() * 100 + b'":1}', b'{"env":{"a' + 'é'.encode() * 100 + b'":1}}']
+    status, _, answer = web.ask('POST', '/v1/runs/bulk', b'\n'.join(lines))
+    errors = [json.loads(line)['error'] for line in answer.splitlines()]
+    assert status == 200 and [error['code'] for error in errors] == ['bad_request'] * 3
+    assert 'invalid escape' in errors[0]['message'] and errors[2]['field'].startswith('/env/aéé')
+
+
 def test_lines_that_are_no_requests_are_answered_too(web):
     lines = bulk(web, ['{', '', '[]', '   ', {'id': 7, 'language': 'bash', 'code': 'echo 7'}, {'id': 'x', 'codes': 1}, {'id': {}, 'code': 'x'},
                        {'language': 'bash', 'code': 'true'}, {'id': 'y' * 300, 'code': 'x'}, '{"id": "a", "id": "b"}'])
@@ -440,6 +449,47 @@ def test_a_body_that_is_too_long_is_refused_before_it_is_sent(web):
     assert b'413' in answer.split(b'\r\n')[0] and b'too_large' in answer
 
 
+def test_a_body_that_has_no_end_is_cut(web):
+    piece = b'%x\r\n%s\r\n' % (1 << 20, b' ' * (1 << 20))
+    sent = 0
+    with socket.create_connection(('127.0.0.1', web.port), timeout=20) as connection:
+        connection.sendall(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
+        with pytest.raises(ConnectionError):
+            for sent in range(400):
+                connection.sendall(piece)
+    assert 64 < sent < 200      # 64 MiB, as many again for an answer at its end, and what the sockets hold
+    assert web.run('echo still')['stdout'] == 'still\n'
+
+
+def test_heads_that_are_too_long_are_refused(web):
+    for data, status in ((b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ' + b'a' * 40000 + b'\r\n\r\n', b'431'),
+                         (b'GET /' + b'a' * 40000 + b' HTTP/1.1\r\nHost: localhost\r\n\r\n', b'414')):
+        assert web.raw(data).split(b' ')[1] == status
+
+
+def test_ten_thousand_idle_connections_harm_nobody(web):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 12000:
+        pytest.skip(f'needs 12000 descriptors: there are {hard} at the most')
+    pid, idle = web.daemon.process.pid, []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        web.run('true')
+        before = memory_of(pid)
+        for number in range(10000):
+            idle.append(socket.create_connection(('127.0.0.1', web.port)))
+            if number % 2:
+                idle[-1].sendall(b'GET /healthz HTTP/1.1\r\nHost: loc')      # half of them have begun
+        until(lambda: re.search(r'^caisson_http_connections 1000\d$', web.ask('GET', '/metrics')[2].decode(), flags=re.M))
+        assert web.run('echo still')['stdout'] == 'still\n'
+        assert memory_of(pid) - before < 10000 * 16384
+    finally:
+        for connection in idle:
+            connection.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    until(lambda: re.search(r'^caisson_http_connections \d$', web.ask('GET', '/metrics')[2].decode(), flags=re.M))
+
+
 def test_connections_that_do_nothing_do_not_harm_others(web):
     idle = [socket.create_connection(('127.0.0.1', web.port)) for _ in range(300)]
     for number, connection in enumerate(idle):
@@ -473,6 +523,7 @@ def test_an_address_that_is_none_stops_the_start(tmp_path):
 def test_it_listens_on_a_socket_of_the_file_system_too(tmp_path):
     path = tmp_path / 'http'
     daemon = Daemon(tmp_path, *KEYLESS, '--set', f'engine.state_dir={tmp_path}', '--set', f'engine.http=unix:{path}').ready()
+    until(path.is_socket)
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(str(path))
     connection.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
@@ -480,16 +531,101 @@ def test_it_listens_on_a_socket_of_the_file_system_too(tmp_path):
     assert daemon.stop(signal.SIGTERM) == 0 and not path.exists()
 
 
-def test_the_end_lets_runs_end_and_refuses_new_ones(tmp_path):
-    web = Web(tmp_path)
+def drain(web):
+    """It has been told to end, and knows it; what it then says of being ready."""
+    web.daemon.process.send_signal(signal.SIGTERM)
+    return until(lambda: (lambda got: got[0] == 503 and got)(web.ask('GET', '/readyz')))
+
+
+def start_one(web, code, **more):
+    """A run that goes on by itself: where it is."""
+    status, headers, _ = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': code, **more}, Prefer='respond-async')
+    assert status == 202
+    return headers['Location']
+
+
+@pytest.fixture(name='ending')
+def one_that_may_take_an_hour(tmp_path):
+    web = Web(tmp_path, '--set', 'engine.shutdown_ms=3600s', '--set', 'ceilings.wall_ms=100s')
+    yield web
+    web.daemon.stop()
+
+
+def refused_for_the_end(got):
+    status, headers, problem = got
+    return (status, problem['code'], headers['Retry-After'], problem['retryable']) == (503, 'capacity', '1', True) and 'draining' in problem['detail']
+
+
+def test_the_end_lets_runs_end_and_refuses_new_ones(ending):
+    place = start_one(ending, 'sleep 2; echo done')
+    events = ending.stream('GET', place + '/events')
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        running = pool.submit(web.run, 'sleep 1; echo done')
-        until(web.runs)
-        web.daemon.process.send_signal(signal.SIGTERM)
-        status, headers, problem = until(lambda: (lambda got: got[0] == 503 and got)(web.ask('GET', '/readyz')), 2)
-        assert problem['retryable'] and headers['Retry-After'] and status == 503
-        assert running.result()['stdout'] == 'done\n'
-    assert web.daemon.process.wait(20) == 0
+        running = pool.submit(ending.run, 'sleep 2; echo waited for')
+        until(lambda: len(ending.runs()) == 2)
+        assert refused_for_the_end(drain(ending))
+        assert refused_for_the_end(ending.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}))
+        assert refused_for_the_end(ending.ask('POST', '/v1/runs/bulk', '{"language":"bash","code":"true"}'))
+        assert refused_for_the_end(ending.ask('POST', '/v1/check', {'language': 'bash', 'code': 'true'}))
+        assert ending.ask('GET', '/healthz')[0] == 200 and ending.ask('GET', place)[0] == 202
+        assert running.result()['stdout'] == 'waited for\n'
+    assert events_of(events)[-1][2]['record']['stdout'] == 'done\n'
+    assert ending.daemon.process.wait(20) == 0
+
+
+def test_a_request_that_is_still_being_sent_is_refused_and_holds_nothing_up(ending):
+    place = start_one(ending, 'sleep 100', limits={'wall_ms': 100000})
+    body = b'{"language": "bash", "code": "touch /tmp/x"}'
+    head = b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n' % len(body)
+    with socket.create_connection(('127.0.0.1', ending.port)) as one, socket.create_connection(('127.0.0.1', ending.port)) as other:
+        for connection in (one, other):
+            connection.sendall(head + body[:10])
+        assert ending.ask('GET', '/healthz')[0] == 200
+        drain(ending)
+        one.sendall(body[10:])
+        assert one.recv(100).startswith(b'HTTP/1.1 503')
+        assert ending.ask('DELETE', place)[0] == 202
+        assert ending.daemon.process.wait(20) == 0      # and the other has said nothing more
+
+
+def test_lines_of_a_bulk_that_come_too_late_are_refused_one_by_one(ending):
+    def chunk(text):
+        return b'%x\r\n%s\r\n' % (len(text), text)
+    line = b'{"language": "bash", "code": "sleep 2; echo x"}\n'
+    with socket.create_connection(('127.0.0.1', ending.port), timeout=60) as connection:
+        connection.sendall(b'POST /v1/runs/bulk HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n' + chunk(line))
+        until(ending.runs)
+        drain(ending)
+        connection.sendall(chunk(line) + chunk(b''))
+        text = b''
+        while part := connection.recv(65536):
+            text += part
+    assert text.startswith(b'HTTP/1.1 200') and text.count(b'"stdout":"x\\n"') == 1 and text.count(b'draining') == 1, text
+    assert ending.daemon.process.wait(20) == 0
+
+
+def test_a_second_signal_cancels_and_says_so(ending):
+    place = start_one(ending, 'sleep 100', limits={'wall_ms': 100000})
+    events = ending.stream('GET', place + '/events')
+    with socket.create_connection(('127.0.0.1', ending.port)) as sending:
+        sending.sendall(b'POST /v1/runs/bulk HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"language":"bash","code":"sleep 99"}\n')
+        until(lambda: len(ending.runs()) == 2)
+        drain(ending)
+        ending.daemon.process.send_signal(signal.SIGTERM)
+        assert events_of(events)[-1][2]['record']['status'] == 'cancelled'
+        assert ending.daemon.process.wait(10) == 0      # although the bulk's body has no end
+
+
+def test_a_third_signal_waits_for_nobody(ending):
+    body = json.dumps({'language': 'bash', 'code': 'head -c 8000000 /dev/zero | tr "\\0" x; sleep 99'}).encode()
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(('127.0.0.1', ending.port))
+        slow.sendall(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nContent-Length: %d\r\n\r\n' % len(body) + body)
+        assert slow.recv(100).startswith(b'HTTP/1.1 200')
+        for number in (1, 2, 3):       # after the second one it would wait for a while that this is read
+            ending.daemon.process.send_signal(signal.SIGTERM)
+            until(lambda number=number: ending.log.read_text().count('signal 15') == number or ending.daemon.process.poll() is not None)
+        assert ending.daemon.process.wait(10) == 0
 
 
 def test_the_end_does_not_wait_for_ever(tmp_path):

@@ -1,9 +1,11 @@
 """The HTTP interface with keys: who gets in, what a key allows, and that no tenant reaches what is another's."""
 
 import concurrent.futures
+import contextlib
 import json
 import signal
 import sqlite3
+import time
 
 import pytest
 
@@ -133,29 +135,54 @@ def test_who_asks_for_much_does_not_keep_others_waiting(tmp_path):
 
 def test_a_key_has_so_many_running_and_the_others_wait(place):
     key = place.make('two', '--tenant', 'two', '--scopes', 'run,read', '--running', '2', '--queued', '3')
-    states = []
-    for _ in range(7):
-        status, headers, answer = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep 1000'}, Prefer='respond-async', **bearer(key))
-        states.append(headers['Location'])
-        assert status == 202
+    body, states, refused = {'language': 'bash', 'code': 'sleep 1000'}, [], []
+    for number in range(7):
+        status, headers, answer = place.web.ask('POST', '/v1/runs', body, Prefer='respond-async', Idempotency_Key=f'q{number}', **bearer(key))
+        (states if status == 202 else refused).append((status, headers, answer))
+    states = [headers['Location'] for _, headers, _ in states]
     runs = until(lambda: (lambda all_: [r['state'] for r in all_].count('running') == 2 and all_)(
         place.web.ask('GET', '/v1/runs', **bearer(key))[2]['runs']))
-    assert [one['state'] for one in runs].count('waiting') == 3 and len(runs) == 7
-    over = [place.web.ask('GET', one, **bearer(key)) for one in states]
-    refused = [record for status, _, record in over if status == 200]
-    assert len(refused) == 2 and all(record['status'] == 'capacity' for record in refused)
-    assert '3 runs of yours wait' in refused[0]['error']['message']
+    assert [one['state'] for one in runs].count('waiting') == 3 and len(runs) == len(states) == 5
+    for status, headers, problem in refused:
+        assert (status, problem['code'], problem['retryable']) == (429, 'capacity', True) and '3 runs of yours wait' in problem['detail']
+        wanted = {'quota': 'queued_max', 'limit': 3, 'current': 3, 'remaining': 0, 'running': 2, 'queued': 3, 'retry_after_s': 1}
+        assert wanted.items() <= problem.items()
+        assert [headers[name] for name in ('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After')] == ['3', '0', '1', '1']
+    line = place.web.stream_raw('POST', '/v1/runs/bulk', json.dumps(body).encode(), **bearer(key)).read()
+    assert json.loads(line)['record']['status'] == 'capacity'
     assert run(place, place.alice, 'echo other')['stdout'] == 'other\n'
     for one in states:
         place.web.ask('DELETE', one, **bearer(key))
+    until(lambda: all(place.web.ask('GET', one, **bearer(key))[0] == 200 for one in states))
+    # What was refused has left no name behind.
+    status, headers, _ = place.web.ask('POST', '/v1/runs', {**body, 'code': 'true'}, Idempotency_Key='q6', **bearer(key))
+    assert status == 200 and 'Idempotency-Replayed' not in headers
+
+
+def test_too_many_for_the_engine(tmp_path):
+    keys = Keys(tmp_path)
+    one, other = keys.make('a', '--tenant', 'one', '--scopes', 'run'), keys.make('b', '--tenant', 'other', '--scopes', 'run')
+    web = Web(tmp_path, '--set', 'engine.running_max=1', '--set', 'engine.queue_max=1', keyless=False)
+    body = {'language': 'bash', 'code': 'sleep 1000'}
+    web.ask('POST', '/v1/runs', body, Prefer='respond-async', **bearer(one))
+    until(lambda: [run['state'] for run in web.runs()] == ['running'])
+    assert web.ask('POST', '/v1/runs', body, Prefer='respond-async', **bearer(one))[0] == 202
+    status, headers, problem = web.ask('POST', '/v1/runs', body, **bearer(other))
+    assert status == 429 and headers['RateLimit-Limit'] == '1'
+    assert {'quota': 'queue_max', 'limit': 1, 'current': 1, 'remaining': 0, 'running': 1, 'queued': 1}.items() <= problem.items()
+    assert web.daemon.stop(signal.SIGTERM, signal.SIGTERM) == 0
 
 
 def test_cpu_time_of_a_day(place):
     key = place.make('cpu', '--tenant', 'cpu', '--scopes', 'run', '--cpu-per-day', '50ms')
     run(place, key, 'for ((i = 0; i < 200000; i++)); do :; done')
     status, headers, problem = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}, **bearer(key))
-    assert (status, problem['code'], problem['retryable']) == (429, 'capacity', True) and headers['Retry-After']
-    assert 'CPU time' in problem['detail']
+    assert (status, problem['code'], problem['retryable']) == (429, 'capacity', True)
+    assert 'CPU time' in problem['detail'] and (problem['quota'], problem['limit'], problem['remaining']) == ('cpu_ms_per_day', 50, 0)
+    assert problem['current'] >= 50 and 'running' not in problem
+    # The run is of this minute or the one before, which counts until it is a day old.
+    assert 86400 - 120 < problem['retry_after_s'] <= 86400 + 60 and headers['Retry-After'] == headers['RateLimit-Reset'] == str(problem['retry_after_s'])
+    assert (headers['RateLimit-Limit'], headers['RateLimit-Remaining']) == ('50', '0')
 
 
 # ---- Idempotency-Key ----
@@ -231,6 +258,36 @@ def test_records_and_names_outlive_the_daemon(tmp_path, how):
     assert web.daemon.stop(signal.SIGTERM) == 0
 
 
+# ---- what is old ----
+
+def test_the_audit_is_kept_for_as_long_as_was_said(tmp_path):
+    """The first look is at the start, and what is new stays, whatever the clock of the row above it says."""
+    keys = Keys(tmp_path)
+    key = keys.make('k', '--tenant', 't', '--scopes', 'run')
+    now, day = int(time.time() * 1000), 86400000
+    with contextlib.closing(sqlite3.connect(tmp_path / 'caisson.db', timeout=10)) as base, base:
+        for name, age in (('hour', day // 24), ('two_days', 2 * day), ('year', 365 * day)):
+            base.execute("INSERT INTO runs (id, tenant, key, task_id, user, language, profile, policy, code_sha256, status, exit_code, verdict, boundary, "
+                         "started_ms, finished_ms, cpu_ms, wall_ms, memory_peak_bytes) VALUES (?, 't', '', '', '', 'bash', '', '', '', 'completed', 0, '', '', "
+                         "?, ?, 0, 0, 0)", (name, now - age, now - age))
+
+    def ids():
+        return {run['id'] for run in json.loads(keys.ask('runs', '--json').out)}
+
+    # For ever; then the default, which is 90 days; then one day.
+    for setting, left in ((['--set', 'engine.audit_retention_ms=0'], {'hour', 'two_days', 'year'}), ([], {'hour', 'two_days'}),
+                          (['--set', 'engine.audit_retention_ms=1d'], {'hour'})):
+        web = Web(tmp_path, *setting, keyless=False)
+        before = ids()
+        record = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}, **bearer(key))[2]
+        until(lambda: ids() & {'hour', 'two_days', 'year'} == left)
+        assert record['id'] in ids() and before - ids() <= {'two_days', 'year'}
+        assert web.daemon.stop(signal.SIGTERM) == 0
+        assert ids() & {'hour', 'two_days', 'year'} == left
+    done = keys.ask('runs', '--set', 'engine.audit_retention_ms=3651d')
+    assert done.status == 78 and 'engine.audit_retention_ms' in done.err and '315360000s' in done.err
+
+
 # ---- its beginning ----
 
 def test_without_keys_and_without_being_told_so_it_does_not_start(tmp_path):
@@ -256,3 +313,16 @@ def test_a_store_that_is_none_stops_the_start(tmp_path):
 def test_the_store_is_whole_after_all_this(place):
     base = sqlite3.connect(f'file:{place.folder}/caisson.db?mode=ro', uri=True)
     assert base.execute('PRAGMA integrity_check').fetchone() == ('ok',)
+
+
+def test_tools_of_the_daemon_need_a_scope(place):
+    without, with_it = place.make('nt', '--tenant', 'alice', '--scopes', 'run,sandboxes'), place.make('wt', '--tenant', 'alice', '--scopes', 'run,sandboxes,tools')
+    body = {'language': 'python', 'code': 'print(tools.list_tools())', 'tools': {'allow': ['*'], 'enabled': True}}
+    for path, request in (('/v1/runs', body), ('/v1/sandboxes', {'tools': body['tools']}), ('/v1/sessions', {'sandbox': {'tools': body['tools']}})):
+        status, _, problem = place.web.ask('POST', path, request, **bearer(without))
+        assert status == 403 and problem['code'] == 'permission_denied', problem
+    status, _, record = place.web.ask('POST', '/v1/runs', body, **bearer(with_it))
+    assert (status, record['stdout']) == (200, '[]\n')
+    line = json.dumps({'id': 1, **body}) + '\n'
+    answer = place.web.ask('POST', '/v1/runs/bulk', line, **bearer(without))[2]
+    assert b'scope tools' in (answer if isinstance(answer, bytes) else json.dumps(answer).encode())

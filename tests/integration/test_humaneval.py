@@ -13,8 +13,8 @@ DATA = Path(os.environ.get("CAISSON_DATA", ROOT.parent / "shared" / "data")) / "
 CAISSON = os.environ.get("CAISSON", os.path.join(os.environ.get("CAISSON_BUILD", "build"), "caisson"))
 
 
-@pytest.fixture(scope="module")
-def problems():
+@pytest.fixture(name="problems", scope="module")
+def problems_fixture():
     if not DATA.exists():
         pytest.skip(f"needs data: {DATA.name} is not beside the project; set CAISSON_DATA")
     with gzip.open(DATA, "rt", encoding="utf-8") as lines:

@@ -146,14 +146,14 @@ def test_an_empty_audit_is_no_error(store):
 
 
 def test_a_run_as_json(store):
-    store.add(task_id='t', user='u', key='k', policy='linx', verdict='allow', exit_code=3, status='failed')
+    store.add(task_id='t', user='u', key='k', policy='linx', verdict='allow', exit_code=3, status='failed', trace_id='cd' * 16)
     store.add(id='run_2', exit_code=-1, status='timeout', boundary='')
     second, first = store.json('runs')
     assert first == {'id': 'run_1', 'status': 'failed', 'exit_code': 3, 'tenant': 'default', 'key': 'k', 'task_id': 't', 'user': 'u',
                      'language': 'python', 'profile': 'standard', 'policy': 'linx', 'code_sha256': 'ab' * 32, 'verdict': 'allow',
                      'started_at': '2026-02-28T23:59:59.007Z', 'finished_at': '2026-03-01T00:00:00.007Z', 'wall_ms': 1000, 'cpu_ms': 500,
-                     'memory_peak_bytes': 1 << 20, 'boundary': {'backend': 'native'}}
-    assert second['exit_code'] is None and second['boundary'] is None and second['task_id'] is None
+                     'memory_peak_bytes': 1 << 20, 'boundary': {'backend': 'native'}, 'trace_id': 'cd' * 16}
+    assert second['exit_code'] is None and second['boundary'] is None and second['task_id'] is None and second['trace_id'] is None
 
 
 def test_a_run_as_a_line(store):

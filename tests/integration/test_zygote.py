@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 import test_runners
-from runners import ENVIRONMENT, LANG, PYTHON, Outcome, receive
+from runners import ENVIRONMENT, LANG, PYTHON, Outcome, receive, say
 from test_runners import addresses_removed
 
 HERE = Path(__file__).resolve().parent
@@ -63,7 +63,7 @@ class Zygote:
         assert ours.recv(100) == b'ready'
         return pid, ours, stdout, stderr
 
-    def run(self, folder, arguments, *, channel=True, stdin=b'', environment=(), timeout=60):
+    def run(self, folder, arguments, *, channel=True, stdin=b'', environment=(), timeout=60, told=()):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         packets, outputs = [], {}
         pid, way, *pipes = self.fork(folder, theirs if channel else None)
@@ -82,6 +82,8 @@ class Zygote:
         os.close(stdin_end)
         for reader in readers:
             reader.start()
+        if told:
+            say(ours, told)
         self.control.settimeout(timeout)
         try:
             with open(feed, 'wb') as file:
@@ -210,7 +212,7 @@ def test_user_site_and_namesakes_start_cold(zygote, run):
 
 
 def test_nothing_of_ours_is_to_be_seen(run):
-    source = ('import sys, os\nnames = "_caisson zygote preload fresh leave warm runner report run".split()\n'
+    source = ('import sys, os\nnames = "_caisson zygote preload fresh leave warm runner report run canon role cases judge same signs".split()\n'
               'print([n for n in names if n in sys.modules], os.listdir("/proc/self/task") == [str(os.getpid())],\n'
               '      [n for n in os.listdir("/proc/self/fd") if int(n) > 3 and int(n) < 900])')
     assert run('main.py', source).stdout == '[] True []\n'

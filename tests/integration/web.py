@@ -16,10 +16,14 @@ class Web:
     def __init__(self, folder, *options, keyless=True):
         self.folder = folder
         self.state = ['--set', f'engine.state_dir={folder}']
+        self.log = folder / 'log'
+        before = len(self.ports())     # of daemons that were here before
         self.daemon = Daemon(folder, *self.state, '--set', 'engine.http=127.0.0.1:0', '--set', 'engine.log_level=info',
                              *(KEYLESS if keyless else ()), *options).ready()
-        self.log = folder / 'log'
-        self.port = int(until(lambda: re.findall(r'serving http://127\.0\.0\.1:(\d+)', self.log.read_text()))[-1])
+        self.port = until(lambda: self.ports()[before:])[-1]
+
+    def ports(self):
+        return [int(port) for port in re.findall(r'serving http://127\.0\.0\.1:(\d+)', self.log.read_text() if self.log.exists() else '')]
 
     def open(self, timeout=60):
         return http.client.HTTPConnection('127.0.0.1', self.port, timeout=timeout)

@@ -10,9 +10,12 @@ import os
 import socket
 import sys
 
+import _ctypes
+
 NAMESPACE = os.environ.pop('CAISSON_STUB_NAMESPACE', None)
-if NAMESPACE:
-    import _ctypes
+SYSCALL = _ctypes.dlsym(_ctypes.dlopen(None, os.RTLD_LAZY), 'syscall')
+CLONE = {'x86_64': 56, 'aarch64': 220}[os.uname().machine]
+SIGCHLD = 17
 CLONE_NEWPID = 0x20000000
 
 control = None
@@ -20,10 +23,15 @@ program = None
 
 
 def fork():
-    return os.fork()
+    """Without handlers, as the real one."""
+    return _ctypes.call_function(SYSCALL, (CLONE, SIGCHLD, 0, 0, 0, 0))
 
 
 def remember():
+    pass
+
+
+def forget_text():
     pass
 
 

@@ -102,6 +102,8 @@ def compile_flags():
                 kept.append(word if not word.startswith("-I") else absolute_include(word, entry["directory"]))
             elif word in ("-isystem", "-include"):
                 kept += [word, os.path.join(entry["directory"], following)]
+            elif word.startswith("-isystem"):
+                kept += ["-isystem", os.path.join(entry["directory"], word.removeprefix("-isystem"))]
         flags[path] = kept
     return flags
 

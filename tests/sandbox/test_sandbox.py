@@ -109,8 +109,11 @@ def test_act(name):
     if "peak" in said:
         assert record["usage"].get("memory_peak_bytes", 0) <= int(said["peak"]) + (1 << 20), context
     if "gone" in said:
-        found = subprocess.run(["pgrep", "-f", said["gone"]], capture_output=True, check=False).stdout.split()
-        assert [p for p in found if read(f"/proc/{int(p)}/comm").strip() in ("sleep", "python3")] == []
+        left, until = None, time.monotonic() + 2     # what was killed with the answer may still be on its way out
+        while left is None or (left and time.monotonic() < until):
+            found = subprocess.run(["pgrep", "-f", said["gone"]], capture_output=True, check=False).stdout.split()
+            left = [p for p in found if read(f"/proc/{int(p)}/comm").strip() in ("sleep", "python3")]
+        assert left == []
     boundary = record["boundary"]
     assert boundary["seccomp"] and boundary["capabilities"] == 0 and boundary["network"] == "none"
     assert left_behind(before) == {}

@@ -105,7 +105,7 @@ static inline struct store_run a_run(const char *id, const char *tenant)
         return (struct store_run){ .id = arena_text(&arena, "%s", id), .tenant = arena_text(&arena, "%s", tenant), .key = empty, .task_id = empty,
                                    .user = empty, .language = language, .profile = empty, .policy = empty, .code_sha256 = "ab", .exit_code = 0,
                                    .status = status_COMPLETED, .verdict = empty, .boundary = boundary, .started_ms = time_now_ms(),
-                                   .finished_ms = time_now_ms(), .cpu_ms = 10, .wall_ms = 20, .memory_peak_bytes = MIB };
+                                   .finished_ms = time_now_ms(), .cpu_ms = 10, .wall_ms = 20, .memory_peak_bytes = MIB, .trace_id = empty };
 }
 
 static inline void add_run(struct store *store, const char *id, const char *tenant)

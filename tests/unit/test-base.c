@@ -30,6 +30,23 @@ static void a_long_error_is_cut_and_stays_a_text(void)
         free(text);
 }
 
+static void an_error_is_text_wherever_another_s_was_cut(void)
+{
+        struct csn_error err;
+        char text[sizeof err.text + 10] = "x", field[sizeof err.field + 10] = "/";
+        for (size_t i = 1; i + 3 <= sizeof text; i += 2)
+                memcpy(text + i, "\xc3\xa9", 3);
+        for (size_t i = 1; i + 3 <= sizeof field; i += 2)
+                memcpy(field + i, "\xc3\xa9", 3);
+        err_set(&err, CSN_E_INPUT, 0, "no \"%.2s\"; \xff", text);
+        CHECK(strcmp(err.text, "no \"x?\"; ?") == 0);
+        err_field(&err, field, "%s", text);
+        CHECK(utf8_valid(err.text, strlen(err.text)) && strlen(err.text) == sizeof err.text - 1);
+        CHECK(utf8_valid(err.field, strlen(err.field)) && strlen(err.field) == sizeof err.field - 1);
+        err_wrap(&err, "%.4s", text);
+        CHECK(utf8_valid(err.text, strlen(err.text)));
+}
+
 static void every_code_has_a_name_of_its_own(void)
 {
         static const int codes[] = {
@@ -146,6 +163,15 @@ static void utf8_is_rfc_3629(void)
                 CHECK(!utf8_valid(bad[i], strlen(bad[i])));
 }
 
+static void a_character_that_is_not_whole_yet_is_told_apart_from_what_is_none(void)
+{
+        CHECK(utf8_whole("", 0) == 0);
+        CHECK(utf8_whole("ab", 2) == 2);
+        CHECK(utf8_whole("a\xc3", 2) == 1 && utf8_whole("a\xc3\xa4", 3) == 3);
+        CHECK(utf8_whole("a\xf0\x9f\x98", 4) == 1 && utf8_whole("\xf0\x9f\x98\x80", 4) == 4);
+        CHECK(utf8_whole("a\xff", 2) == 2 && utf8_whole("\x80\x80\x80\x80", 4) == 4);
+}
+
 static void moments_are_printed_in_utc(void)
 {
         char text[40];
@@ -240,10 +266,77 @@ static void a_watch_that_was_stopped_is_not_served(void)
         close(a[0]), close(a[1]), close(b[0]), close(b[1]);
 }
 
+/* The text of a file of at most 8 KiB. */
+static const char *text_of(const char *path)
+{
+        static char text[8 * KIB + 1];
+        return io_read_file(AT_FDCWD, path, text, sizeof text - 1) < 0 ? "" : text;
+}
+
+static void a_line_of_the_log_cannot_be_forged(void)
+{
+        char path[] = "/tmp/test-base-log-XXXXXX";
+        struct csn_error err;
+        fd_close(&(int){ mkstemp(path) });
+        CHECK(log_open(path, 8 * KIB, &err) == 0);
+        log_about(LOG_INFO, &(struct log_context){ .run = "r\n{\"level\":\"error\"}", .owner = "o\\", .trace = "" }, "a\"\n\xff%s", "\x1b[2J");
+        log_text(LOG_DEBUG, "not kept");
+        log_close();
+        const char *text = text_of(path), *feed = strchr(text, '\n');
+        CHECK(feed && !feed[1] && !strstr(text, "not kept") && !strstr(text, "trace_id"));
+        CHECK(strstr(text, "\"level\":\"info\",\"text\":\"a\\u0022\\u000a\\ufffd\\u001b[2J\",\"run_id\":\"r\\u000a{\\u0022level\\u0022:\\u0022error\\u0022}\","
+                           "\"owner\":\"o\\u005c\"}\n"));
+        unlink(path);
+}
+
+static void the_log_is_moved_before_it_is_full_and_by_one_alone(void)
+{
+        char folder[] = "/tmp/test-base-logs-XXXXXX", path[60], old[64];
+        struct csn_error err;
+        struct stat now, before;
+        CHECK(mkdtemp(folder));
+        snprintf(path, sizeof path, "%s/log", folder);
+        snprintf(old, sizeof old, "%s" LOG_OLD, path);
+        CHECK(log_open("/nonexistent/log", KIB, &err) == -CSN_E_SYSTEM && strstr(err.text, "/nonexistent/log"));
+        CHECK(log_open(path, 4000, &err) == 0);
+        for (int i = 0; i < 200; i++)
+                log_text(LOG_INFO, "line %d", i);
+        CHECK(stat(path, &now) == 0 && stat(old, &before) == 0 && now.st_size <= 2000 && before.st_size <= 2000 && before.st_size > 1800);
+        CHECK(strstr(text_of(path), "line 199\"") && !strstr(text_of(old), "line 199\""));
+        /* Somebody else has moved it: ours is the old one, and is left alone. */
+        CHECK(rename(path, old) == 0);
+        auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        CHECK(io_write_all(fd, "theirs\n", 7) == 0);
+        for (int i = 0; i < 14; i++)
+                log_text(LOG_INFO, "later %d", i);
+        CHECK(strncmp(text_of(path), "theirs\n", 7) == 0 && strstr(text_of(path), "later 13\"") && strstr(text_of(old), "later 0\""));
+        log_close();
+        unlink(path);
+        unlink(old);
+        rmdir(folder);
+}
+
+static void bytes_are_printed_as_digits_and_no_id_comes_twice(void)
+{
+        char text[2 * HEX_RANDOM_MAX + 2], other[2 * HEX_RANDOM_MAX + 2];
+        hex_print("\x00\x7f\x80\xff", 4, text);
+        CHECK(strcmp(text, "007f80ff") == 0);
+        hex_print("", 0, text);
+        CHECK(!text[0]);
+        for (size_t i = 0; i < 2000; i++) {
+                hex_random(1, text);
+                CHECK(strlen(text) == 2 && strcmp(text, "00") != 0);
+        }
+        hex_random(HEX_RANDOM_MAX, text);
+        hex_random(HEX_RANDOM_MAX, other);
+        CHECK(strlen(text) == 2 * HEX_RANDOM_MAX && strspn(text, "0123456789abcdef") == strlen(text) && strcmp(text, other) != 0);
+}
+
 int main(void)
 {
         RUN(an_error_carries_code_errno_and_text);
         RUN(a_long_error_is_cut_and_stays_a_text);
+        RUN(an_error_is_text_wherever_another_s_was_cut);
         RUN(every_code_has_a_name_of_its_own);
         RUN(a_buffer_stops_at_its_ceiling);
         RUN(a_capture_keeps_head_and_tail);
@@ -251,11 +344,15 @@ int main(void)
         RUN(durations_and_cores_are_read_exactly);
         RUN(printed_numbers_are_read_back);
         RUN(utf8_is_rfc_3629);
+        RUN(a_character_that_is_not_whole_yet_is_told_apart_from_what_is_none);
+        RUN(bytes_are_printed_as_digits_and_no_id_comes_twice);
         RUN(moments_are_printed_in_utc);
         RUN(folders_are_made_with_those_above);
         RUN(a_file_longer_than_allowed_is_not_read);
         RUN(a_sealed_memfd_cannot_be_changed);
         RUN(timers_fire_in_order_and_can_be_moved);
         RUN(a_watch_that_was_stopped_is_not_served);
+        RUN(a_line_of_the_log_cannot_be_forged);
+        RUN(the_log_is_moved_before_it_is_full_and_by_one_alone);
         return tap_done();
 }

@@ -182,6 +182,35 @@ static void rules_allow_what_they_name_and_nothing_else(void)
         CHECK(allows(true, "host.test", 8443) && allows(true, "host.test", 443) && !allows(true, "8.8.8.8", 8443));
 }
 
+static bool in_range(const char *host)
+{
+        static char *const named[] = { "*.example.com" };
+        struct egress_range ranges[4];
+        struct csn_error err;
+        struct egress_target target = { .port = 443 };
+        CHECK(egress_parse_range("10.1.0.0/15", &ranges[0], &err) == 0 && ranges[0].bits == 15);
+        CHECK(egress_parse_range("10.1.2.3", &ranges[1], &err) == 0 && ranges[1].bits == 32);
+        CHECK(egress_parse_range("2001:db8::/33", &ranges[2], &err) == 0 && ranges[2].address.len == 16);
+        CHECK(egress_parse_range("9.9.9.9/0", &ranges[3], &err) == 0);
+        ranges[1].allowed = true;
+        const struct egress_rules rules = { .public_ = true, .hosts = named, .hosts_n = 1, .ranges = ranges, .ranges_n = 3 };
+        CHECK(egress_host(host, strlen(host), &target, &err) == 0);
+        const struct egress_address somewhere = { .len = 4, .bytes = { 10, 0, 0, 1 } };
+        return egress_in_range(&rules, &target, target.literal ? &target.address : &somewhere);
+}
+
+static void ranges_are_compared_by_bits_and_what_is_allowed_goes_first(void)
+{
+        static const char *const bad[] = { "", "/8", "1.2.3.4/", "1.2.3.4/33", "1.2.3.4/8x", "1.2.3.4/-1", "::/129", "example.org", "*", "1.2.3.4/ 8", "[::1" };
+        struct egress_range range;
+        struct csn_error err;
+        CHECK(!in_range("10.0.255.255") && !in_range("10.1.0.0") && in_range("10.2.0.0") && in_range("11.0.0.0") && in_range("10.1.2.3"));
+        CHECK(!in_range("[2001:db8:7fff::1]") && in_range("[2001:db8:8000::1]"));
+        CHECK(in_range("a.example.com") && !in_range("example.com"));
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+                CHECK(egress_parse_range(bad[i], &range, &err) == -CSN_E_INPUT && err.text[0]);
+}
+
 /* ---- the parser ---- */
 
 /* What it becomes: the rewritten head, "tunnel HOST:PORT", or NULL for an error. */
@@ -391,6 +420,7 @@ int main(void)
         RUN(no_notation_of_an_address_is_taken_for_a_name);
         RUN(rules_are_hosts_and_perhaps_a_port);
         RUN(rules_allow_what_they_name_and_nothing_else);
+        RUN(ranges_are_compared_by_bits_and_what_is_allowed_goes_first);
         RUN(requests_are_read_strictly);
         RUN(a_request_cut_at_any_byte_is_not_there_yet);
         RUN(heads_have_a_limit_in_bytes_and_in_fields);

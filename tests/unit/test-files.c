@@ -194,7 +194,7 @@ static void an_export_replaces_a_planted_link(void)
         put("out.csv", "new");
         CHECK(symlinkat(victim, dir, "out.csv") == 0);
         struct file_list list = collect(&arena, NULL, 0);
-        CHECK(files_export(home, &list.files[0], dir, &err) == 0);
+        CHECK(files_export(home, &list.files[0], dir, -1, &err) == 0);
         CHECK(io_read_file(AT_FDCWD, victim, text, 15) == 0);
         CHECK(io_read_file(dir, "out.csv", text, 15) == 3 && strcmp(text, "new") == 0);
         struct stat st;
@@ -216,11 +216,11 @@ static void an_export_does_not_leave_its_folder(void)
         put("d/x", "1");
         CHECK(symlinkat("/tmp", dir, "d") == 0);   /* a link where a folder of the same name has to be made */
         struct file_found file = { .name = "d/x", .size = 1 };
-        CHECK(files_export(home, &file, dir, &err) < 0);
+        CHECK(files_export(home, &file, dir, -1, &err) < 0);
         static const char *const bad[] = { "../x", "/etc/x", "a\nb", "\xff" };
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
                 file.name = (char *)(uintptr_t)bad[i];
-                CHECK(files_export(home, &file, dir, &err) == -CSN_E_INPUT);
+                CHECK(files_export(home, &file, dir, -1, &err) == -CSN_E_INPUT);
         }
         close_home();
         io_remove_tree(AT_FDCWD, to);
@@ -233,8 +233,47 @@ static void patterns_without_a_slash_mean_the_last_part(void)
         CHECK(files_match("*", "x") && !files_match("*", ".hidden") && files_match(".*", ".hidden"));
 }
 
+static void a_folder_of_ours_is_weighed_and_emptied(void)
+{
+        struct stat st;
+        open_home();
+        mkdirat(home, "a", 0755);
+        mkdirat(home, "a/b", 0755);
+        put("a/b/c", "12345");
+        put("a/d", "123");
+        CHECK(symlinkat("/etc", home, "link") == 0 && mkfifoat(home, "fifo", 0600) == 0);
+        CHECK(files_weigh(home, 0) == 8 && files_weigh(home, 100) == 208);
+        CHECK(files_stat(home, "a/b/c", &st) == 0 && st.st_size == 5 && files_stat(home, "link", &st) == 0 && S_ISLNK(st.st_mode));
+        CHECK(files_stat(home, "link/passwd", &st) < 0 && errno == ELOOP && files_stat(home, "../x", &st) < 0 && files_stat(home, "/etc/passwd", &st) < 0);
+        CHECK(files_stat(home, "a/none", &st) < 0 && errno == ENOENT && files_stat(home, "a/d/x", &st) < 0 && errno == ENOTDIR);
+        CHECK(files_remove(home, "link/passwd") < 0 && files_remove(home, "../x") < 0 && files_remove(home, "a") < 0 && files_remove(home, "none") < 0);
+        CHECK(files_remove(home, "a/b/c") == 0 && files_stat(home, "a/b", &st) < 0 && files_stat(home, "a/d", &st) == 0);
+        CHECK(files_remove(home, "a/d") == 0 && files_stat(home, "a", &st) < 0 && files_remove(home, "link") == 0 && access("/etc/passwd", F_OK) == 0);
+        close_home();
+}
+
+static void a_copy_is_made_elsewhere_and_renamed(void)
+{
+        struct arena arena = { 0 };
+        struct csn_error err;
+        struct stat st;
+        open_home();
+        put("x", "abc");
+        struct file_list list = collect(&arena, NULL, 0);
+        mkdirat(home, "to", 0755);
+        mkdirat(home, "temp", 0700);
+        auto_fd to = openat(home, "to", O_RDONLY | O_DIRECTORY | O_CLOEXEC), temp = openat(home, "temp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CHECK(files_export(home, &list.files[0], to, temp, &err) == 0 && files_stat(to, "x", &st) == 0 && st.st_size == 3);
+        CHECK(files_weigh(temp, 1) == 0);
+        CHECK(unlinkat(home, "temp", AT_REMOVEDIR) == 0 && files_export(home, &list.files[0], to, temp, &err) == -CSN_E_SYSTEM);   /* not beside its place */
+        close_home();
+        arena_done(&arena);
+}
+
 int main(void)
 {
+        RUN(a_folder_of_ours_is_weighed_and_emptied);
+        RUN(a_copy_is_made_elsewhere_and_renamed);
         RUN(regular_files_are_found_with_size_hash_and_type);
         RUN(only_inputs_with_new_content_are_changed);
         RUN(links_fifos_and_sockets_are_left_out);

@@ -12,13 +12,16 @@ static const struct object *const objects[] = {
         &object_truncated, &object_value,       &object_display,     &object_failure,
         &object_finding,   &object_output_file, &object_taken_file,  &object_usage,
         &object_timings,   &object_boundary,    &object_warning,     &object_run_result,
-        &object_check_request, &object_check_result,
+        &object_check_request, &object_check_result, &object_grade_case,   &object_grade_request,
+        &object_grade_result,
 };
 
 /* Room for any of the structs. */
 union any {
         struct run_request request;
         struct run_result result;
+        struct grade_request grade;
+        struct grade_result graded;
         struct limits limits;
         uint64_t present;
 };
@@ -184,7 +187,7 @@ static void each_field_refuses_another_type(void)
 
 static void what_is_required_is_missed(void)
 {
-        CHECK(refused(&object_export_rule, "{\"pattern\": \"*\"}", "/path", "path is missing"));
+        CHECK(refused(&object_export_rule, "{\"path\": \"o\"}", "/pattern", "pattern is missing"));
         CHECK(refused(&object_run_request, "{\"exports\": [{\"pattern\": \"*\", \"path\": \"o\"}, {}]}",
                       "/exports/1/pattern", "is missing"));
 }
@@ -715,7 +718,7 @@ static void generated_files_are_those_of_the_repository(void)
                 CHECK(same);
                 buf_done(&buf);
         }
-        CHECK(n == 3);
+        CHECK(n == 5);
 }
 
 static json_t *resolve(json_t *schema, json_t *root)

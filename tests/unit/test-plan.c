@@ -71,6 +71,29 @@ static void what_is_required_and_missing_is_refused_with_a_remedy(void)
         CHECK(strstr(err.text, " memory cannot") == NULL);
 }
 
+static void root_is_planned_as_a_whole_or_refused_with_a_remedy(void)
+{
+        struct plan plan;
+        struct csn_error err;
+        struct wire_shape start = usual();
+        struct abilities host = full;
+        start.flags = WIRE_ROOT | WIRE_LASTING;
+        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "engine.uid_count to 4000"));
+        host.id_blocks = 1;
+        CHECK(plan_make(&start, &host, &plan, &err) == 0);
+        CHECK(plan.usr == -1 && !plan.boundary.overlay && plan.boundary.ids == 1);   /* nothing was done yet */
+        CHECK(plan.clone_flags & CLONE_NEWUSER && plan.landlock);
+        host.controllers = WIRE_CTL_ALL & ~WIRE_CTL_PIDS;
+        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "cgroup controllers"));
+        host = full;
+        host.id_blocks = 1;
+        host.rootless = true;
+        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "start caissond as root"));
+        host.rootless = false;
+        start.flags = WIRE_ROOT;
+        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_INPUT);   /* a run has no guest that would keep root and user apart */
+}
+
 static void numbers_out_of_bounds_are_refused_by_name(void)
 {
         struct plan plan;
@@ -168,6 +191,7 @@ int main(void)
         RUN(all_namespaces_are_always_made);
         RUN(nothing_is_reported_in_force_before_it_is);
         RUN(what_is_required_and_missing_is_refused_with_a_remedy);
+        RUN(root_is_planned_as_a_whole_or_refused_with_a_remedy);
         RUN(numbers_out_of_bounds_are_refused_by_name);
         RUN(rlimits_stand_in_for_missing_controllers);
         RUN(the_cpu_rlimit_is_behind_the_real_one);

@@ -169,6 +169,24 @@ static void prctl_asks_but_does_not_raise(void)
         CHECK(call(SYS_prctl, PR_SET_MM | HIGH, 0, 0) == ERRNO(EINVAL));
 }
 
+/* Root inside may give up capabilities, and everything else is as it is for everybody. */
+static void root_inside_is_filtered_as_others_are(void)
+{
+        static const uint64_t arguments[] = { 0, 1, 2, 3, 4, 8, 16, 21, 22, 23, 24, 26, 28, 36, 38, 47, 55, 59, 0x10000000, 0x7e020000, UINT64_MAX };
+        unsigned wrong = 0;
+        for (long nr = -1; nr < 4096; nr++)
+                for (size_t a = 0; a < ARRAY_LEN(arguments); a++) {
+                        struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[a], 1 } };
+                        if (nr == SYS_prctl && (arguments[a] == PR_CAPBSET_DROP || arguments[a] == PR_SET_SECUREBITS || arguments[a] == PR_SET_KEEPCAPS))
+                                wrong += run_kind(SECCOMP_ROOT, &data) != ALLOW || run(&data) == ALLOW;
+                        else
+                                wrong += run_kind(SECCOMP_ROOT, &data) != run(&data);
+                }
+        CHECK(wrong == 0);
+        struct seccomp_data ambient = { .nr = SYS_prctl, .arch = ARCH, .args = { PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE } };
+        CHECK(run_kind(SECCOMP_ROOT, &ambient) == ERRNO(EINVAL));
+}
+
 static void devices_and_listeners_cannot_be_made(void)
 {
         CHECK(call(SYS_mknodat, 0, 0, S_IFREG | 0644) == ALLOW);
@@ -231,6 +249,7 @@ int main(void)
         RUN(only_plain_sockets_exist_whatever_the_high_bits_say);
         RUN(terminals_cannot_be_fed);
         RUN(prctl_asks_but_does_not_raise);
+        RUN(root_inside_is_filtered_as_others_are);
         RUN(devices_and_listeners_cannot_be_made);
         RUN(dangerous_calls_are_refused);
         RUN(the_table_knows_every_call_of_the_headers);

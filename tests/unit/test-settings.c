@@ -118,6 +118,59 @@ static void every_setting_has_a_default_that_its_parser_reads(void)
         settings_done(&settings);
 }
 
+/* ---- new ones for a program that runs ---- */
+
+struct changes {
+        const struct setting *of[256];
+        size_t n;
+};
+
+static void note_change(void *owner, const struct setting *setting, const char *was, const char *is)
+{
+        struct changes *changes = owner;
+        CHECK(strcmp(was, is) != 0 && changes->n < ARRAY_LEN(changes->of));
+        changes->of[changes->n++] = setting;
+}
+
+static bool says(const struct setting *a, const struct setting *b)
+{
+        char left[SETTING_VALUE_MAX], right[SETTING_VALUE_MAX];
+        settings_value(a, left, sizeof left);
+        settings_value(b, right, sizeof right);
+        return strcmp(left, right) == 0;
+}
+
+/* Every setting gets another value: the live ones take it, the others keep theirs, and all are told. */
+static void a_reload_takes_what_is_live_and_tells_the_rest(void)
+{
+        struct settings before, fresh, settings;
+        struct csn_error err;
+        load("", NULL, NULL, &before, &err);
+        for (size_t i = 0; i < before.n; i++) {
+                char value[200], flag[300];
+                struct changes changes = { .n = 0 };
+                other_value(&before.list[i], value, sizeof value);
+                snprintf(flag, sizeof flag, "%s=%s", before.list[i].key, value);
+                CHECK(load("", NULL, NULL, &settings, &err) == 0 && load("", NULL, FLAGS(flag), &fresh, &err) == 0);
+                settings_reload(&settings, &fresh, note_change, &changes);
+                bool live = settings_is_live(&settings.list[i]), told = false;
+                for (size_t k = 0; k < changes.n; k++)
+                        told = told || changes.of[k] == &settings.list[i];
+                CHECK(told && says(&settings.list[i], live ? &fresh.list[i] : &before.list[i]));
+                CHECK(strcmp(settings.list[i].source, live ? "flag --set" : "default") == 0);
+                settings_done(&fresh);   /* nothing of it may be in use now */
+                changes.n = 0;
+                CHECK(load("", NULL, FLAGS(flag), &fresh, &err) == 0);
+                settings_reload(&settings, &fresh, note_change, &changes);
+                CHECK(changes.n == !live);
+                settings_done(&fresh);
+                settings_done(&settings);
+        }
+        CHECK(settings_is_live(find(&before, "engine.log_level")) && settings_is_live(find(&before, "limits.wall_ms")));
+        CHECK(!settings_is_live(find(&before, "engine.http")) && !settings_is_live(find(&before, "engine.uid_first")));
+        settings_done(&before);
+}
+
 static void every_setting_comes_from_the_file(void)
 {
         struct settings settings, changed;
@@ -159,7 +212,7 @@ static void every_setting_comes_from_its_variable_and_then_from_a_flag(void)
         settings_done(&settings);
 }
 
-static void variables_of_older_systems_keep_their_meaning(void)
+static void variables_of_other_systems_keep_their_meaning(void)
 {
         static const struct { const char *variable, *text, *key, *value; } rows[] = {
                 { "CODE_EXECUTION_TIMEOUT", "45", "limits.wall_ms", "45s" },
@@ -174,6 +227,12 @@ static void variables_of_older_systems_keep_their_meaning(void)
                 { "CODE_EXECUTOR_CPU_LIMIT", "0.5", "limits.cpu_milli", "500m" },
                 { "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "1Gi", "limits.disk_bytes", "1GiB" },
                 { "CODE_EXECUTOR_VERBOSE", "True", "engine.log_level", "debug" },
+                { "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318", "engine.otlp_endpoint", "http://127.0.0.1:4318" },
+                { "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "4318", "engine.otlp_traces_endpoint", "4318" },
+                { "OTEL_EXPORTER_OTLP_HEADERS", "a=1,b=2", "engine.otlp_headers", "a=1,b=2" },
+                { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=1", "engine.otlp_headers", "a=1" },
+                { "OTEL_SERVICE_NAME", "judge", "engine.otlp_service", "judge" },
+                { "OTEL_SDK_DISABLED", "TRUE", "engine.otlp_disabled", "true" },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct settings settings;
@@ -200,6 +259,28 @@ static void variables_of_older_systems_keep_their_meaning(void)
         CHECK(refused("", ENV("CODE_EXECUTION_TIMEOUT=abc"), NULL, "CODE_EXECUTION_TIMEOUT", "\"abc\""));
         CHECK(refused("", ENV("CODE_EXECUTION_MEMORY_MB=1"), NULL, "CODE_EXECUTION_MEMORY_MB",
                       "4MiB to 1024GiB"));
+}
+
+static void variables_of_opentelemetry_are_as_its_specification_has_them(void)
+{
+        struct settings settings;
+        struct csn_error err;
+        char token[400], entry[440];
+        memset(token, 'x', sizeof token - 1);
+        token[sizeof token - 1] = 0;
+        snprintf(entry, sizeof entry, "OTEL_EXPORTER_OTLP_HEADERS=a=%s", token);
+        CHECK(load("", ENV(entry), NULL, &settings, &err) == 0);
+        CHECK(shows(&settings, "engine.otlp_headers", strchr(entry, '=') + 1, "environment OTEL_EXPORTER_OTLP_HEADERS"));
+        CHECK(settings_is_secret(find(&settings, "engine.otlp_headers")) && !settings_is_secret(find(&settings, "engine.otlp_endpoint")));
+        settings_done(&settings);
+        char *both[] = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS=b=2", "OTEL_EXPORTER_OTLP_HEADERS=a=1", NULL };
+        CHECK(load("", both, NULL, &settings, &err) == 0);
+        CHECK(shows(&settings, "engine.otlp_headers", "b=2", "environment OTEL_EXPORTER_OTLP_TRACES_HEADERS"));
+        settings_done(&settings);
+        char *empty[] = { "OTEL_SDK_DISABLED=", "OTEL_SERVICE_NAME=", NULL };
+        CHECK(load("", empty, NULL, &settings, &err) == 0);
+        CHECK(shows(&settings, "engine.otlp_disabled", "false", "default") && shows(&settings, "engine.otlp_service", "caisson", "default"));
+        settings_done(&settings);
 }
 
 static void the_stronger_source_wins(void)
@@ -533,8 +614,8 @@ static void profiles_of_the_folder_join_the_built_in_ones(void)
         size_t n = 0, strict = 0;
         for (; names[n]; n++)
                 strict += strcmp(names[n], "strict") == 0;
-        CHECK(n == 8 + 10 && strict == 1 && strcmp(names[0], "standard") == 0 &&
-              strcmp(names[8], "child") == 0);
+        CHECK(n == 10 + 10 && strict == 1 && strcmp(names[0], "standard") == 0 &&
+              strcmp(names[10], "child") == 0);
         settings_done(&settings);
         arena_done(&arena);
 }
@@ -562,7 +643,7 @@ static void every_built_in_profile_applies(void)
 {
         static const char *const names[] = {
                 "standard", "strict", "data", "lightweight", "code_execution", "data_processing",
-                "ml_inference", "host",
+                "ml_inference", "e2b", "tools", "host",
         };
         struct settings settings;
         struct csn_error err;
@@ -592,9 +673,11 @@ static void clean_up(void)
 int main(void)
 {
         RUN(every_setting_has_a_default_that_its_parser_reads);
+        RUN(a_reload_takes_what_is_live_and_tells_the_rest);
         RUN(every_setting_comes_from_the_file);
         RUN(every_setting_comes_from_its_variable_and_then_from_a_flag);
-        RUN(variables_of_older_systems_keep_their_meaning);
+        RUN(variables_of_other_systems_keep_their_meaning);
+        RUN(variables_of_opentelemetry_are_as_its_specification_has_them);
         RUN(the_stronger_source_wins);
         RUN(the_file_is_looked_for_where_it_belongs);
         RUN(a_wrong_value_stops_the_start_and_is_named);

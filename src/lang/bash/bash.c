@@ -27,4 +27,5 @@ const struct language lang_bash = {
         .wait_env = (const char *const[]){ "BASH_ENV=" LANG_RUNNER_MOUNT "/bash/wait.sh", NULL },
         .cold_env = read_at_start,
         .wait_plain = true,
+        .context = (const char *const[]){ "/bin/bash", LANG_RUNNER_MOUNT "/bash/context.sh", "", NULL },
 };

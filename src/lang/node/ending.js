@@ -125,14 +125,18 @@ function listen(name, listener) {
   listeners.push([name, listener]);
 }
 
-function watch(filename, valueMax) {
-  exposeReturnName();
+function watchErrors(filename) {
   listen('uncaughtExceptionMonitor', (error) => {
     if (process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback())
       return;
     failed = true;
     channel.send(channel.kinds.ERROR, errorDocument(error, filename));
   });
+}
+
+function watch(filename, valueMax) {
+  exposeReturnName();
+  watchErrors(filename);
   listen('beforeExit', () => {
     awaitValue();
     leaveLast();
@@ -165,4 +169,4 @@ function rehearse() {
   delete globalThis[RETURN_NAME];
 }
 
-module.exports = { announce, exposeSlots, rehearse, watch };
+module.exports = { announce, exposeSlots, leave: end.reallyExit, rehearse, watch, watchErrors };

@@ -78,6 +78,7 @@ function importMain(url) {
   });
 }
 
+// Returns the URL of the program, which has begun to run.
 function launch(program, main, typescript) {
   const { href: url } = pathToFileURL(main.filename);
   const settings = { main: { url, source: program.code + program.sourceMap }, typescript };
@@ -86,13 +87,14 @@ function launch(program, main, typescript) {
     Module.registerHooks({ resolve: hooks.resolve, load: hooks.load });
     delete require.cache[main.filename];    // or the loader would think that it has run
     Module.runMain();
-    return;
+    return url;
   }
   // Before Node 22.15 hooks run in a thread of their own, which takes 25 ms to start.  Remove this and importMain()
   // when 22.15 is our oldest.
   if (!isPlainModule(program, main))
     Module.register(pathToFileURL(path.join(__dirname, 'hooks.js')).href, { data: settings });
   importMain(url);
+  return url;
 }
 
 // Of the two errors that a text gives which is neither CommonJS nor a module, the one that its author should see.
@@ -102,7 +104,7 @@ function tellingError(code, asCommonJs, asModule) {
   return meantModule ? asModule : asCommonJs;
 }
 
-async function run(program, main, { typescript, asCommonJs, begin, refuse }) {
+async function run(program, main, { typescript, asCommonJs, begin, refuse, serve }) {
   const original = program.code;
   let error = null;
   for (const code of new Set([program.instrumented, original])) {
@@ -115,9 +117,13 @@ async function run(program, main, { typescript, asCommonJs, begin, refuse }) {
     refuse(describe(tellingError(original, asCommonJs, error), main.filename, original));
     return;
   }
-  begin();
-  exposeCommonJs(original, main);
-  launch(program, main, typescript);
+  begin(() => {
+    exposeCommonJs(original, main);
+    const url = launch(program, main, typescript);
+    // A rejection is reported by the other import().
+    if (serve !== undefined)
+      import(url).then((namespace) => serve([namespace, namespace.default, main.exports]), () => {});
+  });
 }
 
 module.exports = { run };

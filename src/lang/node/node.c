@@ -23,6 +23,8 @@ const struct language lang_javascript = {
         .file = "main.js",
         .extensions = (const char *const[]){ "js", "mjs", "cjs", NULL },
         .value = true,
+        .cases = true,
+        .context = (const char *const[]){ "/usr/bin/node", LANG_RUNNER_MOUNT "/node/context.js", "language=javascript,", NULL },
         .wait_argv = worker,
         .cold_env = read_at_start,
 };
@@ -36,6 +38,8 @@ const struct language lang_typescript = {
         .file = "main.ts",
         .extensions = (const char *const[]){ "ts", "mts", "cts", NULL },
         .value = true,
+        .cases = true,
+        .context = (const char *const[]){ "/usr/bin/node", LANG_RUNNER_MOUNT "/node/context.js", "language=typescript,", NULL },
         .wait_argv = worker,
         .cold_env = read_at_start,
 };

@@ -178,6 +178,23 @@ function valueDocument(value, valueMax) {
   return `{"type":${type},"repr":${quoted}${complete && all ? '' : ',"truncated":true'}}`;
 }
 
+// The JSON of a value within a limit, or undefined.
+function jsonWithin(value, limit) {
+  const out = new Text(limit);
+  try {
+    putJson(out, value, 0);
+    return out.parts.join('');
+  } catch {
+    return undefined;
+  }
+}
+
+// What a value looks like, as a text of at most so many bytes of JSON.
+function inspectedWithin(value, limit) {
+  const [quoted, all] = quoteWithin(inspected(value, limit), limit);
+  return all ? JSON.parse(quoted) : `${JSON.parse(quoted)} ... (truncated)`;
+}
+
 function guarded(read) {
   try {
     return read();
@@ -193,7 +210,7 @@ function textOf(value) {
 // Line and column of the innermost stack frame in a file, or nulls.
 function positionIn(stack, filename) {
   for (const line of stack.split('\n')) {
-    const match = /^ +at (?:.*\()?(?:file:\/\/)?(\/.*?):(\d+):(\d+)\)?$/.exec(line);
+    const match = /^ +at (?:.*\()?(?:async )?(?:file:\/\/)?(.+?):(\d+):(\d+)\)?$/.exec(line);
     if (match !== null && (match[1] === filename || guarded(() => decodeURI(match[1])) === filename))
       return [Number(match[2]), Number(match[3])];
   }
@@ -236,4 +253,4 @@ function errorDocument(error, filename) {
   });
 }
 
-module.exports = { errorDocument, valueDocument };
+module.exports = { errorDocument, inspectedWithin, jsonWithin, valueDocument };

@@ -18,6 +18,7 @@ const path = require('path');
 const vm = require('vm');
 const channel = require('./channel.js');
 const ending = require('./ending.js');
+const { bindTools } = require('./outside.js');
 
 const WRAPPER_PARAMETERS = ['exports', 'require', 'module', '__filename', '__dirname'];
 const USAGE_EXIT = 2;
@@ -34,6 +35,7 @@ function readOptions(text) {
   return {
     valueMax: /^\d+$/.test(limit) ? Number(limit) : 200000,
     preload: (options.get('preload') ?? '').split(':').filter(Boolean),
+    role: options.get('role'),
   };
 }
 
@@ -77,20 +79,29 @@ function refuse(syntax) {
   process.exitCode = 1;
 }
 
-// The last thing before the program's first instruction.
-function begin(main, options) {
-  preload(options.preload, Module.createRequire(main.filename));
-  ending.watch(main.filename, options.valueMax);
+// The last thing before the program's first instruction, for which it calls go().
+function begin(main, { preload: names, role, valueMax }, typescript, go) {
+  bindTools();
+  preload(names, Module.createRequire(main.filename));
+  if (role !== undefined) {
+    role.prepare(main, typescript, go);
+    return;
+  }
+  ending.watch(main.filename, valueMax);
   channel.send(channel.kinds.STARTED);
+  go();
 }
 
-function runCommonJs(program, main) {
+function runCommonJs(program, main, role) {
   let { code } = program;
   if (program.instrumented !== code && commonJsError(program.instrumented, main.filename) === null)
     code = program.instrumented;
   // From the tick queue and through bind(), so that no frame of ours is in the program's stack traces.
   process.nextTick(main._compile.bind(main, code + program.sourceMap, main.filename));
-  process.nextTick(() => { main.loaded = true; });
+  process.nextTick(() => {
+    main.loaded = true;
+    role?.serve([main.exports]);
+  });
 }
 
 // Reads and checks the program, and calls launch() with it if nothing is wrong.
@@ -123,25 +134,40 @@ function start(file, args, options, launch) {
     refuse(require('./syntax.js').describe(asCommonJs, main.filename, source));
     return;
   }
-  program.instrumented = require('./lastexpr.js').instrument(program.code, isCommonJs ? 'script' : 'module');
+  const { instrument } = options.role ?? require('./lastexpr.js');
+  program.instrumented = instrument(program.code, isCommonJs ? 'script' : 'module');
   launch(main, program, options, { isCommonJs, typescript, asCommonJs });
 }
 
 function launch(main, program, options, { isCommonJs, typescript, asCommonJs }) {
-  if (program.instrumented !== program.code)
+  const { role } = options;
+  if (role === undefined && program.instrumented !== program.code)
     ending.exposeSlots();
   if (isCommonJs) {
-    begin(main, options);
-    runCommonJs(program, main);
+    begin(main, options, typescript, () => runCommonJs(program, main, role));
   } else {
-    const tell = { typescript, asCommonJs, refuse, begin: () => begin(main, options) };
+    const tell = { typescript, asCommonJs, refuse, begin: (go) => begin(main, options, typescript, go), serve: role?.serve };
     require('./esm.js').run(program, main, tell);
   }
 }
 
+// What a runner does instead of just running its program, or undefined.
+function roleOf(name) {
+  if (name === undefined)
+    return undefined;
+  if (name !== 'cases') {
+    process.stderr.write(`run.js: there is no role ${name}\n`);
+    process.exit(USAGE_EXIT);
+  }
+  const role = require('./cases.js');
+  role.takeBeginning();
+  return role;
+}
+
 function run([options, file, ...args], launcher = launch) {
   channel.send(channel.kinds.HELLO, JSON.stringify({ runner: 'node', version: process.versions.node }));
-  start(file, args, readOptions(options), launcher);
+  const settings = readOptions(options);
+  start(file, args, { ...settings, role: roleOf(settings.role) }, launcher);
 }
 
 // A run of a program that does nothing, after the text of a file was read and checked.  Nothing remains of it but

@@ -259,11 +259,20 @@ static PyObject *remember(PyObject *self, PyObject *none)
         return nothing();
 }
 
+static PyObject *forget_text(PyObject *self, PyObject *none)
+{
+        struct csn_error err;
+        (void)self, (void)none;
+        if (pages_forget_text(&err) < 0)
+                return raise_error(&err);
+        return nothing();
+}
+
 static PyObject *keep_text(PyObject *self, PyObject *none)
 {
         struct csn_error err;
         (void)self, (void)none;
-        if (pages_remember(&err) < 0 || pages_keep_text(&err) < 0)
+        if (pages_keep_text(&err) < 0)
                 return raise_error(&err);
         return nothing();
 }
@@ -283,6 +292,7 @@ static PyObject *tell(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
         { "fork", fork_here, METH_NOARGS, "fork() -> pid, and 0 in the new process, in which no handler has run." },
         { "remember", remember, METH_NOARGS, "remember(): what is mapped now." },
+        { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
         { "keep_text", keep_text, METH_NOARGS, "keep_text(): let forks have the page tables of program text." },
         { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },

@@ -19,6 +19,7 @@ struct mapping {
 
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PRESENT (1ULL << 63)
+#define SWAPPED (1ULL << 62)
 #define OF_FILE (1ULL << 61)
 #define ALONE (1ULL << 56)
 
@@ -66,19 +67,50 @@ static void add_page(struct range *found, size_t *n, uint64_t start, uint64_t pa
                 found[(*n)++] = (struct range){ start, page };
 }
 
+static uint64_t page_size(void)
+{
+        return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What the page table has of a range from its page `first` on.  Returns how many entries. */
+static ssize_t read_entries(int table, const struct range *range, uint64_t first, uint64_t entries[ENTRIES_AT_ONCE], struct csn_error *err)
+{
+        uint64_t wanted = min_u64(range->len / page_size() - first, ENTRIES_AT_ONCE);
+        ssize_t got = pread(table, entries, wanted * sizeof entries[0], (off_t)((range->start / page_size() + first) * sizeof entries[0]));
+        if (got < (ssize_t)sizeof entries[0])
+                return err_set(err, CSN_E_SYSTEM, errno, "read /proc/self/pagemap");
+        return got / (ssize_t)sizeof entries[0];
+}
+
 static int look(int table, const struct range *range, struct range *found, size_t *n, struct csn_error *err)
 {
         static uint64_t entries[ENTRIES_AT_ONCE];
-        uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-        for (uint64_t done = 0; done < range->len / page;) {
-                uint64_t wanted = min_u64(range->len / page - done, ENTRIES_AT_ONCE);
-                ssize_t got = pread(table, entries, wanted * sizeof entries[0], (off_t)((range->start / page + done) * sizeof entries[0]));
-                if (got <= 0)
-                        return err_set(err, CSN_E_SYSTEM, errno, "read /proc/self/pagemap");
-                for (size_t i = 0; i < (size_t)got / sizeof entries[0]; i++)
+        for (uint64_t done = 0; done < range->len / page_size();) {
+                ssize_t got = read_entries(table, range, done, entries, err);
+                if (got < 0)
+                        return (int)got;
+                for (size_t i = 0; i < (size_t)got; i++)
                         if (entries[i] & PRESENT && entries[i] & ALONE && !(entries[i] & OF_FILE))
-                                add_page(found, n, range->start + (done + i) * page, page);
-                done += (uint64_t)got / sizeof entries[0];
+                                add_page(found, n, range->start + (done + i) * page_size(), page_size());
+                done += (uint64_t)got;
+        }
+        return 0;
+}
+
+/* What a mapping of a file has: pages of the file that are mapped now, and pages that are this process' own. */
+static int look_at_text(int table, const struct mapping *one, bool *ret_file, bool *ret_own, struct csn_error *err)
+{
+        static uint64_t entries[ENTRIES_AT_ONCE];
+        *ret_file = *ret_own = false;
+        for (uint64_t done = 0; done < one->range.len / page_size();) {
+                ssize_t got = read_entries(table, &one->range, done, entries, err);
+                if (got < 0)
+                        return (int)got;
+                for (ssize_t i = 0; i < got; i++) {
+                        *ret_file = *ret_file || (entries[i] & PRESENT && entries[i] & OF_FILE);
+                        *ret_own = *ret_own || entries[i] & SWAPPED || (entries[i] & PRESENT && !(entries[i] & OF_FILE));
+                }
+                done += (uint64_t)got;
         }
         return 0;
 }
@@ -109,27 +141,55 @@ int pages_take(const void *bytes, size_t len, struct csn_error *err)
 static void touch(const struct range *range)
 {
         volatile char *bytes = (volatile char *)(uintptr_t)range->start;
-        size_t page = (size_t)sysconf(_SC_PAGESIZE);
-        for (size_t at = 0; at < range->len; at += page) {
+        for (size_t at = 0; at < range->len; at += page_size()) {
                 char byte = bytes[at];
                 bytes[at] = byte;
         }
 }
 
-int pages_keep_text(struct csn_error *err)
+/* Each mapping of a file that may not be written to; `each` gets what it has. */
+static int for_text(void (*each)(const struct mapping *one, bool file, bool own), struct csn_error *err)
 {
+        auto_fd table = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+        if (table < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open /proc/self/pagemap");
         for (size_t i = 0; i < mapped_n; i++) {
-                const struct mapping *one = &mapped[i];
-                void *start = (void *)(uintptr_t)one->range.start;
-                if (!one->of_file || one->rights & PROT_WRITE)
+                bool file, own;
+                if (!mapped[i].of_file || mapped[i].rights & PROT_WRITE)
                         continue;
-                if (mprotect(start, one->range.len, one->rights | PROT_WRITE) < 0)
-                        return err_set(err, CSN_E_SYSTEM, errno, "make a mapping writable");
-                touch(&(struct range){ one->range.start, 1 });
-                if (mprotect(start, one->range.len, one->rights) < 0)
-                        return err_set(err, CSN_E_SYSTEM, errno, "make a mapping read-only again");
+                if (look_at_text(table, &mapped[i], &file, &own, err) < 0)
+                        return -err->code;
+                each(&mapped[i], file, own);
         }
         return 0;
+}
+
+static void forget(const struct mapping *one, bool file, bool own)
+{
+        /* A page of its own is what the dynamic linker relocated, before it made the mapping read-only. */
+        if (file && !own)
+                madvise((void *)(uintptr_t)one->range.start, one->range.len, MADV_DONTNEED);
+}
+
+static void keep(const struct mapping *one, bool file, bool own)
+{
+        void *start = (void *)(uintptr_t)one->range.start;
+        if (!file || own || mprotect(start, one->range.len, one->rights | PROT_WRITE) < 0)
+                return;
+        touch(&(struct range){ one->range.start, 1 });
+        mprotect(start, one->range.len, one->rights);
+}
+
+int pages_forget_text(struct csn_error *err)
+{
+        int r = pages_remember(err);
+        return r < 0 ? r : for_text(forget, err);
+}
+
+int pages_keep_text(struct csn_error *err)
+{
+        int r = pages_remember(err);
+        return r < 0 ? r : for_text(keep, err);
 }
 
 void pages_populate(void)

@@ -14,9 +14,15 @@
 int pages_remember(struct csn_error *err);
 
 /*
+ * What modules needed of program text to be loaded is mapped, and makes each fork and each end of a process dearer, though
+ * hardly a run needs it.  It is dropped here; what is needed comes back at the next look.  Errors: CSN_E_SYSTEM.
+ */
+int pages_forget_text(struct csn_error *err);
+
+/*
  * Program text is not even mapped after a fork, and each of its pages costs a fault again: the kernel copies the page
- * table of a mapping only where the process has a page of its own in it (vma_needs_copy() in mm/memory.c).  So each of
- * what was remembered gets one.  Errors: CSN_E_SYSTEM; then forks are slower.
+ * table of a mapping only where the process has a page of its own in it (vma_needs_copy() in mm/memory.c).  So each that
+ * has text mapped now gets one.  Errors: CSN_E_SYSTEM; then forks are slower.
  */
 int pages_keep_text(struct csn_error *err);
 

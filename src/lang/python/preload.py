@@ -22,12 +22,18 @@ SYSTEM = '''
     string struct subprocess sys tempfile textwrap threading time timeit traceback types typing unicodedata unittest
     urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
 '''.split()
+# Most of what programs of one page import, for less than half of what the others add to a fork.
+SMALL = '''
+    bisect collections collections.abc copy dataclasses datetime decimal enum fractions functools heapq itertools json math operator
+    random re statistics string time typing
+'''.split()
 DATA = '''
     numpy numpy.linalg numpy.fft numpy.random pandas matplotlib matplotlib.pyplot matplotlib.backends.backend_agg
     openpyxl xlrd docx pptx PyPDF2 pypdf PIL.Image tabulate scipy scipy.stats scipy.optimize sympy seaborn
     plotly.graph_objects
 '''.split()
-IMAGES = {'none': [], 'system': SYSTEM, 'data': SYSTEM + DATA}
+ROLES = 'cases', 'judge', 'subject', 'tests'
+IMAGES = {'none': [], 'small': SMALL, 'system': SYSTEM, 'data': SYSTEM + DATA}
 
 # Read when the interpreter starts, or by a preloaded module at its import: another value needs another interpreter.
 EARLY_NAMES = {b'HOME', b'LANG', b'LANGUAGE', b'GLIBC_TUNABLES'}
@@ -74,6 +80,7 @@ class Zygote:
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
         self.caisson = __import__('_caisson')
+        self.fork = self.caisson.fork
         del sys.modules['_caisson']
         self.environment = dict(environ)
         self.expected = [sys.modules['os'].fsencode(word) for word in arguments[1:3]]
@@ -90,6 +97,7 @@ class Zygote:
         self.fresh = load_part('fresh')['Fresh']()
         self.leave = load_part('leave')['Leave'](self.caisson, self.main_names)
         load_part('report')
+        self.load_roles()
         self.preloaded = {name.partition('.')[0] for name in set(sys.modules) - self.own_modules}
 
     def load_modules(self):
@@ -128,6 +136,15 @@ class Zygote:
             if _signal.getsignal(number) is not handler:
                 _signal.signal(number, handler)
 
+    @staticmethod
+    def load_roles():
+        """The files of a grader, which no other program is to find; neither what they import."""
+        before = set(sys.modules)
+        for name in ROLES:
+            load_part(name)
+        for name in set(sys.modules) - before:
+            del sys.modules[name]
+
     def start_without(self, name):
         """A thread cannot be stopped from outside, but an interpreter can be started again."""
         if name in self.unwanted:
@@ -148,6 +165,8 @@ class Zygote:
         self.fresh.usual_streams(self.environment)
         if self.program is not None:
             self.warm()
+            self.caisson.forget_text()
+            copy_context().run(self.rehearse)
         gc.collect()
         # Or a collection in a run would write to every object there is.
         gc.disable()
@@ -188,37 +207,56 @@ class Zygote:
         return None
 
     def rehearse(self):
-        """Go the way of a run, with a channel that nobody reads, and go back: its code is then as fast as it gets."""
-        socket = __import__('_socket')
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        before = sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__']
-        streams = sys.stdin, sys.stdout, sys.stderr
+        """Go the ways of a run and of a grading, with a channel that nobody reads, and go back: their code is then as fast as
+        it gets."""
+        for options, play in ('', self.play_program), ('role=cases', self.play_cases):
+            socket = __import__('_socket')
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            before = sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__']
+            streams = sys.stdin, sys.stdout, sys.stderr
+            try:
+                self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
+                self.fresh.environment(self.environment, self.environment)
+                runner = self.runner(options, '/dev/null', [])
+                runner.open_channel(theirs.detach())
+                play(runner, ours)
+                runner.channel.close()
+            finally:
+                ours.close()
+                sys.stdin, sys.stdout, sys.stderr = streams
+                sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__'] = before
+
+    def play_program(self, runner, _ours):
+        runner.start()
+        sys.stdout = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
+        code, last = compile_program(self.program, '<warm>')
+        exec(code, runner.names)
+        runner.finish(None, last and eval(last, runner.names))
+
+    def play_cases(self, runner, ours):
+        runner.fork = self.fork
+        begin = load_part('warm')['CASES']
+        ours.send(b'CSN1' + bytes((load_part('role')['TALK'], 0, 0, 0)) + len(begin).to_bytes(4, 'little') + begin)
         try:
-            self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
-            self.fresh.environment(self.environment, self.environment)
-            runner = self.runner('', '/dev/null', [])
-            runner.open_channel(theirs.detach())
             runner.start()
-            sys.stdout = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
-            code, last = compile_program(self.program, '<warm>')
-            exec(code, runner.names)
-            runner.finish(None, last and eval(last, runner.names))
-            runner.channel.close()
-        finally:
-            ours.close()
-            sys.stdin, sys.stdout, sys.stderr = streams
-            sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__'] = before
+        except SystemExit:
+            pass
 
     def receive(self):
         """Wait for the program, and take its arguments and environment.  Returns a Runner for it."""
         arguments, entries = self.caisson.wait()
         environment = self.environment if entries == self.entries else parse_environment(entries)
-        if self.needs_cold_start(arguments, environment):
+        context = len(arguments) == 1 and b'context=1' in arguments[0].split(b',')
+        if self.needs_cold_start(arguments, environment, context):
             for number in _signal.SIGPIPE, _signal.SIGXFSZ:
                 _signal.signal(number, _signal.SIG_DFL)
-            execve(sys.executable, [sys.executable.encode(), HERE.encode() + b'/run.py', *arguments], environment)
+            program = HERE.encode() + (b'/context.py' if context else b'/run.py')
+            execve(sys.executable, [sys.executable.encode(), program, *arguments], environment)
         self.fresh.environment(environment, self.environment)
-        run = self.expected_run if arguments == self.expected else self.become(arguments)
+        if context:
+            run = self.become_context(arguments[0])
+        else:
+            run = self.expected_run if arguments == self.expected else self.become(arguments)
         run.open_channel()
         self.leave.channel = run.channel
         self.expected_run = None
@@ -230,25 +268,34 @@ class Zygote:
         sys.orig_argv[:] = [sys.executable, *sys.argv]
         sys.path[0] = self.own_folder
         run = self.runner(*sys.argv[1:3], sys.argv[3:])
+        run.fork = self.fork
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']
         return run
 
-    def needs_cold_start(self, arguments, environment):
+    def become_context(self, options):
+        sys.path[0] = self.own_folder
+        run = load_part('session')['Session'](sys.modules['os'].fsdecode(options))
+        for name in self.main_names:
+            sys.modules[name] = sys.modules['__main__']
+        return run
+
+    def needs_cold_start(self, arguments, environment, context=False):
         """Whether the program could tell that this interpreter was started for another."""
-        if len(arguments) < 2 or (environment is not self.environment and early(environment) != self.early):
+        if (len(arguments) < 2 and not context) or (environment is not self.environment and early(environment) != self.early):
             return True
         site = sys.modules['site']
         if site.ENABLE_USER_SITE and access(site.USER_SITE, X_OK):
             return True
         # A namesake in the program's folder comes before what is installed; some that we have would use it, too.
         try:
-            entries = listdir(folder_of(absolute(sys.modules['os'].fsdecode(arguments[1]))))
+            entries = listdir('.' if context else folder_of(absolute(sys.modules['os'].fsdecode(arguments[1]))))
         except OSError:
             return True
         return not self.preloaded.isdisjoint([entry.partition('.')[0] for entry in entries])
 
     def start(self, runner):
+        """The code of a run.  A context is served here, and does not come back."""
         try:
             return runner.start()
         except SystemExit as ending:

@@ -12,4 +12,6 @@ const struct language lang_python = {
         .file = "main.py",
         .extensions = (const char *const[]){ "py", NULL },
         .value = true,
+        .cases = true,
+        .context = (const char *const[]){ "/usr/bin/python3", LANG_RUNNER_MOUNT "/python/context.py", "", NULL },
 };

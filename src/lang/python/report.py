@@ -16,6 +16,7 @@ LINES_MAX = 100
 LINES_HEAD = 30
 TRACEBACK_BYTES_MAX = 32000     # with the message it fits in one frame, however many characters need escapes
 CAPTURE_MAX = 200000
+LET_THROUGH = ()                # exceptions that are for our caller; in a context somebody may interrupt a __repr__
 
 type_name_of = type.__dict__['__name__'].__get__
 type_module_of = type.__dict__['__module__'].__get__
@@ -153,10 +154,10 @@ def put_repr(out, value, open_ids=()):
         return
     open_ids += (id(value),)
     out.put(before)
-    for number, item in enumerate(dict.items(value) if container is dict else container.__iter__(value)):
+    for number, item in enumerate(dict.items(value) if issubclass(container, dict) else container.__iter__(value)):
         if number:
             out.put(', ')
-        if container is dict:
+        if issubclass(container, dict):
             put_repr(out, item[0], open_ids)
             out.put(': ')
             item = item[1]
@@ -175,30 +176,40 @@ def repr_of_leaf(value, kind, room):
             text = repr(value)
         return plain_text(str.__getitem__(text, slice(room)))
     except BaseException as broken:
+        if issubclass(type(broken), LET_THROUGH):
+            raise
         return '<%s object; its __repr__ raised %s>' % (type_name(value), type_name(broken))
 
 
 def value_document(value, value_max):
+    return document(**value_members(value, value_max))
+
+
+def value_members(value, value_max):
     """{"type", "value"}, or {"type", "repr"} for what JSON cannot express, with "truncated" if over value_max bytes."""
     kind = quote(type_name(value)[:LINE_MAX])
     out = Text(value_max)
     try:
         put_json(out, value)
-        return document(type=kind, value=out.joined())
+        return {'type': kind, 'value': out.joined()}
+    except Full:
+        text, is_all = quote_within(plain_text(out.joined()), value_max)[0], False
+    except Exception:           # not JSON, too deep, or changed by a thread as we read it
+        text, is_all = repr_within(value, value_max)
+    return {'type': kind, 'repr': text} if is_all else {'type': kind, 'repr': text, 'truncated': 'true'}
+
+
+def repr_within(value, limit):
+    """The beginning of repr(value) as JSON of at most limit bytes, and whether that is all of it."""
+    out = Text(limit)
+    try:
+        put_repr(out, value)
     except Full:
         pass
-    except Exception:           # not JSON, too deep, or changed by a thread as we read it
-        out = Text(value_max)
-        try:
-            put_repr(out, value)
-        except Full:
-            pass
-        except Exception as broken:
-            out.parts.append('<repr() raised %s>' % type_name(broken))
-    text, is_all = quote_within(plain_text(out.joined()), value_max)
-    if out.room >= 0 and is_all:
-        return document(type=kind, repr=text)
-    return document(type=kind, repr=text, truncated='true')
+    except Exception as broken:
+        out.parts.append('<repr() raised %s>' % type_name(broken))
+    text, is_all = quote_within(plain_text(out.joined()), limit)
+    return text, is_all and out.room >= 0
 
 
 def source_line(source, number):

@@ -30,8 +30,9 @@ def load_part(name):
     """
     if name not in parts:
         names = {'__builtins__': __builtins__, '__name__': name, 'HERE': HERE, 'FileLoader': FileLoader,
-                 'load_part': load_part, 'compile_program': compile_program, 'complain': complain, 'folder_of': folder_of,
-                 'absolute': absolute}
+                 'load_part': load_part, 'compile_program': compile_program, 'compile_tree': compile_tree, 'complain': complain,
+                 'folder_of': folder_of, 'absolute': absolute, 'parse_options': parse_options, 'send_report': send_report,
+                 'show_error': show_error, 'Channel': Channel, 'bind_tools': bind_tools}
         exec(FileLoader(name, '%s/%s.py' % (HERE, name)).get_code(name), names)
         parts[name] = names
     return parts[name]
@@ -105,12 +106,17 @@ class Channel:
             pass
 
 
+def parse_options(text, **defaults):
+    defaults.update(pair.partition('=')[::2] for pair in text.split(','))
+    return defaults
+
+
 def read_options(text):
-    options = {'value_max': '200000', 'preload': '', 'compile_only': '0'}
-    options.update(pair.partition('=')[::2] for pair in text.split(','))
+    options = parse_options(text, value_max='200000', preload='', compile_only='0', role='', alone='0')
     limit = options['value_max']
-    modules = [name for name in options['preload'].split(':') if name]
-    return int(limit) if limit.isdigit() else 200000, modules, options['compile_only'] == '1'
+    options['value_max'] = int(limit) if limit.isdigit() else 200000
+    options['preload'] = [name for name in options['preload'].split(':') if name]
+    return options
 
 
 def read_file(path):
@@ -126,14 +132,17 @@ def read_file(path):
         close(fd)
 
 
+def compile_tree(tree, path, flags=0):
+    if not tree.body or type(tree.body[-1]) is not Expr:
+        return compile(tree, path, 'exec', flags, True), None
+    last = Expression(tree.body.pop().value)
+    return compile(tree, path, 'exec', flags, True), compile(last, path, 'eval', flags, True)
+
+
 def compile_program(source, path):
     """Return the module's code and, if the last statement is an expression, the code of that (otherwise None)."""
     try:
-        tree = compile(source, path, 'exec', PyCF_ONLY_AST, True)
-        if not tree.body or type(tree.body[-1]) is not Expr:
-            return compile(tree, path, 'exec', 0, True), None
-        last = Expression(tree.body.pop().value)
-        return compile(tree, path, 'exec', 0, True), compile(last, path, 'eval', 0, True)
+        return compile_tree(compile(source, path, 'exec', PyCF_ONLY_AST, True), path)
     except (MemoryError, RecursionError):
         # The objects of a tree may nest less deeply than what the compiler itself reads.
         return compile(source, path, 'exec', 0, True), None
@@ -195,6 +204,15 @@ def preload(wanted, folder, names):
             del sys.modules[name]
 
 
+def bind_tools(folder, names):
+    """Where the sandbox was given tools: the stub that calls them, as a module and as a name."""
+    if 'CAISSON_TOOLS' in sys.modules['os'].environ:
+        path = HERE.rpartition('/')[0] + '/tools/python'
+        if path not in sys.path:
+            sys.path.append(path)
+        preload(['tools'], folder, names)
+
+
 def drop_own_frame(error):
     """Remove the outermost frame, which is ours, from a traceback, and return the rest."""
     traceback = BaseException.__traceback__
@@ -247,7 +265,8 @@ class Runner:
 
     def __init__(self, options, path, arguments):
         self.channel = None
-        self.value_max, self.modules, self.compile_only = read_options(options)
+        self.options = read_options(options)
+        self.fork = None        # the zygote's, where there is one
         self.path, self.folder, self.names = become_main(path, arguments)
         self.source = b''
 
@@ -256,7 +275,8 @@ class Runner:
         self.channel.send(HELLO, HELLO_TEXT)
 
     def start(self):
-        """Return the two code objects of compile_program() when the program may begin."""
+        """Return the two code objects of compile_program() when the program may begin.  A role is served here, to its end."""
+        role = load_part('role')['Role'](self) if self.options['role'] else None
         try:
             self.source = read_file(self.path)
         except OSError as error:
@@ -274,28 +294,32 @@ class Runner:
             send_report(self.channel, SYNTAX, 'syntax_document', mistake, self.source)
             show_error(mistake, None)
             raise SystemExit(1)
-        if self.compile_only:
+        if self.options['compile_only'] == '1':
             raise SystemExit(0)
-        if self.modules:
-            preload(self.modules, self.folder, self.names)
+        bind_tools(self.folder, self.names)
+        if self.options['preload']:
+            preload(self.options['preload'], self.folder, self.names)
         self.channel.send(STARTED)
+        if role:
+            raise role.play(code, last)
         return code, last
 
     def finish(self, error, value):
         """Report and show how the program ended.  Returns what to raise so that the interpreter ends likewise."""
-        ending = None
-        if error is not None:
-            try:
-                ending = self.fail(error)
-            except SystemExit as exit:          # the program's sys.excepthook may say how to end
-                ending = SystemExit(exit.code)
-            except BaseException:               # the program's stderr, or its own kind of SystemExit, is broken
-                ending = SystemExit(1)
+        ending = None if error is None else self.ending_of(error)
         value = self.names.get('__return_value__', value)
         if value is not None:
-            send_report(self.channel, VALUE, 'value_document', value, self.value_max)
+            send_report(self.channel, VALUE, 'value_document', value, self.options['value_max'])
         self.channel.send(DONE)
         return ending
+
+    def ending_of(self, error):
+        try:
+            return self.fail(error)
+        except SystemExit as exit:              # the program's sys.excepthook may say how to end
+            return SystemExit(exit.code)
+        except BaseException:                   # the program's stderr, or its own kind of SystemExit, is broken
+            return SystemExit(1)
 
     def fail(self, error):
         if issubclass(type(error), SystemExit):

@@ -49,6 +49,8 @@ str(frame.groupby('group')['z'].sum())
 str(frame)
 '''),
 }
+# Function cases of a grader: the first message to its runner (role.py).
+CASES = b'E{"op":"begin","setup":"def f(x): return x","function":"f","cases":[{"i":0,"args":"[1]"}]}'
 VALUE = b"{'a': [1, 2.5, None]}\n"
 
 

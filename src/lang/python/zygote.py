@@ -6,7 +6,7 @@ IMAGE is a row of preload.py's table.  DEPTH says how much memory a forked proce
 0 none, 1 what every program writes to, 2 what many do.  OPTIONS and MAINFILE are what most runs will have (run.py).
 
 _caisson is the C side: serve() forks into closed sandboxes and returns in each new process, wait() waits there for
-the program, leave() ends it.  The rest of this file is run.py for such a process, so a program sees one foreign frame
+the program, leave() ends it.  A context (session.py) is served within start().  The rest of this file is run.py for such a process, so a program sees one foreign frame
 here as there.  A run that needs another interpreter than the one we started is given to run.py.
 """
 

@@ -1,7 +1,7 @@
 #: act: bury process 1 under thousands of orphans
-#: options: --pids 64
+#: options: --pids 64 --timeout 40s
 #: stdout-has: contained
-#: within: 10
+#: within: 40
 import os
 
 for _ in range(1000):

@@ -1,0 +1,89 @@
+/* caisson e2b: what a client of E2B needs to find the daemon. */
+#include "front/cli_store.h"
+
+#define KEYLESS "e2b_0000000000000000000000000000000000000000"
+
+const struct cli_option cli_e2b_options[] = {
+        { "key", 0, "KEY", "A key that there is; without, where keys are needed, one is made, with the scopes sandboxes and read." },
+        { "tenant", 0, "NAME", "For whom a key is made. [default]" },
+        { "url", 0, "URL", "Where the daemon is reached. [engine.http]" },
+        { "domain", 0, "NAME", "The domain below which PORT-ID.NAME leads here, for programs in sandboxes that listen: one line more." },
+        { NULL, 0, NULL, NULL },
+};
+
+struct e2b_cli {
+        const char *key, *tenant, *url, *domain;
+};
+
+static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)
+{
+        struct e2b_cli *cli = owner;
+        const struct { const char *name, **text; } texts[] = { { "key", &cli->key }, { "tenant", &cli->tenant }, { "url", &cli->url }, { "domain", &cli->domain } };
+        (void)err;
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+                if (strcmp(name, texts[i].name) == 0)
+                        *texts[i].text = value;
+        return 0;
+}
+
+/* Without engine.http it is a daemon of caisson serve, as that is without options. */
+static int url_of(const struct e2b_cli *cli, const struct settings *settings, char *url, size_t size, struct csn_error *err)
+{
+        const char *address = settings->engine.http[0] ? settings->engine.http : CLI_SERVE_ADDRESS;
+        size_t len = strlen(address);
+        if (!cli->url && (strncmp(address, "unix:", 5) == 0 || (len > 2 && strcmp(address + len - 2, ":0") == 0)))
+                return err_field(err, "url", "engine.http is \"%.100s\", which says not where clients of E2B can reach the daemon; say it with --url", address);
+        snprintf(url, size, "%s%s", cli->url ? "" : "http://", cli->url ? cli->url : address);
+        return 0;
+}
+
+static int make_key(const struct e2b_cli *cli, const struct settings *settings, char ret_text[static KEY_TEXT_MAX], struct csn_error *err)
+{
+        static char name[] = "e2b";
+        struct store *store = NULL;
+        struct store_key key = { .name = name, .tenant = (char *)(uintptr_t)(cli->tenant ? cli->tenant : "default"), .scopes = SCOPE_SANDBOXES | SCOPE_READ };
+        int rc = store_open_default(settings, &store, err);
+        rc = rc < 0 ? rc : keys_add(store, &key, ret_text, err);
+        store_close(store);
+        return rc;
+}
+
+/* Clients of a year ago insist on e2b_ and letters of hex, so that is what a key is spelled as. */
+static int print_env(const struct e2b_cli *cli, const struct settings *settings, struct csn_error *err)
+{
+        char url[300], made[KEY_TEXT_MAX] = "", hex[2 * KEY_TEXT_MAX + 1] = "";
+        bool spelled = cli->key && strncmp(cli->key, "e2b_", 4) == 0, keyless = !cli->key && (settings->engine.http_keyless || !settings->engine.http[0]);
+        if (cli->key && !spelled && (strncmp(cli->key, "csn_", 4) != 0 || strlen(cli->key) >= KEY_TEXT_MAX))
+                return err_field(err, "key", "--key has to be a key of caisson keys create: csn_...");
+        if (url_of(cli, settings, url, sizeof url, err) < 0 || (!cli->key && !keyless && make_key(cli, settings, made, err) < 0))
+                return -err->code;
+        const char *key = cli->key ? cli->key : made;
+        hex_print(key, min_u64(strlen(key), KEY_TEXT_MAX), hex);
+        printf("export E2B_API_KEY=%s%s\nexport E2B_API_URL=%s\nexport E2B_SANDBOX_URL=%s\n", keyless ? KEYLESS : spelled ? key : "e2b_",
+               keyless || spelled ? "" : hex, url, url);
+        if (cli->domain)
+                printf("export E2B_DOMAIN=%s\n", cli->domain);
+        explicit_bzero(made, sizeof made);
+        explicit_bzero(hex, sizeof hex);
+        return 0;
+}
+
+static int e2b(int argc, char **argv, const struct settings *settings)
+{
+        static char name[] = "e2b env";
+        struct e2b_cli cli = { 0 };
+        struct csn_error err;
+        if (argc < 2 || strcmp(argv[1], "env") != 0)
+                return cli_usage("e2b: say env");
+        argv[1] = name;
+        if (cli_parse(cli_e2b_options, argc - 1, argv + 1, take_option, &cli, &err) < 0)
+                return cli_fail(&err);
+        if (optind < argc - 1)
+                return cli_usage("e2b env: unknown argument %.40s", argv[1 + optind]);
+        return print_env(&cli, settings, &err) < 0 ? cli_fail(&err) : 0;
+}
+
+int cli_e2b(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, e2b);
+}

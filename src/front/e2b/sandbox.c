@@ -1,0 +1,499 @@
+/* The sandboxes of E2B's clients, and their life; see e2b.h. */
+#include "front/e2b/e2b.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#define AGAIN_US 100000        /* its time is over while it is being changed */
+
+/* ---- those who wait ---- */
+
+void e2b_wait(struct e2b_sandbox *sandbox, enum e2b_want want, struct e2b_waiter *waiter)
+{
+        waiter->sandbox = sandbox;
+        waiter->want = want;
+        waiter->next = sandbox->waiters;
+        sandbox->waiters = waiter;
+}
+
+void e2b_unwait(struct e2b_waiter *waiter)
+{
+        if (!waiter->sandbox)
+                return;
+        for (struct e2b_waiter **at = &waiter->sandbox->waiters; *at; at = &(*at)->next)
+                if (*at == waiter) {
+                        *at = waiter->next;
+                        break;
+                }
+        waiter->sandbox = NULL;
+}
+
+/* A callback may take others off the list, so each time it is searched from its beginning. */
+static void tell(struct e2b_sandbox *sandbox, enum e2b_want want, const struct csn_error *error)
+{
+        for (struct e2b_waiter *waiter = sandbox->waiters; waiter;) {
+                if (waiter->want != want) {
+                        waiter = waiter->next;
+                        continue;
+                }
+                e2b_unwait(waiter);
+                waiter->done(waiter, error);
+                waiter = sandbox->waiters;
+        }
+}
+
+/* ---- images ---- */
+
+int e2b_image_new(const struct api *api, struct e2b_image **ret, struct csn_error *err)
+{
+        struct arena arena = { 0 };
+        const char *folder = settings_state_dir(api->settings, &arena);
+        auto_fd fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        int rc = fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make a file in %s", folder) : 0;
+        arena_done(&arena);
+        if (rc == 0)
+                *ret = e2b_image_of(take_fd(&fd));
+        return rc;
+}
+
+struct e2b_image *e2b_image_of(int fd)
+{
+        struct e2b_image *image = mem_alloc(sizeof *image);
+        *image = (struct e2b_image){ .refs = 1, .fd = fd };
+        return image;
+}
+
+struct e2b_image *e2b_image_ref(struct e2b_image *image)
+{
+        if (image)
+                image->refs++;
+        return image;
+}
+
+void e2b_image_unref(struct e2b_image *image)
+{
+        if (!image || --image->refs)
+                return;
+        fd_close(&image->fd);
+        free(image);
+}
+
+/* ---- what they are made with ---- */
+
+/* i, and letters of which each has the same chance. */
+static void make_id(char *id)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+        uint8_t byte;
+        id[0] = 'i';
+        for (size_t i = 1; i < E2B_ID_LEN;)
+                if (getrandom(&byte, 1, 0) == 1 && byte < 7 * 36)
+                        id[i++] = letters[byte % 36];
+        id[E2B_ID_LEN] = 0;
+}
+
+void e2b_wish_done(struct e2b_wish *wish)
+{
+        json_decref(wish->env);
+        json_decref(wish->metadata);
+        json_decref(wish->network);
+        *wish = (struct e2b_wish){ 0 };
+}
+
+struct e2b_wish e2b_wish_copy(const struct e2b_wish *wish)
+{
+        struct e2b_wish copy = *wish;
+        json_incref(copy.env);
+        json_incref(copy.metadata);
+        json_incref(copy.network);
+        return copy;
+}
+
+/* A cell lives no longer, and neither does a sandbox that is paused without one. */
+static uint64_t longest_ms(const struct api *api)
+{
+        return min_u64(api->settings->engine.sandbox_ttl_ms, E2B_TIMEOUT_MAX_S * 1000ULL);
+}
+
+/* As sandbox_request of fields.def has it.  The caller's reference. */
+static json_t *words_of(const struct e2b_sandbox *sandbox)
+{
+        const struct settings *settings = sandbox->api->settings;
+        const struct e2b_template *template = sandbox->wish.template;
+        json_t *env = json_copy(sandbox->wish.env);
+        json_object_set_new(env, "E2B_SANDBOX", json_string("true"));
+        json_object_set_new(env, "E2B_SANDBOX_ID", json_string(sandbox->id));
+        json_object_set_new(env, "E2B_TEMPLATE_ID", json_string(template->id));
+        return json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:o, s:{s:s, s:s}}", "profile", "e2b", "image", template->image, "root",
+                         settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root, "ttl_ms", (json_int_t)longest_ms(sandbox->api),
+                         "idle_ms", 0, "network", sandbox->networked ? "public" : "none", "env", env, "labels", "e2b", sandbox->id, "template",
+                         template->name);
+}
+
+static void on_cell_over(struct cell_waiter *waiter, const struct csn_error *error);
+static void on_cell_ready(struct cell_waiter *waiter, const struct csn_error *error);
+
+static int open_cell(struct e2b_sandbox *sandbox, struct csn_error *err)
+{
+        struct sandbox_request given = { 0 };
+        struct arena arena = { 0 };
+        sandbox->networked = sandbox->api->settings->engine.network == network_PUBLIC;
+        json_t *words = words_of(sandbox);
+        int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
+        json_decref(words);
+        rc = rc < 0 ? rc : cell_open(sandbox->api->engine, &given, sandbox->tenant, &sandbox->cell, err);
+        arena_done(&arena);
+        if (rc < 0)
+                return rc;
+        const struct limits *limits = cell_limits(sandbox->cell);
+        sandbox->cpus = (limits->cpu_milli + 999) / 1000;
+        sandbox->memory_bytes = limits->memory_bytes;
+        sandbox->disk_bytes = limits->disk_bytes;
+        cell_wait(sandbox->cell, CELL_WANTS_OVER, &sandbox->over);
+        sandbox->news.done = on_cell_ready;
+        cell_wait(sandbox->cell, CELL_WANTS_READY, &sandbox->news);
+        return 0;
+}
+
+/* ---- its end ---- */
+
+static void sandbox_free(struct e2b_sandbox *sandbox)
+{
+        for (struct e2b_sandbox **at = &sandbox->api->e2b; *at; at = &(*at)->next)
+                if (*at == sandbox) {
+                        *at = sandbox->next;
+                        break;
+                }
+        loop_untimer(sandbox->api->loop, &sandbox->end);
+        cell_unwait(&sandbox->over);
+        cell_unwait(&sandbox->news);
+        cell_copy_done(&sandbox->copy);
+        e2b_image_unref(sandbox->image);
+        e2b_envd_free(sandbox->envd);
+        e2b_interpreter_free(sandbox->interpreter);
+        e2b_wish_done(&sandbox->wish);
+        free(sandbox->logs);
+        free(sandbox);
+}
+
+static void is_over(struct e2b_sandbox *sandbox)
+{
+        struct csn_error over;
+        err_set(&over, CSN_E_BUSY, 0, "the sandbox has ended");
+        tell(sandbox, E2B_WANTS_READY, &over);
+        tell(sandbox, E2B_WANTS_PAUSED, &over);
+        tell(sandbox, E2B_WANTS_OVER, NULL);
+        sandbox_free(sandbox);
+}
+
+/* Its files are saved, or still are: without a cell it costs memory no more. */
+static void on_cell_over(struct cell_waiter *waiter, const struct csn_error *error)
+{
+        struct e2b_sandbox *sandbox = waiter->owner;
+        struct csn_error asleep;
+        (void)error;
+        sandbox->cell = NULL;
+        if (!sandbox->image || sandbox->doomed || (sandbox->state != E2B_PAUSING && sandbox->state != E2B_RESUMING)) {
+                is_over(sandbox);
+                return;
+        }
+        e2b_envd_free(sandbox->envd);
+        e2b_interpreter_free(sandbox->interpreter);
+        sandbox->envd = NULL;
+        sandbox->interpreter = NULL;
+        sandbox->state = E2B_PAUSED;
+        loop_timer(sandbox->api->loop, &sandbox->end, longest_ms(sandbox->api) * 1000);
+        e2b_log(sandbox, "info", "the sandbox is paused, without its memory");
+        err_set(&asleep, CSN_E_SYSTEM, 0, "the sandbox could not be resumed; it is paused");
+        tell(sandbox, E2B_WANTS_READY, &asleep);
+        tell(sandbox, E2B_WANTS_PAUSED, NULL);
+}
+
+void e2b_sandbox_kill(struct e2b_sandbox *sandbox)
+{
+        sandbox->doomed = true;
+        if (sandbox->cell)
+                cell_kill(sandbox->cell);
+        else
+                is_over(sandbox);
+}
+
+static void on_end(struct timer *timer)
+{
+        struct e2b_sandbox *sandbox = timer->owner;
+        struct csn_error err;
+        if (sandbox->cell && sandbox->state != E2B_RUNNING)
+                loop_timer(sandbox->api->loop, timer, AGAIN_US);
+        else if (!sandbox->cell || !sandbox->wish.auto_pause || e2b_sandbox_pause(sandbox, sandbox->wish.keep_memory, &err) < 0)
+                e2b_sandbox_kill(sandbox);
+}
+
+void e2b_sandbox_set_end(struct e2b_sandbox *sandbox, uint64_t ms)
+{
+        sandbox->end_ms = time_now_ms() + (int64_t)ms;
+        sandbox->life_ms = ms;
+        if (sandbox->cell && sandbox->state != E2B_PAUSING)
+                loop_timer(sandbox->api->loop, &sandbox->end, ms * 1000);
+}
+
+void e2b_close(struct api *api)
+{
+        while (api->e2b)
+                sandbox_free(api->e2b);
+}
+
+/* ---- its beginning ---- */
+
+static void runs(struct e2b_sandbox *sandbox)
+{
+        e2b_log(sandbox, "info", "the sandbox %s", sandbox->state == E2B_RESUMING ? "goes on" : "runs");
+        sandbox->state = E2B_RUNNING;
+        if (sandbox->wish.template->interprets && !sandbox->interpreter)
+                e2b_interpreter_warm(sandbox);
+        tell(sandbox, E2B_WANTS_READY, NULL);
+}
+
+/* One that was paused stays so, for it has its files. */
+static void give_up(struct e2b_sandbox *sandbox, const struct csn_error *error)
+{
+        tell(sandbox, E2B_WANTS_READY, error);
+        if (sandbox->state == E2B_RESUMING && sandbox->image)
+                cell_kill(sandbox->cell);
+        else
+                e2b_sandbox_kill(sandbox);
+}
+
+static void on_loaded(struct cell_copy *copy, const struct csn_error *error)
+{
+        struct e2b_sandbox *sandbox = copy->owner;
+        cell_copy_done(copy);
+        if (error) {
+                give_up(sandbox, error);
+                return;
+        }
+        e2b_image_unref(sandbox->image);
+        sandbox->image = NULL;
+        runs(sandbox);
+}
+
+static void on_cell_ready(struct cell_waiter *waiter, const struct csn_error *error)
+{
+        struct e2b_sandbox *sandbox = waiter->owner;
+        struct csn_error err;
+        if (error) {               /* its end follows, where it was to be made */
+                if (sandbox->state == E2B_RESUMING && cell_state(sandbox->cell) == CELL_PAUSED) {
+                        sandbox->state = E2B_PAUSED;
+                        loop_untimer(sandbox->api->loop, &sandbox->end);
+                }
+                tell(sandbox, E2B_WANTS_READY, error);
+                return;
+        }
+        if (e2b_network_apply(sandbox, &err) < 0) {
+                give_up(sandbox, &err);
+                return;
+        }
+        if (!sandbox->image) {
+                runs(sandbox);
+                return;
+        }
+        sandbox->copy = (struct cell_copy){ .done = on_loaded, .owner = sandbox };
+        if (cell_load(sandbox->cell, &sandbox->copy, sandbox->image->fd, &err) < 0)
+                give_up(sandbox, &err);
+}
+
+/* Of those that are paused without a cell the engine knows nothing, so all are counted here. */
+static int has_room(const struct api *api, const char *tenant, struct csn_error *err)
+{
+        const struct engine_settings *most = &api->settings->engine;
+        size_t all = 0, own = 0;
+        for (const struct e2b_sandbox *one = api->e2b; one; one = one->next) {
+                all++;
+                own += strcmp(one->tenant, tenant) == 0;
+        }
+        if (own >= most->sandboxes_owner_max)
+                return err_set(err, CSN_E_BUSY, 0, "there are %zu sandboxes, paused ones too, and engine.sandboxes_owner_max is %" PRIu64 ": end one", own,
+                               most->sandboxes_owner_max);
+        if (all >= most->sandboxes_max)
+                return err_set(err, CSN_E_BUSY, 0, "there are %zu sandboxes of all, and engine.sandboxes_max is %" PRIu64, all, most->sandboxes_max);
+        return 0;
+}
+
+int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *wish, struct e2b_image *image, struct e2b_sandbox **ret,
+                    struct csn_error *err)
+{
+        if (has_room(api, tenant, err) < 0)
+                return -err->code;
+        struct e2b_sandbox *sandbox = mem_alloc(sizeof *sandbox);
+        *sandbox = (struct e2b_sandbox){ .api = api, .started_ms = time_now_ms(), .end = { .fired = on_end, .owner = sandbox },
+                                         .over = { .done = on_cell_over, .owner = sandbox }, .news = { .owner = sandbox },
+                                         .wish = e2b_wish_copy(wish), .image = e2b_image_ref(image) };
+        make_id(sandbox->id);
+        snprintf(sandbox->tenant, sizeof sandbox->tenant, "%s", tenant);
+        if (wish->secure)
+                hex_random(16, sandbox->token);
+        if (wish->closed)
+                hex_random(16, sandbox->traffic_token);
+        if (open_cell(sandbox, err) < 0) {
+                sandbox_free(sandbox);
+                return -err->code;
+        }
+        sandbox->next = api->e2b;
+        api->e2b = sandbox;
+        *ret = sandbox;
+        return 0;
+}
+
+struct e2b_sandbox *e2b_sandbox_find(const struct api *api, const char *id, const char *tenant)
+{
+        for (struct e2b_sandbox *sandbox = api->e2b; sandbox; sandbox = sandbox->next)
+                if (sandbox->state != E2B_MAKING && strcmp(sandbox->id, id) == 0 && (!tenant[0] || strcmp(sandbox->tenant, tenant) == 0))
+                        return sandbox;
+        return NULL;
+}
+
+/* ---- asleep and awake ---- */
+
+bool e2b_sandbox_is_paused(const struct e2b_sandbox *sandbox)
+{
+        return sandbox->state == E2B_PAUSED || sandbox->state == E2B_RESUMING;
+}
+
+/* It goes on for the time that is left.  There may be none, for it was to be paused at its end: then this is it, or it would live for ever. */
+static void not_paused(struct e2b_sandbox *sandbox, const struct csn_error *error)
+{
+        int64_t left_ms = sandbox->end_ms - time_now_ms();
+        e2b_log(sandbox, "warn", "the sandbox could not be paused: %s", error->text);
+        sandbox->state = E2B_RUNNING;
+        if (left_ms > 0)
+                loop_timer(sandbox->api->loop, &sandbox->end, (uint64_t)left_ms * 1000);
+        tell(sandbox, E2B_WANTS_PAUSED, error);
+        if (left_ms <= 0)
+                e2b_sandbox_kill(sandbox);
+}
+
+static void on_paused(struct cell_waiter *waiter, const struct csn_error *error)
+{
+        struct e2b_sandbox *sandbox = waiter->owner;
+        if (error) {
+                not_paused(sandbox, error);
+                return;
+        }
+        sandbox->state = E2B_PAUSED;
+        e2b_log(sandbox, "info", "the sandbox is paused");
+        tell(sandbox, E2B_WANTS_PAUSED, NULL);
+}
+
+static void on_saved(struct cell_copy *copy, const struct csn_error *error)
+{
+        struct e2b_sandbox *sandbox = copy->owner;
+        cell_copy_done(copy);
+        if (!error) {
+                cell_kill(sandbox->cell);
+                return;
+        }
+        e2b_image_unref(sandbox->image);
+        sandbox->image = NULL;
+        not_paused(sandbox, error);
+}
+
+static int begin_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_error *err)
+{
+        if (memory) {
+                sandbox->news.done = on_paused;
+                cell_wait(sandbox->cell, CELL_WANTS_PAUSED, &sandbox->news);
+                int rc = cell_pause(sandbox->cell, err);
+                if (rc < 0)
+                        cell_unwait(&sandbox->news);
+                return rc;
+        }
+        if (e2b_image_new(sandbox->api, &sandbox->image, err) < 0)
+                return -err->code;
+        sandbox->copy = (struct cell_copy){ .done = on_saved, .owner = sandbox };
+        if (cell_save(sandbox->cell, &sandbox->copy, sandbox->image->fd, err) == 0)
+                return 0;
+        e2b_image_unref(sandbox->image);
+        sandbox->image = NULL;
+        return -err->code;
+}
+
+int e2b_sandbox_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_error *err)
+{
+        if (sandbox->state != E2B_RUNNING)
+                return err_set(err, CSN_E_BUSY, 0, "sandbox %s is %s", sandbox->id, sandbox->state == E2B_PAUSED ? "paused already" : "being paused or resumed");
+        sandbox->state = E2B_PAUSING;
+        if (begin_pause(sandbox, memory, err) < 0) {
+                sandbox->state = E2B_RUNNING;
+                return -err->code;
+        }
+        loop_untimer(sandbox->api->loop, &sandbox->end);
+        return 0;
+}
+
+static int begin_resume(struct e2b_sandbox *sandbox, struct csn_error *err)
+{
+        if (!sandbox->cell)
+                return open_cell(sandbox, err);
+        sandbox->news.done = on_cell_ready;
+        cell_wait(sandbox->cell, CELL_WANTS_READY, &sandbox->news);
+        int rc = cell_resume(sandbox->cell, err);
+        if (rc < 0)
+                cell_unwait(&sandbox->news);
+        return rc;
+}
+
+int e2b_sandbox_resume(struct e2b_sandbox *sandbox, uint64_t ms, struct csn_error *err)
+{
+        if (sandbox->state == E2B_RESUMING)
+                return 0;
+        if (sandbox->state != E2B_PAUSED)
+                return err_set(err, CSN_E_BUSY, 0, "sandbox %s is %s", sandbox->id, sandbox->state == E2B_RUNNING ? "running" : "being paused");
+        sandbox->state = E2B_RESUMING;
+        if (begin_resume(sandbox, err) < 0) {
+                sandbox->state = E2B_PAUSED;
+                return -err->code;
+        }
+        e2b_sandbox_set_end(sandbox, ms);
+        return 0;
+}
+
+/* ---- what is told of it ---- */
+
+json_t *e2b_time(int64_t ms)
+{
+        char text[40];
+        time_print(ms, text, sizeof text);
+        return json_string(text);
+}
+
+json_t *e2b_sandbox_made(const struct e2b_sandbox *sandbox)
+{
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:n}", "sandboxID", sandbox->id, "templateID", sandbox->wish.template->id, "alias",
+                                 sandbox->wish.template->name, "clientID", "caisson", "envdVersion", E2B_ENVD_VERSION, "domain");
+        if (sandbox->token[0])
+                json_object_set_new(json, "envdAccessToken", json_string(sandbox->token));
+        if (sandbox->traffic_token[0])
+                json_object_set_new(json, "trafficAccessToken", json_string(sandbox->traffic_token));
+        return json;
+}
+
+json_t *e2b_sandbox_describe(const struct e2b_sandbox *sandbox, bool tokens)
+{
+        const struct e2b_wish *wish = &sandbox->wish;
+        json_t *json = e2b_sandbox_made(sandbox);
+        if (!tokens) {
+                json_object_del(json, "envdAccessToken");
+                json_object_del(json, "trafficAccessToken");
+        }
+        json_t *more = json_pack("{s:o, s:o, s:s, s:I, s:I, s:I, s:O, s:b, s:{s:s, s:b}, s:[]}", "startedAt", e2b_time(sandbox->started_ms), "endAt",
+                                 e2b_time(sandbox->end_ms), "state", e2b_sandbox_is_paused(sandbox) ? "paused" : "running", "cpuCount",
+                                 (json_int_t)sandbox->cpus, "memoryMB", (json_int_t)(sandbox->memory_bytes / MIB), "diskSizeMB",
+                                 (json_int_t)(sandbox->disk_bytes / MIB), "metadata", wish->metadata, "allowInternetAccess", wish->internet, "lifecycle",
+                                 "onTimeout", wish->auto_pause ? "pause" : "kill", "autoResume", wish->auto_resume, "volumeMounts");
+        json_object_update(json, more);
+        json_decref(more);
+        if (wish->network)
+                json_object_set(json, "network", wish->network);
+        return json;
+}

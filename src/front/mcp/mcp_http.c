@@ -1,0 +1,294 @@
+/*
+ * The messages of the Model Context Protocol over HTTP ("Streamable HTTP"): one POST for each, whose answer is JSON, or a stream of events where
+ * something is told before it.
+ *
+ * A stream that breaks is not taken up again, in either revision: nothing is kept of it, so its request ends with its client.
+ * There is nothing that the server says of its own in the older revision, and so no stream for GET.
+ */
+#include "front/mcp/mcp.h"
+
+#include <stdio.h>
+
+struct post {
+        struct http_request *request;
+        struct mcp_call *call;             /* NULL: it is answered, or not begun */
+        struct timer beat;
+        bool streams;                      /* it has begun as a stream of events */
+        struct buf last;                   /* of such a one, the answer, as far as it is not queued */
+        size_t last_at;
+};
+
+/* ---- answers ---- */
+
+static void send_json(struct http_request *request, unsigned status, json_t *message)
+{
+        size_t len;
+        char *text = message ? rpc_line(message, &len) : mem_copy("", len = 0);
+        http_answer(request, status, "application/json", text, len);
+}
+
+static void refuse(struct http_request *request, unsigned status, json_t *id, int64_t code, json_t *data, const char *text)
+{
+        send_json(request, status, rpc_error(id, code, text, data));
+}
+
+static void on_beat(struct timer *timer)
+{
+        const struct post *post = timer->owner;
+        http_add(post->request, ":\n\n", 3);
+        loop_timer(api_of(post->request)->loop, timer, API_BEAT_US);
+}
+
+static void on_gone(struct http_request *request)
+{
+        struct post *post = request->owner;
+        loop_untimer(api_of(request)->loop, &post->beat);
+        mcp_cancel(post->call);
+        post->call = NULL;
+        buf_done(&post->last);
+}
+
+static void begin_stream(struct post *post)
+{
+        post->streams = true;
+        http_set_header(post->request, "X-Accel-Buffering", "no");
+        http_stream(post->request, MHD_HTTP_OK, "text/event-stream");
+        loop_timer(api_of(post->request)->loop, &post->beat, API_BEAT_US);
+}
+
+/* Takes the reference. */
+static struct buf event_of(json_t *message)
+{
+        static const char begin[] = "event: message\ndata: ";
+        size_t len;
+        char *text = rpc_line(message, &len);
+        struct buf event;
+        buf_init(&event, len + sizeof begin + 2);
+        buf_add(&event, begin, sizeof begin - 1);
+        buf_add(&event, text ? text : "", len);
+        buf_add(&event, "\n\n", 2);
+        free(text);
+        return event;
+}
+
+/* What does not fit is lost, as what a slow reader is told of progress may be. */
+static void on_note(void *owner, json_t *message)
+{
+        struct post *post = owner;
+        struct buf event = event_of(message);
+        if (http_accepts(post->request, "text/event-stream")) {
+                if (!post->streams)
+                        begin_stream(post);
+                http_add(post->request, event.bytes, event.len);
+        }
+        buf_done(&event);
+}
+
+/* The answer is not: it goes out as it is read. */
+static void push(struct http_request *request)
+{
+        struct post *post = request->owner;
+        size_t left = post->last.len - post->last_at, n = min_u64(left, HTTP_STREAM_MAX - http_queued(request));
+        if (n)
+                http_add(request, post->last.bytes + post->last_at, n);
+        post->last_at += n;
+        if (n < left)
+                return;
+        buf_done(&post->last);
+        request->gone = NULL;
+        http_end(request);
+}
+
+static void on_answer(void *owner, unsigned status, json_t *message)
+{
+        struct post *post = owner;
+        post->call = NULL;
+        if (!post->streams && message) {
+                post->request->gone = NULL;
+                send_json(post->request, status, message);
+                return;
+        }
+        if (!post->streams)
+                begin_stream(post);
+        loop_untimer(api_of(post->request)->loop, &post->beat);
+        if (message)
+                post->last = event_of(message);
+        post->request->gone = on_gone;
+        post->request->room = push;
+        push(post->request);
+}
+
+static void take(struct http_request *request, struct mcp_session *session, const struct rpc *rpc)
+{
+        static const struct mcp_road road = { on_note, on_answer };
+        struct post *post = arena_alloc(&request->arena, sizeof *post);
+        *post = (struct post){ .request = request, .beat = { .fired = on_beat, .owner = post } };
+        request->owner = post;
+        post->call = mcp_take(request, session, rpc, &road, post);
+        if (post->call)
+                request->gone = on_gone;
+}
+
+/* ---- the newer revision: headers repeat what the message says ---- */
+
+#define CODED "=?base64?"
+
+/* Without the blanks around it (RFC 9110, 5.5), of which libmicrohttpd leaves those behind it. */
+static const char *value_of(struct http_request *request, const char *name)
+{
+        const char *value = http_header(request, name);
+        size_t len = value ? strlen(value) : 0;
+        while (len && strchr(" \t", value[len - 1]))
+                len--;
+        return value ? arena_copy(&request->arena, value, len) : NULL;
+}
+
+/* A header's value; NULL: it is none that may be. */
+static const char *decoded(struct http_request *request, const char *value)
+{
+        size_t len = strlen(value), begin = strlen(CODED);
+        struct bytes bytes;
+        if (len < begin + 2 || strncmp(value, CODED, begin) != 0 || strcmp(value + len - 2, "?=") != 0)
+                return value;
+        const char *inside = arena_copy(&request->arena, value + begin, len - begin - 2);
+        if (!model_unbase64(&request->arena, inside, strlen(inside), &bytes) || strlen(bytes.bytes) != bytes.len)
+                return NULL;
+        return bytes.bytes;
+}
+
+static const char *name_of(const struct rpc *rpc)
+{
+        static const struct { const char *method, *member; } rows[] = { { "tools/call", "name" }, { "prompts/get", "name" }, { "resources/read", "uri" } };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                if (strcmp(rows[i].method, rpc->method) == 0)
+                        return json_string_value(json_object_get(rpc->params, rows[i].member));
+        return NULL;
+}
+
+/* What differs, or NULL. */
+static const char *mismatch(struct http_request *request, const struct rpc *rpc, const char *version)
+{
+        const char *in_head = value_of(request, "MCP-Protocol-Version"), *method = value_of(request, "Mcp-Method");
+        const char *name = value_of(request, "Mcp-Name"), *wanted = name_of(rpc);
+        if (!in_head || (version && strcmp(in_head, version) != 0))
+                return in_head ? "the header MCP-Protocol-Version is not the revision in params._meta" : "the header MCP-Protocol-Version is missing";
+        if (!method || strcmp(method, rpc->method) != 0)
+                return method ? "the header Mcp-Method is not the message's method" : "the header Mcp-Method is missing";
+        const char *plain = name ? decoded(request, name) : NULL;
+        if (wanted && (!plain || strcmp(plain, wanted) != 0))
+                return name ? "the header Mcp-Name is not what the message names" : "the header Mcp-Name is missing";
+        return NULL;
+}
+
+static void take_modern(struct http_request *request, const struct rpc *rpc, const char *version)
+{
+        if (rpc->kind == RPC_NOTIFICATION) {
+                send_json(request, MHD_HTTP_ACCEPTED, NULL);
+                return;
+        }
+        const char *what = mismatch(request, rpc, version);
+        if (what)
+                refuse(request, MHD_HTTP_BAD_REQUEST, rpc->id, MCP_HEADER_MISMATCH, NULL, what);
+        else
+                take(request, NULL, rpc);
+}
+
+/* ---- the older one: sessions ---- */
+
+static void initialize(struct http_request *request, const struct rpc *rpc)
+{
+        struct mcp_session *session = mcp_session_new(request);
+        if (!session) {
+                refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, rpc->id, RPC_INTERNAL_ERROR, NULL, "there are as many sessions as there may be, and all are in use");
+                return;
+        }
+        http_set_header(request, "Mcp-Session-Id", mcp_session_id(session));
+        take(request, session, rpc);
+        if (!mcp_session_began(session))
+                mcp_session_end(session);
+}
+
+static void take_legacy(struct http_request *request, const struct rpc *rpc)
+{
+        const char *id = http_header(request, "Mcp-Session-Id");
+        if (rpc->kind == RPC_REQUEST && !id && strcmp(rpc->method, "initialize") == 0) {
+                initialize(request, rpc);
+                return;
+        }
+        struct mcp_session *session = id ? mcp_session_find(request, id) : NULL;
+        if (!session) {
+                refuse(request, id ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, rpc->id, RPC_INVALID_REQUEST, NULL,
+                       id ? "there is no such session, or no more; begin a new one with initialize"
+                          : "the header Mcp-Session-Id is missing: begin with initialize, or speak revision " MCP_MODERN);
+        } else if (rpc->kind == RPC_REQUEST) {
+                take(request, session, rpc);
+        } else {
+                if (rpc->kind == RPC_NOTIFICATION)
+                        mcp_notice(session, rpc);
+                send_json(request, MHD_HTTP_ACCEPTED, NULL);
+        }
+}
+
+/* ---- POST ---- */
+
+static bool is_json(const struct http_request *request)
+{
+        const char *type = http_header(request, "Content-Type");
+        static const char json[] = "application/json";
+        size_t len = sizeof json - 1;
+        return type && strncasecmp(type, json, len) == 0 && strchr(" ;\t", type[len]);
+}
+
+static void take_message(struct http_request *request, const struct rpc *rpc)
+{
+        const char *in_head = value_of(request, "MCP-Protocol-Version");
+        json_t *meta = json_object_get(rpc->params, "_meta");
+        const char *version = json_string_value(json_object_get(meta, "io.modelcontextprotocol/protocolVersion"));
+        bool legacy = !version && (!in_head || mcp_knows_version(in_head) || strcmp(in_head, "2025-03-26") == 0);
+        if (rpc->kind == RPC_RESULT || rpc->kind == RPC_ERROR) {
+                if (legacy)
+                        take_legacy(request, rpc);
+                else
+                        refuse(request, MHD_HTTP_BAD_REQUEST, NULL, RPC_INVALID_REQUEST, NULL, "nothing was asked, so there is nothing to answer");
+        } else if (legacy) {
+                take_legacy(request, rpc);
+        } else if (!version && in_head && strcmp(in_head, MCP_MODERN) != 0) {
+                refuse(request, MHD_HTTP_BAD_REQUEST, rpc->id, MCP_UNSUPPORTED_VERSION, mcp_versions(in_head), "the revision in MCP-Protocol-Version is not spoken");
+        } else {
+                take_modern(request, rpc, version);
+        }
+}
+
+void mcp_post(struct http_request *request)
+{
+        struct csn_error err;
+        struct rpc rpc = { 0 };
+        if (!is_json(request)) {
+                refuse(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL, RPC_INVALID_REQUEST, NULL, "the body has to be application/json");
+                return;
+        }
+        if (!http_accepts(request, "") && !http_accepts(request, "application/json") && !http_accepts(request, "*/*")) {
+                refuse(request, MHD_HTTP_NOT_ACCEPTABLE, NULL, RPC_INVALID_REQUEST, NULL, "Accept has to list application/json and text/event-stream");
+                return;
+        }
+        if (rpc_read(request->body.bytes ? request->body.bytes : "", request->body.len, &rpc, &err) < 0)
+                refuse(request, MHD_HTTP_BAD_REQUEST, rpc.id, rpc.code, NULL, err.text);
+        else
+                take_message(request, &rpc);
+        rpc_done(&rpc);
+}
+
+/* ---- DELETE ---- */
+
+void mcp_delete(struct http_request *request)
+{
+        const char *id = http_header(request, "Mcp-Session-Id");
+        struct mcp_session *session = id ? mcp_session_find(request, id) : NULL;
+        if (!session) {
+                refuse(request, id ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, NULL, RPC_INVALID_REQUEST, NULL,
+                       id ? "there is no such session, or no more" : "the header Mcp-Session-Id is missing");
+                return;
+        }
+        mcp_session_end(session);
+        send_json(request, MHD_HTTP_NO_CONTENT, NULL);
+}

@@ -1,0 +1,473 @@
+/*
+ * The tools: each is a route of the HTTP interface in a line of a table.
+ *
+ * Arguments are what stands for {…} in its path, its query, and its body, which is an object of fields.def; so the schema of a tool
+ * is made of these, and the route judges the arguments again.
+ */
+#include "front/mcp/mcp.h"
+
+#include <stdio.h>
+
+#define PARAMS_MAX 4
+
+enum place { NOWHERE, IN_PATH, IN_QUERY, AS_BODY, AS_BASE64 };
+
+struct param {
+        const char *name;
+        enum place place;
+        bool required, number;
+        const char *text;
+};
+
+struct mcp_tool {
+        const char *name, *title, *text;
+        const char *method, *path;
+        struct param params[PARAMS_MAX];
+        const struct object *takes;        /* of its body, or NULL */
+        const char *fields, *required;     /* of these */
+        const char *usually;               /* JSON: members of the body that are not given, or NULL */
+        const struct object *gives;        /* NULL: no JSON */
+        enum mcp_gives how;
+        bool events;                       /* the route can tell what happens */
+        bool reads, destroys, repeats, outside;   /* readOnlyHint, destructiveHint, idempotentHint, openWorldHint */
+};
+
+#define SANDBOX { "sandbox", IN_PATH, true, false, "The sandbox's id." }
+#define CONTEXT { "context", IN_PATH, true, false, "The context's id." }
+#define PATH(text) { "path", IN_QUERY, true, false, text " From /home/user on unless it is absolute." }
+
+/* A program that is not ended would let its caller wait for ever. */
+#define COMMAND_TIME "{\"timeout_ms\": 120000}"
+
+static const struct mcp_tool tools[] = {
+        { .name = "run_code", .title = "Run a program", .method = "POST", .path = "/v1/runs", .takes = &object_run_request, .fields = front_run_code_fields,
+          .required = "code", .gives = &object_run_result, .how = GIVES_RECORD, .events = true, .outside = true },
+        { .name = "check_code", .title = "Check a program", .text = "Compare a program with a source policy. Nothing is run.", .method = "POST",
+          .path = "/v1/check", .takes = &object_check_request, .fields = "language code policy allow_imports block_at", .required = "code",
+          .gives = &object_check_result, .how = GIVES_JSON, .reads = true, .repeats = true },
+        { .name = "grade_code", .title = "Grade a program",
+          .text = "Grade a submission by cases (calls of a function, or standard input and output) and by test code in Python.", .method = "POST",
+          .path = "/v1/grade", .takes = &object_grade_request,
+          .fields = "language code setup function cases tests entry_point checker check tolerance stop_on_fail show_expected profile limits policy files",
+          .required = "code", .gives = &object_grade_result, .how = GIVES_JSON },
+        { .name = "create_sandbox", .title = "Make a sandbox", .text = "Make a sandbox that lasts: files in it stay until it ends.", .method = "POST",
+          .path = "/v1/sandboxes", .takes = &object_sandbox_request, .fields = "profile limits network allow env ttl_ms idle_ms",
+          .gives = &object_sandbox_info, .how = GIVES_JSON, .outside = true },
+        { .name = "list_sandboxes", .title = "List sandboxes", .text = "The sandboxes that are there.", .method = "GET", .path = "/v1/sandboxes",
+          .gives = &object_sandbox_list, .how = GIVES_JSON, .reads = true, .repeats = true },
+        { .name = "kill_sandbox", .title = "End a sandbox", .text = "End a sandbox, with everything in it.", .method = "DELETE",
+          .path = "/v1/sandboxes/{sandbox}", .params = { SANDBOX }, .how = GIVES_NOTHING, .destroys = true, .repeats = true },
+        { .name = "run_command", .title = "Run a command in a sandbox",
+          .text = "Run a command line in a sandbox that lasts, and get what it prints. It is killed after timeout_ms, which is 120000 if it is not given.",
+          .method = "POST", .path = "/v1/sandboxes/{sandbox}/processes", .params = { SANDBOX }, .takes = &object_process_request,
+          .fields = "command args cwd env timeout_ms", .usually = COMMAND_TIME, .gives = &object_process_info, .how = GIVES_JSON, .destroys = true,
+          .outside = true },
+        { .name = "create_context", .title = "Start an interpreter in a sandbox",
+          .text = "Start a live interpreter in a sandbox: variables last from one run_code with its id as `context` to the next.", .method = "POST",
+          .path = "/v1/sandboxes/{sandbox}/contexts", .params = { SANDBOX }, .takes = &object_context_request, .fields = "language cwd env",
+          .gives = &object_context_info, .how = GIVES_JSON },
+        { .name = "list_contexts", .title = "List interpreters", .text = "The live interpreters of a sandbox.", .method = "GET",
+          .path = "/v1/sandboxes/{sandbox}/contexts", .params = { SANDBOX }, .gives = &object_context_list, .how = GIVES_JSON, .reads = true,
+          .repeats = true },
+        { .name = "interrupt_context", .title = "Interrupt an interpreter", .text = "Interrupt what an interpreter executes; its variables stay.",
+          .method = "POST", .path = "/v1/contexts/{context}/interrupt", .params = { CONTEXT }, .gives = &object_context_info, .how = GIVES_JSON,
+          .repeats = true },
+        { .name = "restart_context", .title = "Restart an interpreter", .text = "A new interpreter in its place, without variables.", .method = "POST",
+          .path = "/v1/contexts/{context}/restart", .params = { CONTEXT }, .gives = &object_context_info, .how = GIVES_JSON, .destroys = true },
+        { .name = "close_context", .title = "End an interpreter", .text = "End a live interpreter; the sandbox and its files stay.", .method = "DELETE",
+          .path = "/v1/contexts/{context}", .params = { CONTEXT }, .how = GIVES_NOTHING, .destroys = true, .repeats = true },
+        { .name = "list_files", .title = "List files", .text = "What is in a folder of a sandbox.", .method = "GET",
+          .path = "/v1/sandboxes/{sandbox}/entries",
+          .params = { SANDBOX, { "path", IN_QUERY, false, false, "The folder. Default: /home/user." },
+                      { "depth", IN_QUERY, false, true, "How many folders deep. Default: 1." } },
+          .gives = &object_entry_list, .how = GIVES_JSON, .reads = true, .repeats = true },
+        { .name = "read_file", .title = "Read a file", .text = "The content of a file of a sandbox: text, an image, or any bytes.", .method = "GET",
+          .path = "/v1/sandboxes/{sandbox}/files", .params = { SANDBOX, PATH("The file.") }, .how = GIVES_BYTES, .reads = true, .repeats = true },
+        { .name = "write_file", .title = "Write a file", .text = "Write a file in a sandbox, and the folders above it.", .method = "PUT",
+          .path = "/v1/sandboxes/{sandbox}/files",
+          .params = { SANDBOX, PATH("The file."), { "content", AS_BODY, false, false, "The content, as text." },
+                      { "content_base64", AS_BASE64, false, false, "The content as any bytes, in base64, instead." } },
+          .gives = &object_entry_info, .how = GIVES_JSON, .destroys = true, .repeats = true },
+        { .name = "delete_file", .title = "Remove a file", .text = "Remove a file of a sandbox, or a folder with all in it.", .method = "DELETE",
+          .path = "/v1/sandboxes/{sandbox}/files", .params = { SANDBOX, PATH("The file or folder.") }, .how = GIVES_NOTHING, .destroys = true,
+          .repeats = true },
+};
+
+/* ---- tools/list ---- */
+
+/* Names of {…} are the routes' own; a tool says which kind of id it is. */
+static bool same_pattern(const char *one, const char *other)
+{
+        while (*one && *one == *other) {
+                if (*one == '{') {
+                        one += strcspn(one, "}");
+                        other += strcspn(other, "}");
+                }
+                one++;
+                other++;
+        }
+        return *one == *other;
+}
+
+static bool may_call(const struct mcp_call *call, const struct mcp_tool *tool)
+{
+        const struct store_key *key = api_key(call->http);
+        const struct http_route *route = api_routes;
+        while (route->path && (!same_pattern(route->path, tool->path) || strcmp(route->method, tool->method) != 0))
+                route++;
+        return !key || (key->scopes & (route->scope | SCOPE_ADMIN));
+}
+
+static void add_params(json_t *schema, const struct mcp_tool *tool)
+{
+        json_t *properties = json_object_get(schema, "properties"), *required = json_object_get(schema, "required");
+        for (size_t i = 0; i < PARAMS_MAX && tool->params[i].name; i++) {
+                const struct param *param = &tool->params[i];
+                json_object_set_new(properties, param->name,
+                                    json_pack("{s:s, s:s}", "type", param->number ? "integer" : "string", "description", param->text));
+                if (param->required)
+                        json_array_append_new(required, json_string(param->name));
+        }
+}
+
+static json_t *input_schema(const struct mcp_tool *tool)
+{
+        json_t *schema = tool->takes ? model_tool_schema(tool->takes, tool->fields, tool->required)
+                                     : json_pack("{s:s, s:{}, s:[], s:b}", "type", "object", "properties", "required", "additionalProperties", 0);
+        add_params(schema, tool);
+        return schema;
+}
+
+/* NULL: a profile or a policy is wrong, and that is answered. */
+static json_t *text_of(struct mcp_call *call, const struct mcp_tool *tool)
+{
+        const struct describe about = { .profile = "standard", .session = session_mode_NONE };
+        struct csn_error err;
+        struct buf buf;
+        if (tool->text)
+                return json_string(tool->text);
+        buf_init(&buf, 1 * MIB);
+        json_t *text = NULL;
+        if (front_describe(call->api->settings, engine_languages(call->api->engine), &about, &buf, &err) == 0)
+                text = json_stringn(buf.bytes, buf.len);
+        buf_done(&buf);
+        if (!text)
+                mcp_fail(call, RPC_INTERNAL_ERROR, NULL, "%s", err.text);
+        return text;
+}
+
+static json_t *describe(const struct mcp_tool *tool, json_t *text)
+{
+        json_t *json = json_pack("{s:s, s:s, s:o, s:o}", "name", tool->name, "title", tool->title, "description", text, "inputSchema", input_schema(tool));
+        if (tool->gives)
+                json_object_set_new(json, "outputSchema", model_tool_schema(tool->gives, NULL, NULL));
+        json_object_set_new(json, "annotations", json_pack("{s:s, s:b, s:b, s:b, s:b}", "title", tool->title, "readOnlyHint", tool->reads,
+                                                           "destructiveHint", tool->destroys, "idempotentHint", tool->repeats, "openWorldHint",
+                                                           tool->outside));
+        return json;
+}
+
+void mcp_list_tools(struct mcp_call *call)
+{
+        json_t *list = json_array();
+        if (json_object_get(call->params, "cursor")) {
+                json_decref(list);
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "the cursor is none: all tools are in one list");
+                return;
+        }
+        for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+                if (!may_call(call, &tools[i]))
+                        continue;
+                json_t *text = text_of(call, &tools[i]);
+                if (!text) {
+                        json_decref(list);
+                        return;
+                }
+                json_array_append_new(list, describe(&tools[i], text));
+        }
+        mcp_answer_list(call, json_pack("{s:o}", "tools", list));
+}
+
+/* ---- asking a route ---- */
+
+static void take_line(struct mcp_call *call, const char *text, size_t len)
+{
+        json_t *event = len ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
+        const char *type = json_string_value(json_object_get(event, "type"));
+        json_t *printed = json_object_get(event, "text"), *record = json_object_get(event, "record");
+        if (type && strcmp(type, "end") == 0) {
+                json_decref(call->record);
+                call->record = json_is_object(record) ? json_incref(record) : NULL;
+        } else if (type) {
+                if (strcmp(type, "start") == 0)
+                        call->run = arena_text(&call->arena, "/v1/runs/%s", json_string_value(json_object_get(event, "id")));
+                mcp_progress(call, strcmp(type, "start") == 0 ? "started" : "running");
+                if (printed)
+                        mcp_log(call, strcmp(type, "stderr") == 0 ? "warning" : "info", type, json_string_value(printed), json_string_length(printed));
+        }
+        json_decref(event);
+}
+
+static void on_begun(void *owner, unsigned status, const char *type)
+{
+        struct mcp_call *call = owner;
+        call->status = status;
+        call->type = arena_text(&call->arena, "%s", type);
+        call->lines = strcmp(type, "application/x-ndjson") == 0;
+}
+
+/* Lines of events are taken one by one; all else is kept. */
+static void on_bytes(void *owner, const char *bytes, size_t len)
+{
+        struct mcp_call *call = owner;
+        if (!buf_add(&call->answer, bytes, len)) {
+                call->too_long = true;
+                http_forget(call->asked);
+                call->asked = NULL;
+                call->status = MHD_HTTP_CONTENT_TOO_LARGE;
+                call->answered(call);
+                return;
+        }
+        size_t from = 0;
+        for (char *end; call->lines && (end = memchr(call->answer.bytes + from, '\n', call->answer.len - from)); from = (size_t)(end - call->answer.bytes) + 1)
+                take_line(call, call->answer.bytes + from, (size_t)(end - call->answer.bytes) - from);
+        if (from) {
+                memmove(call->answer.bytes, call->answer.bytes + from, call->answer.len - from);
+                call->answer.len -= from;
+        }
+}
+
+static void on_over(void *owner, bool whole)
+{
+        struct mcp_call *call = owner;
+        call->asked = NULL;
+        if (!whole)
+                call->status = 0;
+        call->answered(call);
+}
+
+void mcp_ask(struct mcp_call *call, const char *method, const char *path, const struct pair *query, size_t query_n, const char *body, size_t body_len,
+             bool lines, void (*answered)(struct mcp_call *call))
+{
+        static const struct http_inner inner = { on_begun, on_bytes, on_over };
+        struct pair headers[] = { { (char *)(uintptr_t)"Accept", (char *)(uintptr_t)(lines ? "application/x-ndjson" : "application/json") } };
+        const struct http_asked asked = { .method = method, .path = path, .headers = headers, .headers_n = 1, .query = query, .query_n = query_n,
+                                          .body = body, .body_len = body_len, .id = call->http->id, .tenant = call->http->tenant,
+                                          .key = call->http->key, .trace = &call->http->trace };
+        call->answered = answered;
+        call->answer.len = 0;
+        call->status = 0;
+        call->asked = http_ask(call->api->inner, &asked, &inner, call);
+}
+
+static void ignore_begun(void *owner, unsigned status, const char *type)
+{
+        (void)owner, (void)status, (void)type;
+}
+
+static void ignore_bytes(void *owner, const char *bytes, size_t len)
+{
+        (void)owner, (void)bytes, (void)len;
+}
+
+static void ignore_over(void *owner, bool whole)
+{
+        (void)owner, (void)whole;
+}
+
+/* One that tells its events goes on without a reader, and can be asked for later: here nobody will. */
+void mcp_drop_run(struct mcp_call *call)
+{
+        static const struct http_inner inner = { ignore_begun, ignore_bytes, ignore_over };
+        const struct http_asked asked = { .method = "DELETE", .path = call->run, .id = call->http->id, .tenant = call->http->tenant,
+                                          .key = call->http->key, .trace = &call->http->trace };
+        if (call->run)
+                http_ask(call->api->inner, &asked, &inner, NULL)->key = NULL;   /* it may outlive the request that had it */
+}
+
+json_t *mcp_json(const struct mcp_call *call)
+{
+        if (call->lines)
+                return json_incref(call->record);
+        return call->answer.len ? json_loadb(call->answer.bytes, call->answer.len, JSON_ALLOW_NUL, NULL) : NULL;
+}
+
+const char *mcp_problem(struct mcp_call *call)
+{
+        json_t *json = call->status >= 300 && !call->too_long ? mcp_json(call) : NULL;
+        const char *detail = json_string_value(json_object_get(json, "detail")), *field = json_string_value(json_object_get(json, "field"));
+        const char *text = call->too_long ? arena_text(&call->arena, "the answer is longer than %llu MiB", MCP_ANSWER_MAX / MIB)
+                           : detail       ? arena_text(&call->arena, field && field[0] ? "%s (%s)" : "%s", detail, field)
+                                          : "the work was broken off; the daemon's log says why";
+        json_decref(json);
+        return text;
+}
+
+/* ---- tools/call ---- */
+
+static const struct param *param_of(const struct mcp_tool *tool, const char *name)
+{
+        for (size_t i = 0; i < PARAMS_MAX && tool->params[i].name; i++)
+                if (strcmp(tool->params[i].name, name) == 0)
+                        return &tool->params[i];
+        return NULL;
+}
+
+static bool is_field(const struct mcp_tool *tool, const char *name)
+{
+        size_t len = strlen(name);
+        for (const char *at = tool->takes ? tool->fields : ""; *at; at += strcspn(at, " "), at += *at == ' ')
+                if (strcspn(at, " ") == len && memcmp(at, name, len) == 0)
+                        return true;
+        return false;
+}
+
+/* What is wrong with arguments is the model's to mend, so it is told as the result of the tool. */
+static void give_error(struct mcp_call *call, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void give_error(struct mcp_call *call, const char *fmt, ...)
+{
+        char text[400];
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        json_t *words = json_string(text);
+        mcp_answer(call, json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", words ? words : json_string("the arguments are wrong"),
+                                   "isError", 1));
+}
+
+struct asked {
+        char path[400];
+        struct pair query[PARAMS_MAX];
+        size_t query_n;
+        json_t *body;                      /* an object, or NULL */
+        const char *bytes;                 /* a body that is none */
+        size_t bytes_len;
+};
+
+/* One segment of a path: an id has none of the characters that would end it. */
+static bool put_in_path(struct asked *asked, const struct param *param, const char *value)
+{
+        char before[400], name[40];
+        snprintf(before, sizeof before, "%s", asked->path);
+        snprintf(name, sizeof name, "{%s}", param->name);
+        char *at = strstr(before, name);
+        if (!at || !value[0] || strlen(value) > 64 || value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
+                return false;
+        snprintf(asked->path, sizeof asked->path, "%.*s%s%s", (int)(at - before), before, value, at + strlen(name));
+        return true;
+}
+
+/* False: it is answered. */
+static bool put(struct mcp_call *call, const struct param *param, json_t *value, struct asked *asked)
+{
+        struct bytes bytes;
+        const char *text = param->number ? NULL : json_string_value(value);
+        if (param->number && json_is_integer(value))
+                text = arena_text(&call->arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        if (!text || (param->place != AS_BODY && json_is_string(value) && strlen(text) != json_string_length(value))) {
+                give_error(call, "%s has to be %s", param->name, param->number ? "a whole number" : "a text without NUL");
+                return false;
+        }
+        if (param->place == IN_PATH && !put_in_path(asked, param, text)) {
+                give_error(call, "%s is \"%.80s\", which is no id", param->name, text);
+                return false;
+        }
+        if (param->place == IN_QUERY)
+                asked->query[asked->query_n++] = (struct pair){ (char *)(uintptr_t)param->name, arena_text(&call->arena, "%s", text) };
+        if (param->place == AS_BODY) {
+                asked->bytes = text;
+                asked->bytes_len = json_string_length(value);
+        }
+        if (param->place != AS_BASE64)
+                return true;
+        if (!model_unbase64(&call->arena, text, strlen(text), &bytes)) {
+                give_error(call, "%s is not base64", param->name);
+                return false;
+        }
+        asked->bytes = bytes.bytes;
+        asked->bytes_len = bytes.len;
+        return true;
+}
+
+static bool take_arguments(struct mcp_call *call, json_t *arguments, struct asked *asked)
+{
+        const struct mcp_tool *tool = call->tool;
+        const char *name;
+        json_t *value;
+        if (arguments && !json_is_object(arguments)) {
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "arguments have to be an object");
+                return false;
+        }
+        json_object_foreach(arguments, name, value) {
+                const struct param *param = param_of(tool, name);
+                if (!param && !is_field(tool, name)) {
+                        give_error(call, "%s has no argument \"%.60s\"", tool->name, name);
+                        return false;
+                }
+                if (!param)
+                        json_object_set(asked->body, name, value);
+                else if (!put(call, param, value, asked))
+                        return false;
+        }
+        for (size_t i = 0; i < PARAMS_MAX && tool->params[i].name; i++)
+                if (tool->params[i].required && !json_object_get(arguments, tool->params[i].name)) {
+                        give_error(call, "%s needs the argument \"%s\"", tool->name, tool->params[i].name);
+                        return false;
+                }
+        return true;
+}
+
+/* Files are kept where they can be: a client has no other way to them. */
+static void add_usual(const struct mcp_call *call, json_t *body)
+{
+        const struct store_key *key = api_key(call->http);
+        bool keeps = call->api->store && (!key || (key->scopes & (SCOPE_FILES | SCOPE_ADMIN)));
+        json_t *usually = call->tool->usually ? json_loads(call->tool->usually, 0, NULL) : NULL;
+        json_object_update_missing(body, usually);
+        json_decref(usually);
+        if (call->tool->how == GIVES_RECORD && keeps && !json_object_get(body, "context") && !json_object_get(body, "workspace") &&
+            !json_object_get(body, "exports"))
+                json_object_set_new(body, "exports", json_pack("[{s:s}]", "pattern", "*"));
+}
+
+/* A record that is longer than an event may be is not among the events, and can be asked for. */
+static void on_tool_answered(struct mcp_call *call)
+{
+        if (call->lines && call->status == MHD_HTTP_OK && call->run && !call->record)
+                mcp_ask(call, "GET", call->run, NULL, 0, NULL, 0, false, on_tool_answered);
+        else
+                mcp_give(call, call->tool->how);
+}
+
+static void ask(struct mcp_call *call, struct asked *asked)
+{
+        bool lines = call->tool->events && (call->token || call->session || call->level >= 0);
+        char *text = NULL;
+        if (call->tool->takes) {
+                add_usual(call, asked->body);
+                text = json_dumps(asked->body, JSON_COMPACT);
+                asked->bytes = text;
+                asked->bytes_len = text ? strlen(text) : 0;
+        }
+        mcp_ask(call, call->tool->method, asked->path, asked->query, asked->query_n, asked->bytes, asked->bytes_len, lines, on_tool_answered);
+        free(text);
+}
+
+void mcp_call_tool(struct mcp_call *call)
+{
+        const char *name = json_string_value(json_object_get(call->params, "name"));
+        struct asked asked = { .body = json_object() };
+        for (size_t i = 0; name && i < ARRAY_LEN(tools); i++)
+                if (strcmp(tools[i].name, name) == 0)
+                        call->tool = &tools[i];
+        if (!call->tool) {
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "there is no tool \"%.60s\"; tools/list has those that there are", name ? name : "");
+        } else {
+                snprintf(asked.path, sizeof asked.path, "%s", call->tool->path);
+                if (take_arguments(call, json_object_get(call->params, "arguments"), &asked))
+                        ask(call, &asked);
+        }
+        json_decref(asked.body);
+}

@@ -1,0 +1,229 @@
+/* One run of a submission that is being graded. */
+#include "grading/parts.h"
+
+#include <stdio.h>
+
+
+
+/* ---- what it says ---- */
+
+void attempt_break(struct attempt *attempt)
+{
+        attempt->broken = true;
+        run_cancel(attempt->run);
+}
+
+/* The first byte says for whom it is. */
+static void on_said(void *owner, const char *message, size_t len)
+{
+        struct attempt *attempt = owner;
+        if (len > 1 && message[0] == 'P' && attempt->kind->passed_on) {
+                attempt->kind->passed_on(attempt, message, len);
+                return;
+        }
+        bool cheap = len > 1 && message[0] == 'E' && !model_has_many_parts(message + 1, len - 1, MESSAGE_PARTS_MAX);
+        json_t *json = cheap ? json_loadb(message + 1, len - 1, JSON_ALLOW_NUL, NULL) : NULL;
+        const char *op = json_string_value(json_object_get(json, "op"));
+        if (op)
+                attempt->kind->said(attempt, op, json);
+        else
+                attempt_break(attempt);
+        json_decref(json);
+}
+
+static void on_greeted(void *owner)
+{
+        struct attempt *attempt = owner;
+        attempt->kind->greeted(attempt);
+        loop_timer(engine_loop(attempt->grading->grader->engine), &attempt->clock, load_ms(attempt->grading) * 1000);
+}
+
+static void on_late(struct timer *timer)
+{
+        struct attempt *attempt = timer->owner;
+        if (attempt->ready)
+                return;
+        attempt->late = true;
+        run_cancel(attempt->run);
+}
+
+int talk_json(struct run *run, json_t *message)
+{
+        char *text = json_dumps(message, JSON_COMPACT | JSON_ENSURE_ASCII);
+        struct buf whole;
+        buf_init(&whole, CHANNEL_TALK_MAX);
+        bool fits = text && buf_add(&whole, "E", 1) && buf_add(&whole, text, strlen(text));
+        int told = fits ? run_say(run, whole.bytes, whole.len) : -EMSGSIZE;
+        json_decref(message);
+        buf_done(&whole);
+        free(text);
+        return told;
+}
+
+/* ---- its life ---- */
+
+void attempt_free(struct attempt *attempt)
+{
+        struct grading *grading = attempt->grading;
+        for (struct attempt **at = &grading->attempts; *at; at = &(*at)->next)
+                if (*at == attempt) {
+                        *at = attempt->next;
+                        break;
+                }
+        loop_untimer(engine_loop(grading->grader->engine), &attempt->clock);
+        run_free(attempt->run);
+        free(attempt);
+}
+
+static void on_done(void *owner, const struct run_result *result)
+{
+        struct attempt *attempt = owner;
+        struct grading *grading = attempt->grading;
+        grading->runs++;
+        grading->result.cpu_ms += result->usage.cpu_ms;
+        if (HAS(result, run_result, boundary) && !grading->has_boundary) {
+                grading->has_boundary = true;
+                MARK(&grading->result, grade_result, boundary);
+                grading_keep(grading, &object_boundary, &result->boundary, &grading->result.boundary);
+        }
+        if (grading->events->ran)
+                grading->events->ran(grading->owner, attempt->run, result);
+        attempt->kind->done(attempt, result);
+        attempt_free(attempt);
+        grading_go_on(grading);
+}
+
+static const struct run_talk talk = { .greeted = on_greeted, .said = on_said };
+
+static char *copy(struct attempt *attempt, const char *text)
+{
+        return arena_copy(run_arena(attempt->run), text, strlen(text));
+}
+
+/* Everything that is in the grading's arena lives longer than the run. */
+struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *kind, const struct bytes *other)
+{
+        const struct grade_request *given = &grading->request;
+        struct attempt *attempt = mem_alloc(sizeof *attempt);
+        *attempt = (struct attempt){ .next = grading->attempts, .grading = grading, .kind = kind, .run = run_new(grading->grader->engine),
+                                     .clock = { .fired = on_late, .owner = attempt } };
+        grading->attempts = attempt;
+        struct run_request *request = run_request(attempt->run);
+        SET(request, run_request, language, copy(attempt, other ? lang_python.name : grading->language->name));
+        SET(request, run_request, code, other ? *other : given->code);
+        SET(request, run_request, limits, given->limits);
+        if (HAS(given, grade_request, profile))
+                SET(request, run_request, profile, given->profile);
+        if (HAS(given, grade_request, image))
+                SET(request, run_request, image, given->image);
+        else if (!HAS(given, grade_request, profile))
+                SET(request, run_request, image, image_SMALL);
+        if (HAS(given, grade_request, id))
+                SET(request, run_request, task_id, given->id);
+        if (!other && HAS(given, grade_request, policy))
+                SET(request, run_request, policy, given->policy);
+        if (!other && given->allow_imports_n) {
+                request->allow_imports_n = given->allow_imports_n;
+                SET(request, run_request, allow_imports, given->allow_imports);
+        }
+        if (!other && given->env_n) {
+                request->env_n = given->env_n;
+                SET(request, run_request, env, given->env);
+        }
+        if (!other && given->files_n) {
+                request->files_n = given->files_n;
+                SET(request, run_request, files, given->files);
+        }
+        run_set_owner(attempt->run, grading->owner_key);
+        run_set_quota(attempt->run, grading->running_max, grading->queued_max);
+        if (kind->role)
+                run_set_role(attempt->run, kind->role, &talk, attempt);
+        return attempt;
+}
+
+void attempt_limit(struct attempt *attempt, uint64_t cpu_ms, uint64_t wall_ms)
+{
+        struct run_request *request = run_request(attempt->run);
+        const struct limits *most = &attempt->grading->grader->settings->ceilings;
+        SET(&request->limits, limits, cpu_ms, min_u64(cpu_ms, most->cpu_ms));
+        SET(&request->limits, limits, wall_ms, min_u64(wall_ms, most->wall_ms));
+        MARK(request, run_request, limits);
+}
+
+void attempt_start(struct attempt *attempt)
+{
+        static const struct run_events events = { .done = on_done };
+        run_start(attempt->run, attempt->grading->local, &events, attempt);
+}
+
+/* ---- how it ended ---- */
+
+bool status_is_ours(int status)
+{
+        return status == status_CAPACITY || status == status_ENGINE_ERROR;
+}
+
+bool status_is_final(int status)
+{
+        return status == status_BLOCKED || status == status_SYNTAX_ERROR || status == status_CANCELLED || status == status_DEPENDENCY_FAILED ||
+               status == status_UNSUPPORTED_LANGUAGE || status == status_ISOLATION_UNAVAILABLE || status == status_BAD_REQUEST;
+}
+
+int attempt_verdict(const struct attempt *attempt, const struct run_result *result, const char **ret_text)
+{
+        static char text[200];
+        *ret_text = text;
+        if (attempt->broken) {
+                snprintf(text, sizeof text, "it wrote to the channel of its runner");
+                return case_status_CRASH;
+        }
+        switch (attempt->late ? status_TIMEOUT : result->status) {
+        case status_TIMEOUT:
+                snprintf(text, sizeof text, "Timeout after %.3gs", attempt->late ? (double)load_ms(attempt->grading) / 1000 : result->usage.wall_ms / 1000);
+                return case_status_TIMEOUT;
+        case status_MEMORY_EXCEEDED:
+                snprintf(text, sizeof text, "Memory limit of %llu MiB exceeded", (unsigned long long)(result->limits.memory_bytes / MIB));
+                return case_status_MEMORY_EXCEEDED;
+        case status_OUTPUT_LIMIT:
+                snprintf(text, sizeof text, "More than %llu bytes of output", (unsigned long long)result->limits.output_bytes);
+                return case_status_OUTPUT_LIMIT;
+        default:
+                if (HAS(result, run_result, signal))
+                        snprintf(text, sizeof text, "ended by signal %lld before there was an answer", (long long)result->signal);
+                else
+                        snprintf(text, sizeof text, "exit(%lld) before there was an answer", (long long)result->exit_code);
+                return case_status_CRASH;
+        }
+}
+
+void attempt_keep_streams(struct attempt *attempt, const struct run_result *result)
+{
+        struct arena *arena = &attempt->grading->arena;
+        struct grade_result *whole = &attempt->grading->result;
+        whole->stdout = (struct bytes){ arena_copy(arena, result->stdout.bytes ? result->stdout.bytes : "", result->stdout.len), result->stdout.len };
+        whole->stderr = (struct bytes){ arena_copy(arena, result->stderr.bytes ? result->stderr.bytes : "", result->stderr.len), result->stderr.len };
+}
+
+void attempt_trouble(struct attempt *attempt, const struct run_result *result)
+{
+        struct grading *grading = attempt->grading;
+        bool ours = attempt->late || attempt->broken, early = !ours && result->status == status_COMPLETED;
+        const char *text;
+        attempt_keep_streams(attempt, result);
+        if (attempt->late && result->usage.cpu_ms < (double)load_ms(grading))
+                grading->slow = true;
+        if (result->findings_n) {
+                struct run_result kept = { 0 };
+                grading_keep(grading, &object_run_result, result, &kept);
+                grading->result.findings = kept.findings;
+                grading->result.findings_n = kept.findings_n;
+        }
+        if (early)
+                grading_sign(grading, "early_exit", "it ended as it was loaded", NULL);
+        if (HAS(result, run_result, error) && !ours) {
+                grading_fail(grading, result->status, &result->error);
+        } else {
+                attempt_verdict(attempt, result, &text);
+                grading_fail_text(grading, attempt->late ? status_TIMEOUT : attempt->broken || early ? status_FAILED : result->status, NULL, NULL, text);
+        }
+}

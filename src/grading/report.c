@@ -1,0 +1,136 @@
+/* What came of all cases, as a result; and advice for a model that will try again. */
+#include "grading/parts.h"
+
+#include "engine/verdict.h"
+
+#define FEEDBACK_CHARS 2000
+#define FEEDBACK_LINES 200
+
+static bool may_show(const struct grading *grading)
+{
+        return !HAS(&grading->request, grade_request, show_expected) || grading->request.show_expected;
+}
+
+/* ---- the cases ---- */
+
+/* Sentences about a wrong answer name the right one, and so do the lines of test code. */
+static void hide(struct grading *grading, struct case_result *result, bool of_tests, size_t number)
+{
+        struct arena *arena = &grading->arena;
+        result->present &= ~((uint64_t)1 << FIELD_case_result_expected);
+        if (of_tests)
+                SET(result, case_result, name, arena_text(arena, "test %zu", number));
+        if (result->status == case_status_FAILED)
+                SET(result, case_result, detail, HAS(result, case_result, output) && !of_tests ? arena_text(arena, "Wrong answer: got %s", result->output) : arena_text(arena, "Wrong answer"));
+        else if (of_tests && result->status != case_status_PASSED && !HAS(result, case_result, error_type))
+                SET(result, case_result, detail, arena_text(arena, "%s", choices_case_status.values[result->status].meaning));
+}
+
+static void gather(struct grading *grading)
+{
+        struct grade_result *whole = &grading->result;
+        double all = 0, good = 0;
+        size_t n = grading->slots_n + grading->tests_n;
+        whole->cases = arena_alloc(&grading->arena, (n + 1) * sizeof *whole->cases);
+        whole->cases_n = n;
+        for (size_t i = 0; i < n; i++) {
+                bool of_tests = i >= grading->slots_n;
+                struct case_result *result = &whole->cases[i];
+                *result = of_tests ? grading->tests[i - grading->slots_n] : *grading->slots[i].result;
+                if (!may_show(grading))
+                        hide(grading, result, of_tests, i - grading->slots_n + 1);
+                all += result->weight;
+                good += result->passed ? result->weight : 0;
+                whole->passed += result->passed;
+        }
+        whole->total = n;
+        whole->failed = n - whole->passed;
+        whole->all_passed = n > 0 && whole->passed == n && !grading->has_error;
+        if (all > 0)
+                whole->score = good / all;
+        else if (n)
+                whole->score = (double)whole->passed / (double)n;
+}
+
+/* ---- advice ---- */
+
+struct lines {
+        struct grading *grading;
+        size_t left;
+};
+
+static void add_line(struct lines *lines, const char *text)
+{
+        struct grade_result *whole = &lines->grading->result;
+        size_t len;
+        if (!text || whole->feedback_n == FEEDBACK_LINES || lines->left < 2)
+                return;
+        for (size_t i = 0; i < whole->feedback_n; i++)
+                if (strcmp(whole->feedback[i], text) == 0)
+                        return;
+        char *line = arena_text(&lines->grading->arena, "%.*s", (int)min_u64(lines->left, 4000), text);
+        line = model_utf8(&lines->grading->arena, line, strlen(line), &len);   /* what was cut in the middle of a character */
+        lines->left -= min_u64(len, lines->left);
+        whole->feedback[whole->feedback_n++] = line;
+}
+
+static const char *advice_for_case(int status)
+{
+        switch (status) {
+        case case_status_TIMEOUT:
+                return feedback_for_type("TimeoutError");
+        case case_status_MEMORY_EXCEEDED:
+                return feedback_for_type("MemoryError");
+        case case_status_UNENCODABLE:
+                return "Return a plain value: numbers, texts, lists, tuples, dicts, sets.";
+        default:
+                return NULL;
+        }
+}
+
+/* Failed tests first, then advice by their errors; each sentence once. */
+static void advise(struct grading *grading)
+{
+        const struct grade_request *request = &grading->request;
+        struct grade_result *whole = &grading->result;
+        struct lines lines = { grading, HAS(request, grade_request, feedback_chars) ? request->feedback_chars : FEEDBACK_CHARS };
+        whole->feedback = arena_alloc(&grading->arena, FEEDBACK_LINES * sizeof *whole->feedback);
+        if (whole->all_passed)
+                return;
+        if (grading->has_error) {
+                const struct failure *error = &whole->error;
+                const char *advice = HAS(error, failure, type) ? feedback_for_type(error->type) : NULL;
+                add_line(&lines, HAS(error, failure, line) ? arena_text(&grading->arena, "Line %llu: %s", (unsigned long long)error->line, error->message) : error->message);
+                add_line(&lines, advice ? advice : HAS(error, failure, hint) ? error->hint : NULL);
+                if (whole->status == status_TIMEOUT)
+                        add_line(&lines, feedback_for_type("TimeoutError"));
+        }
+        for (size_t i = 0; i < whole->cases_n; i++)
+                if (!whole->cases[i].passed && whole->cases[i].status != case_status_NOT_RUN)
+                        add_line(&lines, arena_text(&grading->arena, "Test '%s' failed: %s", whole->cases[i].name, whole->cases[i].detail));
+        for (size_t i = 0; i < whole->cases_n; i++)
+                if (!whole->cases[i].passed)
+                        add_line(&lines, HAS(&whole->cases[i], case_result, error_type) ? feedback_for_type(whole->cases[i].error_type) : advice_for_case(whole->cases[i].status));
+        if (!whole->feedback_n)
+                add_line(&lines, "Code failed to execute. Check logic and edge cases.");
+}
+
+void report(struct grading *grading)
+{
+        struct grade_result *whole = &grading->result;
+        struct arena *arena = &grading->arena;
+        whole->schema = arena_text(arena, MODEL_SCHEMA_VERSION);
+        whole->grade_id = grading->id;
+        if (HAS(&grading->request, grade_request, id))
+                SET(whole, grade_result, id, grading->request.id);
+        if (grading->language)
+                SET(whole, grade_result, language, arena_text(arena, "%s", grading->language->name));
+        whole->signs = grading->signs;
+        whole->signs_n = grading->signs_n;
+        whole->shared_process = grading->request.shared_process;
+        whole->runs = grading->runs;
+        whole->retried = grading->retried;
+        whole->wall_ms = (double)(clock_us() - grading->created_us) / 1000;
+        gather(grading);
+        advise(grading);
+}

@@ -1,0 +1,277 @@
+/* The guest: requests become operations, each with a socket of its own; and dead children are reaped. */
+#include "guest/guest.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define HOME "/home/user"
+#define FULL 4                 /* packets that wait for the engine */
+
+/* ---- operations ---- */
+
+static void operation_ready(struct watch *watch, uint32_t events)
+{
+        static uint8_t bytes[WIRE_MAX];
+        struct operation *op = watch->owner;
+        int fds[WIRE_FDS_MAX];
+        size_t fds_n;
+        struct csn_error err = { 0 };
+        if (events & EPOLLOUT) {
+                if (outbox_flush(&op->out) < 0) {
+                        op->kind->closed(op);
+                        return;
+                }
+                if (!operation_is_full(op)) {
+                        op->kind->room(op);
+                        return;   /* it may be gone; what came will be there again */
+                }
+        }
+        if (!(events & ~(uint32_t)EPOLLOUT))
+                return;
+        ssize_t len = wire_receive(op->sock.fd, bytes, fds, &fds_n);
+        for (size_t i = 0; i < fds_n; i++)
+                fd_close(&fds[i]);
+        if (len < 0 && errno == EAGAIN)
+                return;
+        if (len <= 0)
+                op->kind->closed(op);
+        else if (!op->over && op->kind->take(op, bytes, (size_t)len, &err) < 0)
+                operation_fail(op, &err);
+}
+
+bool operation_open(struct operation *op, struct guest *guest, const struct operation_kind *kind, int *sock)
+{
+        struct csn_error err;
+        op->guest = guest;
+        op->kind = kind;
+        op->sock = (struct watch){ .fd = -1, .ready = operation_ready, .owner = op };
+        op->out = (struct outbox){ .loop = guest->loop, .watch = &op->sock };
+        op->next = guest->operations;
+        guest->operations = op;
+        guest->operations_n++;
+        op->sock.fd = take_fd(sock);
+        if (fcntl(op->sock.fd, F_SETFL, O_NONBLOCK) < 0 || loop_watch(guest->loop, &op->sock, op->sock.fd, EPOLLIN, &err) < 0) {
+                kind->closed(op);
+                return false;
+        }
+        return true;
+}
+
+bool operation_send(struct operation *op, const void *bytes, size_t len, const int *fds, size_t fds_n)
+{
+        /* A connection that is broken says so by its end, which is served from the loop. */
+        return !op->over && outbox_put(&op->out, bytes, len, fds, fds_n) == 0;
+}
+
+bool operation_tell(struct operation *op, enum guest_kind kind)
+{
+        uint8_t byte = (uint8_t)kind;
+        bool sent = operation_send(op, &byte, 1, NULL, 0);
+        if (kind == GUEST_DONE)
+                op->over = true;
+        return sent;
+}
+
+static bool send_packet(struct operation *op, struct buf *packet, bool fits)
+{
+        bool sent = fits && operation_send(op, packet->bytes, packet->len, NULL, 0);
+        buf_done(packet);
+        return sent;
+}
+
+bool operation_tell_number(struct operation *op, enum guest_kind kind, uint64_t number)
+{
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        return send_packet(op, &packet, guest_put_number(&packet, kind, number));
+}
+
+bool operation_tell_entry(struct operation *op, const struct guest_entry *entry)
+{
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        return send_packet(op, &packet, guest_put_entry(&packet, entry));
+}
+
+bool operation_is_full(const struct operation *op)
+{
+        return op->out.n >= FULL;
+}
+
+void operation_again(struct operation *op)
+{
+        struct csn_error err;
+        if (loop_watch(op->guest->loop, &op->sock, op->sock.fd, EPOLLIN | EPOLLOUT, &err) < 0)
+                operation_fail(op, &err);
+}
+
+void operation_fail(struct operation *op, const struct csn_error *err)
+{
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        send_packet(op, &packet, guest_put_error(&packet, err));
+        op->over = true;
+}
+
+void operation_release(struct operation *op)
+{
+        for (struct operation **at = &op->guest->operations; *at; at = &(*at)->next)
+                if (*at == op) {
+                        *at = op->next;
+                        op->guest->operations_n--;
+                        break;
+                }
+        loop_unwatch(op->guest->loop, &op->sock);
+        outbox_done(&op->out);
+        fd_close(&op->sock.fd);
+}
+
+/* ---- requests ---- */
+
+/* One that cannot even begin. */
+static void refuse(int sock, const struct csn_error *err)
+{
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        if (guest_put_error(&packet, err))
+                wire_send(sock, packet.bytes, packet.len, NULL, 0);
+        buf_done(&packet);
+}
+
+static void begin(struct guest *guest, const uint8_t *bytes, size_t len, int *sock)
+{
+        struct arena arena = { 0 };
+        struct csn_error err = { 0 };
+        struct guest_process process;
+        struct guest_file file;
+        uint64_t port;
+        if (guest->operations_n >= GUEST_OPERATIONS_MAX) {
+                err_set(&err, CSN_E_BUSY, 0, "%d operations go on in this sandbox, as many as there may be", GUEST_OPERATIONS_MAX);
+                refuse(*sock, &err);
+                return;
+        }
+        switch (guest_kind_of(bytes, len)) {
+        case GUEST_PROCESS:
+                if (guest_get_process(bytes, len, &arena, &process, &err) == 0)
+                        process_begin(guest, &process, sock);
+                break;
+        case GUEST_STDIO:
+                stdio_begin(guest, sock);
+                break;
+        case GUEST_FILE:
+                if (guest_get_file(bytes, len, &arena, &file, &err) < 0)
+                        break;
+                if (file.verb == GUEST_WATCH)
+                        watch_begin(guest, &file, sock);
+                else
+                        files_begin(guest, &file, sock);
+                break;
+        case GUEST_CONNECT:
+                if (guest_get_number(bytes, len, &port, &err) == 0)
+                        connection_begin(guest, port, sock);
+                break;
+        case GUEST_SUDO:
+                sudo_begin(guest, sock);
+                break;
+        default:
+                err_set(&err, CSN_E_PROTOCOL, 0, "the engine sent a request of no kind");
+        }
+        if (err.code)
+                refuse(*sock, &err);
+        arena_done(&arena);
+}
+
+static void guest_ready(struct watch *watch, uint32_t events)
+{
+        static uint8_t bytes[WIRE_MAX];
+        struct guest *guest = watch->owner;
+        int fds[WIRE_FDS_MAX];
+        size_t fds_n;
+        (void)events;
+        ssize_t len = wire_receive(watch->fd, bytes, fds, &fds_n);
+        if (len < 0 && errno == EAGAIN)
+                return;
+        if (len < 0 && errno == EPROTO) {
+                /* There was no descriptor left for its socket.  The engine sees the end of that, and asks once more or not. */
+                processes_let_go(guest);
+                return;
+        }
+        if (len <= 0)
+                _exit(0);      /* the engine is gone, and with it everything inside */
+        if (fds_n == 1)
+                begin(guest, bytes, (size_t)len, &fds[0]);
+        for (size_t i = 0; i < fds_n; i++)
+                fd_close(&fds[i]);
+}
+
+/* ---- children ---- */
+
+static void child_ready(struct watch *watch, uint32_t events)
+{
+        struct guest *guest = watch->owner;
+        struct signalfd_siginfo info;
+        int status;
+        pid_t pid;
+        (void)events;
+        while (read(watch->fd, &info, sizeof info) == (ssize_t)sizeof info)
+                ;
+        while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+                process_ended(guest, pid, status);
+                sudo_ended(guest, pid, status);
+        }
+}
+
+/* ---- the whole ---- */
+
+static int listen_to(struct guest *guest, int sock, struct csn_error *err)
+{
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGCHLD);
+        if (sigprocmask(SIG_SETMASK, &signals, NULL) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "sigprocmask");
+        signal(SIGPIPE, SIG_IGN);
+        int fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+        if (fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "signalfd");
+        if (fcntl(sock, F_SETFD, FD_CLOEXEC) < 0 || fcntl(sock, F_SETFL, O_NONBLOCK) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "set up the engine's socket");
+        if (loop_watch(guest->loop, &guest->children, fd, EPOLLIN, err) < 0)
+                return -err->code;
+        return loop_watch(guest->loop, &guest->sock, sock, EPOLLIN, err);
+}
+
+_Noreturn void guest_serve(int sock)
+{
+        static struct guest guest;
+        struct csn_error err = { 0 };
+        struct buf greeting;
+        guest = (struct guest){ .sock = { .fd = -1, .ready = guest_ready, .owner = &guest }, .children = { .fd = -1, .ready = child_ready, .owner = &guest },
+                                .happenings = { .fd = -1 }, .has_root = geteuid() == 0 };
+        umask(022);
+        /* Our memory and descriptors are not for the programs, which have the same uid; execve(2) has made them readable (proc(5)). */
+        prctl(PR_SET_DUMPABLE, 0);
+        prctl(PR_SET_NAME, "init");
+        if (guest.has_root && account_begin(&err) < 0) {
+                refuse(sock, &err);
+                _exit(1);
+        }
+        account_files(&guest, false);
+        buf_init(&greeting, 64);
+        if (loop_new(&guest.loop, &err) < 0 || listen_to(&guest, sock, &err) < 0)
+                refuse(sock, &err);
+        else if (chdir(HOME) < 0)
+                err_set(&err, CSN_E_SYSTEM, errno, "go to %s", HOME), refuse(sock, &err);
+        else if (guest_put_number(&greeting, GUEST_GREET, GUEST_VERSION))
+                wire_send(sock, greeting.bytes, greeting.len, NULL, 0);
+        buf_done(&greeting);
+        while (!err.code && loop_step(guest.loop, -1, &err) == 0)
+                ;
+        _exit(1);
+}

@@ -1,0 +1,501 @@
+/*
+ * Serve executions in one Bash that lives on ("Contexts" in README.md).
+ *
+ * Bash cannot receive packets, so this program speaks on the channel and drives a Bash through a pipe that is its
+ * standard input.  That Bash is an interactive one without a terminal: it alone stays at its top level when a command is
+ * interrupted or an expansion fails, and goes on with the next line.  Each execution is one line, an eval of a file in
+ * memory, so there is never half a line to be lost in an interrupt; PROMPT_COMMAND tells the status of what came before.
+ * The shell opens our descriptors by their names in /proc, so it has none that its commands could inherit.
+ *
+ * Linked statically, and of our own code only what needs no library of the image.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "wire/wire.h"
+
+#define CHANNEL_FD 3
+#define BROKEN_EXIT 70
+#define TEXT_MAX 4000
+#define AGAIN_FIRST_MS 300
+#define AGAIN_LAST_MS 60000
+#define REQUEST_MAX (256 * (size_t)MIB)
+#define BASH "/bin/bash"
+
+#define EXECUTE 9
+
+static struct {
+        pid_t pid;
+        int script;             /* what it reads */
+        int reports;            /* what it tells: "b" as an execution begins, its status when it has ended */
+        int reports_end;        /* opened by name in the shell */
+        int code;               /* a file in memory */
+        int signals;
+        bool interrupted;       /* since it was last seen to be alone */
+        char told[64];          /* a line of reports that is not complete yet */
+        size_t told_len;
+} shell;
+
+static _Noreturn void die(int status, const char *fmt, ...)
+{
+        va_list args;
+        va_start(args, fmt);
+        fprintf(stderr, "context.sh: ");
+        vfprintf(stderr, fmt, args);
+        fprintf(stderr, "\n");
+        va_end(args);
+        if (shell.pid > 0)
+                kill(-shell.pid, SIGKILL);
+        _exit(status);
+}
+
+/* ---- the channel ---- */
+
+static void send_frame(int type, const char *payload)
+{
+        const size_t room = CHANNEL_FRAME_MAX - CHANNEL_HEADER;
+        size_t len = strlen(payload), at = 0;
+        do {
+                char frame[CHANNEL_FRAME_MAX] = "CSN1";
+                size_t piece = len - at < room ? len - at : room;
+                frame[4] = (char)type;
+                frame[5] = at + piece < len ? CHANNEL_MORE : 0;
+                for (int i = 0; i < 4; i++)
+                        frame[8 + i] = (char)(piece >> (8 * i) & 0xff);
+                memcpy(frame + CHANNEL_HEADER, payload + at, piece);
+                if (send(CHANNEL_FD, frame, CHANNEL_HEADER + piece, MSG_NOSIGNAL) < 0)
+                        return;   /* the engine is gone; the end of file follows */
+                at += piece;
+        } while (at < len);
+}
+
+static void send_json(int type, json_t *document)
+{
+        char *text = document ? json_dumps(document, JSON_COMPACT) : NULL;
+        if (!text)
+                die(BROKEN_EXIT, "no memory for a document");
+        send_frame(type, text);
+        free(text);
+        json_decref(document);
+}
+
+static void send_error(const char *type, const char *message, int status)
+{
+        send_json(CHANNEL_ERROR, json_pack("{s:s, s:s, s:i}", "type", type, "message", message, "status", status));
+}
+
+/* The document of one EXECUTE, or NULL at the end of file. */
+static json_t *receive(void)
+{
+        static uint8_t frame[CHANNEL_FRAME_MAX + 1];
+        struct buf text;
+        buf_init(&text, REQUEST_MAX);
+        for (;;) {
+                ssize_t n = recv(CHANNEL_FD, frame, sizeof frame, 0);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0) {
+                        buf_done(&text);
+                        return NULL;
+                }
+                size_t piece = n < CHANNEL_HEADER ? 0 : (size_t)n - CHANNEL_HEADER;
+                size_t told = n < CHANNEL_HEADER ? 1 : frame[8] | (size_t)frame[9] << 8 | (size_t)frame[10] << 16 | (size_t)frame[11] << 24;
+                if (piece != told || n > CHANNEL_FRAME_MAX || memcmp(frame, "CSN1", 4) != 0 || frame[4] != EXECUTE ||
+                    frame[5] > CHANNEL_MORE || frame[6] || frame[7])
+                        die(BROKEN_EXIT, "what came over the channel is no request: a frame has a wrong header");
+                if (!buf_add(&text, frame + CHANNEL_HEADER, piece))
+                        die(BROKEN_EXIT, "what came over the channel is no request: it has more than %zu bytes", REQUEST_MAX);
+                if (!frame[5])
+                        break;
+        }
+        json_error_t error;
+        json_t *document = json_loadb(text.bytes ? (const char *)text.bytes : "", text.len, JSON_ALLOW_NUL, &error);
+        buf_done(&text);
+        if (!document || !json_is_string(json_object_get(document, "code")))
+                die(BROKEN_EXIT, "what came over the channel is no request: %s", document ? "an execution needs \"code\", a text" : error.text);
+        return document;
+}
+
+/* ---- the shell ---- */
+
+static void tell_shell(const char *text, size_t len)
+{
+        while (len > 0) {
+                ssize_t n = write(shell.script, text, len);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return;   /* it has ended, and that is seen elsewhere */
+                text += n;
+                len -= (size_t)n;
+        }
+}
+
+static void start_shell(void)
+{
+        int script[2], reports[2];
+        sigset_t mask;
+        if (pipe2(script, O_CLOEXEC) < 0 || pipe2(reports, O_CLOEXEC) < 0)
+                die(BROKEN_EXIT, "pipe: %s", strerror(errno));
+        shell.pid = fork();
+        if (shell.pid < 0)
+                die(BROKEN_EXIT, "fork: %s", strerror(errno));
+        if (shell.pid == 0) {
+                /* That it has no terminal is nobody's business; its first line gives it our standard error. */
+                int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+                setpgid(0, 0);
+                sigemptyset(&mask);
+                sigprocmask(SIG_SETMASK, &mask, NULL);
+                signal(SIGINT, SIG_DFL);
+                signal(SIGPIPE, SIG_DFL);
+                dup2(2, CHANNEL_FD);
+                dup2(null, 2);
+                dup2(script[0], 0);
+                execl(BASH, "bash", "--norc", "--noprofile", "--noediting", "+H", "-i", NULL);
+                _exit(127);
+        }
+        setpgid(shell.pid, shell.pid);
+        close(script[0]);
+        shell.script = script[1];
+        shell.reports = reports[0];
+        shell.reports_end = reports[1];
+        fcntl(shell.reports, F_SETFL, O_NONBLOCK);
+        char text[512];
+        int n = snprintf(text, sizeof text,
+                         "exec 2>&3 3>&-; PS1= PS2=; unset HISTFILE; set +o history; shopt -u expand_aliases checkwinsize; "
+                         "readonly PROMPT_COMMAND='\\builtin printf \"%%s %%s\\n\" \"$BASHPID\" \"$?\" 2>/dev/null >/proc/%d/fd/%d'\n",
+                         getpid(), shell.reports_end);
+        tell_shell(text, (size_t)n);
+}
+
+/* 'text' for the shell. */
+static void add_quoted(struct buf *buf, const char *text)
+{
+        buf_add(buf, "'", 1);
+        for (; *text; text++) {
+                if (*text == '\'')
+                        buf_add(buf, "'\\''", 4);
+                else
+                        buf_add(buf, text, 1);
+        }
+        buf_add(buf, "'", 1);
+}
+
+static bool is_name(const char *name)
+{
+        if (!*name || (*name >= '0' && *name <= '9'))
+                return false;
+        return name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
+}
+
+/* One line: it is read as a whole before any of it runs. */
+static void tell_execution(const json_t *request)
+{
+        struct buf line;
+        const char *cwd = json_string_value(json_object_get(request, "cwd"));
+        const char *name;
+        json_t *value;
+        buf_init(&line, 16 * MIB);
+        if (cwd) {
+                buf_printf(&line, "\\builtin cd -- ");
+                add_quoted(&line, cwd);
+                buf_printf(&line, "; ");
+        }
+        buf_printf(&line, "\\builtin printf 'b\\n' >/proc/%d/fd/%d; ", getpid(), shell.reports_end);
+        json_object_foreach(json_object_get(request, "env"), name, value) {
+                if (!is_name(name) || !json_is_string(value))
+                        continue;
+                buf_printf(&line, "%s=", name);
+                add_quoted(&line, json_string_value(value));
+                buf_add(&line, " ", 1);
+        }
+        buf_printf(&line, "\\builtin eval \"$(</proc/%d/fd/%d)\" </dev/null\n", getpid(), shell.code);
+        tell_shell((const char *)line.bytes, line.len);
+        buf_done(&line);
+}
+
+/* ---- is it Bash at all? ---- */
+
+/* `bash -n` on the code, and what it said.  Its status. */
+static int check(bool extglob, char *message, size_t size)
+{
+        int errors[2], status;
+        size_t len = 0;
+        ssize_t n;
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", getpid(), shell.code);
+        if (pipe2(errors, O_CLOEXEC) < 0)
+                die(BROKEN_EXIT, "pipe: %s", strerror(errno));
+        pid_t pid = fork();
+        if (pid == 0) {
+                sigset_t mask;
+                sigemptyset(&mask);
+                sigprocmask(SIG_SETMASK, &mask, NULL);
+                dup2(errors[1], 2);
+                setenv("LC_MESSAGES", "C", 1);
+                execl(BASH, "bash", extglob ? "-O" : "-n", extglob ? "extglob" : path, extglob ? "-n" : NULL, path, NULL);
+                _exit(127);
+        }
+        close(errors[1]);
+        while ((n = read(errors[0], message + len, size - 1 - len)) > 0 || (n < 0 && errno == EINTR))
+                len += n > 0 && len + (size_t)n < size - 1 ? (size_t)n : 0;
+        message[len] = '\0';
+        close(errors[0]);
+        if (pid < 0 || waitpid(pid, &status, 0) < 0)
+                return 0;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+/* The text of a line of the code, counted from 1; owned by the caller. */
+static char *line_of(const char *code, long line)
+{
+        for (; line > 1 && code; line--) {
+                code = strchr(code, '\n');
+                code = code ? code + 1 : NULL;
+        }
+        return code ? strndup(code, strcspn(code, "\n")) : NULL;
+}
+
+static void refuse(const char *code, char *message, bool quiet)
+{
+        char *end = strchr(message, '\n'), *text = NULL, *at;
+        long line = 0;
+        if (end)
+                *end = '\0';
+        if ((at = strstr(message, ": line ")))
+                line = strtol(at + 7, &at, 10);
+        if (line > 0 && *at == ':') {
+                message = at + 2;
+                text = line_of(code, line);
+        }
+        message[strnlen(message, TEXT_MAX)] = '\0';
+        if (!quiet && line > 0)
+                fprintf(stderr, "bash: line %ld: %s\n", line, message);
+        else if (!quiet)
+                fprintf(stderr, "bash: %s\n", message);
+        json_t *document = json_pack("{s:s, s:s, s:n}", "type", "SyntaxError", "message", message, "column");
+        json_object_set_new(document, "line", line > 0 ? json_integer(line) : json_null());
+        json_object_set_new(document, "text", text ? json_string(text) : json_null());
+        send_json(CHANNEL_SYNTAX, document);
+        free(text);
+}
+
+/* Puts the code where the shell finds it.  Whether it is one that Bash can read; if not, that was told. */
+static bool accept_code(const json_t *request)
+{
+        const json_t *code = json_object_get(request, "code");
+        bool quiet = json_is_true(json_object_get(request, "quiet"));
+        const char *text = json_string_value(code);
+        static char message[64 * 1024];
+        if (strlen(text) != json_string_length(code)) {
+                snprintf(message, sizeof message, "a NUL byte in the text");
+                refuse("", message, quiet);
+                return false;
+        }
+        if (ftruncate(shell.code, 0) < 0 || pwrite(shell.code, text, strlen(text), 0) != (ssize_t)strlen(text))
+                die(BROKEN_EXIT, "no memory for a program of %zu bytes", strlen(text));
+        /* Extended patterns may be on by now. */
+        if (check(false, message, sizeof message) == 2 && check(true, message, sizeof message) == 2) {
+                refuse(text, message, quiet);
+                return false;
+        }
+        return true;
+}
+
+/* ---- an execution ---- */
+
+/* The next complete line of reports in *ret, without its end; false when there is none yet. */
+static bool next_report(char ret[static sizeof shell.told])
+{
+        ssize_t n = read(shell.reports, shell.told + shell.told_len, sizeof shell.told - 1 - shell.told_len);
+        if (n > 0)
+                shell.told_len += (size_t)n;
+        char *end = memchr(shell.told, '\n', shell.told_len);
+        if (!end)
+                return false;
+        size_t len = (size_t)(end - shell.told);
+        memcpy(ret, shell.told, len);
+        ret[len] = '\0';
+        shell.told_len -= len + 1;
+        memmove(shell.told, end + 1, shell.told_len);
+        return true;
+}
+
+/* The shell has ended, by exit or a signal.  The engine is to see it as it was. */
+static _Noreturn void follow_shell(int status)
+{
+        if (WIFEXITED(status))
+                _exit(WEXITSTATUS(status));
+        _exit(128 + WTERMSIG(status));
+}
+
+/* Takes the signals that came; whether one was SIGINT. */
+static bool take_signals(void)
+{
+        struct signalfd_siginfo info;
+        bool interrupted = false;
+        int status;
+        while (read(shell.signals, &info, sizeof info) == (ssize_t)sizeof info) {
+                if (info.ssi_signo == SIGINT)
+                        interrupted = true;
+                else if (waitpid(shell.pid, &status, WNOHANG) == shell.pid)
+                        follow_shell(status);
+        }
+        return interrupted;
+}
+
+/*
+ * A copy of the shell that was interrupted before it became a command believes to be the shell.  Returns whether the one
+ * that waits for it has to be interrupted once more; it has seen nobody die of a SIGINT.
+ */
+static bool end_copy(pid_t pid)
+{
+        if (getpgid(pid) != shell.pid)
+                return false;
+        kill(pid, SIGKILL);
+        return true;
+}
+
+static int await_status(void)
+{
+        bool begun = false, interrupted = false;
+        int again_ms = -1;
+        char report[sizeof shell.told];
+        for (;;) {
+                struct pollfd fds[] = { { .fd = shell.reports, .events = POLLIN }, { .fd = shell.signals, .events = POLLIN } };
+                while (next_report(report)) {
+                        char *status;
+                        pid_t pid = (pid_t)strtol(report, &status, 10);
+                        if (report[0] == 'b')
+                                begun = true;
+                        else if (pid == shell.pid && begun)
+                                return (int)strtol(status, NULL, 10);
+                        else if (pid > 1 && pid != shell.pid)
+                                interrupted = end_copy(pid);
+                }
+                /* Before it has begun it could hit the shell as it reads, and break the line in two. */
+                if (begun && interrupted) {
+                        kill(-shell.pid, SIGINT);
+                        shell.interrupted = true;
+                        interrupted = false;
+                        again_ms = again_ms < 0 ? AGAIN_FIRST_MS : again_ms < AGAIN_LAST_MS ? again_ms * 2 : again_ms;
+                }
+                int n = poll(fds, 2, again_ms);
+                /* A command that was just being forked may have missed it. */
+                if (n == 0 || take_signals())
+                        interrupted = true;
+        }
+}
+
+#define ALONE_LOOKS 100
+#define ALONE_MS 100
+
+/*
+ * A copy of the shell that outlived an interrupt reads the same pipe, and would take the next execution for its own.  An
+ * empty line makes whoever reads it tell its number; the shell has to have told it twice, for what it told first may be
+ * about the interrupt.
+ */
+static void be_alone(void)
+{
+        char report[sizeof shell.told];
+        int seen = 0;
+        for (int i = 0; shell.interrupted && i < ALONE_LOOKS; i++) {
+                struct pollfd poll_fd = { .fd = shell.reports, .events = POLLIN };
+                tell_shell("\n", 1);
+                /* One that does not answer goes on with what was interrupted: a command that was just being forked missed it. */
+                if (poll(&poll_fd, 1, ALONE_MS) == 0)
+                        kill(-shell.pid, SIGINT);
+                while (next_report(report)) {
+                        pid_t pid = (pid_t)strtol(report, NULL, 10);
+                        if (pid == shell.pid)
+                                seen++;
+                        else if (pid > 1 && end_copy(pid))
+                                seen = 0;
+                }
+                if (seen >= 2)
+                        shell.interrupted = false;
+        }
+}
+
+static void execute(const json_t *request)
+{
+        const char *cwd = json_string_value(json_object_get(request, "cwd"));
+        char message[64];
+        take_signals();
+        if (!accept_code(request)) {
+                send_frame(CHANNEL_DONE, "");
+                return;
+        }
+        send_frame(CHANNEL_STARTED, "");
+        auto_fd folder = cwd ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (cwd && (folder < 0 || faccessat(AT_FDCWD, cwd, X_OK, 0) < 0)) {
+                char *text = NULL;
+                if (asprintf(&text, "cd: %s: %s", cwd, strerror(errno)) < 0)
+                        die(BROKEN_EXIT, "no memory for a message");
+                if (!json_is_true(json_object_get(request, "quiet")))
+                        fprintf(stderr, "bash: %s\n", text);
+                send_error("ExitStatus", text, 1);
+                free(text);
+                send_frame(CHANNEL_DONE, "");
+                return;
+        }
+        be_alone();
+        tell_execution(request);
+        int status = await_status();
+        snprintf(message, sizeof message, "exit status %d", status);
+        if (status != 0)
+                send_error("ExitStatus", message, status);
+        send_frame(CHANNEL_DONE, "");
+}
+
+static void block_signals(void)
+{
+        sigset_t mask;
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGINT);
+        sigaddset(&mask, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &mask, NULL);
+        shell.signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (shell.signals < 0)
+                die(BROKEN_EXIT, "signalfd: %s", strerror(errno));
+        signal(SIGPIPE, SIG_IGN);
+}
+
+int main(int argc, char **argv)
+{
+        int type = 0;
+        socklen_t len = sizeof type;
+        (void)argc;
+        if (getsockopt(CHANNEL_FD, SOL_SOCKET, SO_TYPE, &type, &len) < 0)
+                die(BROKEN_EXIT, "descriptor %d is no channel; nobody can ask for anything", CHANNEL_FD);
+        fcntl(CHANNEL_FD, F_SETFD, FD_CLOEXEC);
+        block_signals();
+        shell.code = memfd_create("code", MFD_CLOEXEC);
+        if (shell.code < 0)
+                die(BROKEN_EXIT, "memfd_create: %s", strerror(errno));
+        start_shell();
+        send_json(CHANNEL_HELLO, json_pack("{s:s, s:s, s:i, s:b}", "runner", "bash", "version", argv[1] && argv[2] ? argv[2] : "",
+                                           "pid", (int)getpid(), "context", 1));
+        for (;;) {
+                struct pollfd fds[] = { { .fd = CHANNEL_FD, .events = POLLIN }, { .fd = shell.signals, .events = POLLIN } };
+                poll(fds, 2, -1);
+                take_signals();   /* nothing goes on that could be interrupted */
+                if (!fds[0].revents)
+                        continue;
+                json_t *request = receive();
+                if (!request)
+                        break;
+                execute(request);
+                json_decref(request);
+        }
+        kill(-shell.pid, SIGKILL);
+        return 0;
+}

@@ -1,0 +1,342 @@
+"""Proxies: what stands for an object of the other process, where tests and submission are in two ("Roles" in src/lang/README.md).
+
+A proxy of an instance has a class that mirrors the instance's own, so that isinstance() and except work.  All that is done with
+it is asked for by its Link (link.py).  What comes from a submission is hostile to the tests: a proxy asks Link.may_decide()
+before its object is shown a value to compare or to reckon with, and what len() or str() give has to be of a builtin type.
+"""
+
+import sys
+
+canon = load_part('canon')
+expect, mro_of, name_of, module_of = (canon[name] for name in ('expect', 'mro_of', 'name_of', 'module_of'))
+
+STATE = ' caisson'              # no program's own attribute
+
+COMPARISONS = '__eq__', '__ne__', '__lt__', '__le__', '__gt__', '__ge__'
+ARITHMETIC = tuple('__%s%s__' % (kind, name) for kind in ('', 'r', 'i') for name in (
+    'add', 'sub', 'mul', 'truediv', 'floordiv', 'mod', 'divmod', 'pow', 'matmul', 'lshift', 'rshift', 'and', 'or', 'xor')
+    if (kind, name) != ('i', 'divmod'))
+# Whoever has these is shown a value that somebody may have expected.
+DECIDING = frozenset((*COMPARISONS, *ARITHMETIC, '__contains__'))
+# What these give must be of a type that has no mind of its own.
+RESULTS = {'__hash__': int, '__bool__': bool, '__len__': int, '__length_hint__': int, '__contains__': bool, '__repr__': str, '__str__': str,
+           '__format__': str, '__bytes__': bytes, '__int__': int, '__float__': float, '__complex__': complex, '__index__': int,
+           '__fspath__': str}
+SPECIAL = frozenset((*DECIDING, *RESULTS, '__iter__', '__next__', '__reversed__', '__getitem__', '__setitem__', '__delitem__',
+                     '__call__', '__enter__', '__exit__', '__round__', '__trunc__', '__floor__', '__ceil__', '__neg__', '__pos__',
+                     '__abs__', '__invert__', '__missing__'))
+GIVES_ITSELF = ('__enter__', '__iter__', *(name for name in ARITHMETIC if name[2] == 'i'))
+# A value with a handle has these from its base, which was copied.
+COPIED = COMPARISONS + ('__hash__', '__bool__', '__len__', '__iter__', '__contains__')
+MUTATORS = '__setitem__', '__delitem__', '__iadd__', '__imul__', '__ior__', '__iand__', '__isub__', '__ixor__'
+
+builtin_types = {name: kind for name, kind in __builtins__.items() if type(kind) is type}
+builtin_types.update((kind.__name__, kind) for kind in map(type, (None, ..., NotImplemented)))
+# Classes that are the same on both sides, by the module that they are said to be of.
+LIBRARY = {'collections': ('deque', 'OrderedDict', 'Counter', 'defaultdict'), 'decimal': ('Decimal',), 'fractions': ('Fraction',),
+           'datetime': ('datetime', 'date', 'time', 'timedelta', 'timezone'), 'uuid': ('UUID',)}
+Generator = type((lambda: (yield))())
+
+
+async def nothing():
+    pass
+
+
+coroutine = nothing()
+coroutine.close()
+Coroutine = type(coroutine)
+FACES = {kind.__name__: kind for kind in (Generator, Coroutine, map, filter, zip, enumerate, reversed)}
+MUTABLE = list, set, dict, bytearray
+# How a copy of what an instance of a subclass holds is had, whatever that class has overridden.
+CONTENT = {int: int.__int__, float: float.__float__, str: str.__str__, complex: complex.__complex__, bytes: lambda value: bytes.__getitem__(value, slice(None)),
+           tuple: lambda value: list(tuple.__iter__(value)), frozenset: lambda value: list(frozenset.__iter__(value)),
+           list: lambda value: list(list.__iter__(value)), set: lambda value: list(set.__iter__(value)),
+           dict: lambda value: [list(pair) for pair in dict.items(value)], bytearray: lambda value: bytes(value)}
+
+
+def lookup(kind, name):
+    """What a type has under a name, and the class that has it."""
+    for base in mro_of(kind):
+        names = vars(base)
+        if name in names:
+            return names[name], base
+    return None, None
+
+
+def content_type(kind):
+    return next((base for base in mro_of(kind) if base in CONTENT), None)
+
+
+def is_known(kind):
+    """Whether a class is the same on both sides."""
+    module, name = module_of(kind), name_of(kind)
+    if type(module) is not str:
+        return False
+    return builtin_types.get(name) is kind or (name in LIBRARY.get(module, ()) and vars(sys.modules.get(module, sys)).get(name) is kind)
+
+
+def state_of(proxy):
+    return object.__getattribute__(proxy, STATE)
+
+
+class State:
+    """What a proxy is made of."""
+
+    __slots__ = 'link', 'handle', 'count', 'name', 'binds', 'made', 'items', 'row', 'ending', '__weakref__'
+
+    def __init__(self, link, handle):
+        self.link, self.handle = link, handle
+        self.count = 1                  # how often the other side has sent it, and thinks that we have it
+        self.name, self.binds = None, False
+        self.made = False               # by a call of its class from here
+        self.items, self.row, self.ending = [], 0, None
+
+
+class Root:
+    """What the classes of all proxies inherit."""
+
+    def __getattr__(self, name):
+        if name[:2] == '__' and issubclass(type(self), BaseException):
+            raise AttributeError(name)  # whoever prints one looks for notes
+        if name == '__dataclass_fields__':
+            return getattr(type(self), name)
+        state = state_of(self)
+        return state.link.request('get', state.handle, name=name)
+
+    def __setattr__(self, name, value):
+        if name[:2] == '__' or name == STATE:
+            object.__setattr__(self, name, value)
+        else:
+            state = state_of(self)
+            state.link.request('set', state.handle, (value,), name=name)
+
+    def __delattr__(self, name):
+        state = state_of(self)
+        state.link.request('delete', state.handle, name=name)
+
+    def __eq__(self, other):
+        state = state_of(self)
+        if not state.link.defines(type(self), '__eq__') or other is None:
+            return True if is_proxy(other) and state_of(other).handle == state.handle else NotImplemented
+        return special(self, '__eq__', other)
+
+    def __hash__(self):
+        state = state_of(self)
+        return special(self, '__hash__') if state.link.defines(type(self), '__hash__') else hash((STATE, state.handle))
+
+    def __repr__(self):
+        return special(self, '__repr__')
+
+    def __str__(self):
+        return special(self, '__str__')
+
+    def __format__(self, how):
+        return special(self, '__format__', how)
+
+    def __dir__(self):
+        state = state_of(self)
+        return [name for name in state.link.request('dir', state.handle) if type(name) is str]
+
+    def __copy__(self):
+        state = state_of(self)
+        return state.link.request('copy', state.handle)
+
+    def __deepcopy__(self, memo):
+        state = state_of(self)
+        return memo.setdefault(id(self), state.link.request('deepcopy', state.handle))
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError('cannot pickle what is in another process')
+
+    @property
+    def __dict__(self):
+        state = state_of(self)
+        return state.link.request('get', state.handle, name='__dict__')
+
+    def __del__(self):
+        try:
+            state = state_of(self)
+            state.link.released.append([state.handle, state.count])
+        except AttributeError:          # it was never finished
+            pass
+
+
+class Mirror(type):
+    """The class of classes that stand for one of the other side."""
+
+    def __new__(cls, name, bases, names, **options):
+        link = next(link for base in bases for link in [getattr(base, STATE, None)] if link)
+        raise link.unable('%s derives from a class of the submission, which is in another process' % name)
+
+    def __init__(cls, *arguments, **options):
+        pass
+
+    def __call__(cls, *positional, **named):
+        return link_of(cls).make(cls, positional, named)
+
+    def __getattr__(cls, name):
+        link = link_of(cls)
+        if name == '__dataclass_fields__':
+            return {field: data_field(field) for field in link.request('fields', link.class_handles[cls])}
+        return link.request('get', link.class_handles[cls], name=name)
+
+    def __setattr__(cls, name, value):
+        if name[:2] == '__':            # abc and typing keep their notes so
+            type.__setattr__(cls, name, value)
+        else:
+            link = link_of(cls)
+            link.request('set', link.class_handles[cls], (value,), name=name)
+
+    def __iter__(cls):
+        link = link_of(cls)
+        return link.request('iter', link.class_handles[cls])
+
+    def __len__(cls):
+        link = link_of(cls)
+        return expect(link.request('len', link.class_handles[cls]), int)
+
+    def __bool__(cls):
+        return True
+
+    def __getitem__(cls, key):
+        link = link_of(cls)
+        return link.request('item', link.class_handles[cls], (key,))
+
+
+def data_field(name):
+    """As the library makes them: it looks for its own objects in there."""
+    library = __import__('dataclasses')
+    field = library.field()
+    field.name, field._field_type = expect(name, str), library._FIELD
+    return field
+
+
+def link_of(cls):
+    return type.__getattribute__(cls, STATE)
+
+
+class Callable(Root):
+    def __call__(self, *positional, **named):
+        state = state_of(self)
+        return state.link.request('call', state.handle, positional, named)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None or not state_of(self).binds else type(self.__call__)(self, instance)
+
+    @property
+    def __signature__(self):
+        inspect = __import__('inspect')
+        state = state_of(self)
+        return inspect.Signature([inspect.Parameter(name, inspect._ParameterKind(kind), **({'default': default[0]} if default else {}))
+                                  for name, kind, default in state.link.request('signature', state.handle)])
+
+    __name__ = property(lambda self: state_of(self).name)
+    __doc__ = property(lambda self: Root.__getattr__(self, '__doc__'))
+    __module__ = property(lambda self: Root.__getattr__(self, '__module__'))
+
+
+class Iterator(Root):
+    """Items come one by one, since to make one may show; more at once when nothing else is asked meanwhile."""
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        state = state_of(self)
+        if not state.items and state.ending is None:
+            state.link.fetch(state)
+        if state.items:
+            return state.items.pop()
+        ending, state.ending = state.ending, StopIteration()
+        raise ending
+
+
+class GeneratorProxy(Iterator):
+    def send(self, value):
+        return Root.__getattr__(self, 'send')(value)
+
+    def throw(self, *error):
+        return Root.__getattr__(self, 'throw')(*error)
+
+    def close(self):
+        return Root.__getattr__(self, 'close')()
+
+
+class CoroutineProxy(Root):
+    """It runs over there, in one go, when it is first waited for."""
+
+    def send(self, value):
+        state = state_of(self)
+        raise StopIteration(state.link.request('wait', state.handle))
+
+    def throw(self, kind, value=None, trace=None):
+        raise kind if value is None else value
+
+    def close(self):
+        pass
+
+    def __await__(self):
+        return self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.send(None)
+
+
+def with_face(base, face):
+    """isinstance() believes this; the interpreter itself does not."""
+    return type(face.__name__, (base,), {'__class__': property(lambda self: face)})
+
+
+BASES = {Generator: GeneratorProxy, Coroutine: CoroutineProxy}
+FACED = {name: with_face(BASES.get(face, Iterator), face) for name, face in FACES.items()}
+
+
+PROXIES = frozenset((Callable, Iterator, *FACED.values()))
+
+
+def is_proxy(value):
+    kind = type(value)
+    return type(kind) is Mirror or kind in PROXIES
+
+
+def special(proxy, name, *positional):
+    """Ask the object of a proxy for what a special method of its class does."""
+    state = state_of(proxy)
+    if name in DECIDING:
+        state.link.may_decide(proxy, positional[0])
+    if name == '__exit__':
+        positional = (*positional[:2], None)
+    value = state.link.request('special', state.handle, positional, name=name)
+    if name in RESULTS and type(value) is not RESULTS[name] and value is not NotImplemented:
+        raise TypeError('%s() of %s gave %s' % (name, type(proxy).__name__, type(value).__name__))
+    if is_proxy(value) and name not in GIVES_ITSELF:
+        state_of(value).made = False
+    return value
+
+
+def forward(name):
+    def method(self, *positional):
+        return special(self, name, *positional)
+    method.__name__ = name
+    return method
+
+
+class Forwarded:
+    """An attribute of a class, and of its instances, that have a copy of what they hold and do without Root.__getattr__()."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, instance, owner):
+        if instance is None or self.name == '__doc__':
+            return Mirror.__getattr__(owner, self.name)
+        return Root.__getattr__(instance, self.name)
+
+    def __set__(self, instance, value):
+        Root.__setattr__(instance, self.name, value)
+
+
+FORWARD = {**{name: forward(name) for name in SPECIAL}, '__call__': Callable.__call__}

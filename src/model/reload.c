@@ -1,0 +1,62 @@
+/*
+ * What of new settings a program can take over while it runs.
+ *
+ * What is named here is read each time it is needed.  Everything else has been built into something by then: a socket, a
+ * supervisor, an open file.  So a setting that is new in the table needs a restart until somebody has made sure of it.
+ */
+#include "model/settings.h"
+
+#include <stdio.h>
+
+static const char *const live[] = {
+        "engine.profile", "engine.landlock", "engine.cgroup", "engine.network", "engine.retention_ms",
+        "engine.running_max", "engine.starting_max", "engine.queue_max", "engine.pool_min", "engine.pool_max",
+        "engine.pool_shells", "engine.pool_memory_bytes", "engine.pool_idle_ms", "engine.log_level", "engine.socket_uids",
+        "engine.shutdown_ms",
+};
+
+bool settings_is_live(const struct setting *setting)
+{
+        for (size_t i = 0; i < ARRAY_LEN(live); i++)
+                if (strcmp(setting->key, live[i]) == 0)
+                        return true;
+        return strncmp(setting->key, "engine.", strlen("engine.")) != 0;   /* limits and ceilings */
+}
+
+static void copy_value(struct settings *into, const struct setting *to, const struct setting *from)
+{
+        const struct field *field = to->field;
+        char *target = (char *)to->into + field->at;
+        const char *source = (const char *)from->into + field->at;
+        switch (field->kind) {
+        case KIND_NUM:
+                *(uint64_t *)(void *)target = *(const uint64_t *)(const void *)source;
+                break;
+        case KIND_BOOL:
+                *(bool *)target = *(const bool *)source;
+                break;
+        case KIND_ENUM:
+                *(int *)(void *)target = *(const int *)(const void *)source;
+                break;
+        default:
+                /* The old text stays in the arena, because a run may be reading it. */
+                *(char **)(void *)target = arena_text(&into->arena, "%s", *(char *const *)(const void *)source);
+        }
+}
+
+void settings_reload(struct settings *settings, const struct settings *fresh, settings_change_fn *changed, void *owner)
+{
+        char was[SETTING_VALUE_MAX], is[SETTING_VALUE_MAX];
+        for (size_t i = 0; i < settings->n; i++) {
+                struct setting *setting = &settings->list[i];
+                settings_value(setting, was, sizeof was);
+                settings_value(&fresh->list[i], is, sizeof is);
+                if (strcmp(was, is) == 0)
+                        continue;
+                if (settings_is_live(setting)) {
+                        copy_value(settings, setting, &fresh->list[i]);
+                        snprintf(setting->source, sizeof setting->source, "%s", fresh->list[i].source);
+                }
+                changed(owner, setting, was, is);
+        }
+}

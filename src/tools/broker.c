@@ -1,0 +1,738 @@
+/*
+ * The broker of one run or persistent sandbox.
+ *
+ * What comes through the hatch is hostile: the bytes of a program that may know exactly how we are made.  It is JSON within
+ * bounds or it is refused; a tool that was not granted does not exist for it; and what it gets is a value within bounds.
+ *
+ * A call goes through the states of struct ask in their order, and each of them has a clock but that of waiting for other
+ * calls, which have one.  All endings are in end(): answer, count, record, log, forget.
+ */
+#include "tools/parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define SETTLE_MS 10000                    /* for sources that are not ready */
+#define KEPT_MAX 100000                    /* calls of a record, and their bytes */
+#define KEPT_BYTES_MAX (16 * MIB)
+#define PROGRESS_US 100000                /* between two tellings of how far a call is */
+#define PROGRESS_TEXT_MAX 1000             /* bytes of what a server says with it */
+#define ERROR_MAX 4000                     /* bytes of an error that code reads */
+#define LIST_MAX (8 * MIB)                 /* of the answer to `list` */
+
+static void go_on(struct ask *ask);
+static void fail(struct ask *ask, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static struct loop *loop_of(const struct broker *broker)
+{
+        return engine_loop(broker->tools->engine);
+}
+
+/* ---- endings ---- */
+
+static void ask_free(struct ask *ask)
+{
+        struct broker *broker = ask->broker;
+        for (struct ask **at = &broker->asks; *at; at = &(*at)->next)
+                if (*at == ask) {
+                        *at = ask->next;
+                        break;
+                }
+        loop_untimer(loop_of(broker), &ask->timer);
+        broker->held -= ask->held;
+        broker->tools->held -= ask->held;
+        json_decref(ask->request);
+        json_decref(ask->call.arguments);
+        free(ask);
+}
+
+/* Those that wait for others, or for sources that are others now.  From the loop: what ends meanwhile may be any of them. */
+static struct ask *next_due(const struct broker *broker)
+{
+        struct ask *ask = broker->asks;
+        while (ask && (ask->pass == broker->passes || !((ask->state == ASK_QUEUED && broker->running < broker->request->concurrent) ||
+                                                        (ask->state == ASK_SETTLING && broker->changed))))
+                ask = ask->next;
+        return ask;
+}
+
+static void on_again(struct timer *timer)
+{
+        struct broker *broker = timer->owner;
+        broker->passes++;
+        for (struct ask *ask; (ask = next_due(broker));) {
+                ask->pass = broker->passes;
+                go_on(ask);
+        }
+        broker->changed = false;
+}
+
+static void begin_queued(struct broker *broker)
+{
+        for (const struct ask *ask = broker->asks; ask; ask = ask->next)
+                if (ask->state == ASK_QUEUED) {
+                        loop_timer(loop_of(broker), &broker->again, 0);
+                        return;
+                }
+}
+
+static void keep(struct broker *broker, const struct ask *ask, const char *result, const char *error, double ms)
+{
+        char *arguments = json_dumps(ask->call.arguments, JSON_COMPACT | JSON_ENCODE_ANY);
+        size_t bytes = (arguments ? strlen(arguments) : 0) + (result ? strlen(result) : 0) + (error ? strlen(error) : 0) + sizeof(struct kept_call);
+        if (!arguments || broker->kept_n == KEPT_MAX || broker->kept_bytes + bytes > KEPT_BYTES_MAX) {
+                broker->kept_truncated = true;
+                free(arguments);
+                return;
+        }
+        struct kept_call *kept = arena_alloc(&broker->kept, sizeof *kept);
+        SET(&kept->record, tool_record, server, arena_text(&broker->kept, "%s", ask->server));
+        SET(&kept->record, tool_record, tool, arena_text(&broker->kept, "%s", ask->tool));
+        SET(&kept->record, tool_record, arguments, arena_text(&broker->kept, "%s", arguments));
+        if (result)
+                SET(&kept->record, tool_record, result, arena_copy(&broker->kept, result, strlen(result)));
+        if (error)
+                SET(&kept->record, tool_record, error, arena_copy(&broker->kept, error, strlen(error)));
+        SET(&kept->record, tool_record, duration_ms, ms);
+        if (broker->last)
+                broker->last->next = kept;
+        else
+                broker->first = kept;
+        broker->last = kept;
+        broker->kept_n++;
+        broker->kept_bytes += bytes;
+        free(arguments);
+}
+
+static void tell_log(const struct ask *ask, const char *what, size_t bytes, double ms)
+{
+        const struct broker *broker = ask->broker;
+        const struct log_context about = { .run = broker->whom.id, .owner = broker->whom.owner };
+        log_about(LOG_INFO, &about, "tool %s.%s: %s, %zu bytes in, %zu out, %.1f ms", ask->server[0] ? ask->server : "-", ask->tool[0] ? ask->tool : "-", what,
+                  ask->bytes, bytes, ms);
+}
+
+/* Nothing is running for it any more. */
+static void release(struct ask *ask)
+{
+        if (ask->state == ASK_CALLING)
+                ask->broker->running--;
+        ask->call.source = NULL;
+}
+
+/* A result, as JSON text; or an error. */
+static void end(struct ask *ask, const char *result, const char *error)
+{
+        struct broker *broker = ask->broker;
+        double ms = (double)(clock_us() - ask->begun_us) / 1000;
+        size_t len = result ? strlen(result) : 0;
+        if (result && ask->from && !hatch_has_room(ask->from, len)) {
+                fail(ask, "Tool '%s' has answered, but answers to other calls wait to be read and take all the room; read them first", ask->tool);
+                return;
+        }
+        release(ask);
+        if (ask->counted && error)
+                broker->failed++;
+        else if (error)
+                broker->refused++;
+        if (ask->counted && broker->request->record)
+                keep(broker, ask, result, error, ms);
+        tell_log(ask, !error ? "done" : ask->counted ? "failed" : "refused", len, ms);
+        struct buf text;
+        buf_init(&text, HATCH_MESSAGE_MAX);
+        if (error) {
+                json_t *json = json_pack("{s:b, s:s, s:s, s:b, s:b}", "ok", 0, "error", error, "tool", ask->tool, "decode", broker->request->decode, "raise",
+                                         broker->request->raise);
+                char *dumped = json ? json_dumps(json, JSON_COMPACT) : NULL;
+                json_decref(json);
+                buf_printf(&text, "%s", dumped ? dumped : "{\"ok\":false,\"error\":\"the error is no text\",\"tool\":\"\"}");
+                free(dumped);
+        } else {
+                buf_printf(&text, "{\"ok\":true,\"decode\":%s,\"result\":", broker->request->decode ? "true" : "false");
+                buf_add(&text, result, len);
+                buf_add(&text, "}", 1);
+        }
+        struct hatch_call *from = ask->from;
+        ask_free(ask);
+        if (from)
+                hatch_answer(from, text.bytes, text.len);
+        buf_done(&text);
+        begin_queued(broker);
+}
+
+static void fail(struct ask *ask, const char *fmt, ...)
+{
+        struct arena arena = { 0 };
+        char text[ERROR_MAX];
+        size_t len;
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        /* It may have been cut within a character. */
+        end(ask, NULL, model_utf8(&arena, text, strlen(text), &len));
+        arena_done(&arena);
+}
+
+/* ---- values ---- */
+
+static bool is_deeper(json_t *json, unsigned depth)
+{
+        const char *name;
+        json_t *value;
+        size_t i;
+        if (depth == 0)
+                return true;
+        json_object_foreach(json, name, value)
+                if ((json_is_object(value) || json_is_array(value)) && is_deeper(value, depth - 1))
+                        return true;
+        json_array_foreach(json, i, value)
+                if ((json_is_object(value) || json_is_array(value)) && is_deeper(value, depth - 1))
+                        return true;
+        return false;
+}
+
+static size_t parts_of(json_t *json)
+{
+        const char *name;
+        json_t *value;
+        size_t i, n = 1;
+        json_object_foreach(json, name, value)
+                n += 1 + parts_of(value);
+        json_array_foreach(json, i, value)
+                n += parts_of(value);
+        return n;
+}
+
+static void end_text(struct ask *ask, const char *text)
+{
+        size_t len = strlen(text);
+        if (len > ask->broker->request->payload_bytes)
+                fail(ask, "Tool '%s' answered with %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", ask->tool, len,
+                     ask->broker->request->payload_bytes);
+        else
+                end(ask, text, NULL);
+}
+
+static void end_value(struct ask *ask, json_t *value)
+{
+        char *text = is_deeper(value, TOOL_DEPTH_MAX) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        if (!text)
+                fail(ask, "Tool '%s' answered with a value that is nested deeper than %d levels", ask->tool, TOOL_DEPTH_MAX);
+        else
+                end_text(ask, text);
+        free(text);
+}
+
+static void on_done(struct tool_call *call, const struct tool_result *result)
+{
+        struct ask *ask = (struct ask *)call;
+        if (result->error || result->is_error) {
+                char *text = result_error(result, ERROR_MAX - 1);
+                fail(ask, "%s", text);
+                free(text);
+                return;
+        }
+        json_t *value = result_value(result, ask->broker->request->payload_bytes);
+        end_value(ask, value);
+        json_decref(value);
+}
+
+/* Not more often than somebody can read it: what is told pushes older events out. */
+static void on_progress(struct tool_call *call, double progress, double total, const char *message)
+{
+        struct ask *ask = (struct ask *)call;
+        struct run *run = ask->broker->whom.run;
+        if (!run || !run_has_listener(run) || clock_us() - ask->progress_us < PROGRESS_US)
+                return;
+        ask->progress_us = clock_us();
+        json_t *event = json_pack("{s:s, s:s, s:s, s:s, s:f}", "type", "tool_progress", "call", ask->id, "server", ask->server, "tool", ask->tool, "progress", progress);
+        if (total > 0)
+                json_object_set_new(event, "total", json_real(total));
+        if (message)
+                json_object_set_new(event, "message", json_stringn(message, utf8_whole(message, min_u64(strlen(message), PROGRESS_TEXT_MAX))));
+        run_tell(run, event);
+}
+
+/* ---- the way of a call ---- */
+
+static void cancel(struct ask *ask)
+{
+        struct tool_source *source = ask->call.source;
+        ask->call.source = NULL;
+        if (source)
+                source->kind->cancel(source, &ask->call);
+}
+
+static void on_clock(struct timer *timer)
+{
+        struct ask *ask = timer->owner;
+        const struct broker *broker = ask->broker;
+        if (ask->state == ASK_SETTLING) {
+                ask->waited = true;
+                go_on(ask);
+        } else if (ask->state == ASK_APPROVAL) {
+                fail(ask, "Tool '%s' needs a yes, and nobody said it within %" PRIu64 " ms", ask->tool, broker->request->ask_ms);
+        } else {
+                cancel(ask);
+                fail(ask, "Tool '%s' did not answer in time (%.0f s)", ask->tool, (double)(ask->call.deadline_us - ask->begun_us) / 1e6);
+        }
+}
+
+/* Whether a tool of this request's may still come. */
+static bool is_settling(const struct broker *broker)
+{
+        for (const struct tool_source *source = broker->tools->sources; source && !broker->replay; source = source->next)
+                if (source->state == TOOLS_STARTING && grant_concerns(broker->request->allow, broker->request->allow_n, source->server))
+                        return true;
+        return false;
+}
+
+static void replay(struct ask *ask)
+{
+        const struct tool_record *record = replay_take(ask->broker->replay, ask->server, ask->tool, ask->call.arguments);
+        if (!record)
+                fail(ask, "The recording has no call of '%s' with these arguments that is not used yet", ask->tool);
+        else if (HAS(record, tool_record, error))
+                fail(ask, "%s", record->error);
+        else
+                end_text(ask, HAS(record, tool_record, result) ? record->result : "null");
+}
+
+static void begin(struct ask *ask, const struct granted *one)
+{
+        struct broker *broker = ask->broker;
+        struct csn_error err;
+        if (broker->replay) {
+                replay(ask);
+                return;
+        }
+        if (broker->running >= broker->request->concurrent) {
+                ask->state = ASK_QUEUED;
+                return;
+        }
+        uint64_t ms = one->tool->timeout_ms ? min_u64(one->tool->timeout_ms, broker->request->call_ms) : broker->request->call_ms;
+        ask->begun_us = clock_us();
+        ask->state = ASK_CALLING;
+        broker->running++;
+        ask->call.source = one->source;
+        ask->call.name = ask->tool;
+        ask->call.deadline_us = ask->begun_us + ms * 1000;
+        ask->call.run = broker->whom.id;
+        ask->call.owner = broker->whom.owner;
+        ask->call.done = on_done;
+        ask->call.progress = on_progress;
+        if (one->source->kind->call(one->source, &ask->call, &err) < 0) {
+                ask->call.source = NULL;
+                fail(ask, "%s", err.text);
+                return;
+        }
+        loop_timer(loop_of(broker), &ask->timer, ms * 1000);
+}
+
+static bool needs_yes(const struct broker *broker, const struct granted *one)
+{
+        bool ask = one->tool->ask;
+        for (size_t i = 0; i < broker->request->ask_n && !ask; i++)
+                ask = grant_matches(broker->request->ask[i], one->source->server, one->tool->name);
+        return ask && !broker->replay;
+}
+
+static void ask_for_yes(struct ask *ask)
+{
+        struct broker *broker = ask->broker;
+        struct run *run = broker->whom.run;
+        if (!run || !run_has_listener(run)) {
+                fail(ask, "Tool '%s' needs a yes for each call, and nobody is there to say it", ask->tool);
+                return;
+        }
+        if (ask->bytes > TOOL_EVENT_MAX) {
+                fail(ask, "The arguments have %zu bytes; at most %llu are allowed for a tool that needs a yes", ask->bytes, TOOL_EVENT_MAX);
+                return;
+        }
+        ask->state = ASK_APPROVAL;
+        loop_timer(loop_of(broker), &ask->timer, broker->request->ask_ms * 1000);
+        run_tell(run, json_pack("{s:s, s:s, s:s, s:s, s:O}", "type", "approval", "call", ask->id, "server", ask->server, "tool", ask->tool, "arguments",
+                                ask->call.arguments));
+}
+
+/* What can be said before anything is called.  False: it is refused. */
+static bool check(struct ask *ask, const struct granted *one)
+{
+        struct broker *broker = ask->broker;
+        struct csn_error err;
+        if (ask->counted)
+                return true;
+        if (broker->calls >= broker->request->calls) {
+                fail(ask, "Tool call limit exceeded: %" PRIu64 " calls are allowed (calls)", broker->request->calls);
+                return false;
+        }
+        if (one->tool->input_schema && schema_check(one->tool->input_schema, ask->call.arguments, &err) < 0) {
+                fail(ask, "Invalid arguments for tool '%s': %s%s%s", ask->tool, err.field, err.field[0] ? ": " : "", err.text);
+                return false;
+        }
+        ask->counted = true;
+        broker->calls++;
+        return true;
+}
+
+static void op_list(struct broker *broker, struct hatch_call *from);
+
+static void end_list(struct ask *ask)
+{
+        struct broker *broker = ask->broker;
+        struct hatch_call *from = ask->from;
+        ask_free(ask);
+        if (from)
+                op_list(broker, from);
+}
+
+/* From wherever it stands to where it has to wait, or to its end. */
+static void go_on(struct ask *ask)
+{
+        struct broker *broker = ask->broker;
+        struct arena arena = { 0 };
+        struct granted one;
+        char *error = NULL;
+        const char *server = json_string_value(json_object_get(ask->request, "server")), *name = json_string_value(json_object_get(ask->request, "tool"));
+        bool settling = is_settling(broker) && !ask->waited;
+        if (ask->lists) {
+                if (!settling)
+                        end_list(ask);
+                return;
+        }
+        if (ask->state != ASK_SETTLING)
+                loop_untimer(loop_of(broker), &ask->timer);
+        if (!grant_find(broker, server, name, &arena, &one, &error)) {
+                ask->state = ASK_SETTLING;
+                if (!settling)
+                        fail(ask, "%s", error);
+                else if (!ask->timer.active)
+                        loop_timer(loop_of(broker), &ask->timer, SETTLE_MS * 1000ULL);
+        } else {
+                snprintf(ask->server, sizeof ask->server, "%s", one.source->server);
+                snprintf(ask->tool, sizeof ask->tool, "%s", one.tool->name);
+                loop_untimer(loop_of(broker), &ask->timer);
+                if (!check(ask, &one))
+                        ;
+                else if (needs_yes(broker, &one) && !ask->approved)
+                        ask_for_yes(ask);
+                else
+                        begin(ask, &one);
+        }
+        arena_done(&arena);
+}
+
+int broker_answer(struct run *run, const struct tool_answer *answer, struct csn_error *err)
+{
+        struct broker *broker = run_broker(run);
+        struct ask *ask = broker ? broker->asks : NULL;
+        while (ask && strcmp(ask->id, answer->call) != 0)
+                ask = ask->next;
+        bool approval = ask && ask->state == ASK_APPROVAL, calling = ask && ask->state == ASK_CALLING && ask->call.source == broker->client;
+        if (!approval && !calling)
+                return err_field(err, "call", "there is no call %.40s that waits for an answer; it may have been answered, or its time is over", answer->call);
+        if (approval != HAS(answer, tool_answer, approve))
+                return err_field(err, "call", "%.40s waits for %s", answer->call, approval ? "approve: true or false" : "result or error");
+        if (approval && answer->approve) {
+                ask->approved = true;
+                go_on(ask);
+        } else if (approval) {
+                fail(ask, "The call of '%s' was refused%s%.1000s", ask->tool, HAS(answer, tool_answer, error) ? ": " : "",
+                     HAS(answer, tool_answer, error) ? answer->error : "");
+        } else if (HAS(answer, tool_answer, error)) {
+                fail(ask, "%.3900s", answer->error);
+        } else {
+                json_t *value = HAS(answer, tool_answer, result) ? json_loads(answer->result, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : json_null();
+                if (value)
+                        end_value(ask, value);
+                else
+                        fail(ask, "the result is no JSON");
+                json_decref(value);
+        }
+        return 0;
+}
+
+/* ---- what the program asks ---- */
+
+static void answer_json(struct hatch_call *from, json_t *json)
+{
+        char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+        static const char none[] = "{\"ok\":false,\"error\":\"out of bounds\",\"tool\":\"\"}";
+        json_decref(json);
+        if (text && strlen(text) <= LIST_MAX && hatch_has_room(from, strlen(text)))
+                hatch_answer(from, text, strlen(text));
+        else
+                hatch_answer(from, none, strlen(none));
+        free(text);
+}
+
+static void answer_error(const struct broker *broker, struct hatch_call *from, const char *error)
+{
+        answer_json(from, json_pack("{s:b, s:s, s:s, s:b, s:b}", "ok", 0, "error", error, "tool", "", "decode", broker->request->decode, "raise",
+                                    broker->request->raise));
+}
+
+static void set_text(json_t *json, const char *name, const char *text)
+{
+        struct arena arena = { 0 };
+        size_t len;
+        if (text) {
+                const char *good = model_utf8(&arena, text, strnlen(text, TOOL_TEXT_MAX), &len);
+                json_object_set_new(json, name, json_stringn(good, len));
+        }
+        arena_done(&arena);
+}
+
+static json_t *describe(const struct granted *one, bool whole, struct arena *arena)
+{
+        const struct tool *tool = one->tool;
+        json_t *json = json_pack("{s:s, s:s, s:s}", "name", grant_name(one, arena), "server", one->source->server, "tool", tool->name);
+        if (!whole)
+                return json;
+        set_text(json, "title", tool->title);
+        set_text(json, "description", tool->description ? tool->description : "");
+        json_object_set_new(json, "parameters", tool->input_schema ? json_incref(tool->input_schema) : json_pack("{s:s}", "type", "object"));
+        if (tool->output_schema)
+                json_object_set(json, "returns", tool->output_schema);
+        if (tool->annotations)
+                json_object_set(json, "annotations", tool->annotations);
+        json_object_set_new(json, "ask", json_boolean(tool->ask));
+        return json;
+}
+
+static void op_list(struct broker *broker, struct hatch_call *from)
+{
+        const struct tools_request *request = broker->request;
+        struct arena arena = { 0 };
+        size_t n;
+        const struct granted *all = grant_all(broker, &n);
+        json_t *tools = json_array();
+        for (size_t i = 0; i < n; i++)
+                json_array_append_new(tools, describe(&all[i], false, &arena));
+        answer_json(from, json_pack("{s:b, s:o, s:b, s:b, s:I, s:I}", "ok", 1, "tools", tools, "decode", request->decode, "raise", request->raise,
+                                    "payload_bytes", (json_int_t)request->payload_bytes, "calls_left", (json_int_t)(request->calls - broker->calls)));
+        arena_done(&arena);
+}
+
+static void op_info(struct broker *broker, struct hatch_call *from, json_t *request)
+{
+        struct arena arena = { 0 };
+        struct granted one;
+        char *error = NULL;
+        if (grant_find(broker, json_string_value(json_object_get(request, "server")), json_string_value(json_object_get(request, "tool")), &arena, &one, &error))
+                answer_json(from, json_pack("{s:b, s:o}", "ok", 1, "result", describe(&one, true, &arena)));
+        else
+                answer_error(broker, from, error);
+        arena_done(&arena);
+}
+
+static struct ask *ask_new(struct broker *broker, struct hatch_call *from, json_t *request)
+{
+        struct ask *ask = mem_alloc(sizeof *ask), **at = &broker->asks;
+        *ask = (struct ask){ .broker = broker, .from = from, .request = request, .timer = { .fired = on_clock, .owner = ask }, .begun_us = clock_us() };
+        snprintf(ask->id, sizeof ask->id, "call_%" PRIu64, ++broker->ids);
+        while (*at)
+                at = &(*at)->next;
+        *at = ask;
+        return ask;
+}
+
+/* Room for arguments until their call is over.  False: others that wait have it. */
+static bool hold(struct ask *ask)
+{
+        struct broker *broker = ask->broker;
+        size_t bytes = ask->bytes + parts_of(ask->call.arguments) * PART_BYTES;
+        if (broker->held + bytes > HELD_MAX || broker->tools->held + bytes > TOOLS_HELD_MAX)
+                return false;
+        ask->held = bytes;
+        broker->held += bytes;
+        broker->tools->held += bytes;
+        return true;
+}
+
+static void op_call(struct broker *broker, struct hatch_call *from, json_t *request)
+{
+        json_t *arguments = json_object_get(request, "arguments");
+        struct ask *ask = ask_new(broker, from, json_incref(request));
+        snprintf(ask->tool, sizeof ask->tool, "%s", json_string_value(json_object_get(request, "tool")));
+        from->owner = ask;
+        ask->call.arguments = arguments ? json_incref(arguments) : json_object();
+        char *text = json_dumps(ask->call.arguments, JSON_COMPACT | JSON_ENCODE_ANY);
+        ask->bytes = text ? strlen(text) : 0;
+        if (!json_is_object(ask->call.arguments))
+                fail(ask, "The arguments of a tool are an object of names and values");
+        else if (!text || is_deeper(ask->call.arguments, TOOL_DEPTH_MAX))
+                fail(ask, "The arguments are nested deeper than %d levels", TOOL_DEPTH_MAX);
+        else if (ask->bytes > broker->request->payload_bytes)
+                fail(ask, "The arguments have %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", ask->bytes, broker->request->payload_bytes);
+        else if (!hold(ask))
+                fail(ask, "The arguments of calls that wait take too much memory; call again when others have their answers");
+        else
+                go_on(ask);
+        free(text);
+}
+
+/* Lists wait for what is not ready, too: a program that looks what there is has only one look. */
+static void list_or_wait(struct broker *broker, struct hatch_call *from, json_t *request)
+{
+        if (!is_settling(broker)) {
+                op_list(broker, from);
+                return;
+        }
+        struct ask *ask = ask_new(broker, from, json_incref(request));
+        from->owner = ask;
+        ask->lists = true;
+        loop_timer(loop_of(broker), &ask->timer, SETTLE_MS * 1000ULL);
+}
+
+static bool is_name(const json_t *json)
+{
+        return json_is_string(json) && json_string_length(json) <= 2 * TOOL_NAME_MAX && strlen(json_string_value(json)) == json_string_length(json);
+}
+
+void broker_asked(void *owner, struct hatch_call *from, const char *message, size_t len)
+{
+        struct broker *broker = owner;
+        char text[200];
+        from->owner = NULL;
+        if (!message) {
+                broker->refused++;
+                snprintf(text, sizeof text, "The arguments have %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", len, broker->request->payload_bytes);
+                answer_error(broker, from, text);
+                return;
+        }
+        json_t *request = model_has_many_parts(message, len, TOOL_PARTS_MAX) ? NULL : json_loadb(message, len, JSON_ALLOW_NUL, NULL);
+        json_t *server = json_object_get(request, "server");
+        const char *op = json_string_value(json_object_get(request, "op"));
+        bool named = is_name(json_object_get(request, "tool")) && (!server || is_name(server));
+        if (op && strcmp(op, "list") == 0) {
+                list_or_wait(broker, from, request);
+        } else if (op && named && strcmp(op, "info") == 0) {
+                op_info(broker, from, request);
+        } else if (op && named && strcmp(op, "call") == 0) {
+                op_call(broker, from, request);
+        } else {
+                broker->refused++;
+                answer_error(broker, from, request ? "what was asked is no call of a tool" : "the arguments are no JSON that can be passed on");
+        }
+        json_decref(request);
+}
+
+void broker_gone(void *owner, struct hatch_call *from)
+{
+        struct ask *ask = from->owner;
+        (void)owner;
+        from->owner = NULL;
+        if (!ask)
+                return;
+        ask->from = NULL;
+        cancel(ask);
+        if (ask->lists)
+                end_list(ask);
+        else
+                fail(ask, "who called has gone");
+}
+
+/* ---- news of sources ---- */
+
+void broker_changed(struct broker *broker)
+{
+        grant_forget(broker);
+        broker->changed = true;
+        loop_timer(loop_of(broker), &broker->again, 0);
+}
+
+void broker_lost(struct broker *broker, const struct tool_source *source)
+{
+        struct ask *ask = broker->asks;
+        grant_forget(broker);
+        while (ask) {
+                if (ask->call.source == source) {
+                        cancel(ask);
+                        fail(ask, "The server of tool '%s' has gone", ask->tool);
+                        ask = broker->asks;
+                } else {
+                        ask = ask->next;
+                }
+        }
+}
+
+/* ---- its life ---- */
+
+static int check_patterns(char *const *patterns, size_t n, const char *field, struct csn_error *err)
+{
+        for (size_t i = 0; i < n; i++)
+                if (!grant_check_pattern(patterns[i]))
+                        return err_field(err, field, "\"%.100s\" names no tool; give a name (weather), one with its server (home.weather), or a pattern with * "
+                                                     "(home.*, get_*)", patterns[i]);
+        return 0;
+}
+
+int broker_open(void *owner, const struct tools_for *whom, void **ret, struct csn_error *err)
+{
+        struct tools *tools = owner;
+        const struct tools_request *request = whom->request;
+        if (check_patterns(request->allow, request->allow_n, "/tools/allow", err) < 0 || check_patterns(request->deny, request->deny_n, "/tools/deny", err) < 0 ||
+            check_patterns(request->ask, request->ask_n, "/tools/ask", err) < 0)
+                return -err->code;
+        struct broker *broker = mem_alloc(sizeof *broker);
+        *broker = (struct broker){ .next = tools->brokers, .tools = tools, .whom = *whom, .request = request, .again = { .fired = on_again, .owner = broker } };
+        tools->brokers = broker;
+        if (own_tools_open(broker, &broker->client, err) < 0 || replay_open(request, &broker->replay, err) < 0) {
+                broker_close(broker);
+                return -err->code;
+        }
+        *ret = broker;
+        return 0;
+}
+
+void broker_stop(void *owner)
+{
+        struct broker *broker = owner;
+        for (struct ask *ask = broker->asks, *next; ask; ask = next) {
+                next = ask->next;
+                cancel(ask);
+                release(ask);
+                broker->failed += ask->counted;
+                tell_log(ask, "given up", 0, (double)(clock_us() - ask->begun_us) / 1000);
+                ask_free(ask);
+        }
+        loop_untimer(loop_of(broker), &broker->again);
+}
+
+void broker_report(void *owner, struct arena *arena, struct tools_used *ret)
+{
+        const struct broker *broker = owner;
+        size_t n = 0;
+        SET(ret, tools_used, calls, broker->calls);
+        SET(ret, tools_used, failed, broker->failed);
+        SET(ret, tools_used, refused, broker->refused);
+        if (!broker->request->record)
+                return;
+        /* What the records point to stays the broker's, which lives as long as its run. */
+        ret->list = arena_alloc(arena, (broker->kept_n + 1) * sizeof *ret->list);
+        for (const struct kept_call *kept = broker->first; kept; kept = kept->next)
+                ret->list[n++] = kept->record;
+        ret->list_n = n;
+        MARK(ret, tools_used, list);
+        if (broker->kept_truncated)
+                SET(ret, tools_used, list_truncated, true);
+}
+
+void broker_close(void *owner)
+{
+        struct broker *broker = owner;
+        broker_stop(broker);
+        for (struct broker **at = &broker->tools->brokers; *at; at = &(*at)->next)
+                if (*at == broker) {
+                        *at = broker->next;
+                        break;
+                }
+        if (broker->client)
+                broker->client->kind->close(broker->client);
+        replay_close(broker->replay);
+        grant_forget(broker);
+        arena_done(&broker->kept);
+        free(broker);
+}

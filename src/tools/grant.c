@@ -1,0 +1,212 @@
+/* Which tools a broker may call, and by what name. */
+#include "tools/parts.h"
+
+#include <stdio.h>
+
+#define NAMES_TOLD 50              /* in the error of a name that is none */
+#define LISTING_MS_MAX 200         /* of the processor, for all patterns and all tools; what comes later is not in the list */
+
+/* Texts of at most a few hundred bytes; each * goes back to the last one only, so the work is their product at most. */
+static bool glob(const char *pattern, const char *text)
+{
+        const char *star = NULL, *from = NULL;
+        while (*text) {
+                if (*pattern == '*') {
+                        star = ++pattern;
+                        from = text;
+                } else if (*pattern == *text) {
+                        pattern++;
+                        text++;
+                } else if (star) {
+                        pattern = star;
+                        text = ++from;
+                } else {
+                        return false;
+                }
+        }
+        while (*pattern == '*')
+                pattern++;
+        return *pattern == 0;
+}
+
+bool grant_matches(const char *pattern, const char *server, const char *tool)
+{
+        char qualified[2 * TOOL_NAME_MAX + 2];
+        if (!strchr(pattern, '.'))
+                return glob(pattern, tool);
+        snprintf(qualified, sizeof qualified, "%s.%s", server, tool);
+        return glob(pattern, qualified);
+}
+
+bool grant_check_pattern(const char *pattern)
+{
+        return pattern[0] && strspn(pattern, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./*") == strlen(pattern);
+}
+
+static bool is_listed(char *const *patterns, size_t n, const char *server, const char *tool)
+{
+        for (size_t i = 0; i < n; i++)
+                if (grant_matches(patterns[i], server, tool))
+                        return true;
+        return false;
+}
+
+/* No server has a dot in its name, so what comes before a pattern's first dot or star is the beginning of a name. */
+bool grant_concerns(char *const *patterns, size_t n, const char *server)
+{
+        for (size_t i = 0; i < n; i++) {
+                size_t len = strcspn(patterns[i], ".*");
+                if (!strchr(patterns[i], '.') || (strncmp(patterns[i], server, len) == 0 && (patterns[i][len] == '*' || !server[len])))
+                        return true;
+        }
+        return false;
+}
+
+/* Whoever brings a tool with his request wants it to be called; what a recording has was called before. */
+static bool is_granted(const struct broker *broker, const struct tool_source *source, const struct tool *tool)
+{
+        const struct tools_request *request = broker->request;
+        bool own = source == broker->client || broker->replay;
+        if (!tools_is_name(tool->name) || is_listed(request->deny, request->deny_n, source->server, tool->name))
+                return false;
+        return own || is_listed(request->allow, request->allow_n, source->server, tool->name);
+}
+
+/* The sources of a broker, one after another. */
+static struct tool_source *next_source(const struct broker *broker, const struct tool_source *source)
+{
+        if (broker->replay)
+                return source ? source->next : replay_sources(broker->replay);
+        if (!source)
+                return broker->client ? broker->client : broker->tools->sources;
+        return source == broker->client ? broker->tools->sources : source->next;
+}
+
+static const struct tool *list_of(struct tool_source *source, size_t *ret_n)
+{
+        *ret_n = 0;
+        return source->state == TOOLS_READY ? source->kind->list(source, ret_n) : NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+        const struct granted *one = a, *other = b;
+        int order = strcmp(one->tool->name, other->tool->name);
+        return order ? order : strcmp(one->source->server, other->source->server);
+}
+
+/* As code sees them. */
+static int by_shown_name(const void *a, const void *b)
+{
+        const struct granted *const both[2] = { a, b };
+        char names[2][2 * TOOL_NAME_MAX + 2];
+        for (int i = 0; i < 2; i++)
+                snprintf(names[i], sizeof names[i], "%s%s%s", both[i]->shared ? both[i]->source->server : "", both[i]->shared ? "." : "", both[i]->tool->name);
+        return strcmp(names[0], names[1]);
+}
+
+const struct granted *grant_all(struct broker *broker, size_t *ret_n)
+{
+        size_t max = 0, n = 0, count;
+        uint64_t until_us = clock_work_us() + LISTING_MS_MAX * 1000;
+        if (broker->granted) {
+                *ret_n = broker->granted_n;
+                return broker->granted;
+        }
+        for (struct tool_source *source = next_source(broker, NULL); source; source = next_source(broker, source)) {
+                list_of(source, &count);
+                max += count;
+        }
+        struct granted *all = mem_alloc((max + 1) * sizeof *all);
+        for (struct tool_source *source = next_source(broker, NULL); source; source = next_source(broker, source)) {
+                const struct tool *list = list_of(source, &count);
+                for (size_t i = 0; i < count && n < max && clock_work_us() <= until_us; i++)
+                        if (is_granted(broker, source, &list[i]))
+                                all[n++] = (struct granted){ .source = source, .tool = &list[i] };
+        }
+        qsort(all, n, sizeof *all, by_name);
+        for (size_t i = 0; i + 1 < n; i++)
+                if (strcmp(all[i].tool->name, all[i + 1].tool->name) == 0)
+                        all[i].shared = all[i + 1].shared = true;
+        qsort(all, n, sizeof *all, by_shown_name);
+        broker->granted = all;
+        *ret_n = broker->granted_n = n;
+        return all;
+}
+
+void grant_forget(struct broker *broker)
+{
+        free(broker->granted);
+        broker->granted = NULL;
+}
+
+char *grant_name(const struct granted *one, struct arena *arena)
+{
+        return one->shared ? arena_text(arena, "%s.%s", one->source->server, one->tool->name) : arena_text(arena, "%s", one->tool->name);
+}
+
+/* A name with its server's in front, or as it is: a tool's own may have dots. */
+static bool is_called(const struct tool_source *source, const struct tool *tool, const char *server, const char *name)
+{
+        size_t len = strlen(source->server);
+        if (server)
+                return strcmp(server, source->server) == 0 && strcmp(name, tool->name) == 0;
+        return strcmp(name, tool->name) == 0 || (strncmp(name, source->server, len) == 0 && name[len] == '.' && strcmp(name + len + 1, tool->name) == 0);
+}
+
+/* Another server has one of that name. */
+static bool is_shared(const struct broker *broker, const struct granted *one)
+{
+        size_t count;
+        for (struct tool_source *source = next_source(broker, NULL); source; source = next_source(broker, source)) {
+                const struct tool *list = list_of(source, &count);
+                for (size_t i = 0; i < count; i++)
+                        if (source != one->source && strcmp(list[i].name, one->tool->name) == 0 && is_granted(broker, source, &list[i]))
+                                return true;
+        }
+        return false;
+}
+
+static char *not_found(struct broker *broker, const char *server, const char *name, struct arena *arena)
+{
+        struct buf text;
+        size_t n;
+        const struct granted *all = grant_all(broker, &n);
+        buf_init(&text, 64 * KIB);
+        buf_printf(&text, "Tool '%.100s%s%.200s' not found. Available: ", server ? server : "", server ? "." : "", name);
+        for (size_t i = 0; i < n && i < NAMES_TOLD; i++)
+                buf_printf(&text, "%s%s", i ? ", " : "", grant_name(&all[i], arena));
+        if (n > NAMES_TOLD)
+                buf_printf(&text, " and %zu more", n - NAMES_TOLD);
+        if (n == 0)
+                buf_printf(&text, "none");
+        for (const struct tool_source *source = next_source(broker, NULL); source; source = next_source(broker, source))
+                if (source->state == TOOLS_DOWN)
+                        buf_printf(&text, "; the server %s cannot be used now", source->server);
+        char *error = arena_copy(arena, text.bytes, text.len);
+        buf_done(&text);
+        return error;
+}
+
+bool grant_find(struct broker *broker, const char *server, const char *name, struct arena *arena, struct granted *ret, char **ret_error)
+{
+        char *servers = NULL;
+        size_t found = 0, count;
+        for (struct tool_source *source = next_source(broker, NULL); source; source = next_source(broker, source)) {
+                const struct tool *list = list_of(source, &count);
+                for (size_t i = 0; i < count; i++) {
+                        if (!is_called(source, &list[i], server, name) || !is_granted(broker, source, &list[i]))
+                                continue;
+                        *ret = (struct granted){ .source = source, .tool = &list[i] };
+                        servers = servers ? arena_text(arena, "%.2000s, %s.%s", servers, source->server, list[i].name)
+                                          : arena_text(arena, "%s.%s", source->server, list[i].name);
+                        found++;
+                }
+        }
+        if (found == 1) {
+                ret->shared = is_shared(broker, ret);
+                return true;
+        }
+        *ret_error = found ? arena_text(arena, "Tool '%.200s' is on several servers. Name one: %s", name, servers) : not_found(broker, server, name, arena);
+        return false;
+}

@@ -1,0 +1,100 @@
+// Where keys are needed: one of ours in E2B's spelling, what it may, and whose sandboxes it sees.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import path from 'node:path'
+import { test } from 'node:test'
+
+import { AuthenticationError, NotFoundError, Sandbox } from 'e2b'
+import { Sandbox as OldSandbox } from 'e2b-old'
+
+import { BUILD, serve } from './server.mjs'
+
+// The store has to have a key before a daemon that needs some starts.
+const server = await serve()
+const settings = ['--set', `engine.state_dir=${server.folder}/state`, '--set', 'engine.http=127.0.0.1:1', '--set', 'engine.http_keyless=false']
+
+function caisson(...args) {
+  const done = spawnSync(path.join(BUILD, 'caisson'), [...args, ...settings], { encoding: 'utf8' })
+  return { status: done.status, out: done.stdout, error: done.stderr }
+}
+
+/** The variables that `caisson e2b env` prints. */
+function env(...args) {
+  const done = caisson('e2b', 'env', ...args)
+  assert.equal(done.status, 0, done.error)
+  return Object.fromEntries(done.out.trim().split('\n').map((line) => /^export (\w+)=(.*)$/.exec(line).slice(1)))
+}
+
+const made = env('--tenant', 'one')
+const guarded = await serve('engine.http_keyless=false', `engine.state_dir=${server.folder}/state`)
+const options = { ...guarded.options, apiKey: made.E2B_API_KEY }
+
+test('the environment has a key as clients of a year ago want it, and where the daemon is', () => {
+  assert.match(made.E2B_API_KEY, /^e2b_[0-9a-f]+$/)
+  assert.equal(made.E2B_API_URL, 'http://127.0.0.1:1')
+  assert.equal(made.E2B_SANDBOX_URL, 'http://127.0.0.1:1')
+  assert.equal(env('--url', 'https://x.test', '--domain', 'y.test').E2B_DOMAIN, 'y.test')
+})
+
+test('a key of ours is spelled again, and anything else is refused', () => {
+  const text = Buffer.from(made.E2B_API_KEY.slice(4), 'hex').toString()
+  assert.match(text, /^csn_/)
+  assert.equal(env('--key', text).E2B_API_KEY, made.E2B_API_KEY)
+  const done = caisson('e2b', 'env', '--key', 'wrong')
+  assert.equal(done.status, 64)
+  assert.match(done.error, /csn_/)
+})
+
+test('a client is let in by that key, and by the key as it is', async (t) => {
+  for (const Class of [Sandbox, OldSandbox]) {
+    const sandbox = await Class.create('base', options)
+    t.after(() => sandbox.kill())
+    assert.equal(await sandbox.isRunning(), true)
+  }
+  const plain = Buffer.from(made.E2B_API_KEY.slice(4), 'hex').toString()
+  assert.ok(Array.isArray(await Sandbox.list({ ...options, apiKey: plain }).nextItems()))
+})
+
+test('a key that is none of ours is refused', async () => {
+  for (const apiKey of [guarded.options.apiKey, 'csn_wrong', 'e2b_63'])
+    await assert.rejects(Sandbox.create('base', { ...options, apiKey }), AuthenticationError)
+})
+
+test('a tenant sees its own sandboxes and snapshots alone', async (t) => {
+  const other = { ...options, apiKey: env('--tenant', 'two').E2B_API_KEY }
+  const sandbox = await Sandbox.create('base', options)
+  const snapshot = await sandbox.createSnapshot({ name: 'own' })
+  t.after(async () => {
+    await sandbox.kill()
+    await Sandbox.deleteSnapshot(snapshot.snapshotId, options)
+  })
+  assert.deepEqual(await Sandbox.list(other).nextItems(), [])
+  await assert.rejects(Sandbox.getInfo(sandbox.sandboxId, other), NotFoundError)
+  assert.equal(await Sandbox.kill(sandbox.sandboxId, other), false)
+  assert.deepEqual(await Sandbox.listSnapshots(other).nextItems(), [])
+  await assert.rejects(Sandbox.create(snapshot.snapshotId, other), /404/)
+  assert.equal(await Sandbox.deleteSnapshot(snapshot.snapshotId, other), false)
+})
+
+test('a key without the scope may not', async () => {
+  const done = caisson('keys', 'create', '--name', 'reader', '--scopes', 'read')
+  const answer = await fetch(`${guarded.url}/v2/sandboxes`, { method: 'POST', headers: { 'X-API-Key': done.out.trim() }, body: '{"templateID":"base"}' })
+  assert.equal(answer.status, 403)
+  assert.match((await answer.json()).message, /scope/)
+})
+
+test('who may only read gets no token by which a sandbox could be entered', async (t) => {
+  const sandbox = await Sandbox.create('base', options)
+  t.after(() => sandbox.kill())
+  const done = caisson('keys', 'create', '--name', 'reader', '--tenant', 'one', '--scopes', 'read', '--json')
+  assert.equal(done.status, 0, done.error)
+  const reader = JSON.parse(done.out).key
+  for (const where of [`/sandboxes/${sandbox.sandboxId}`, '/v2/sandboxes']) {
+    const text = await (await fetch(guarded.url + where, { headers: { 'X-API-Key': reader } })).text()
+    assert.ok(text.includes(sandbox.sandboxId), text)
+    assert.ok(!/AccessToken/.test(text), text)
+  }
+  const own = await (await fetch(`${guarded.url}/sandboxes/${sandbox.sandboxId}`, { headers: { 'X-API-Key': made.E2B_API_KEY } })).json()
+  assert.ok(own.envdAccessToken)
+})

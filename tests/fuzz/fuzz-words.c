@@ -1,0 +1,77 @@
+/* Texts that clients of other services write, from any bytes: ranges of versions, arguments, answers of models, and output to compare. */
+#include "front/words_parse.h"
+
+#include <stdio.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+static void require(bool condition)
+{
+        if (!condition)
+                abort();
+}
+
+/* A further range takes nothing away, and * has everything. */
+static void check_range(struct arena *arena, const char *text)
+{
+        bool in = words_in_range("3.11.2", text);
+        require(!in || words_in_range("3.11.2", arena_text(arena, "99 || %s", text)));
+        require(!in || !strpbrk(text, "\n\t&"));
+        require(words_in_range("3.11.2", "*"));
+        words_in_range(text, "*");
+}
+
+/* What is quoted comes back. */
+static void check_split(struct arena *arena, const char *text)
+{
+        size_t n, again_n, left = 0;
+        char **words = words_split(text, arena, &n);
+        for (size_t i = 0; i < n; i++) {
+                require(!strpbrk(words[i], "$&;<>|`"));
+                left += strlen(words[i]);
+        }
+        require(left <= strlen(text) && n <= strlen(text));
+        for (size_t i = 0; i < n; i++)
+                if (!strchr(words[i], '\'')) {
+                        char **again = words_split(arena_text(arena, "'%s'", words[i]), arena, &again_n);
+                        require(again_n == 1 && strcmp(again[0], words[i]) == 0);
+                }
+}
+
+static void check_program(struct arena *arena, const char *text)
+{
+        static const char *const languages[] = { "python", "javascript", "typescript", "bash", "lua" };
+        for (size_t i = 0; i < ARRAY_LEN(languages); i++) {
+                struct bytes program = words_program(text, languages[i], arena);
+                require(program.len <= strlen(text) + 1 && strnlen(program.bytes, program.len) == program.len);
+        }
+        struct bytes fenced = words_program(arena_text(arena, "```lua\n%s\n```", text), "lua", arena);
+        if (strstr(text, "```"))
+                return;
+        require(fenced.len <= strlen(text) && memcmp(fenced.bytes, text, fenced.len) == 0);
+        require(!text[fenced.len + strspn(text + fenced.len, " \t\r\v\f\n")]);
+}
+
+/* Anything equals itself, also with more white space at its end. */
+static void check_output(struct arena *arena, const char *text, const uint8_t *bytes, size_t len)
+{
+        const struct bytes one = { (char *)(uintptr_t)text, strlen(text) }, whole = { (char *)(uintptr_t)bytes, len };
+        const struct bytes more = { arena_text(arena, "%s \n\n", text), one.len + 3 };
+        const struct bytes other = { arena_text(arena, "%s\nx", text), one.len + 2 };
+        require(words_same(&one, &one) && words_same(&one, &more) && words_same(&more, &one) && words_same(&whole, &whole));
+        require(!words_same(&one, &other) && !words_same(&other, &one));
+        require(words_alike(&one, text) && words_alike(&more, text) && !words_alike(&other, text));
+        words_alike(&whole, text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+        struct arena arena = { 0 };
+        const char *text = arena_copy(&arena, (const char *)bytes, len);
+        check_range(&arena, text);
+        check_split(&arena, text);
+        check_program(&arena, text);
+        check_output(&arena, text, bytes, len);
+        arena_done(&arena);
+        return 0;
+}

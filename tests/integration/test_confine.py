@@ -1,0 +1,155 @@
+"""What a daemon gives up before it listens: as the kernel says, and by what does not work any more."""
+
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from cli import children
+from daemon import Daemon, supervisors, until
+from web import Web
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to become another user')
+LEAVES = 'echo x > open; mkdir closed; echo y > closed/file; chmod 0 open closed/file closed; ln -s /etc/passwd link; mkfifo pipe; ln closed hard || true'
+
+
+@pytest.fixture
+def place():
+    """A folder that every user can enter, which those of pytest are not."""
+    folder = Path(tempfile.mkdtemp(prefix='caissond-'))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def start(place):
+    daemons = []
+
+    def one(*options, **more):
+        daemons.append(Daemon(place, *options, **more))
+        return daemons[-1]
+    yield one
+    for daemon in daemons:
+        daemon.stop()
+
+
+def facts(pid):
+    return dict(line.split(':\t', 1) for line in Path(f'/proc/{pid}/status').read_text().splitlines() if ':\t' in line)
+
+
+def record(daemon, code, language='bash', **more):
+    with daemon.client() as client:
+        client.run(1, code, language, **more)
+        return client.results(1)[1][0]
+
+
+@ROOT_ONLY
+def test_it_is_nobody_and_has_nothing(start):
+    daemon = start().ready()
+    found = facts(daemon.process.pid)
+    assert set(found['Uid'].split()) == {str(1879048192 + 1048576)} == set(found['Gid'].split()) and found['Groups'].strip() == ''
+    assert {int(found[name], 16) for name in ('CapEff', 'CapPrm', 'CapInh', 'CapBnd', 'CapAmb')} == {0}
+    assert (found['NoNewPrivs'], found['Seccomp']) == ('1', '2')
+    with daemon.client() as client:
+        said = client.status()['daemon']['confinement']
+    assert said == {'uid': 1879048192 + 1048576, 'capabilities': False, 'no_new_privs': True, 'seccomp': True, 'landlock_abi': said['landlock_abi']}
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize('user', ['daemon', '54321'])
+def test_the_user_can_be_chosen(start, user):
+    daemon = start('--set', f'engine.user={user}').ready()
+    assert facts(daemon.process.pid)['Uid'].split()[0] == ('54321' if user == '54321' else '1')
+    assert record(daemon, 'echo x')['stdout'] == 'x\n'
+
+
+@ROOT_ONLY
+def test_a_user_that_is_not_there_stops_the_start(start, place):
+    assert start('--set', 'engine.user=nosuchuser').stop(0) == 78
+    assert 'no user' in (place / 'log').read_text()
+
+
+@ROOT_ONLY
+def test_a_user_that_cannot_reach_its_files_stops_the_start_or_is_not_taken(start, place):
+    (place / 'closed/policies').mkdir(parents=True)
+    (place / 'closed').chmod(0o700)
+    folder = f'engine.policies_dir={place}/closed/policies'
+    assert start('--set', folder, '--set', 'engine.user=54321').stop(0) == 78
+    assert 'closed/policies' in (place / 'log').read_text()
+    daemon = start('--set', folder).ready()      # nobody said whom: it stays who it is, and says so
+    found = facts(daemon.process.pid)
+    assert found['Uid'].split()[0] == '0' and int(found['CapEff'], 16) == 0 and found['Seccomp'] == '2'
+    assert 'the daemon stays root' in (place / 'log').read_text()
+    assert [one['name'] for one in record(daemon, LEAVES)['files']] == ['closed/file', 'open']
+
+
+def test_files_that_a_program_has_closed_are_collected(start):
+    found = record(start().ready(), LEAVES)
+    assert [(one['name'], one['size_bytes']) for one in found['files']] == [('closed/file', 2), ('open', 2)]
+
+
+def test_every_language_works(start):
+    daemon = start().ready()
+    for language, code, out in (('python', 'open("f", "w").write("x"); print(1)', '1\n'), ('node', 'console.log(2)', '2\n'), ('bash', 'echo 3', '3\n')):
+        for _ in range(3):
+            assert record(daemon, code, language)['stdout'] == out
+
+
+def test_what_helps_it_is_replaced_when_it_dies(start):
+    daemon = start().ready()
+    assert record(daemon, 'echo x > f', policy='linx')['files'][0]['name'] == 'f'
+
+    def helpers(name):
+        return [pid for pid in children(daemon.process.pid) if Path(f'/proc/{pid}/cmdline').read_bytes().startswith(name)]
+    for name in (b'caisson-opener', b'caisson-policy', b'caisson-supervisor'):
+        pid, = helpers(name)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda pid=pid: facts(pid)['State'][0] == 'Z' if Path(f'/proc/{pid}').exists() else True)
+        until(lambda: record(daemon, 'echo x > f', policy='linx')['files'])
+        assert len(helpers(name)) == 1 and helpers(name) != [pid]
+
+
+@ROOT_ONLY
+def test_its_helpers_have_what_they_need_and_no_more(start):
+    daemon = start().ready()
+    record(daemon, 'echo x > f', policy='linx')
+    own = facts(daemon.process.pid)['Uid'].split()[0]
+    for pid in children(daemon.process.pid):
+        name, found = Path(f'/proc/{pid}/cmdline').read_bytes().split(b'\0')[0], facts(pid)
+        if name == b'caisson-opener':
+            assert found['Uid'].split() == [own] * 4 and int(found['CapEff'], 16) == int(found['CapPrm'], 16) == 1 << 2 and found['Seccomp'] == '2'
+        elif name == b'caisson-policy':
+            assert found['Uid'].split() == [own] * 4 and int(found['CapEff'], 16) == 0 and found['Seccomp'] == '2'
+        else:
+            assert name in (b'caisson-starter', b'caisson-supervisor') and found['Uid'].split()[0] == '0'
+
+
+@ROOT_ONLY
+def test_the_state_is_given_to_its_user_and_taken_back(place):
+    web = Web(place)
+    own = int(facts(web.daemon.process.pid)['Uid'].split()[0])
+    assert own and web.run('echo x')['stdout'] == 'x\n'
+    assert {(place / name).stat().st_uid for name in ('.', 'caisson.db', 'store.secret')} == {own}
+    assert web.daemon.stop(signal.SIGTERM) == 0
+    web = Web(place, '--set', 'engine.user=54321')
+    assert (place / 'caisson.db').stat().st_uid == 54321 and web.run('echo x')['stdout'] == 'x\n'
+    assert web.daemon.stop(signal.SIGTERM) == 0
+
+
+def test_nothing_of_it_is_left(start, place):
+    daemon = start().ready()
+    record(daemon, 'echo x > f', policy='linx')
+    pids = daemon.tree()
+    assert daemon.stop(signal.SIGTERM) == 0
+    assert not any(Path(f'/proc/{pid}').exists() for pid in pids) and not daemon.path.exists()
+
+
+def test_it_can_be_switched_off_and_says_so(start, place):
+    daemon = start('--set', 'engine.confine=false').ready()
+    assert facts(daemon.process.pid)['Seccomp'] == '0' and 'engine.confine is off' in (place / 'log').read_text()
+    assert record(daemon, 'echo x > f')['files'][0]['name'] == 'f'
+    assert supervisors(daemon.process.pid) and len(children(daemon.process.pid)) == 1
