@@ -74,22 +74,6 @@ static void take_error(struct run *run, json_t *json, struct failure *ret)
 
 #define VALUE_DEPTH_MAX 64     /* readers of the record have stacks too */
 
-static bool deeper(json_t *json, unsigned left)
-{
-        const char *key;
-        json_t *item;
-        size_t i;
-        if (left == 0)
-                return true;
-        json_array_foreach(json, i, item)
-                if (deeper(item, left - 1))
-                        return true;
-        json_object_foreach(json, key, item)
-                if (deeper(item, left - 1))
-                        return true;
-        return false;
-}
-
 /* MIME types to text, or to base64; what is JSON becomes its text. */
 static struct pair *bundle(struct run *run, json_t *data, size_t *ret_n)
 {
@@ -122,7 +106,7 @@ static void take_value(struct run *run)
         SET(value, value, type, cut(&run->arena, type ? type : "", 200));
         if (content) {
                 char *text = json_dumps(content, JSON_ENCODE_ANY | JSON_COMPACT);
-                if (text && strlen(text) <= max && !deeper(content, VALUE_DEPTH_MAX)) {
+                if (text && strlen(text) <= max && !model_value_is_deeper(content, VALUE_DEPTH_MAX)) {
                         SET(value, value, value, arena_copy(&run->arena, text, strlen(text)));
                 } else {
                         SET(value, value, repr, cut(&run->arena, text ? text : "", max));

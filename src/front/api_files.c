@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define ENTRIES_MAX 10000                  /* of a list */
 #define ENTRIES_BYTES_MAX (4 * MIB)
@@ -158,28 +157,18 @@ static void begin_stream(struct transfer *one, const char *type, uint64_t size)
 /* The answer says how much of how much it is. */
 static void begin_range(struct transfer *one, uint64_t size)
 {
-        char text[100];
         one->beyond = one->offset >= size;
-        if (one->beyond) {
+        uint64_t len = one->beyond ? 0 : min_u64(one->left, size - one->offset);
+        http_set_range(one->request, one->offset, len, size);
+        if (one->beyond)
                 err_set(&one->error, CSN_E_INPUT, 0, "the file has no byte %" PRIu64, one->offset);
-                snprintf(text, sizeof text, "bytes */%" PRIu64, size);
-                http_set_header(one->request, "Content-Range", text);
-                return;
-        }
-        uint64_t len = min_u64(one->left, size - one->offset);
-        snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, one->offset, one->offset + len - 1, size);
-        http_set_header(one->request, "Content-Range", text);
-        begin_stream(one, "application/octet-stream", len);
+        else
+                begin_stream(one, "application/octet-stream", len);
 }
 
 static void begin_download(struct transfer *one, const struct guest_entry *entry)
 {
-        char modified[64];
-        time_t seconds = (time_t)(entry->mtime_ms / 1000);
-        struct tm tm;
-        gmtime_r(&seconds, &tm);
-        strftime(modified, sizeof modified, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-        http_set_header(one->request, "Last-Modified", modified);
+        http_set_modified(one->request, entry->mtime_ms);
         http_set_header(one->request, "Accept-Ranges", "bytes");
         if (one->ranged)
                 begin_range(one, entry->size);

@@ -108,7 +108,6 @@ void api_send_file(struct http_request *request, int fd, const char *name)
 {
         struct csn_error err;
         struct stat st;
-        char text[100];
         uint64_t offset = 0, length;
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
                 err_set(&err, CSN_E_SYSTEM, errno, "read the file");
@@ -119,12 +118,8 @@ void api_send_file(struct http_request *request, int fd, const char *name)
         uint64_t size = length = (uint64_t)st.st_size;
         int range = take_range(http_header(request, "Range"), size, &offset, &length);
         http_set_header(request, "Accept-Ranges", "bytes");
-        if (range > 0)
-                snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, offset, offset + length - 1, size);
-        else
-                snprintf(text, sizeof text, "bytes */%" PRIu64, size);
         if (range)
-                http_set_header(request, "Content-Range", text);
+                http_set_range(request, offset, range > 0 ? length : 0, size);
         if (range < 0) {
                 fd_close(&fd);
                 err_field(&err, "Range", "the file has %" PRIu64 " bytes, and none of this range", size);

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define STREAM_BLOCK (32 * KIB)
 #define NUDGE_US 50000
@@ -536,6 +537,26 @@ void http_set_header(struct http_request *request, const char *name, const char 
         struct header *header = arena_alloc(&request->arena, sizeof *header);
         *header = (struct header){ request->headers, arena_text(&request->arena, "%s", name), arena_text(&request->arena, "%s", value) };
         request->headers = header;
+}
+
+void http_set_range(struct http_request *request, uint64_t offset, uint64_t length, uint64_t size)
+{
+        char text[100];
+        if (length)
+                snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, offset, offset + length - 1, size);
+        else
+                snprintf(text, sizeof text, "bytes */%" PRIu64, size);
+        http_set_header(request, "Content-Range", text);
+}
+
+void http_set_modified(struct http_request *request, uint64_t ms)
+{
+        char text[64];
+        time_t seconds = (time_t)(ms / 1000);
+        struct tm tm;
+        gmtime_r(&seconds, &tm);
+        strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+        http_set_header(request, "Last-Modified", text);
 }
 
 static void set_response(struct http_request *request, unsigned status, const char *type, struct MHD_Response *response)

@@ -163,6 +163,10 @@ void http_more(struct http_request *request);
 
 /* More headers of the answer; before it. */
 void http_set_header(struct http_request *request, const char *name, const char *value);
+/* Content-Range (RFC 9110, 14.4): what of `size` bytes is answered; with a length of 0, that none of the range is there. */
+void http_set_range(struct http_request *request, uint64_t offset, uint64_t length, uint64_t size);
+/* Last-Modified (RFC 9110, 8.8.2), of milliseconds since 1970. */
+void http_set_modified(struct http_request *request, uint64_t ms);
 /* Takes the text, which was allocated. */
 void http_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len);
 /* Takes the descriptor, of a regular file: these bytes of it. */

@@ -509,6 +509,24 @@ bool model_is_deeper(const char *text, size_t len, unsigned max)
 }
 
 /* What separates values, outside of strings. */
+bool model_value_is_deeper(json_t *value, unsigned max)
+{
+        const char *name;
+        json_t *item;
+        size_t i;
+        if (!json_is_object(value) && !json_is_array(value))
+                return false;
+        if (max == 0)
+                return true;
+        json_object_foreach(value, name, item)
+                if (model_value_is_deeper(item, max - 1))
+                        return true;
+        json_array_foreach(value, i, item)
+                if (model_value_is_deeper(item, max - 1))
+                        return true;
+        return false;
+}
+
 bool model_has_many_parts(const char *text, size_t len, size_t max)
 {
         size_t n = 0;

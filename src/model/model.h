@@ -183,6 +183,8 @@ json_t *model_encode(const struct object *object, const void *from);
 bool model_has_many_parts(const char *text, size_t len, size_t max);
 /* Whether lists and objects in a JSON text are nested deeper than that. */
 bool model_is_deeper(const char *text, size_t len, unsigned max);
+/* The same of what has been read; it stops at `max`, so it may be asked of anything. */
+bool model_value_is_deeper(json_t *value, unsigned max);
 
 /* One field from text, as options, environment and files have it.  Errors: CSN_E_INPUT naming `where`. */
 int model_set_text(const struct object *object, const struct field *field, void *into, const char *text,

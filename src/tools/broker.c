@@ -176,22 +176,6 @@ static void fail(struct ask *ask, const char *fmt, ...)
 
 /* ---- values ---- */
 
-static bool is_deeper(json_t *json, unsigned depth)
-{
-        const char *name;
-        json_t *value;
-        size_t i;
-        if (depth == 0)
-                return true;
-        json_object_foreach(json, name, value)
-                if ((json_is_object(value) || json_is_array(value)) && is_deeper(value, depth - 1))
-                        return true;
-        json_array_foreach(json, i, value)
-                if ((json_is_object(value) || json_is_array(value)) && is_deeper(value, depth - 1))
-                        return true;
-        return false;
-}
-
 static size_t parts_of(json_t *json)
 {
         const char *name;
@@ -216,7 +200,7 @@ static void end_text(struct ask *ask, const char *text)
 
 static void end_value(struct ask *ask, json_t *value)
 {
-        char *text = is_deeper(value, TOOL_DEPTH_MAX) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *text = model_value_is_deeper(value, TOOL_DEPTH_MAX) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
         if (!text)
                 fail(ask, "Tool '%s' answered with a value that is nested deeper than %d levels", ask->tool, TOOL_DEPTH_MAX);
         else
@@ -562,7 +546,7 @@ static void op_call(struct broker *broker, struct hatch_call *from, json_t *requ
         ask->bytes = text ? strlen(text) : 0;
         if (!json_is_object(ask->call.arguments))
                 fail(ask, "The arguments of a tool are an object of names and values");
-        else if (!text || is_deeper(ask->call.arguments, TOOL_DEPTH_MAX))
+        else if (!text || model_value_is_deeper(ask->call.arguments, TOOL_DEPTH_MAX))
                 fail(ask, "The arguments are nested deeper than %d levels", TOOL_DEPTH_MAX);
         else if (ask->bytes > broker->request->payload_bytes)
                 fail(ask, "The arguments have %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", ask->bytes, broker->request->payload_bytes);

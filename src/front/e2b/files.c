@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 struct download {
         struct http_request *request;
@@ -46,25 +45,16 @@ static void begin(struct download *one, uint64_t size)
 
 static void begin_range(struct download *one, uint64_t size)
 {
-        char text[100];
         one->beyond = one->offset >= size;
-        snprintf(text, sizeof text, "bytes */%" PRIu64, size);
         uint64_t len = one->beyond ? 0 : min_u64(one->left, size - one->offset);
-        if (!one->beyond)
-                snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, one->offset, one->offset + len - 1, size);
-        http_set_header(one->request, "Content-Range", text);
+        http_set_range(one->request, one->offset, len, size);
         if (!one->beyond)
                 begin(one, len);
 }
 
 static void on_entry(struct download *one, const struct guest_entry *entry)
 {
-        char modified[64];
-        time_t seconds = (time_t)(entry->mtime_ms / 1000);
-        struct tm tm;
-        gmtime_r(&seconds, &tm);
-        strftime(modified, sizeof modified, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-        http_set_header(one->request, "Last-Modified", modified);
+        http_set_modified(one->request, entry->mtime_ms);
         http_set_header(one->request, "Accept-Ranges", "bytes");
         one->size = entry->size;
         if (one->ranged)
