@@ -15,7 +15,8 @@
 #define OVERHEAD 4             /* an archive is at most so often as large as its disk: a small file has a head and is padded */
 #define KEPT_TEXT 400
 
-#define TREES "home root etc var opt srv mnt run tmp"
+/* Of the names in /: /usr has a way of its own, its links are on each host as they are, and the others are the kernel's. */
+#define ALL_BUT "usr:proc:dev:bin:sbin:lib:lib32:lib64:libx32"
 
 /*
  * What tar itself walks through may go meanwhile; of a file that was named to it tar takes that for an error, so there it is told to go on.
@@ -26,14 +27,15 @@ static const char save_script[] =
         "keep() { tar --create --file=- --numeric-owner --xattrs --xattrs-exclude='user.overlay.*' --warning=no-file-ignored \"$@\"; }\n"
         "if [ \"$(id -u)\" != 0 ]; then keep --one-file-system ./home/user ./tmp; exit; fi\n"
         "(cd run/caisson/usr && find . -ignore_readdir_race -mindepth 1 -type c -printf 'usr/%P\\0') >run/.removed || exit 2\n"
-        "trees=(" TREES "); keep --one-file-system --anchored --exclude='./opt/caisson*' --exclude='./run/caisson*' --exclude=./run/sudo.socket \"${trees[@]/#/./}\"\n"
+        "GLOBIGNORE=" ALL_BUT "; trees=(*)\n"
+        "keep --one-file-system --anchored --exclude='./opt/caisson*' --exclude='./run/caisson*' --exclude=./run/sudo.socket \"${trees[@]/#/./}\"\n"
         "status=$?; rm -f run/.removed; [ $status -le 1 ] || exit $status\n"
         "cd run/caisson && find ./usr -ignore_readdir_race -mindepth 1 ! -type c -print0 | keep --null --no-recursion --ignore-failed-read --files-from=-\n";
 
 static const char load_script[] =
         "cd /\n"
-        "trees='home/user tmp'; [ \"$(id -u)\" != 0 ] || trees='" TREES "'\n"
-        "for one in $trees; do find \"./$one\" -xdev -mindepth 1 ! -path ./home/user ! -path './opt/caisson*' ! -path './run/caisson*' ! -path ./run/sudo.socket -delete; done 2>/dev/null\n"
+        "GLOBIGNORE=" ALL_BUT "; trees=(*); [ \"$(id -u)\" = 0 ] || trees=(home/user tmp)\n"
+        "for one in \"${trees[@]}\"; do find \"./$one\" -xdev ! -path ./home/user ! -path './opt/caisson*' ! -path './run/caisson*' ! -path ./run/sudo.socket -delete; done 2>/dev/null\n"
         "tar --extract --file=- --ignore-zeros --numeric-owner --xattrs --xattrs-include='user.*' --preserve-permissions || exit\n"
         "[ ! -e run/.removed ] || { xargs -0r rm -rf -- <run/.removed; rm -f run/.removed; }\n";
 

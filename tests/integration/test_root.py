@@ -150,6 +150,10 @@ def test_the_root_file_system_can_be_written_by_root_alone(box):
     assert box.user('tool; cat /etc/new.conf; stat -c %U /etc/new.conf; id -u bob; ls /usr/share/doc')['stdout'] == 'tool\nconf\nbob\n1001\n'
     for place in ('/etc/x', '/usr/local/bin/x', '/usr/local/bin/tool', '/root/x', '/var/x', '/opt/caisson/x', '/x'):
         assert box.user(f'echo > {place}')['exit_code'] == 1, place
+    done = box.root('set -e; mkdir -m 1777 /data; echo new > /file; mv /file /data/file; printf "#!/bin/sh\necho runs\n" > /data/run; chmod 755 /data/run; rmdir /srv/x /srv')
+    assert done['exit_code'] == 0, done['stderr']
+    assert box.user('cat /data/file; /data/run; echo mine > /data/mine && cat /data/mine; ls -d /srv')['stdout'] == 'new\nruns\nmine\n'
+    assert box.root('mv /proc /old || rmdir /dev || rm -r /usr/../opt/caisson')['exit_code'] == 1
     assert box.user('echo x > ~/x && cat ~/x && rm ~/x')['stdout'] == 'x\n'
 
 

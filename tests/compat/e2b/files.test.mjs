@@ -43,6 +43,14 @@ test('an empty file is one, also as bytes', async () => {
   assert.equal((await files.getInfo('empty')).size, 0)
 })
 
+test('a folder in / is made as any other', needsRoot, async () => {
+  assert.equal((await files.write('/app/src/main', 'x')).path, '/app/src/main')
+  assert.equal(await out('stat -c %U /app /app/src/main; sudo mkdir /data && sudo chown user /data && touch /data/x && ls /data'), 'user\nuser\nx\n')
+  assert.equal(await files.makeDir('/made'), true)
+  await files.remove('/made')
+  assert.equal(await files.exists('/made'), false)
+})
+
 test('a file of the kernel, which says that it has no size, is read', async () => {
   assert.match(await files.read('/proc/self/status'), /^Name:/)
 })

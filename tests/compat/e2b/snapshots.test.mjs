@@ -68,6 +68,19 @@ with a line feed"; echo conf >>/etc/hosts`)
 with a line feed"; tail -1 /etc/hosts`), "tool\n2\ndirectory user\nfifo root\nnowhere\nb'1'\nodd\nconf\n")
 })
 
+test('names in / go along, those that are gone too', needsRoot, async (t) => {
+  const sandbox = await make(t)
+  await sandbox.files.write('/app/src/main', 'of user')
+  await out(sandbox, 'mkdir -m 700 "/a data" /-n /.hidden; echo kept >"/a data/file"; ln -s /app/src /current; rmdir /mnt; rm -rf /srv; echo a file >/srv')
+  const [fork] = await sandbox.fork()
+  t.after(() => fork.kill())
+  assert.equal(await out(fork, 'cat /current/main "/a data/file" /srv; stat -c "%a %U %n" "/a data" /-n /.hidden /app/src; ls -d /mnt 2>&1 | wc -w'),
+    'of userkept\na file\n700 root /a data\n700 root /-n\n700 root /.hidden\n755 user /app/src\n9\n')
+  await fork.pause({ keepMemory: false })
+  await fork.connect()
+  assert.equal(await out(fork, 'cat /current/main /srv'), 'of usera file\n')
+})
+
 test('several forks are made at once, with the time that was asked for', async (t) => {
   const sandbox = await make(t)
   const forks = await sandbox.fork({ count: 3, timeoutMs: 60_000 })
