@@ -1,5 +1,6 @@
 /*
- * Copies of a cell's files: all that may differ from what a new one has, as a tar archive out of one and into another.
+ * Copies of a cell's files: all that may differ from what a new one has, as a tar archive out of one and into another; and archives of
+ * others into a folder.
  *
  * Both are a shell and tar inside, with the rights that the programs of the sandbox have, so an archive is never read out
  * here: to us it is bytes with a ceiling.  What was changed of /usr is in a folder of its own (sandbox/overlay.c), where what was
@@ -38,6 +39,9 @@ static const char load_script[] =
         "for one in \"${trees[@]}\"; do find \"./$one\" -xdev ! -path ./home/user ! -path './opt/caisson*' ! -path './run/caisson*' ! -path ./run/sudo.socket -delete; done 2>/dev/null\n"
         "tar --extract --file=- --ignore-zeros --numeric-owner --xattrs --xattrs-include='user.*' --preserve-permissions || exit\n"
         "[ ! -e run/.removed ] || { xargs -0r rm -rf -- <run/.removed; rm -f run/.removed; }\n";
+
+static const char unpack_script[] =
+        "mkdir -p \"$1\" && tar --extract --file=- --directory=\"$1\" --no-same-owner --ignore-zeros $2\n";
 
 /* Its end is told when the shell's is: a call is not given up from within. */
 static void fail(struct cell_copy *copy, const struct csn_error *error)
@@ -157,14 +161,16 @@ static void on_late(struct timer *timer)
         copy->done(copy, &err);
 }
 
-static int begin(struct cell *cell, struct cell_copy *copy, int fd, bool saves, struct csn_error *err)
+/* One of the scripts, with its arguments or NULL. */
+static int begin(struct cell *cell, struct cell_copy *copy, int fd, const char *script, const char *folder, const char *option, struct csn_error *err)
 {
         static const struct call_events events = { on_packet, on_room, on_ended };
-        char *argv[] = { (char[]){ "/bin/bash" }, (char[]){ "-c" }, (char *)(uintptr_t)(saves ? save_script : load_script), NULL };
+        char *argv[] = { (char[]){ "/bin/bash" }, (char[]){ "-c" }, (char *)(uintptr_t)script, (char[]){ "copy" }, (char *)(uintptr_t)folder,
+                         (char *)(uintptr_t)option, NULL };
         char *env[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "LC_ALL=C.UTF-8" }, NULL };
         const struct limits *limits = cell_limits(cell);
-        bool root = cell->request.root;
-        struct guest_process process = { .folder = (char[]){ "/" }, .argv = argv, .argv_n = 3, .env = env, .env_n = 2,
+        bool root = cell->request.root, saves = script == save_script;
+        struct guest_process process = { .folder = (char[]){ "/" }, .argv = argv, .argv_n = folder ? 6 : 4, .env = env, .env_n = 2,
                                          .flags = (saves ? 0 : GUEST_INPUT) | (root ? GUEST_AS_ROOT : 0) };
         copy->fd = fd;
         copy->saves = saves;
@@ -185,12 +191,19 @@ static int begin(struct cell *cell, struct cell_copy *copy, int fd, bool saves, 
 
 int cell_save(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err)
 {
-        return begin(cell, copy, fd, true, err);
+        return begin(cell, copy, fd, save_script, NULL, NULL, err);
 }
 
 int cell_load(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err)
 {
-        return begin(cell, copy, fd, false, err);
+        return begin(cell, copy, fd, load_script, NULL, NULL, err);
+}
+
+int cell_unpack(struct cell *cell, struct cell_copy *copy, int fd, const char *folder, struct csn_error *err)
+{
+        uint8_t magic[2] = { 0 };
+        bool packed = pread(fd, magic, sizeof magic, 0) == sizeof magic && magic[0] == 0x1f && magic[1] == 0x8b;   /* RFC 1952 */
+        return begin(cell, copy, fd, unpack_script, folder, packed ? "-z" : "--", err);
 }
 
 void cell_copy_done(struct cell_copy *copy)
