@@ -152,6 +152,8 @@ struct cell_copy {
  */
 int cell_save(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err);
 int cell_load(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err);
+/* An archive of tar, which gzip may have compressed, into a folder of a cell, which is made; what is in it belongs to nobody but who can write there. */
+int cell_unpack(struct cell *cell, struct cell_copy *copy, int fd, const char *folder, struct csn_error *err);
 /* Harmless twice.  One that goes on is given up; done() is not called. */
 void cell_copy_done(struct cell_copy *copy);
 

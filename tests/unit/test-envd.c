@@ -59,7 +59,7 @@ static bool leads(const char *path, int account, const char *to)
 {
         char got[GUEST_PATH_MAX] = "";
         struct csn_error err;
-        return spell_path(path, account, got, &err) == 0 && strcmp(got, to) == 0;
+        return spell_path(path, account, NULL, got, &err) == 0 && strcmp(got, to) == 0;
 }
 
 static void paths_are_from_the_home_folder_on(void)
@@ -81,14 +81,17 @@ static void homes_of_others_and_long_paths_are_refused(void)
         static char longest[GUEST_PATH_MAX + 10];
         char got[GUEST_PATH_MAX];
         struct csn_error err;
-        CHECK(spell_path("~other/x", account_USER, got, &err) == -CSN_E_INPUT && strstr(err.text, "user-specific home dir"));
-        CHECK(spell_path("~~", account_USER, got, &err) == -CSN_E_INPUT);
+        CHECK(spell_path("~other/x", account_USER, NULL, got, &err) == -CSN_E_INPUT && strstr(err.text, "user-specific home dir"));
+        CHECK(spell_path("~~", account_USER, NULL, got, &err) == -CSN_E_INPUT);
+        CHECK(spell_path("a/../b", account_USER, "/app", got, &err) == 0 && strcmp(got, "/app/b") == 0);
+        CHECK(spell_path("", account_USER, "/", got, &err) == 0 && strcmp(got, "/") == 0);
+        CHECK(spell_path("~/b", account_ROOT, "/app", got, &err) == 0 && strcmp(got, "/root/b") == 0);
         memset(longest, 'x', sizeof longest - 1);
-        CHECK(spell_path(longest, account_USER, got, &err) == -CSN_E_INPUT);
+        CHECK(spell_path(longest, account_USER, NULL, got, &err) == -CSN_E_INPUT);
         longest[0] = '/';
-        CHECK(spell_path(longest, account_USER, got, &err) == -CSN_E_INPUT);
+        CHECK(spell_path(longest, account_USER, NULL, got, &err) == -CSN_E_INPUT);
         longest[GUEST_PATH_MAX - 1] = 0;
-        CHECK(spell_path(longest, account_USER, got, &err) == 0 && strlen(got) == GUEST_PATH_MAX - 1);
+        CHECK(spell_path(longest, account_USER, NULL, got, &err) == 0 && strlen(got) == GUEST_PATH_MAX - 1);
 }
 
 static void permissions_are_spelled(void)

@@ -1,5 +1,5 @@
 /* E2B's control plane: sandboxes are made, asked about, changed and ended; see e2b.h. */
-#include "front/e2b/e2b.h"
+#include "front/e2b/build.h"
 
 #include "front/words.h"
 
@@ -146,8 +146,8 @@ static int wish_of(struct http_request *request, const json_t *body, bool secure
                                   .auto_resume = json_is_true(json_object_get(resume, "enabled")) ||
                                                  (json_is_string(policy) && strcmp(json_string_value(policy), "off") != 0) };
         if (!name)
-                return err_field(err, "templateID", "templateID is missing: base or code-interpreter-v1");
-        if (e2b_template_find(api_of(request), request->tenant, name, &ret->template, ret_image, err) < 0)
+                return err_field(err, "templateID", "templateID is missing: base, code-interpreter-v1, or one that was built");
+        if (e2b_template_find(api_of(request), request->tenant, name, &ret->template, ret_image, &ret->recipe, err) < 0)
                 return -err->code;
         if (check_length(body, "network", err) < 0 || check_length(body, "metadata", err) < 0 || check_length(body, "envVars", err) < 0 ||
             e2b_network_check(network, err) < 0)
@@ -335,7 +335,17 @@ const struct http_route e2b_control_routes[] = {
         { "GET", "/templates", "*", READS, BODY_NONE, e2b_list_templates, "As E2B: the templates.", NULL, NULL },
         { "GET", "/v2/templates", "*", READS, BODY_NONE, e2b_list_templates, "As E2B: the templates.", NULL, NULL },
         { "GET", "/templates/{id}", "*", READS, BODY_NONE, e2b_get_template, "As E2B: a template.", NULL, NULL },
+        { "DELETE", "/templates/tags", "*", MAKES, BODY_WHOLE, builds_delete_tags, "As E2B: take tags away.", NULL, NULL },
         { "DELETE", "/templates/{id}", "*", MAKES, BODY_NONE, e2b_delete_template, "As E2B: forget a template or a snapshot.", NULL, NULL },
+        { "PATCH", "/v2/templates/{id}", "*", MAKES, BODY_WHOLE, builds_patch_template, "As E2B: whether others see a template; here nobody does.", NULL, NULL },
+        { "POST", "/v3/templates", "*", MAKES, BODY_WHOLE, builds_post_template, "As E2B: a template, and a build of it that waits.", NULL, NULL },
+        { "POST", "/v2/templates", "*", MAKES, BODY_WHOLE, builds_post_template, "As E2B: a template, and a build of it that waits.", NULL, NULL },
+        { "GET", "/templates/{id}/files/{hash}", "*", MAKES, BODY_NONE, archive_get, "As E2B: where to put the files of a step.", NULL, NULL },
+        { "PUT", "/templates/files/{token}", "*", 0, BODY_STREAM, archive_put, "The files of a step, as an archive of tar.", NULL, NULL },
+        { "POST", "/v2/templates/{id}/builds/{build}", "*", MAKES, BODY_WHOLE, builds_post, "As E2B: begin a build.", NULL, NULL },
+        { "GET", "/templates/{id}/builds/{build}/status", "*", READS, BODY_NONE, builds_status, "As E2B: how a build goes on, and its log.", NULL, NULL },
+        { "POST", "/templates/tags", "*", MAKES, BODY_WHOLE, builds_post_tags, "As E2B: give a build tags.", NULL, NULL },
+        { "GET", "/templates/{id}/tags", "*", READS, BODY_NONE, builds_get_tags, "As E2B: the tags of a template.", NULL, NULL },
         { "GET", "/health", "*", 0, BODY_NONE, health, "As E2B: whether it answers.", NULL, NULL },
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };

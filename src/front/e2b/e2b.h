@@ -19,6 +19,7 @@
  *   envd          port 49983: its routes
  *   interpreter   port 49999: interpreter.h, with execute.c and result.c
  *   ports         all other ports
+ *   build         templates that clients build: build.h, with kept.c, builds.c, archive.c, errand.c and start.c
  *   client        the other direction: a backend, by which runs of ours go to other servers of these words
  *
  * A template is what a sandbox is made from: the profile `e2b`, with root inside and the account `user`, the host's programs, and of a
@@ -46,10 +47,12 @@
 struct e2b_template;
 struct e2b_sandbox;
 struct e2b_logs;
+struct start;
 
 /* What a client asked for. */
 struct e2b_wish {
         const struct e2b_template *template;
+        json_t *recipe;                    /* of a template that was built from that (build.h), or NULL */
         json_t *env, *metadata;            /* names and texts; env is that of every program in it */
         json_t *network;                   /* as it was asked for, or NULL */
         bool internet;                     /* it was not asked to be without */
@@ -99,6 +102,7 @@ struct e2b_sandbox {
         struct e2b_waiter *waiters;
         struct cell_waiter over, news;     /* of the cell */
         struct cell_copy copy;             /* of its image, out or in */
+        struct start *start;               /* what its template runs in it, or NULL */
         struct e2b_image *image;
         struct timer end;
         bool doomed;                       /* it was killed: what is sent to it finds nothing any more */
@@ -138,6 +142,12 @@ extern const struct http_route e2b_control_routes[], e2b_envd_routes[], e2b_inte
 int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *wish, struct e2b_image *image, struct e2b_sandbox **ret,
                     struct csn_error *err);
 void e2b_wish_done(struct e2b_wish *wish);
+/* A cell as the profile, a template and what was built of it have it, with these labels; the recipe may be NULL.  Errors: those of cell_open(). */
+int e2b_open_cell(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *recipe, json_t *env, const char *label,
+                  struct cell **ret, struct csn_error *err);
+/* Its template's, or that it was built from. */
+const char *e2b_template_id(const struct e2b_wish *wish);
+const char *e2b_template_name(const struct e2b_wish *wish);
 struct e2b_wish e2b_wish_copy(const struct e2b_wish *wish);
 /* By id; of a tenant, or "" of any.  NULL: there is none, or none that was ready once. */
 struct e2b_sandbox *e2b_sandbox_find(const struct api *api, const char *id, const char *tenant);
@@ -177,16 +187,16 @@ struct e2b_template {
 };
 
 /*
- * By id or name, with or without ":default"; of a snapshot it is the one that its sandbox had, and *ret_image has its files, with a
- * reference.  Errors: CSN_E_INPUT with ENOENT in sys, CSN_E_SYSTEM.
+ * By id or name, with a tag or without; of a snapshot it is the one that its sandbox had, and of one that was built what it is built from.
+ * *ret_image has its files and *ret_recipe how it was built, with references, or NULL.  Errors: CSN_E_INPUT with ENOENT in sys, CSN_E_SYSTEM.
  */
 int e2b_template_find(const struct api *api, const char *tenant, const char *name, const struct e2b_template **ret, struct e2b_image **ret_image,
-                      struct csn_error *err);
+                      json_t **ret_recipe, struct csn_error *err);
 /* One that needs no files. */
 const struct e2b_template *e2b_template_named(const char *name);
 /* The same of a snapshot.  NULL with err->code 0: there is none of that name. */
 const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image,
-                                             struct csn_error *err);
+                                             json_t **ret_recipe, struct csn_error *err);
 /* False: there is none. */
 bool e2b_snapshot_forget(const struct api *api, const char *tenant, const char *name);
 

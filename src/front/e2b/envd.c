@@ -71,8 +71,10 @@ static bool find_account(struct e2b_sandbox *sandbox, const char *name, struct e
 {
         struct csn_error err;
         bool has_root = cell_has_account(sandbox->cell, account_ROOT, &err) == 0;
-        *ret = (struct envd_target){ .sandbox = sandbox };
-        if (!spell_account(name, &ret->account) || (ret->account == account_ROOT && !has_root))
+        const json_t *recipe = sandbox->wish.recipe;
+        const char *usual = json_string_value(json_object_get(recipe, "user"));
+        *ret = (struct envd_target){ .sandbox = sandbox, .folder = json_string_value(json_object_get(recipe, "workdir")) };
+        if (!spell_account(name[0] || !usual ? name : usual, &ret->account) || (ret->account == account_ROOT && !has_root))
                 return false;
         if (has_root)
                 ret->flags = GUEST_FILE_AS_ROOT | (ret->account == account_USER ? GUEST_FILE_FOR_USER : 0);

@@ -84,10 +84,10 @@ void rpc_end(struct http_request *request, enum rpc_code code, const char *text)
 bool spell_account(const char *name, int *ret);
 const char *spell_home(int account);
 /*
- * A path as it is meant: "~" and what is relative are the account's home.  Errors: CSN_E_INPUT: it is somebody else's home, has a NUL, or
+ * A path as it is meant: "~" is the account's home, and what is relative is below the folder, or below the home where that is NULL.  Errors: CSN_E_INPUT: it is somebody else's home, has a NUL, or
  * is too long.
  */
-int spell_path(const char *path, int account, char ret[static GUEST_PATH_MAX], struct csn_error *err);
+int spell_path(const char *path, int account, const char *folder, char ret[static GUEST_PATH_MAX], struct csn_error *err);
 const char *spell_name(const char *path);   /* its last part */
 /* As ls and Go do: "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx"; at most SPELL_MODE_MAX bytes. */
 #define SPELL_MODE_MAX 24
@@ -103,6 +103,7 @@ int spell_label(const char *header, const char *value, struct arena *arena, char
 struct envd_target {
         struct e2b_sandbox *sandbox;
         int account;                       /* fields.def */
+        const char *folder;                /* below which paths are that are relative; NULL: the home of the account */
         uint64_t flags;                    /* of operations on files: with whose rights, and whose is what they make */
 };
 

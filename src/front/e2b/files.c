@@ -126,7 +126,7 @@ void envd_get_file(struct http_request *request)
         const char *given = http_query(request, "path");
         if (!envd_file_target(request, false, &target))
                 return;
-        if (spell_path(given ? given : "", target.account, path, &err) < 0) {
+        if (spell_path(given ? given : "", target.account, target.folder, path, &err) < 0) {
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
                 return;
         }

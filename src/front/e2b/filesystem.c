@@ -105,9 +105,9 @@ static void ask(struct http_request *request, enum guest_verb verb, const char *
         if (!message)
                 return;
         uint64_t depth = rpc_number(message, "depth", 1);
-        int rc = spell_path(given ? given : "", target.account, path, &err);
+        int rc = spell_path(given ? given : "", target.account, target.folder, path, &err);
         if (rc == 0 && to_name)
-                rc = spell_path(given_to ? given_to : "", target.account, to, &err);
+                rc = spell_path(given_to ? given_to : "", target.account, target.folder, to, &err);
         json_decref(message);
         if (rc < 0) {
                 envd_refuse(request, false, &err);

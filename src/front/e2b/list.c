@@ -1,5 +1,5 @@
 /* Sandboxes by pages and filters; see e2b.h. */
-#include "front/e2b/e2b.h"
+#include "front/e2b/build.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@ struct filter {
         json_t *metadata;                  /* all of these pairs */
         bool running, paused;
         int64_t after_ms;                  /* started then or later */
-        const struct e2b_template *template;
+        const char *template;              /* the id of one, or NULL */
         bool ascending;
         size_t limit;
         int64_t at_ms;                     /* the page begins behind this one; */
@@ -78,6 +78,16 @@ bool e2b_limit(struct http_request *request, size_t *ret)
         return false;
 }
 
+/* Of ours or of one that was built, by its name or id; NULL: there is none. */
+static const char *template_id(struct http_request *request, const char *name)
+{
+        const struct e2b_template *ours = e2b_template_named(name);
+        json_t *kept = ours ? NULL : kept_find(api_of(request), request->tenant, name);
+        const char *id = ours ? ours->id : kept ? arena_text(&request->arena, "%s", json_string_value(json_object_get(kept, "id"))) : NULL;
+        json_decref(kept);
+        return id;
+}
+
 /* False: it is wrong, and that is answered. */
 static bool parse_filter(struct http_request *request, struct filter *ret)
 {
@@ -92,7 +102,7 @@ static bool parse_filter(struct http_request *request, struct filter *ret)
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "startedAfter is \"%.40s\"; it has to be a time as 2026-01-02T03:04:05Z", after);
         else if (token && !parse_token(token, ret))
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "nextToken is \"%.40s\", which no answer had", token);
-        else if (template && !(ret->template = e2b_template_named(template)))
+        else if (template && !(ret->template = template_id(request, template)))
                 http_json(request, MHD_HTTP_OK, json_array());
         else {
                 ret->ascending = order && strcmp(order, "asc") == 0;
@@ -128,7 +138,7 @@ static bool is_wanted(const struct e2b_sandbox *sandbox, const struct filter *fi
 {
         bool paused = e2b_sandbox_is_paused(sandbox);
         return sandbox->state != E2B_MAKING && strcmp(sandbox->tenant, tenant) == 0 && (paused ? filter->paused : filter->running) &&
-               sandbox->started_ms >= filter->after_ms && (!filter->template || sandbox->wish.template == filter->template) &&
+               sandbox->started_ms >= filter->after_ms && (!filter->template || strcmp(e2b_template_id(&sandbox->wish), filter->template) == 0) &&
                has_metadata(sandbox, filter->metadata);
 }
 

@@ -490,7 +490,7 @@ static int start(struct envd_process *process, const json_t *message, const stru
                                          .columns = min_u64(rpc_number(size, "cols", 80), UINT16_MAX), .folder = folder };
         size_t envs_n = 0;
         const struct pair *envs = read_envs(given, &arena, &envs_n);
-        int rc = spell_path(cwd ? cwd : "", target->account, folder, err);
+        int rc = spell_path(cwd ? cwd : "", target->account, target->folder, folder, err);
         program.argv = read_args(given, &arena, &program.argv_n);
         if (rc == 0 && !program.argv)
                 rc = err_field(err, "process", "process needs cmd, the name of a program, and args, a list of at most %d texts", WIRE_ARGS_MAX - 1);

@@ -1,5 +1,5 @@
 /* The sandboxes of E2B's clients, and their life; see e2b.h. */
-#include "front/e2b/e2b.h"
+#include "front/e2b/build.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -96,6 +96,7 @@ static void make_id(char *id)
 
 void e2b_wish_done(struct e2b_wish *wish)
 {
+        json_decref(wish->recipe);
         json_decref(wish->env);
         json_decref(wish->metadata);
         json_decref(wish->network);
@@ -105,6 +106,7 @@ void e2b_wish_done(struct e2b_wish *wish)
 struct e2b_wish e2b_wish_copy(const struct e2b_wish *wish)
 {
         struct e2b_wish copy = *wish;
+        json_incref(copy.recipe);
         json_incref(copy.env);
         json_incref(copy.metadata);
         json_incref(copy.network);
@@ -117,19 +119,56 @@ static uint64_t longest_ms(const struct api *api)
         return min_u64(api->settings->engine.sandbox_ttl_ms, E2B_TIMEOUT_MAX_S * 1000ULL);
 }
 
-/* As sandbox_request of fields.def has it.  The caller's reference. */
-static json_t *words_of(const struct e2b_sandbox *sandbox)
+const char *e2b_template_id(const struct e2b_wish *wish)
 {
-        const struct settings *settings = sandbox->api->settings;
-        const struct e2b_template *template = sandbox->wish.template;
-        json_t *env = json_copy(sandbox->wish.env);
+        const char *id = json_string_value(json_object_get(wish->recipe, "templateID"));
+        return id ? id : wish->template->id;
+}
+
+const char *e2b_template_name(const struct e2b_wish *wish)
+{
+        const char *name = json_string_value(json_object_get(wish->recipe, "name"));
+        return name ? name : wish->template->name;
+}
+
+/* As many CPUs and as much memory as a template was built for, where that is possible. */
+static json_t *limits_of(const struct settings *settings, const json_t *recipe)
+{
+        json_t *limits = json_object();
+        json_int_t cpus = json_integer_value(json_object_get(recipe, "cpuCount")), memory = json_integer_value(json_object_get(recipe, "memoryMB"));
+        if (cpus)
+                json_object_set_new(limits, "cpu_milli", json_integer((json_int_t)min_u64((uint64_t)cpus * 1000, settings->ceilings.cpu_milli)));
+        if (memory)
+                json_object_set_new(limits, "memory_bytes", json_integer((json_int_t)min_u64((uint64_t)memory * MIB, settings->ceilings.memory_bytes)));
+        return limits;
+}
+
+int e2b_open_cell(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *recipe, json_t *env, const char *label,
+                  struct cell **ret, struct csn_error *err)
+{
+        const struct settings *settings = api->settings;
+        struct sandbox_request given = { 0 };
+        struct arena arena = { 0 };
+        json_t *words = json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:O, s:o, s:{s:s, s:s}}", "profile", "e2b", "image", template->image, "root",
+                                  settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root, "ttl_ms", (json_int_t)longest_ms(api), "idle_ms", 0,
+                                  "network", settings->engine.network == network_PUBLIC ? "public" : "none", "env", env, "limits",
+                                  limits_of(settings, recipe), "labels", "e2b", label, "template", template->name);
+        int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
+        json_decref(words);
+        rc = rc < 0 ? rc : cell_open(api->engine, &given, tenant, ret, err);
+        arena_done(&arena);
+        return rc;
+}
+
+/* What its template has, what its client asked for, and what E2B sets. */
+static json_t *env_of(const struct e2b_sandbox *sandbox)
+{
+        json_t *env = json_copy(sandbox->wish.env), *of = json_object_get(sandbox->wish.recipe, "env");
+        json_object_update_missing(env, of);
         json_object_set_new(env, "E2B_SANDBOX", json_string("true"));
         json_object_set_new(env, "E2B_SANDBOX_ID", json_string(sandbox->id));
-        json_object_set_new(env, "E2B_TEMPLATE_ID", json_string(template->id));
-        return json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:o, s:{s:s, s:s}}", "profile", "e2b", "image", template->image, "root",
-                         settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root, "ttl_ms", (json_int_t)longest_ms(sandbox->api),
-                         "idle_ms", 0, "network", sandbox->networked ? "public" : "none", "env", env, "labels", "e2b", sandbox->id, "template",
-                         template->name);
+        json_object_set_new(env, "E2B_TEMPLATE_ID", json_string(e2b_template_id(&sandbox->wish)));
+        return env;
 }
 
 static void on_cell_over(struct cell_waiter *waiter, const struct csn_error *error);
@@ -137,14 +176,11 @@ static void on_cell_ready(struct cell_waiter *waiter, const struct csn_error *er
 
 static int open_cell(struct e2b_sandbox *sandbox, struct csn_error *err)
 {
-        struct sandbox_request given = { 0 };
-        struct arena arena = { 0 };
+        const struct e2b_wish *wish = &sandbox->wish;
+        json_t *env = env_of(sandbox);
         sandbox->networked = sandbox->api->settings->engine.network == network_PUBLIC;
-        json_t *words = words_of(sandbox);
-        int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
-        json_decref(words);
-        rc = rc < 0 ? rc : cell_open(sandbox->api->engine, &given, sandbox->tenant, &sandbox->cell, err);
-        arena_done(&arena);
+        int rc = e2b_open_cell(sandbox->api, sandbox->tenant, wish->template, wish->recipe, env, sandbox->id, &sandbox->cell, err);
+        json_decref(env);
         if (rc < 0)
                 return rc;
         const struct limits *limits = cell_limits(sandbox->cell);
@@ -159,8 +195,17 @@ static int open_cell(struct e2b_sandbox *sandbox, struct csn_error *err)
 
 /* ---- its end ---- */
 
+static void end_start(struct e2b_sandbox *sandbox)
+{
+        if (sandbox->start)
+                start_stop(sandbox->start);
+        free(sandbox->start);
+        sandbox->start = NULL;
+}
+
 static void sandbox_free(struct e2b_sandbox *sandbox)
 {
+        end_start(sandbox);
         for (struct e2b_sandbox **at = &sandbox->api->e2b; *at; at = &(*at)->next)
                 if (*at == sandbox) {
                         *at = sandbox->next;
@@ -199,6 +244,7 @@ static void on_cell_over(struct cell_waiter *waiter, const struct csn_error *err
                 is_over(sandbox);
                 return;
         }
+        end_start(sandbox);
         e2b_envd_free(sandbox->envd);
         e2b_interpreter_free(sandbox->interpreter);
         sandbox->envd = NULL;
@@ -242,12 +288,16 @@ void e2b_close(struct api *api)
 {
         while (api->e2b)
                 sandbox_free(api->e2b);
+        build_close(api);
+        archive_close(api);
 }
 
 /* ---- its beginning ---- */
 
 static void runs(struct e2b_sandbox *sandbox)
 {
+        e2b_image_unref(sandbox->image);
+        sandbox->image = NULL;
         e2b_log(sandbox, "info", "the sandbox %s", sandbox->state == E2B_RESUMING ? "goes on" : "runs");
         sandbox->state = E2B_RUNNING;
         if (sandbox->wish.template->interprets && !sandbox->interpreter)
@@ -265,6 +315,30 @@ static void give_up(struct e2b_sandbox *sandbox, const struct csn_error *error)
                 e2b_sandbox_kill(sandbox);
 }
 
+static void on_start_line(struct start *start, bool error, const char *text)
+{
+        e2b_log(start->owner, error ? "warn" : "info", "start command: %s", text);
+}
+
+static void on_started(struct start *start, const struct csn_error *error)
+{
+        error ? give_up(start->owner, error) : runs(start->owner);
+}
+
+/* It is new, or has its files again: what its template runs is begun. */
+static void boots(struct e2b_sandbox *sandbox)
+{
+        struct csn_error err;
+        if (!start_is_there(sandbox->wish.recipe)) {
+                runs(sandbox);
+                return;
+        }
+        sandbox->start = mem_alloc(sizeof *sandbox->start);
+        *sandbox->start = (struct start){ .line = on_start_line, .done = on_started, .owner = sandbox };
+        if (start_begin(sandbox->start, sandbox->api, sandbox->cell, sandbox->wish.recipe, false, &err) < 0)
+                give_up(sandbox, &err);
+}
+
 static void on_loaded(struct cell_copy *copy, const struct csn_error *error)
 {
         struct e2b_sandbox *sandbox = copy->owner;
@@ -273,9 +347,7 @@ static void on_loaded(struct cell_copy *copy, const struct csn_error *error)
                 give_up(sandbox, error);
                 return;
         }
-        e2b_image_unref(sandbox->image);
-        sandbox->image = NULL;
-        runs(sandbox);
+        boots(sandbox);
 }
 
 static void on_cell_ready(struct cell_waiter *waiter, const struct csn_error *error)
@@ -294,7 +366,11 @@ static void on_cell_ready(struct cell_waiter *waiter, const struct csn_error *er
                 give_up(sandbox, &err);
                 return;
         }
-        if (!sandbox->image) {
+        if (!sandbox->image && !sandbox->start) {
+                boots(sandbox);
+                return;
+        }
+        if (!sandbox->image) {             /* it was frozen, with all that runs */
                 runs(sandbox);
                 return;
         }
@@ -469,8 +545,8 @@ json_t *e2b_time(int64_t ms)
 
 json_t *e2b_sandbox_made(const struct e2b_sandbox *sandbox)
 {
-        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:n}", "sandboxID", sandbox->id, "templateID", sandbox->wish.template->id, "alias",
-                                 sandbox->wish.template->name, "clientID", "caisson", "envdVersion", E2B_ENVD_VERSION, "domain");
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:n}", "sandboxID", sandbox->id, "templateID", e2b_template_id(&sandbox->wish), "alias",
+                                 e2b_template_name(&sandbox->wish), "clientID", "caisson", "envdVersion", E2B_ENVD_VERSION, "domain");
         if (sandbox->token[0])
                 json_object_set_new(json, "envdAccessToken", json_string(sandbox->token));
         if (sandbox->traffic_token[0])

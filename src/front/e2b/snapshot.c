@@ -110,7 +110,7 @@ static const char *text_of(const json_t *about, const char *name)
 }
 
 const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image,
-                                             struct csn_error *err)
+                                             json_t **ret_recipe, struct csn_error *err)
 {
         char path[ID_LEN + 5];
         json_t *about = find(api, tenant, name);
@@ -120,9 +120,10 @@ const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *
                 snprintf(path, sizeof path, "%.*s.tar", ID_LEN, text_of(about, "id"));
                 auto_fd folder = open_folder(api, err);
                 int fd = folder < 0 ? -1 : openat(folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-                if (fd >= 0)
+                if (fd >= 0) {
                         *ret_image = e2b_image_of(fd);
-                else if (folder >= 0)
+                        *ret_recipe = json_incref(json_object_get(about, "recipe"));
+                } else if (folder >= 0)
                         err_set(err, CSN_E_SYSTEM, errno, "open the snapshot %s", path);
         }
         json_decref(about);
@@ -248,6 +249,7 @@ static void begin_snapshot(struct http_request *request, struct e2b_sandbox *san
         hex_random(ID_LEN / 2, id);
         *saving = (struct saving){ .about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", id, "name", name, "tenant", sandbox->tenant, "template",
                                                       sandbox->wish.template->name, "sandbox", sandbox->id, "createdAt", e2b_time(time_now_ms())) };
+        json_object_set(saving->about, "recipe", sandbox->wish.recipe);
         save(request, sandbox, saving, on_snapshot);
 }
 

@@ -49,7 +49,7 @@ static bool add_parts(char path[static GUEST_PATH_MAX], const char *more)
         return true;
 }
 
-int spell_path(const char *path, int account, char ret[static GUEST_PATH_MAX], struct csn_error *err)
+int spell_path(const char *path, int account, const char *folder, char ret[static GUEST_PATH_MAX], struct csn_error *err)
 {
         bool home = path[0] == '~';
         if (home && path[1] && path[1] != '/')
@@ -66,7 +66,7 @@ int spell_path(const char *path, int account, char ret[static GUEST_PATH_MAX], s
                 ret[len] = 0;
                 return 0;
         }
-        snprintf(ret, GUEST_PATH_MAX, "%s", spell_home(account));
+        snprintf(ret, GUEST_PATH_MAX, "%s", home || !folder ? spell_home(account) : strcmp(folder, "/") == 0 ? "" : folder);
         return add_parts(ret, path + home) ? 0 : err_field(err, "path", "the path is longer than %d bytes", GUEST_PATH_MAX - 1);
 }
 

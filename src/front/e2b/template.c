@@ -1,5 +1,5 @@
-/* What a template is here; see e2b.h. */
-#include "front/e2b/e2b.h"
+/* What a template is here, ours and those that clients built; see e2b.h and build.h. */
+#include "front/e2b/build.h"
 
 static const struct e2b_template templates[] = {
         { "rki5dems9wqfm4r03t7g", "base", "system", false },
@@ -20,13 +20,43 @@ const struct e2b_template *e2b_template_named(const char *name)
         return NULL;
 }
 
+static const char *text_of(const json_t *json, const char *name)
+{
+        const char *text = json_string_value(json_object_get(json, name));
+        return text ? text : "";
+}
+
+/* One that was built, with its files.  NULL with err->code 0: there is none of that name. */
+static const struct e2b_template *find_built(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image, json_t **ret_recipe,
+                                             struct csn_error *err)
+{
+        json_t *kept = kept_find(api, tenant, name), *build = kept_tagged(kept, kept_tag(name)), *recipe = json_object_get(build, "recipe");
+        const char *layer = text_of(recipe, "layer");
+        const struct e2b_template *template = recipe ? e2b_template_named(text_of(recipe, "base")) : NULL;
+        int fd = template && layer[0] ? kept_open(api, KEPT_LAYER, tenant, layer) : -1;
+        err->code = 0;
+        if (kept && !template)
+                err_set(err, CSN_E_INPUT, ENOENT, "template '%.100s' has no build that is ready%s", name, build ? "" : ", and none with this tag");
+        else if (template && layer[0] && fd < 0)
+                err_set(err, CSN_E_SYSTEM, ENOENT, "the files of template '%.100s' have gone; build it again", name);
+        if (template && !err->code) {
+                *ret_recipe = json_incref(recipe);
+                if (fd >= 0)
+                        *ret_image = e2b_image_of(fd);
+        }
+        json_decref(kept);
+        return err->code ? NULL : template;
+}
+
 int e2b_template_find(const struct api *api, const char *tenant, const char *name, const struct e2b_template **ret, struct e2b_image **ret_image,
-                      struct csn_error *err)
+                      json_t **ret_recipe, struct csn_error *err)
 {
         err->code = 0;
         *ret = e2b_template_named(name);
         if (!*ret)
-                *ret = e2b_snapshot_find(api, tenant, name, ret_image, err);
+                *ret = find_built(api, tenant, name, ret_image, ret_recipe, err);
+        if (!*ret && !err->code)
+                *ret = e2b_snapshot_find(api, tenant, name, ret_image, ret_recipe, err);
         if (*ret)
                 return 0;
         return err->code ? -err->code : err_set(err, CSN_E_INPUT, ENOENT, "template '%.100s' not found", name);
@@ -42,44 +72,78 @@ static json_t *describe(const struct e2b_template *template)
                          "lastSpawnedAt", "spawnCount", 0, "buildCount", 1, "buildStatus", "ready", "envdVersion", E2B_ENVD_VERSION);
 }
 
+static json_t *describe_kept(const json_t *kept)
+{
+        const json_t *builds = json_object_get(kept, "builds"), *newest = json_array_get(builds, 0);
+        json_int_t cpus = json_integer_value(json_object_get(kept, "cpuCount")), memory = json_integer_value(json_object_get(kept, "memoryMB"));
+        return json_pack("{s:s, s:s, s:I, s:I, s:i, s:b, s:[s], s:[s], s:s, s:s, s:n, s:i, s:I, s:s, s:s}", "templateID", text_of(kept, "id"), "buildID",
+                         text_of(newest, "id"), "cpuCount", cpus ? cpus : 2, "memoryMB", memory ? memory : 1024, "diskSizeMB", 512, "public", 0, "aliases",
+                         text_of(kept, "name"), "names", text_of(kept, "name"), "createdAt", text_of(kept, "createdAt"), "updatedAt", text_of(kept, "updatedAt"),
+                         "lastSpawnedAt", "spawnCount", 0, "buildCount", (json_int_t)json_array_size(builds), "buildStatus", text_of(newest, "status"),
+                         "envdVersion", E2B_ENVD_VERSION);
+}
+
 void e2b_list_templates(struct http_request *request)
 {
-        json_t *list = json_array();
-        for (size_t i = 0; i < ARRAY_LEN(templates); i++)
+        json_t *list = json_array(), *all = kept_all(api_of(request), request->tenant), *kept;
+        size_t i;
+        json_array_foreach(all, i, kept)
+                json_array_append_new(list, describe_kept(kept));
+        for (i = 0; i < ARRAY_LEN(templates); i++)
                 json_array_append_new(list, describe(&templates[i]));
+        json_decref(all);
         http_json(request, MHD_HTTP_OK, list);
 }
 
-/* The template of the path; NULL: there is none, and that is answered. */
-static const struct e2b_template *named(struct http_request *request)
+/* The template of the path: ours, or one that was built, the caller's reference.  False: there is none, and that is answered. */
+static bool named(struct http_request *request, const struct e2b_template **ret, json_t **ret_kept)
 {
-        const struct e2b_template *template = e2b_template_named(http_part(request, 0));
-        if (!template)
-                e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", http_part(request, 0));
-        return template;
+        const char *name = http_part(request, 0);
+        *ret = e2b_template_named(name);
+        *ret_kept = *ret ? NULL : kept_find(api_of(request), request->tenant, name);
+        if (*ret || *ret_kept)
+                return true;
+        e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", name);
+        return false;
 }
 
 void e2b_get_template(struct http_request *request)
 {
-        const struct e2b_template *template = named(request);
-        if (template)
-                http_json(request, MHD_HTTP_OK, describe(template));
+        const struct e2b_template *template;
+        json_t *kept;
+        if (!named(request, &template, &kept))
+                return;
+        http_json(request, MHD_HTTP_OK, template ? describe(template) : describe_kept(kept));
+        json_decref(kept);
 }
 
+/* With a tag, whether that is there, too. */
 void e2b_template_alias(struct http_request *request)
 {
-        const struct e2b_template *template = named(request);
-        if (template)
-                http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:b}", "templateID", template->id, "public", 1));
+        const struct e2b_template *template;
+        json_t *kept;
+        if (!named(request, &template, &kept))
+                return;
+        if (kept && strchr(http_part(request, 0), ':') && !kept_tagged(kept, kept_tag(http_part(request, 0))))
+                e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", http_part(request, 0));
+        else
+                http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:b}", "templateID", template ? template->id : text_of(kept, "id"), "public", template != NULL));
+        json_decref(kept);
 }
 
 void e2b_delete_template(struct http_request *request)
 {
+        struct api *api = api_of(request);
         const char *name = http_part(request, 0);
-        if (e2b_snapshot_forget(api_of(request), request->tenant, name))
+        struct csn_error err;
+        json_t *kept = kept_find(api, request->tenant, name);
+        if (kept && kept_forget(api, kept, &err) < 0)
+                http_fail(request, &err);
+        else if (kept || e2b_snapshot_forget(api, request->tenant, name))
                 e2b_no_content(request);
         else if (e2b_template_named(name))
                 e2b_error(request, MHD_HTTP_FORBIDDEN, "template '%.100s' is part of this server", name);
         else
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", name);
+        json_decref(kept);
 }

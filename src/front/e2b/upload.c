@@ -16,6 +16,7 @@
 
 struct upload {
         struct http_request *request;
+        const char *folder;                /* below which relative paths are; NULL: the home */
         int account;                       /* fields.def; the sandbox is asked for each time, for between two files it may go */
         uint64_t flags;
         bool multipart;
@@ -170,7 +171,7 @@ static void begin_part(struct upload *upload)
                 fail(upload, MHD_HTTP_BAD_REQUEST, &err);
         } else if (upload->path[0]) {
                 begin_file(upload, upload->path);
-        } else if (spell_path(part->name, upload->account, path, &err) < 0) {
+        } else if (spell_path(part->name, upload->account, upload->folder, path, &err) < 0) {
                 fail(upload, MHD_HTTP_BAD_REQUEST, &err);
         } else {
                 begin_file(upload, path);
@@ -399,14 +400,14 @@ void envd_post_files(struct http_request *request)
         if (!envd_file_target(request, true, &target))
                 return;
         struct upload *upload = mem_alloc(sizeof *upload);
-        *upload = (struct upload){ .request = request, .account = target.account, .flags = target.flags, .written = json_array(),
+        *upload = (struct upload){ .request = request, .folder = target.folder ? arena_text(&request->arena, "%s", target.folder) : NULL, .account = target.account, .flags = target.flags, .written = json_array(),
                                     .turn = { .fired = on_turn, .owner = upload } };
         buf_init(&upload->plain, 2 * PLAIN_MAX);
         labels.list = arena_alloc(&request->arena, WIRE_ARGS_MAX * sizeof *labels.list);
         http_each_header(request, add_label, &labels);
         upload->labels = labels.list;
         upload->labels_n = labels.n;
-        int rc = labels.err.code ? -labels.err.code : given ? spell_path(given, target.account, upload->path, &labels.err) : 0;
+        int rc = labels.err.code ? -labels.err.code : given ? spell_path(given, target.account, target.folder, upload->path, &labels.err) : 0;
         if (rc == 0)
                 rc = open_body(upload, &labels.err);
         if (rc < 0) {

@@ -316,7 +316,7 @@ static void watch(struct http_request *request, bool collects)
                 return;
         const char *given = rpc_string(message, "path");
         bool deep = rpc_bool(message, "recursive", false), entries = rpc_bool(message, "includeEntry", false);
-        int rc = spell_path(given ? given : "", target.account, path, &err);
+        int rc = spell_path(given ? given : "", target.account, target.folder, path, &err);
         json_decref(message);
         if (rc < 0) {
                 envd_refuse(request, !collects, &err);
