@@ -162,6 +162,15 @@ int call_connect(struct cell *cell, struct call *call, unsigned port, struct csn
         return rc;
 }
 
+int call_health(struct cell *cell, struct call *call, unsigned port, struct csn_error *err)
+{
+        struct buf request;
+        buf_init(&request, WIRE_MAX);
+        int rc = open_call(cell, call, &request, guest_put_number(&request, GUEST_HEALTH, port), err);
+        buf_done(&request);
+        return rc;
+}
+
 int call_sudo(struct cell *cell, struct call *call, struct csn_error *err)
 {
         struct buf request;

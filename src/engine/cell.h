@@ -110,6 +110,8 @@ int call_connect(struct cell *cell, struct call *call, unsigned port, struct csn
 
 /* From now on, and as long as the call is open, programs of `user` may become root by sudo.  It fails where there is no root. */
 int call_sudo(struct cell *cell, struct call *call, struct csn_error *err);
+/* The same, programs that ask for GET /health on this port of the sandbox' own are told that all is well.  It fails where the port is taken. */
+int call_health(struct cell *cell, struct call *call, unsigned port, struct csn_error *err);
 
 /* One packet, a kind and its bytes.  False: there is no room now, or the call is over. */
 bool call_send(struct call *call, enum guest_kind kind, const void *bytes, size_t len);

@@ -35,7 +35,7 @@ static int choose_name(struct run *run, struct csn_error *err)
 /* ---- environment ---- */
 
 #define PROXY_URL "http://127.0.0.1:3128"   /* WIRE_PROXY_PORT */
-#define PROXY_NOT "localhost,127.0.0.1,::1"
+#define PROXY_NOT "localhost,127.0.0.1,::1,0.0.0.0"
 
 /* What every program finds; a request's variables of the same name replace these. */
 static const char *const usual_env[] = {

@@ -179,6 +179,10 @@ static void begin(struct guest *guest, const uint8_t *bytes, size_t len, int *so
         case GUEST_SUDO:
                 sudo_begin(guest, sock);
                 break;
+        case GUEST_HEALTH:
+                if (guest_get_number(bytes, len, &port, &err) == 0)
+                        health_begin(guest, port, sock);
+                break;
         default:
                 err_set(&err, CSN_E_PROTOCOL, 0, "the engine sent a request of no kind");
         }

@@ -9,6 +9,7 @@
  *   watch     what happens in folders
  *   account   whose rights a program has, in a sandbox with root
  *   sudo      root for programs of `user`, where that is wanted
+ *   health    whether the interpreter is there, told to programs inside
  *
  * It has the rights of the programs that it starts and no others: everything it does is done inside, by the sandbox's own
  * uid and under the sandbox's own limits.  So a path needs no check here, and whoever gets the better of it has the sandbox
@@ -104,6 +105,7 @@ void stdio_begin(struct guest *guest, int *sock);
 void connection_begin(struct guest *guest, uint64_t port, int *sock);
 void files_begin(struct guest *guest, const struct guest_file *what, int *sock);
 void sudo_begin(struct guest *guest, int *sock);
+void health_begin(struct guest *guest, uint64_t port, int *sock);
 void watch_begin(struct guest *guest, const struct guest_file *what, int *sock);
 
 /* There are too few descriptors: those that are kept only to throw away what is written to them are closed. */

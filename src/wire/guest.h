@@ -12,11 +12,14 @@
  *     ->  STDIO     nothing             1 fd   make descriptors for an interpreter that comes from outside (a zygote's fork)
  *     ->  FILE      guest_file          1 fd   an operation on files
  *     ->  CONNECT   u64: a port         1 fd   a connection to whoever listens there, on the sandbox's own loopback
+ *     ->  SUDO      nothing             1 fd   root for programs of `user`, as long as its socket is open
+ *     ->  HEALTH    u64: a port         1 fd   GET /health of programs inside is answered there, as long as its socket is open
  *
  *   PROCESS   <- STARTED; then OUT, ERROR, CHANNEL, ROOM; EXITED is the last.    -> IN, IN_END, CHANNEL, SIGNAL, SIZE
  *   STDIO     <- ENDS with stdout, stderr and channel; then as a process; DONE when the channel has ended
  *   FILE      <- ENTRY, DATA, EVENT as the operation has them; DONE is the last.  -> DATA, DATA_END of a WRITE
  *   CONNECT   <- STARTED when it is there; then OUT, ROOM; DONE when the program has ended it.  -> IN, IN_END
+ *   SUDO, HEALTH  <- STARTED
  *   any       <- FAILED instead of the rest
  *
  * What comes from a guest is as hostile as what comes from any program in its sandbox; what goes there is ours.
@@ -26,7 +29,7 @@
 
 #include "wire/wire.h"
 
-#define GUEST_VERSION 2
+#define GUEST_VERSION 3
 #define GUEST_DATA_MAX (64 * KIB)              /* bytes of a stream in one packet */
 #define GUEST_PACKET_MAX (GUEST_DATA_MAX + 1)
 #define GUEST_PATH_MAX 4096
@@ -63,6 +66,7 @@ enum guest_kind {
         /* on the socket to the guest, too */
         GUEST_CONNECT,                         /* u64: a port */
         GUEST_SUDO,
+        GUEST_HEALTH,                          /* u64: a port */
         GUEST_KINDS,
 };
 

@@ -452,6 +452,61 @@ static void connections_are_relayed(void)
         CHECK(recv(peer, bytes, 1, 0) <= 0);
 }
 
+/* Ours to read to the end; on a port of every address. */
+static void ask_for_health(uint16_t port, const char *question, char *ret_answer, size_t size)
+{
+        const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        size_t len = 0;
+        auto_fd peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK(connect(peer, (const struct sockaddr *)&address, sizeof address) == 0);
+        /* In two parts, of which the first is no request yet. */
+        CHECK(send(peer, question, 5, MSG_NOSIGNAL) == 5 && send(peer, question + 5, strlen(question) - 5, MSG_NOSIGNAL) == (ssize_t)strlen(question) - 5);
+        for (ssize_t n; len < size - 1 && (n = recv(peer, ret_answer + len, size - 1 - len, 0)) > 0; len += (size_t)n)
+                ;
+        ret_answer[len] = 0;
+}
+
+static int ask_to_tell_health(uint64_t port)
+{
+        struct buf request;
+        buf_init(&request, 64);
+        CHECK(guest_put_number(&request, GUEST_HEALTH, port));
+        return ask(&request);
+}
+
+static void who_asks_for_health_is_answered_while_it_is_wanted(void)
+{
+        struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t len = sizeof address;
+        char answer[512], much[8192];
+        int silent[20];
+        auto_fd other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK(bind(other, (struct sockaddr *)&address, len) == 0 && listen(other, 1) == 0 && getsockname(other, (struct sockaddr *)&address, &len) == 0);
+        uint16_t port = ntohs(address.sin_port);
+        int taken = ask_to_tell_health(port), none = ask_to_tell_health(0);
+        CHECK(next(taken) == GUEST_FAILED && next(none) == GUEST_FAILED);
+        close(taken), close(none), fd_close(&other);
+        int sock = ask_to_tell_health(port);
+        CHECK(next(sock) == GUEST_STARTED);
+        ask_for_health(port, "GET /health HTTP/1.1\r\nHost: here\r\n\r\n", answer, sizeof answer);
+        CHECK(strncmp(answer, "HTTP/1.1 200 ", 13) == 0 && strstr(answer, "\r\n\r\n\"OK\""));
+        ask_for_health(port, "POST /execute HTTP/1.1\r\nHost: here\r\n\r\nmore", answer, sizeof answer);
+        CHECK(strncmp(answer, "HTTP/1.1 404 ", 13) == 0);
+        memset(much, 'x', sizeof much - 1), much[sizeof much - 1] = 0;
+        ask_for_health(port, much, answer, sizeof answer);
+        CHECK(strncmp(answer, "HTTP/1.1 404 ", 13) == 0);
+        /* Those who say nothing keep nobody away. */
+        for (size_t i = 0; i < ARRAY_LEN(silent); i++)
+                CHECK((silent[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 && connect(silent[i], (struct sockaddr *)&address, len) == 0);
+        ask_for_health(port, "GET /health HTTP/1.0\r\n\r\n", answer, sizeof answer);
+        CHECK(strncmp(answer, "HTTP/1.1 200 ", 13) == 0);
+        for (size_t i = 0; i < ARRAY_LEN(silent); i++)
+                close(silent[i]);
+        close(sock);
+        CHECK(read_to_end(ask_process("sleep 0.1", 0), NULL) == 0);   /* the guest has seen the end of it by then */
+        CHECK(entries(ask_connection(port)) == -ECONNREFUSED);
+}
+
 static void who_listens_by_ipv6_alone_is_found(void)
 {
         struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
@@ -575,6 +630,7 @@ int main(void)
         RUN(a_file_that_is_written_in_place_stays_itself);
         RUN(a_folder_that_has_to_be_new_is_refused_where_there_is_one);
         RUN(connections_are_relayed);
+        RUN(who_asks_for_health_is_answered_while_it_is_wanted);
         RUN(who_listens_by_ipv6_alone_is_found);
         RUN(what_happens_in_folders_is_told);
         RUN(nonsense_ends_an_operation_and_nothing_else);

@@ -203,7 +203,7 @@ bool e2b_snapshot_forget(const struct api *api, const char *tenant, const char *
 /* ---- what goes with a sandbox (envd.c, interpreter.c) ---- */
 
 void e2b_envd_free(struct e2b_envd *envd);
-/* Its Python starts, for whoever comes next wants it. */
+/* Its Python starts, for whoever comes next wants it; and programs inside are told by its port that it is there. */
 void e2b_interpreter_warm(struct e2b_sandbox *sandbox);
 void e2b_interpreter_free(struct e2b_interpreter *interpreter);
 

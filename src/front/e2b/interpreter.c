@@ -10,6 +10,7 @@
 
 struct e2b_interpreter {
         struct e2b_context *contexts;
+        struct call health;                /* for those inside, who ask its port */
 };
 
 /* ---- which there are ---- */
@@ -51,6 +52,8 @@ void e2b_interpreter_free(struct e2b_interpreter *interpreter)
                 next = one->next;
                 context_free(one);
         }
+        if (interpreter)
+                call_close(&interpreter->health);
         free(interpreter);
 }
 
@@ -113,12 +116,43 @@ int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struc
         return 0;
 }
 
+/* ---- what is there from the beginning ---- */
+
+static void on_health_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+{
+        (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
+}
+
+static void on_health_room(struct call *call)
+{
+        (void)call;
+}
+
+/* With its sandbox; or somebody inside was there first. */
+static void on_health_ended(struct call *call, const struct csn_error *error)
+{
+        (void)call;
+        if (error)
+                log_text(LOG_DEBUG, "no program inside hears of the interpreter: %s", error->text);
+}
+
+static void tell_those_inside(struct e2b_sandbox *sandbox)
+{
+        static const struct call_events events = { on_health_packet, on_health_room, on_health_ended };
+        struct call *health = &interpreter_of(sandbox)->health;
+        struct csn_error err;
+        *health = (struct call){ .events = &events };
+        if (call_health(sandbox->cell, health, E2B_INTERPRETER_PORT, &err) < 0)
+                on_health_ended(health, &err);
+}
+
 void e2b_interpreter_warm(struct e2b_sandbox *sandbox)
 {
         struct e2b_context *one = NULL;
         struct context *context;
         struct csn_error err;
         bool is_new;
+        tell_those_inside(sandbox);
         if (e2b_context_of(sandbox, lang_python.name, &one, &err) < 0 || e2b_context_open(sandbox, one, NULL, &context, &is_new, &err) < 0)
                 log_text(LOG_DEBUG, "no interpreter is started ahead in sandbox %s: %s", sandbox->id, err.text);
 }

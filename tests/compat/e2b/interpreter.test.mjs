@@ -379,6 +379,30 @@ test('executions of two contexts do not', async () => {
   await shared.removeCodeContext(context)
 })
 
+// ---- from inside
+
+test('programs inside hear from its port that it is there, on every address and through a proxy or not', async (t) => {
+  const sandbox = await make(t)
+  const asked = (where, of = sandbox) => of.commands.run(`curl -s -w ' %{http_code}' http://${where} || true`)
+  for (const host of ['0.0.0.0', '127.0.0.1', 'localhost'])
+    assert.equal((await asked(`${host}:49999/health`)).stdout, '"OK" 200', host)
+  assert.equal((await asked('0.0.0.0:49999/execute')).stdout, ' 404')
+  await sandbox.pause()
+  const again = await Sandbox.connect(sandbox.sandboxId, options)
+  assert.equal((await asked('0.0.0.0:49999/health', again)).stdout, '"OK" 200')
+  await again.pause({ keepMemory: false })
+  assert.equal((await asked('0.0.0.0:49999/health', await Sandbox.connect(sandbox.sandboxId, options))).stdout, '"OK" 200')
+})
+
+test('in a sandbox of base the port is for anybody, and code is executed all the same', async (t) => {
+  const plain = await Sandbox.create('base', options)
+  t.after(() => plain.kill())
+  await plain.commands.run('python3 -m http.server 49999 --directory /tmp', { background: true })
+  const { stdout } = await plain.commands.run('for i in 1 2 3 4 5 6 7 8 9; do curl -sf 127.0.0.1:49999/ && break; sleep 0.3; done')
+  assert.match(stdout, /Directory listing/)
+  assert.equal((await plain.runCode('1')).text, '1')
+})
+
 // ---- their end
 
 test('who goes away takes the execution back, and the next one works', async (t) => {

@@ -1,0 +1,147 @@
+/*
+ * Whether the interpreter of the sandbox is there, told to programs inside: GET /health on a port of all addresses, for that is
+ * where clients who know only a port look.  It is we who start interpreters, so it is we who say so.  Nothing else is answered here: what an
+ * interpreter is asked comes from outside.
+ *
+ * A connection has one request.  There are few, and where one more comes the oldest goes, so nobody keeps others away by being silent.
+ */
+#include "guest/guest.h"
+
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define ASKERS_MAX 16
+#define HEAD_MAX 4096
+
+struct asker {
+        struct asker *next;          /* the one that came before */
+        struct health *health;
+        struct watch sock;
+        char head[HEAD_MAX + 1];
+        size_t len;
+        bool answered;               /* what still comes is thrown away, for to close before it was read would be a reset */
+};
+
+struct health {
+        struct operation op;
+        struct watch door;
+        struct asker *askers;
+        size_t n;
+};
+
+static void asker_free(struct asker *asker)
+{
+        for (struct asker **at = &asker->health->askers; *at; at = &(*at)->next)
+                if (*at == asker) {
+                        *at = asker->next;
+                        asker->health->n--;
+                        break;
+                }
+        loop_unwatch(asker->health->op.guest->loop, &asker->sock);
+        fd_close(&asker->sock.fd);
+        free(asker);
+}
+
+static void answer(struct asker *asker)
+{
+        static const char good[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\"OK\"";
+        static const char bad[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        bool asks = strncmp(asker->head, "GET /health ", 12) == 0 || strncmp(asker->head, "GET /health?", 12) == 0;
+        asker->answered = true;
+        if (send(asker->sock.fd, asks ? good : bad, asks ? sizeof good - 1 : sizeof bad - 1, MSG_NOSIGNAL) < 0 || shutdown(asker->sock.fd, SHUT_WR) < 0)
+                asker_free(asker);
+}
+
+static void asker_ready(struct watch *watch, uint32_t events)
+{
+        struct asker *asker = watch->owner;
+        (void)events;
+        if (asker->answered)
+                asker->len = 0;
+        ssize_t n = recv(watch->fd, asker->head + asker->len, HEAD_MAX - asker->len, 0);
+        if (n < 0 && errno == EAGAIN)
+                return;
+        if (n <= 0) {
+                asker_free(asker);
+                return;
+        }
+        asker->len += (size_t)n;
+        asker->head[asker->len] = 0;
+        if (!asker->answered && (asker->len == HEAD_MAX || strstr(asker->head, "\r\n\r\n")))
+                answer(asker);
+}
+
+static void door_ready(struct watch *watch, uint32_t events)
+{
+        struct health *health = watch->owner;
+        struct csn_error err;
+        (void)events;
+        /* cppcheck-suppress nullPointer ; accept(2): no address is filled in then */
+        int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+                return;
+        struct asker *asker = mem_alloc(sizeof *asker), *oldest = health->askers;
+        while (oldest && oldest->next)
+                oldest = oldest->next;
+        if (health->n == ASKERS_MAX)
+                asker_free(oldest);
+        asker->next = health->askers;
+        asker->health = health;
+        asker->sock = (struct watch){ .fd = fd, .ready = asker_ready, .owner = asker };
+        health->askers = asker;
+        health->n++;
+        if (loop_watch(health->op.guest->loop, &asker->sock, fd, EPOLLIN, &err) < 0)
+                asker_free(asker);
+}
+
+static int open_door(struct health *health, uint64_t port, struct csn_error *err)
+{
+        const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_ANY) };
+        const int on = 1;
+        health->door.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (health->door.fd < 0 || setsockopt(health->door.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+            bind(health->door.fd, (const struct sockaddr *)&address, sizeof address) < 0 || listen(health->door.fd, ASKERS_MAX) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "listen on port %u", (unsigned)port);
+        return loop_watch(health->op.guest->loop, &health->door, health->door.fd, EPOLLIN, err);
+}
+
+static int health_take(struct operation *op, const uint8_t *bytes, size_t len, struct csn_error *err)
+{
+        (void)op, (void)bytes, (void)len;
+        return err_set(err, CSN_E_PROTOCOL, 0, "an answer about health was sent what is not for it");
+}
+
+static void health_room(struct operation *op)
+{
+        (void)op;
+}
+
+static void health_closed(struct operation *op)
+{
+        struct health *health = (struct health *)op;
+        while (health->askers)
+                asker_free(health->askers);
+        loop_unwatch(op->guest->loop, &health->door);
+        fd_close(&health->door.fd);
+        operation_release(op);
+        free(health);
+}
+
+void health_begin(struct guest *guest, uint64_t port, int *sock)
+{
+        static const struct operation_kind kind = { health_take, health_room, health_closed };
+        struct health *health = mem_alloc(sizeof *health);
+        struct csn_error err = { 0 };
+        health->door = (struct watch){ .fd = -1, .ready = door_ready, .owner = health };
+        if (!operation_open(&health->op, guest, &kind, sock))
+                return;
+        if (port == 0 || port > UINT16_MAX)
+                err_set(&err, CSN_E_INPUT, EINVAL, "port %u", (unsigned)min_u64(port, UINT32_MAX));
+        else
+                open_door(health, port, &err);
+        if (err.code)
+                operation_fail(&health->op, &err);
+        else
+                operation_tell_number(&health->op, GUEST_STARTED, 1);
+}
