@@ -208,6 +208,10 @@ static const struct {
         { "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n" },
         { "etc/hostname", SANDBOX_HOST_NAME "\n" },
         { "etc/resolv.conf", "" },
+        /* Without one `openssl req` makes no certificate at all. */
+        { "etc/ssl/openssl.cnf", "[req]\ndistinguished_name = name\nx509_extensions = ca\n"
+                                 "[name]\ncommonName = Common Name\n"
+                                 "[ca]\nsubjectKeyIdentifier = hash\nauthorityKeyIdentifier = keyid:always,issuer\nbasicConstraints = critical,CA:true\n" },
 };
 
 static int touch(int root_fd, const char *path, const char *text, struct csn_error *err)

@@ -167,6 +167,11 @@ test('what a command leaves behind goes on', async () => {
   await run('pkill -f "sleep 471[5]"')
 })
 
+test('openssl finds what it needs to make a certificate', async () => {
+  await run('openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout /tmp/key -out /tmp/cert')
+  assert.match((await run('openssl x509 -in /tmp/cert -noout -subject -ext basicConstraints')).stdout, /CN = localhost\n.*critical\n +CA:TRUE/)
+})
+
 test('many commands go on at once', async () => {
   const done = await Promise.all(Array.from({ length: 30 }, (_, i) => run(`sleep 0.1; echo ${i}`)))
   assert.deepEqual(done.map((one) => one.stdout), Array.from({ length: 30 }, (_, i) => `${i}\n`))
