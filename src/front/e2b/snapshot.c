@@ -383,15 +383,16 @@ static void on_forked(struct cell_copy *copy, const struct csn_error *error)
         saving_free(saving);
 }
 
+/* What is asked for is looked at before whom it is about, as there. */
 void e2b_fork(struct http_request *request)
 {
-        struct e2b_sandbox *sandbox = e2b_named(request);
-        json_t *body = sandbox ? e2b_body(request) : NULL, *given = json_object_get(body, "count");
+        struct e2b_sandbox *sandbox;
+        json_t *body = e2b_body(request), *given = json_object_get(body, "count");
         double count = 1;
         uint64_t life_ms;
         if (body && given && !json_is_null(given) && (!words_number(given, &count) || !(count >= 1 && count <= E2B_FORKS_MAX))) {
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "count has to be a number from 1 to %d", E2B_FORKS_MAX);
-        } else if (body && e2b_life(request, body, "timeout", E2B_LIFE_S, &life_ms)) {
+        } else if (body && e2b_life(request, body, "timeout", E2B_LIFE_S, &life_ms) && (sandbox = e2b_named(request))) {
                 struct saving *saving = mem_alloc(sizeof *saving);
                 *saving = (struct saving){ .wish = e2b_wish_copy(&sandbox->wish), .count = (size_t)count, .life_ms = life_ms };
                 save(request, sandbox, saving, on_forked);

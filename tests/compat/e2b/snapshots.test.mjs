@@ -93,6 +93,7 @@ test('several forks are made at once, with the time that was asked for', async (
 test('one that was killed cannot be forked, and none of a wrong number', async (t) => {
   const sandbox = await make(t)
   for (const count of [0, 101, 'x']) assert.equal((await ask(server, 'POST', `/sandboxes/${sandbox.sandboxId}/fork`, { count })).status, 400)
+  await assert.rejects(Sandbox.fork('inothere', { ...options, count: 0 }), /count/)
   await sandbox.kill()
   await assert.rejects(sandbox.fork(), SandboxNotFoundError)
 })
