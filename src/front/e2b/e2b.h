@@ -19,6 +19,7 @@
  *   envd          port 49983: its routes
  *   interpreter   port 49999: interpreter.h, with execute.c and result.c
  *   ports         all other ports
+ *   tls           TLS towards programs that listen with it on such a port
  *   build         templates that clients build: build.h, with kept.c, builds.c, archive.c, errand.c and start.c
  *   client        the other direction: a backend, by which runs of ours go to other servers of these words
  *

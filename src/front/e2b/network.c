@@ -30,6 +30,19 @@ static int check_list(const json_t *network, const char *name, bool names, struc
         return 0;
 }
 
+static int check_ports(const json_t *network, const char *name, struct csn_error *err)
+{
+        const json_t *list = json_object_get(network, name);
+        json_t *one;
+        size_t i;
+        if (!list || json_is_null(list))
+                return 0;
+        bool good = json_is_array(list);
+        json_array_foreach(list, i, one)
+                good = good && json_is_integer(one) && json_integer_value(one) >= 1 && json_integer_value(one) <= 65535;
+        return good ? 0 : err_field(err, name, "%s has to be a list of ports, which are numbers from 1 to 65535", name);
+}
+
 int e2b_network_check(const json_t *network, struct csn_error *err)
 {
         static const char *const missing[] = { "rules", "egressProxy" };
@@ -38,7 +51,8 @@ int e2b_network_check(const json_t *network, struct csn_error *err)
                 if (given && !json_is_null(given) && (!json_is_object(given) || json_object_size(given)))
                         return err_field(err, missing[i], "%s of a network is not there: requests on their way out are not changed here", missing[i]);
         }
-        return check_list(network, "allowOut", true, err) < 0 ? -err->code : check_list(network, "denyOut", false, err);
+        return check_list(network, "allowOut", true, err) < 0 || check_list(network, "denyOut", false, err) < 0 ? -err->code
+                                                                                                                 : check_ports(network, "httpsPorts", err);
 }
 
 static void add_ranges(const json_t *list, bool allowed, struct egress_range *ranges, size_t *n)

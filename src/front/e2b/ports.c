@@ -6,6 +6,7 @@
  */
 #include "front/e2b/e2b.h"
 
+#include "front/e2b/tls.h"
 #include "front/header.h"
 
 #include <http_parser.h>
@@ -15,6 +16,7 @@
 #define HEADERS_MAX 200                    /* of an answer */
 #define INTERIMS_MAX 10                    /* answers of 1xx before the real one */
 #define CHUNK_EXTRA 32                     /* around a piece of a body: its size and line ends */
+#define TLS_EXTRA (4 * KIB)                /* around a piece of GUEST_DATA_MAX bytes, at most */
 
 struct answer_header {
         char *name, *value;
@@ -24,6 +26,7 @@ struct relay {
         struct http_request *request;      /* NULL: it has its answer */
         struct loop *loop;
         struct call call;
+        struct tls *tls;                   /* NULL: the program listens without */
         unsigned port;
         http_parser parser;
         struct arena arena;
@@ -47,6 +50,7 @@ static void relay_free(struct relay *relay)
 {
         loop_untimer(relay->loop, &relay->end);
         call_close(&relay->call);
+        tls_free(relay->tls);
         buf_done(&relay->head);
         buf_done(&relay->name);
         buf_done(&relay->value);
@@ -194,7 +198,7 @@ static bool write_head(struct relay *relay, const struct e2b_sandbox *sandbox)
         return relay->upgrade ? buf_printf(&relay->head, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n", upgrade) : buf_printf(&relay->head, "Connection: close\r\n\r\n");
 }
 
-static bool put(struct relay *relay, const char *bytes, size_t len)
+static bool hand(struct relay *relay, const void *bytes, size_t len)
 {
         if (!call_send(&relay->call, GUEST_IN, bytes, len))
                 return false;
@@ -202,11 +206,37 @@ static bool put(struct relay *relay, const char *bytes, size_t len)
         return true;
 }
 
+/* What TLS has ready goes, as far as there is room.  False: not all of it. */
+static bool flush(struct relay *relay)
+{
+        const void *bytes;
+        size_t len;
+        while (relay->tls && (len = tls_waiting(relay->tls, &bytes))) {
+                size_t room = relay->in_flight < GUEST_IN_MAX ? GUEST_IN_MAX - relay->in_flight : 0, n = min_u64(min_u64(len, GUEST_DATA_MAX), room);
+                if (!n || !hand(relay, bytes, n))
+                        return false;
+                tls_gone(relay->tls, n);
+        }
+        return true;
+}
+
+/* False: nothing of it was taken. */
+static bool put(struct relay *relay, const char *bytes, size_t len)
+{
+        if (!relay->tls)
+                return hand(relay, bytes, len);
+        if (!flush(relay) || !tls_write(relay->tls, bytes, len))
+                return false;
+        flush(relay);
+        return true;
+}
+
 static size_t take(struct http_request *request, const char *bytes, size_t len)
 {
         static char piece[GUEST_DATA_MAX];
         struct relay *relay = request->owner;
-        size_t used = (size_t)min_u64(relay->in_flight, GUEST_IN_MAX) + CHUNK_EXTRA, room = used < GUEST_IN_MAX ? GUEST_IN_MAX - used : 0;
+        size_t extra = CHUNK_EXTRA + (relay->tls ? TLS_EXTRA : 0);
+        size_t used = (size_t)min_u64(relay->in_flight, GUEST_IN_MAX) + extra, room = used < GUEST_IN_MAX ? GUEST_IN_MAX - used : 0;
         size_t n = min_u64(min_u64(room, len), sizeof piece - CHUNK_EXTRA);
         if (!relay->connected || !n)
                 return 0;
@@ -358,6 +388,8 @@ static void parse(struct relay *relay, const char *bytes, size_t len)
 
 static void go_on(struct relay *relay)
 {
+        if (!flush(relay))
+                return;
         if (relay->end_due)
                 send_end(relay);
         else if (relay->raw || !relay->whole)
@@ -375,6 +407,36 @@ static void on_stream_room(struct http_request *request)
         call_hold(&relay->call, false);
 }
 
+/* The program is there, or a greeting with it is over: it gets the request. */
+static void begin(struct relay *relay)
+{
+        relay->connected = put(relay, relay->head.bytes, relay->head.len);
+        relay->connected ? go_on(relay) : fail(relay, "it takes nothing");
+}
+
+static void greet(struct relay *relay)
+{
+        bool done;
+        if (!tls_greet(relay->tls, &done))
+                fail(relay, "what listens there does not speak TLS");
+        else if (done)
+                begin(relay);
+        else
+                flush(relay);
+}
+
+static void take_tls(struct relay *relay, const uint8_t *bytes, size_t len)
+{
+        static char said[GUEST_DATA_MAX];
+        ssize_t n = tls_take(relay->tls, bytes, len) ? 0 : -1;
+        if (n == 0 && !relay->connected)
+                greet(relay);
+        while (n >= 0 && relay->connected && !relay->over && (n = tls_read(relay->tls, said, sizeof said)) > 0)
+                parse(relay, said, (size_t)n);
+        if (n < 0)
+                fail(relay, "its TLS broke off");
+}
+
 static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct relay *relay = call->owner;
@@ -385,11 +447,12 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
         case GUEST_STARTED:
                 if (relay->connected)
                         break;             /* a guest might say it twice */
-                relay->connected = put(relay, relay->head.bytes, relay->head.len);
-                relay->connected ? go_on(relay) : fail(relay, "it takes nothing");
+                relay->tls ? greet(relay) : begin(relay);
                 break;
         case GUEST_OUT:
-                if (relay->connected && len > 1)
+                if (relay->tls && len > 1)
+                        take_tls(relay, bytes + 1, len - 1);
+                else if (relay->connected && len > 1)
                         parse(relay, (const char *)bytes + 1, len - 1);
                 break;
         case GUEST_ROOM:
@@ -422,6 +485,16 @@ static void on_ended(struct call *call, const struct csn_error *error)
 
 /* ---- requests ---- */
 
+static bool speaks_tls(const struct e2b_sandbox *sandbox, unsigned port)
+{
+        json_t *one;
+        size_t i;
+        json_array_foreach(json_object_get(sandbox->wish.network, "httpsPorts"), i, one)
+                if (json_integer_value(one) == port)
+                        return true;
+        return false;
+}
+
 static void pass_on(struct http_request *request)
 {
         static const struct call_events events = { on_packet, on_room, on_ended };
@@ -441,6 +514,11 @@ static void pass_on(struct http_request *request)
         if (request->uri[0] != '/' || !write_head(relay, sandbox)) {
                 relay_free(relay);
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "the head of the request is too long, its path is none, or it has a control character or a blank where none may be");
+                return;
+        }
+        if (speaks_tls(sandbox, relay->port) && !(relay->tls = tls_new(&err))) {
+                relay_free(relay);
+                e2b_error(request, MHD_HTTP_BAD_GATEWAY, "%s", err.text);
                 return;
         }
         if (call_connect(sandbox->cell, &relay->call, relay->port, &err) < 0) {

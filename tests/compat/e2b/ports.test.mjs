@@ -193,6 +193,38 @@ test('a sandbox without public traffic wants its token', async (t) => {
   assert.equal((await get({ 'E2B-Traffic-Access-Token': 'wrong' })).status, 403)
 })
 
+test('on a port that speaks TLS inside, requests and connections go by TLS', async (t) => {
+  const closed = await Sandbox.create({ ...options, network: { httpsPorts: [8443, 8444, 8445] } })
+  t.after(() => closed.kill())
+  const made = await closed.commands.run('openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key -out cert')
+  assert.equal(made.exitCode, 0)
+  await closed.files.write('server.js', `
+    const tls = { key: require('fs').readFileSync('key'), cert: require('fs').readFileSync('cert') }
+    ${program.replace('http.createServer(', "require('node:https').createServer(tls, ").replace('3000', '8443')}
+    require('node:net').createServer((socket) => socket.end('no TLS at all')).listen(8444)`)
+  await closed.commands.run('node server.js', { background: true, timeoutMs: 0 })
+  const on = (port, path, more) => ask(port, path, { host: closed.getHost(port), ...more })
+  await until(async () => (await on(8443, '/echo')).status === 200)
+  const body = Buffer.alloc(1_000_000, 'b')
+  const { length, method } = JSON.parse((await on(8443, '/echo', { method: 'POST', body })).text)
+  assert.deepEqual([length, method], [body.length, 'POST'])
+  assert.equal((await on(8443, '/large')).text.length, 300 * 65536)
+  assert.equal((await on(8443, '/none')).status, 204)
+  assert.match((await on(8444, '/echo')).text, /TLS/)
+  assert.equal((await on(8445, '/echo')).status, 502)
+  assert.equal(await new Promise((resolve, reject) => {
+    const request = http.request({ host: '127.0.0.1', port: serverPort, headers: { Host: closed.getHost(8443), Connection: 'Upgrade', Upgrade: 'echo' }, agent: false })
+    request.on('error', reject).on('upgrade', (_, socket, head) => {
+      let text = head.toString()
+      socket.on('data', (bytes) => { text += bytes }).on('end', () => resolve(text))
+      socket.write('bye')
+    }).end()
+  }), 'hello good bye')
+  assert.deepEqual((await closed.getInfo()).network.httpsPorts, [8443, 8444, 8445])
+  for (const httpsPorts of ['x', [0], [65536], ['443'], [1.5]])
+    await assert.rejects(Sandbox.create({ ...options, network: { httpsPorts } }), /httpsPorts/)
+})
+
 test('the Host that a program sees can be chosen', async (t) => {
   const masked = await Sandbox.create({ ...options, network: { maskRequestHost: 'localhost:${PORT}' } })
   t.after(() => masked.kill())
