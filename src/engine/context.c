@@ -306,6 +306,28 @@ static void refuse_all(struct context *context, const struct csn_error *error)
         context->last = NULL;
 }
 
+/*
+ * What was sent to an interpreter that was dead by then has not begun, and goes to the next one.  Once, for it may itself be why
+ * nobody lives to begin it.
+ */
+static bool hand_on(struct context *context)
+{
+        struct run *run = context->current;
+        if (run->handed_on || run->cancelled || run->channel.state != CHANNEL_READY || context->timed_out || context->request.fresh)
+                return false;
+        run->handed_on = true;
+        run->state = RUN_QUEUED;
+        run->number = 0;
+        run->next_queued = context->first;
+        context->first = run;
+        if (!context->last)
+                context->last = run;
+        context->waiting++;
+        context->executions--;
+        context->current = NULL;
+        return true;
+}
+
 static void died(struct context *context, const struct wire_exit *how)
 {
         struct run *run = context->current;
@@ -321,7 +343,7 @@ static void died(struct context *context, const struct wire_exit *how)
         else if (!context->why[0])
                 snprintf(context->why, sizeof context->why, WIFSIGNALED((int)how->status) ? "signal %d ended it" : "it ended with status %d",
                          WIFSIGNALED((int)how->status) ? WTERMSIG((int)how->status) : WEXITSTATUS((int)how->status));
-        if (run) {
+        if (run && !hand_on(context)) {
                 struct wire_exit end = *how;
                 bool oom = context->cell->seen.oom_kills > context->before.oom_kills;
                 if (end.has_status && WIFSIGNALED((int)end.status) && oom)

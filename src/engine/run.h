@@ -56,6 +56,7 @@ struct run {
         struct box *box;               /* the sandbox that it has, or NULL */
         uint64_t number;               /* of an execution in a context; 0: it has not begun */
         struct context *context;       /* in which it waits or goes on; it has no sandbox of its own then */
+        bool handed_on;                /* an interpreter was dead before it began there */
         json_t *displays;              /* of an execution in a context: MIME bundles, an array; or NULL */
         size_t display_bytes;
         char owner_key[OWNER_KEY_MAX]; /* for whom it runs, or "" */

@@ -10,6 +10,7 @@
 
 struct e2b_interpreter {
         struct e2b_context *contexts;
+        struct e2b_context *lost;          /* that did not begin; the engine was telling so, and they are closed before the next one begins */
         struct call health;                /* for those inside, who ask its port */
 };
 
@@ -46,14 +47,21 @@ static struct e2b_interpreter *interpreter_of(struct e2b_sandbox *sandbox)
         return sandbox->interpreter;
 }
 
-void e2b_interpreter_free(struct e2b_interpreter *interpreter)
+static void free_all(struct e2b_context *one)
 {
-        for (struct e2b_context *one = interpreter ? interpreter->contexts : NULL, *next; one; one = next) {
+        for (struct e2b_context *next; one; one = next) {
                 next = one->next;
                 context_free(one);
         }
-        if (interpreter)
-                call_close(&interpreter->health);
+}
+
+void e2b_interpreter_free(struct e2b_interpreter *interpreter)
+{
+        if (!interpreter)
+                return;
+        free_all(interpreter->contexts);
+        free_all(interpreter->lost);
+        call_close(&interpreter->health);
         free(interpreter);
 }
 
@@ -96,6 +104,22 @@ static bool is_for_root(const char *cwd)
         return strncmp(cwd, ROOT_HOME, len) == 0 && (cwd[len] == 0 || cwd[len] == '/');
 }
 
+static void close_engines(struct e2b_sandbox *sandbox, const struct e2b_context *one)
+{
+        struct context *context = one->engine_id[0] ? context_find(sandbox->api->engine, one->engine_id, sandbox->tenant) : NULL;
+        if (context)
+                context_close(context);
+}
+
+static void close_lost(struct e2b_sandbox *sandbox)
+{
+        struct e2b_interpreter *interpreter = interpreter_of(sandbox);
+        for (struct e2b_context *one = interpreter->lost; one; one = one->next)
+                close_engines(sandbox, one);
+        free_all(interpreter->lost);
+        interpreter->lost = NULL;
+}
+
 int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struct context_waiter *waiter, struct context **ret, bool *ret_new,
                      struct csn_error *err)
 {
@@ -109,6 +133,7 @@ int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struc
         if (is_for_root(one->cwd))
                 SET(&given, context_request, user, account_ROOT);
         model_defaults(&object_context_request, &given);
+        close_lost(sandbox);
         if (context_open(sandbox->cell, &given, waiter, ret, err) < 0)
                 return -err->code;
         *ret_new = true;
@@ -158,17 +183,27 @@ void e2b_interpreter_warm(struct e2b_sandbox *sandbox)
 }
 
 /* It is none of the client's any more. */
-static void forget(struct e2b_sandbox *sandbox, struct e2b_context *one)
+static void unlist(struct e2b_sandbox *sandbox, struct e2b_context *one)
 {
-        struct context *context = one->engine_id[0] ? context_find(sandbox->api->engine, one->engine_id, sandbox->tenant) : NULL;
         for (struct e2b_context **at = &interpreter_of(sandbox)->contexts; *at; at = &(*at)->next)
                 if (*at == one) {
                         *at = one->next;
                         break;
                 }
-        if (context)
-                context_close(context);
+}
+
+static void forget(struct e2b_sandbox *sandbox, struct e2b_context *one)
+{
+        unlist(sandbox, one);
+        close_engines(sandbox, one);
         context_free(one);
+}
+
+static void lose(struct e2b_sandbox *sandbox, struct e2b_context *one)
+{
+        unlist(sandbox, one);
+        one->next = interpreter_of(sandbox)->lost;
+        interpreter_of(sandbox)->lost = one;
 }
 
 static json_t *describe(const struct e2b_context *one)
@@ -205,10 +240,8 @@ static void on_opened(struct context_waiter *waiter, const struct csn_error *err
                 e2b_not_found(request);
         } else if (error) {
                 e2b_error(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "%s", error->text);
-                if (!opening->is_restart) {
-                        one->engine_id[0] = 0;     /* which the engine keeps, dead: it cannot be closed from here */
-                        forget(sandbox, one);
-                }
+                if (!opening->is_restart)
+                        lose(sandbox, one);
         } else {
                 answer_opened(request, one, opening->is_restart);
         }

@@ -158,6 +158,26 @@ test('an interpreter that is ended is told, and followed by another', async (t) 
   assert.equal(next.executionCount, 1)
 })
 
+for (const [language, show] of [['python', 'print(5)'], ['js', 'console.log(5)'], ['bash', 'echo 5']]) {
+  test(`what comes to an interpreter of ${language} that was killed goes to the next one`, async (t) => {
+    const sandbox = await make(t)
+    for (let i = 0; i < 3; i++) {
+      assert.deepEqual((await sandbox.runCode(show, { language })).logs.stdout, ['5\n'])
+      await sandbox.commands.run('kill -9 -1', { user: 'user' }).catch(() => {})   // its own shell is among them
+      const { logs, error, executionCount } = await sandbox.runCode(show, { language })
+      assert.deepEqual([logs.stdout, error, executionCount], [['5\n'], undefined, 1])
+    }
+  })
+}
+
+test('one that cannot begin says why, and does when it can', needsRoot, async (t) => {
+  const sandbox = await make(t)
+  await sandbox.commands.run('mv /home/user /home/away', { user: 'root', cwd: '/' })
+  assert.match((await sandbox.runCode('1', { language: 'js' })).error.value, /did not start/)
+  await sandbox.commands.run('mv /home/away /home/user', { user: 'root', cwd: '/' })
+  assert.equal((await sandbox.runCode('1', { language: 'js' })).text, '1')
+})
+
 // ---- results
 
 const shown = async (code, more) => (await run(code, more)).results
@@ -362,6 +382,15 @@ test('a context that is restarted is a new one of the same name', async (t) => {
 test('a context that is not there is told so', async () => {
   await assert.rejects(shared.removeCodeContext('nope'), /not found/)
   await assert.rejects(shared.restartCodeContext('nope'), /not found/)
+})
+
+test('contexts that do not begin take nothing away', async (t) => {
+  const sandbox = await make(t)
+  for (let i = 0; i < 40; i++)
+    await assert.rejects(sandbox.createCodeContext({ language: 'bash', cwd: '/nowhere' }), /500/)
+  assert.equal((await sandbox.listCodeContexts()).length, 2)
+  const context = await sandbox.createCodeContext({ cwd: '/tmp' })
+  assert.equal((await sandbox.runCode('import os; os.getcwd()', { context })).text, '/tmp')
 })
 
 test('executions of one context wait for each other', async () => {
