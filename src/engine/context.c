@@ -112,33 +112,6 @@ static bool send_frame(struct context *context, unsigned flags, const char *byte
         return call_send(&context->call, GUEST_CHANNEL, frame, CHANNEL_HEADER + len);
 }
 
-static json_t *execution_of(const struct run *run)
-{
-        const struct run_request *request = &run->request;
-        size_t len;
-        struct arena arena = { 0 };
-        const char *code = model_utf8(&arena, request->code.bytes, request->code.len, &len);
-        json_t *json = json_pack("{s:s%, s:I}", "code", code, len, "value_max", (json_int_t)request->limits.value_bytes);
-        arena_done(&arena);
-        if (request->svg)
-                json_object_set_new(json, "svg", json_true());
-        if (request->show_saved)
-                json_object_set_new(json, "show_saved", json_true());
-        if (request->quiet_errors)
-                json_object_set_new(json, "quiet", json_true());
-        if (HAS(request, run_request, cwd))
-                json_object_set_new(json, "cwd", json_string(request->cwd));
-        if (HAS(request, run_request, name))
-                json_object_set_new(json, "name", json_string(request->name));
-        json_t *env = json_object();
-        for (size_t i = 0; HAS(request, run_request, env) && i < request->env_n; i++)
-                json_object_set_new(env, request->env[i].name, json_string(request->env[i].value));
-        if (json_object_size(env))
-                json_object_set(json, "env", env);
-        json_decref(env);
-        return json;
-}
-
 static void drop_text(struct context *context)
 {
         free(context->text);
@@ -159,7 +132,7 @@ static void send_text(struct context *context)
 
 static bool send_execution(struct context *context, const struct run *run, bool first)
 {
-        json_t *json = execution_of(run);
+        json_t *json = run_as_execution(run);
         /* A fork of a zygote comes in the home directory. */
         if (first && context->box && !HAS(&run->request, run_request, cwd) && strcmp(context->request.cwd, SANDBOX_HOME) != 0)
                 json_object_set_new(json, "cwd", json_string(context->request.cwd));

@@ -1,4 +1,4 @@
-/* From a request to what a backend needs: the whole request, arguments, environment, input files. */
+/* From a request to what a backend needs: the whole request, arguments, environment, input files; or to what an interpreter needs. */
 #include "engine/run.h"
 
 #include <fcntl.h>
@@ -428,4 +428,31 @@ int run_prepare(struct run *run, struct csn_error *err)
                 run_warn(run, "host_backend", "You are running LLM-generated code on your host. This could be potentially dangerous! Please "
                                               "consider using a different code runner environment.");
         return 0;
+}
+
+json_t *run_as_execution(const struct run *run)
+{
+        const struct run_request *request = &run->request;
+        size_t len;
+        struct arena arena = { 0 };
+        const char *code = model_utf8(&arena, request->code.bytes, request->code.len, &len);
+        json_t *json = json_pack("{s:s%, s:I}", "code", code, len, "value_max", (json_int_t)request->limits.value_bytes);
+        arena_done(&arena);
+        if (request->svg)
+                json_object_set_new(json, "svg", json_true());
+        if (request->show_saved)
+                json_object_set_new(json, "show_saved", json_true());
+        if (request->quiet_errors)
+                json_object_set_new(json, "quiet", json_true());
+        if (HAS(request, run_request, cwd))
+                json_object_set_new(json, "cwd", json_string(request->cwd));
+        if (HAS(request, run_request, name))
+                json_object_set_new(json, "name", json_string(request->name));
+        json_t *env = json_object();
+        for (size_t i = 0; HAS(request, run_request, env) && i < request->env_n; i++)
+                json_object_set_new(env, request->env[i].name, json_string(request->env[i].value));
+        if (json_object_size(env))
+                json_object_set(json, "env", env);
+        json_decref(env);
+        return json;
 }

@@ -256,6 +256,8 @@ json_t *pools_status(const struct engine *engine);   /* an array */
 int run_prepare(struct run *run, struct csn_error *err);
 /* Prepared once more, so that the program is compiled and not run. */
 void run_prepare_compile(struct run *run);
+/* What the interpreter of a context is told of it.  The caller's reference. */
+json_t *run_as_execution(const struct run *run);
 /* check.c: its program is compared with its policy; run_checked() follows, from the loop. */
 void run_check(struct run *run);
 void run_checked(struct run *run);
