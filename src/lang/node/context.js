@@ -142,10 +142,26 @@ function syntaxOf(error, request) {
 }
 
 // {script, isAsync, hasValue, names}, or throws for what is no program.
+// Types become blanks, so brackets around the text come off again: an object literal would be a block without them.
+function withoutTypes(code, name) {
+  const { strip } = require('./typescript.js');
+  try {
+    return strip(code, name).code;
+  } catch (error) {
+    let inBrackets = '';
+    try {
+      inBrackets = /^\s*\{/.test(code) ? strip(`(${code}\n)`, name).code : '';
+    } catch {
+      // What is wrong with the text itself is told.
+    }
+    if (inBrackets.length !== code.length + 3)
+      throw error;
+    return inBrackets.slice(1, -2);
+  }
+}
+
 function compile(request) {
-  let source = request.code;
-  if (typescript)
-    source = require('./typescript.js').strip(source, request.name).code;
+  const source = typescript ? withoutTypes(request.code, request.name) : request.code;
   const raw = { code: source, names: [], isAsync: false, hasValue: true, columns: 0 };
   let changed = raw;
   try {

@@ -296,6 +296,9 @@ test('TypeScript: types are taken out, in a context of its own', async () => {
   assert.equal((await ts('function minus(x: number, y: number): number {\n  return x - y\n}\n\nminus(1, 2)')).text, '-1')
   assert.equal((await ts('interface P { x: number }\nconst p: P = { x: 3 }\np.x')).text, '3')
   assert.equal((await run('typeof minus', { language: 'javascript' })).text, 'undefined')
+  const [own] = (await ts('{ [Symbol.for("Jupyter.display")](): object { return { "text/plain": "p", "text/html": "<i>h</i>" } } }')).results
+  assert.deepEqual([own.text, own.html], ['p', '<i>h</i>'])
+  assert.match((await ts('{ a(: 1 }')).error.name, /SyntaxError/)
 })
 
 test('Bash', async () => {
