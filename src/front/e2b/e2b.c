@@ -346,17 +346,23 @@ static const struct http_face envd_face = { .routes = e2b_envd_routes, .admit = 
 static const struct http_face interpreter_face = { .routes = e2b_interpreter_routes, .admit = admit_port, .handle = handle, .problem = on_interpreter_problem };
 static const struct http_face port_face = { .routes = e2b_port_routes, .slashes = true, .admit = admit_port, .handle = handle, .problem = on_problem };
 
-const struct http_face *e2b_face(struct api *api, struct http_request *request)
+static const struct http_face *face_of(struct http_request *request)
 {
         static const struct http_route files[] = { { .path = "/files" }, { .path = NULL } };
         const char *id;
         size_t len;
         unsigned port = parse_target(request, &id, &len);
-        (void)api;
         if (port)
                 return port == E2B_ENVD_PORT ? &envd_face : port == E2B_INTERPRETER_PORT ? &interpreter_face : &port_face;
         if (http_is_for(request, e2b_control_routes, true))
                 return &control_face;
         /* A signed URL names no sandbox. */
         return http_is_for(request, files, false) ? &envd_face : NULL;
+}
+
+/* What pages may ask of a program of the user's is for the program to say. */
+const struct http_face *e2b_face(struct api *api, struct http_request *request)
+{
+        const struct http_face *face = face_of(request);
+        return face == &port_face ? face : e2b_face_for_page(api, request, face);
 }

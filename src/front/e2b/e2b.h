@@ -19,6 +19,7 @@
  *   envd          port 49983: its routes
  *   interpreter   port 49999: interpreter.h, with execute.c and result.c
  *   ports         all other ports
+ *   pages         web pages of other places as clients
  *   tls           TLS towards programs that listen with it on such a port
  *   build         templates that clients build: build.h, with kept.c, builds.c, archive.c, errand.c and start.c
  *   client        the other direction: a backend, by which runs of ours go to other servers of these words
@@ -117,6 +118,8 @@ struct e2b_sandbox {
 
 /* The interface of E2B that a request is for; NULL: it is for none. */
 const struct http_face *e2b_face(struct api *api, struct http_request *request);
+/* The same for a page in a browser: it is told what it may read, and whether it may ask (pages.c).  face may be NULL. */
+const struct http_face *e2b_face_for_page(const struct api *api, struct http_request *request, const struct http_face *face);
 /*
  * The sandbox of a request to one of its ports.  When a handler is called it is there and runs: a request for one that is gone or paused has
  * its answer before, and one that is to be woken waits.  Later it may have gone: ask again, and NULL has to be answered.  Calls

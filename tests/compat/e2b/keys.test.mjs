@@ -98,3 +98,57 @@ test('who may only read gets no token by which a sandbox could be entered', asyn
   const own = await (await fetch(`${guarded.url}/sandboxes/${sandbox.sandboxId}`, { headers: { 'X-API-Key': made.E2B_API_KEY } })).json()
   assert.ok(own.envdAccessToken)
 })
+
+// ---- pages in browsers
+
+const page = { Origin: 'https://page.test' }
+const preflight = (server, path, headers = {}) => fetch(server.url + path, { method: 'OPTIONS', headers: {
+  ...page, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'authorization,e2b-sandbox-id,x-api-key', ...headers } })
+
+test('a page may ask for everything, and says so without a key or a sandbox', async () => {
+  for (const path of ['/v2/sandboxes', '/sandboxes/iabc/timeout', '/process.Process/Start', '/filesystem.Filesystem/Stat', '/files?path=a', '/execute', '/contexts/x/restart']) {
+    const answer = await preflight(guarded, path)
+    assert.equal(answer.status, 204, path)
+    const got = (name) => answer.headers.get(`access-control-${name}`)
+    assert.deepEqual([got('allow-origin'), got('allow-headers')], ['*', 'authorization,e2b-sandbox-id,x-api-key'])
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+      assert.ok(got('allow-methods').split(', ').includes(method))
+  }
+  const named = await preflight(guarded, '/execute', { 'E2b-Sandbox-Id': 'i00000000000000000000', 'E2b-Sandbox-Port': '49999' })
+  assert.equal(named.status, 204)
+})
+
+test('a page may read what is answered, errors too', async (t) => {
+  const sandbox = await Sandbox.create('base', options)
+  t.after(() => sandbox.kill())
+  const target = { 'E2b-Sandbox-Id': sandbox.sandboxId, 'X-Access-Token': sandbox.envdAccessToken }
+  const readable = async (path, status, headers) => {
+    const answer = await fetch(guarded.url + path, { headers: { ...page, ...headers } })
+    assert.equal(answer.status, status, path)
+    assert.equal(answer.headers.get('access-control-allow-origin'), '*', path)
+    const names = answer.headers.get('access-control-expose-headers').toLowerCase().split(', ')
+    for (const name of ['x-next-token', 'x-total-running', 'retry-after', 'ratelimit-reset'])
+      assert.ok(names.includes(name), name)
+    await answer.body?.cancel()
+  }
+  await readable('/v2/sandboxes', 200, { 'X-API-Key': made.E2B_API_KEY })
+  await readable('/v2/sandboxes', 401, {})
+  await readable('/sandboxes/nope', 404, { 'X-API-Key': made.E2B_API_KEY })
+  await readable('/health', 204, { ...target, 'E2b-Sandbox-Port': '49983' })
+  await readable('/contexts', 200, { ...target, 'E2b-Sandbox-Port': '49999' })
+  await readable('/health', 502, { 'E2b-Sandbox-Id': 'i00000000000000000000' })
+})
+
+test('who is no page is told nothing of pages', async () => {
+  const answer = await fetch(`${guarded.url}/v2/sandboxes`, { headers: { 'X-API-Key': made.E2B_API_KEY } })
+  assert.equal(answer.headers.get('access-control-allow-origin'), null)
+})
+
+test('other interfaces are not for pages, and neither is a daemon that needs no key', async () => {
+  assert.equal((await preflight(guarded, '/v1/sandboxes')).headers.get('access-control-allow-origin'), null)
+  for (const path of ['/v2/sandboxes', '/execute'])
+    assert.equal((await preflight(server, path)).headers.get('access-control-allow-origin'), null, path)
+  const answer = await fetch(`${server.url}/v2/sandboxes`, { headers: { ...page, 'X-API-Key': server.options.apiKey } })
+  assert.equal(answer.headers.get('access-control-allow-origin'), null)
+  assert.equal(answer.status, 403)
+})

@@ -1,0 +1,59 @@
+/*
+ * Web pages as clients: what a browser wants to hear before it lets a page of another place speak to us and read what we say (CORS, Fetch
+ * standard).  E2B lets every page, for none can do anything without a key, or the token of a sandbox; so do we where keys are needed.  Where
+ * they are not, any page that somebody on this host looks at could do all that he can, and browsers are told nothing.
+ */
+#include "front/e2b/e2b.h"
+
+#define READABLE "X-Next-Token, X-Total-Running, X-Request-Id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"
+#define METHODS "GET, HEAD, POST, PUT, PATCH, DELETE"
+#define LASTS_S "7200"
+
+static void let(struct http_request *request)
+{
+        http_set_header(request, "Access-Control-Allow-Origin", "*");
+}
+
+/* Which headers are meant is asked, and all are: Authorization is never part of a "*". */
+static void answer(struct http_request *request)
+{
+        const char *headers = http_header(request, "Access-Control-Request-Headers");
+        let(request);
+        http_set_header(request, "Access-Control-Allow-Methods", METHODS);
+        if (headers)
+                http_set_header(request, "Access-Control-Allow-Headers", headers);
+        http_set_header(request, "Access-Control-Max-Age", LASTS_S);
+        e2b_no_content(request);
+}
+
+/* Whoever asks whether he may ask has no key yet. */
+static int admit(struct http_request *request, struct csn_error *err)
+{
+        (void)request, (void)err;
+        return 0;
+}
+
+static const struct http_route routes[] = {
+        { "OPTIONS", "*", "*", 0, BODY_NONE, answer, "What pages may ask.", NULL, NULL },
+        { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
+};
+static const struct http_face page_face = { .routes = routes, .slashes = true, .admit = admit };
+
+/* The question before the first one does not say for which sandbox that will be. */
+static bool is_ours(struct http_request *request, const struct http_face *face)
+{
+        return face || http_is_for(request, e2b_envd_routes, false) || http_is_for(request, e2b_interpreter_routes, false);
+}
+
+const struct http_face *e2b_face_for_page(const struct api *api, struct http_request *request, const struct http_face *face)
+{
+        if (api->settings->engine.http_keyless || !http_header(request, "Origin"))
+                return face;
+        if (strcmp(request->method, "OPTIONS") == 0 && http_header(request, "Access-Control-Request-Method"))
+                return is_ours(request, face) ? &page_face : NULL;
+        if (face) {
+                let(request);
+                http_set_header(request, "Access-Control-Expose-Headers", READABLE);
+        }
+        return face;
+}
