@@ -9,6 +9,7 @@
  *
  *   e2b           whom a request is for, whether it may, what is wrong in E2B's words
  *   sandbox       the sandboxes: a cell each, and what E2B knows of it beside that; their life
+ *   marks         files by which programs inside know where they are
  *   template      what a template is here
  *   snapshot      files of a sandbox that are kept as a template, or go into others: snapshots and forks
  *   metrics       what a sandbox uses
@@ -50,6 +51,7 @@ struct e2b_template;
 struct e2b_sandbox;
 struct e2b_logs;
 struct start;
+struct e2b_marks;
 
 /* What a client asked for. */
 struct e2b_wish {
@@ -104,6 +106,7 @@ struct e2b_sandbox {
         struct e2b_waiter *waiters;
         struct cell_waiter over, news;     /* of the cell */
         struct cell_copy copy;             /* of its image, out or in */
+        struct e2b_marks *marks;           /* files that are being written in it, or NULL */
         struct start *start;               /* what its template runs in it, or NULL */
         struct e2b_image *image;
         struct timer end;
@@ -210,6 +213,12 @@ void e2b_envd_free(struct e2b_envd *envd);
 /* Its Python starts, for whoever comes next wants it; and programs inside are told by its port that it is there. */
 void e2b_interpreter_warm(struct e2b_sandbox *sandbox);
 void e2b_interpreter_free(struct e2b_interpreter *interpreter);
+
+/* ---- what programs inside find (marks.c) ---- */
+
+/* Of a cell with root that is ready; done() when they are there.  None of them is a reason to fail. */
+void e2b_mark(struct e2b_sandbox *sandbox, void (*done)(struct e2b_sandbox *sandbox));
+void e2b_marks_free(struct e2b_marks *marks);
 
 /* ---- the log (logs.c) ---- */
 

@@ -197,6 +197,8 @@ static int open_cell(struct e2b_sandbox *sandbox, struct csn_error *err)
 
 static void end_start(struct e2b_sandbox *sandbox)
 {
+        e2b_marks_free(sandbox->marks);
+        sandbox->marks = NULL;
         if (sandbox->start)
                 start_stop(sandbox->start);
         free(sandbox->start);
@@ -325,8 +327,7 @@ static void on_started(struct start *start, const struct csn_error *error)
         error ? give_up(start->owner, error) : runs(start->owner);
 }
 
-/* It is new, or has its files again: what its template runs is begun. */
-static void boots(struct e2b_sandbox *sandbox)
+static void starts(struct e2b_sandbox *sandbox)
 {
         struct csn_error err;
         if (!start_is_there(sandbox->wish.recipe)) {
@@ -337,6 +338,12 @@ static void boots(struct e2b_sandbox *sandbox)
         *sandbox->start = (struct start){ .line = on_start_line, .done = on_started, .owner = sandbox };
         if (start_begin(sandbox->start, sandbox->api, sandbox->cell, sandbox->wish.recipe, false, &err) < 0)
                 give_up(sandbox, &err);
+}
+
+/* It is new, or has its files again: what its template runs is begun. */
+static void boots(struct e2b_sandbox *sandbox)
+{
+        sandbox->api->settings->engine.sandbox_root ? e2b_mark(sandbox, starts) : starts(sandbox);
 }
 
 static void on_loaded(struct cell_copy *copy, const struct csn_error *error)
@@ -366,12 +373,8 @@ static void on_cell_ready(struct cell_waiter *waiter, const struct csn_error *er
                 give_up(sandbox, &err);
                 return;
         }
-        if (!sandbox->image && !sandbox->start) {
-                boots(sandbox);
-                return;
-        }
-        if (!sandbox->image) {             /* it was frozen, with all that runs */
-                runs(sandbox);
+        if (!sandbox->image) {             /* new, or it was frozen, with all that runs */
+                sandbox->state == E2B_RESUMING ? runs(sandbox) : boots(sandbox);
                 return;
         }
         sandbox->copy = (struct cell_copy){ .done = on_loaded, .owner = sandbox };

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { NotFoundError, Sandbox } from 'e2b'
 import { Sandbox as OldSandbox } from 'e2b-old'
 
-import { ask, serve, sleep, until } from './server.mjs'
+import { ask, needsRoot, serve, sleep, until } from './server.mjs'
 
 const server = await serve()
 const { options } = server
@@ -54,6 +54,21 @@ test('what is known of a sandbox is told', async (t) => {
   assert.ok(info.cpuCount >= 1 && info.memoryMB >= 512)
   assert.equal(info.envdVersion, '0.6.13')
   assert.deepEqual(info.lifecycle, { onTimeout: 'kill', autoResume: false })
+})
+
+test('programs inside know where they are, by their environment and by files', needsRoot, async (t) => {
+  const marks = async (one) => (await one.commands.run('for name in E2B_SANDBOX E2B_SANDBOX_ID E2B_TEMPLATE_ID; do echo "${!name} $(cat /run/e2b/.$name)"; done; stat -c "%U %a" /run/e2b/.E2B_SANDBOX_ID')).stdout
+  const expected = (one, { templateId }) => `true true\n${one.sandboxId} ${one.sandboxId}\n${templateId} ${templateId}\nroot 644\n`
+  const sandbox = await make(t)
+  const info = await sandbox.getInfo()
+  assert.equal(await marks(sandbox), expected(sandbox, info))
+  const [fork] = await sandbox.fork()
+  t.after(() => fork.kill())
+  assert.equal(await marks(fork), expected(fork, info))
+  await sandbox.commands.run('sudo rm -r /run/e2b && sudo ln -s /nowhere /run/e2b')
+  await sandbox.pause({ keepMemory: false })
+  await sandbox.connect()
+  assert.equal((await sandbox.commands.run('readlink /run/e2b')).stdout, '/nowhere\n')
 })
 
 test('of one that is not there the client says so', async () => {

@@ -1,0 +1,74 @@
+/*
+ * Files by which programs inside know where they are: what E2B_SANDBOX and its like in the environment say is in /run/e2b as well, for those
+ * that were started with another environment.  One after the other, before anybody is told that the sandbox is there.
+ */
+#include "front/e2b/e2b.h"
+
+#include <stdio.h>
+
+struct e2b_marks {
+        struct e2b_sandbox *sandbox;
+        void (*done)(struct e2b_sandbox *sandbox);
+        struct call call;
+        size_t at;
+};
+
+static void write_next(struct e2b_marks *marks);
+
+void e2b_marks_free(struct e2b_marks *marks)
+{
+        if (marks)
+                call_close(&marks->call);
+        free(marks);
+}
+
+static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+{
+        (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
+}
+
+static void on_room(struct call *call)
+{
+        (void)call;
+}
+
+/* One that could not be written is none: whoever filled the disk, or laid something there, did it to itself.  The end of the sandbox follows its own. */
+static void on_ended(struct call *call, const struct csn_error *error)
+{
+        if (!error || call->refused)
+                write_next(call->owner);
+}
+
+static void write_next(struct e2b_marks *marks)
+{
+        static const struct call_events events = { on_packet, on_room, on_ended };
+        struct e2b_sandbox *sandbox = marks->sandbox;
+        const struct {
+                const char *name, *text;
+        } all[] = { { "E2B_SANDBOX", "true" }, { "E2B_SANDBOX_ID", sandbox->id }, { "E2B_TEMPLATE_ID", e2b_template_id(&sandbox->wish) } };
+        while (marks->at < ARRAY_LEN(all)) {
+                const char *text = all[marks->at].text;
+                char path[40];
+                snprintf(path, sizeof path, "/run/e2b/.%s", all[marks->at++].name);
+                const struct guest_file file = { .verb = GUEST_WRITE, .flags = GUEST_FILE_AS_ROOT, .path = path, .space = (char[]){ "" } };
+                struct csn_error err;
+                marks->call = (struct call){ .events = &events, .owner = marks };
+                if (call_file(sandbox->cell, &marks->call, &file, &err) < 0)
+                        continue;
+                if (call_send(&marks->call, GUEST_DATA, text, strlen(text)) && call_send(&marks->call, GUEST_DATA_END, "", 0))
+                        return;
+                call_close(&marks->call);
+        }
+        sandbox->marks = NULL;
+        void (*done)(struct e2b_sandbox *) = marks->done;
+        free(marks);
+        done(sandbox);
+}
+
+void e2b_mark(struct e2b_sandbox *sandbox, void (*done)(struct e2b_sandbox *sandbox))
+{
+        struct e2b_marks *marks = mem_alloc(sizeof *marks);
+        *marks = (struct e2b_marks){ .sandbox = sandbox, .done = done };
+        sandbox->marks = marks;
+        write_next(marks);
+}
