@@ -4,6 +4,7 @@
 static const struct e2b_template templates[] = {
         { "rki5dems9wqfm4r03t7g", "base", "system", false },
         { "nlhz8vlwyupq845jsdg9", "code-interpreter-v1", "data", true },
+        { "k0wmwk4vs6mdkzzf3n2c", "mcp-gateway", "system", false },
 };
 
 const struct e2b_template *e2b_template_named(const char *name)

@@ -84,6 +84,12 @@ test('a template that is not there is named', async () => {
   await assert.rejects(Sandbox.create('no-such-template', options), /404: template 'no-such-template' not found/)
 })
 
+test('a gateway for MCP that the host does not have is what is missing, and its sandbox goes', async () => {
+  const metadata = { gateway: 'none' }
+  await assert.rejects(Sandbox.create({ ...options, metadata, mcp: { nothing: {} } }), /Failed to start MCP gateway: .*mcp-gateway: command not found/)
+  assert.deepEqual(await all(Sandbox.list({ ...options, query: { metadata } })), [])
+})
+
 test('the time of a sandbox can be set, shorter and longer', async (t) => {
   const sandbox = await make(t, { timeoutMs: 60_000 })
   await sandbox.setTimeout(10_000)

@@ -198,6 +198,6 @@ test('the templates of this server are there, and others are not', async () => {
   assert.equal(await Template.exists('code-interpreter-v1', options), true)
   assert.equal(await Template.exists('not-there', options), false)
   const { body } = await ask(server, 'GET', '/v2/templates')
-  assert.deepEqual(body.map((one) => one.names[0]), ['base', 'code-interpreter-v1'])
+  assert.deepEqual(body.map((one) => one.names[0]), ['base', 'code-interpreter-v1', 'mcp-gateway'])
   assert.equal((await ask(server, 'DELETE', '/templates/base')).status, 403)
 })
