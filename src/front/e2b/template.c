@@ -27,6 +27,14 @@ static const char *text_of(const json_t *json, const char *name)
         return text ? text : "";
 }
 
+/* It is no file that is not there, and the text says nothing of one. */
+static int none(struct csn_error *err, const char *name, const char *what)
+{
+        err_set(err, CSN_E_INPUT, 0, "template '%.100s' %s", name, what);
+        err->sys = ENOENT;
+        return -err->code;
+}
+
 /* One that was built, with its files.  NULL with err->code 0: there is none of that name. */
 static const struct e2b_template *find_built(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image, json_t **ret_recipe,
                                              struct csn_error *err)
@@ -37,7 +45,7 @@ static const struct e2b_template *find_built(const struct api *api, const char *
         int fd = template && layer[0] ? kept_open(api, KEPT_LAYER, tenant, layer) : -1;
         err->code = 0;
         if (kept && !template)
-                err_set(err, CSN_E_INPUT, ENOENT, "template '%.100s' has no build that is ready%s", name, build ? "" : ", and none with this tag");
+                none(err, name, build ? "has no build that is ready" : "has no build that is ready, and none with this tag");
         else if (template && layer[0] && fd < 0)
                 err_set(err, CSN_E_SYSTEM, ENOENT, "the files of template '%.100s' have gone; build it again", name);
         if (template && !err->code) {
@@ -60,7 +68,7 @@ int e2b_template_find(const struct api *api, const char *tenant, const char *nam
                 *ret = e2b_snapshot_find(api, tenant, name, ret_image, ret_recipe, err);
         if (*ret)
                 return 0;
-        return err->code ? -err->code : err_set(err, CSN_E_INPUT, ENOENT, "template '%.100s' not found", name);
+        return err->code ? -err->code : none(err, name, "not found");
 }
 
 /* ---- what is told of them ---- */

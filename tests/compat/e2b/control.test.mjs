@@ -81,7 +81,7 @@ test('of one that is not there the client says so', async () => {
 })
 
 test('a template that is not there is named', async () => {
-  await assert.rejects(Sandbox.create('no-such-template', options), /404: template 'no-such-template' not found/)
+  await assert.rejects(Sandbox.create('no-such-template', options), { message: "404: template 'no-such-template' not found" })
 })
 
 test('a gateway for MCP that the host does not have is what is missing, and its sandbox goes', async () => {
