@@ -120,6 +120,14 @@ static void on_display(void *own, json_t *bundle)
         send_line(execution, e2b_result(bundle, execution->language, false));
 }
 
+/* E2B has what Python makes of lists and dictionaries as JSON, too. */
+static void add_json(json_t *bundle, const struct value *value)
+{
+        bool is_plain = strcmp(value->type, "dict") == 0 || strcmp(value->type, "list") == 0;
+        if (is_plain && HAS(value, value, value) && !json_object_get(bundle, "application/json"))
+                json_object_set_new(bundle, "application/json", json_loads(value->value, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL));
+}
+
 /* The value as a bundle again: in a record contents are texts.  The caller's reference. */
 static json_t *bundle_of(const struct value *value)
 {
@@ -130,6 +138,7 @@ static json_t *bundle_of(const struct value *value)
                 json_t *content = is_json ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
                 json_object_set_new(bundle, name, content ? content : json_string(text));
         }
+        add_json(bundle, value);
         return bundle;
 }
 

@@ -228,6 +228,14 @@ test('JSON is an object', async () => {
   assert.deepEqual(result.json, { a: [1, null] })
 })
 
+test('lists and dictionaries are JSON besides, where they can be', async () => {
+  const raw = async (code) => (await shown(code))[0].raw
+  assert.deepEqual(await raw("{'a': [1, None]}"), { text: "{'a': [1, None]}", json: { a: [1, null] } })
+  assert.deepEqual(await raw("['a', {}]"), { text: "['a', {}]", json: ['a', {}] })
+  for (const [code, text] of [['(1, 2)', '(1, 2)'], ['{1: object}', "{1: <class 'object'>}"], ['7', '7'], ['"[1]"', '[1]']])
+    assert.deepEqual(await raw(code), { text }, code)
+})
+
 test('JPEG and PDF are base64', async () => {
   const [result] = await shown('class Both:\n    def _repr_jpeg_(self): return b"j"\n    def _repr_pdf_(self): return b"p"\nBoth()')
   assert.equal(result.jpeg, 'ag==')
