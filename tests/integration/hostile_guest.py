@@ -9,6 +9,7 @@ import sys
 import time
 
 GREET, PROCESS, STDIO, FILE = 1, 2, 3, 4
+VERSION = 3     # GUEST_VERSION
 STARTED, OUT, ERROR, CHANNEL, ENDS, ROOM, EXITED = 5, 6, 7, 8, 9, 10, 11
 ENTRY, DATA, EVENT, DONE, FAILED = 16, 17, 19, 20, 21
 
@@ -103,7 +104,7 @@ ACTS = {
     b'descriptors-3': lambda sock: descriptors(sock, 3),
     b'descriptors-250': lambda sock: descriptors(sock, 250, 20),
     b'empty-packets': lambda sock: [sock.send(b'') for _ in range(10)],
-    b'greet-again': lambda _: forever(engine, pack(GREET, 2)),
+    b'greet-again': lambda _: forever(engine, pack(GREET, VERSION)),
     b'engine-garbage': lambda _: [engine.send(os.urandom(200)) for _ in range(2000)] and time.sleep(5),
     b'exit': lambda _: os._exit(0),
     b'crash': lambda _: os.abort(),
@@ -117,7 +118,7 @@ def wanted(packet):
 
 
 def main():
-    engine.send(pack(GREET, 2))
+    engine.send(pack(GREET, VERSION))
     while True:
         packet, ancillary, _, _ = engine.recvmsg(1 << 18, 1000)
         if not packet:
