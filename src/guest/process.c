@@ -198,10 +198,10 @@ static void pass_on_message(struct source *source)
 {
         static uint8_t packet[GUEST_PACKET_MAX];
         struct process *process = source->process;
+        drain(process);   /* first, for who sent it may write more as soon as it was taken */
         ssize_t n = recv(source->watch.fd, packet + 1, sizeof packet - 1, MSG_DONTWAIT | MSG_TRUNC);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
-        drain(process);
         if (n > 0 && n < (ssize_t)sizeof packet) {
                 packet[0] = GUEST_CHANNEL;
                 operation_send(&process->op, packet, (size_t)n + 1, NULL, 0);

@@ -10,10 +10,12 @@ import sys
 import traceback
 from _signal import SIGINT, default_int_handler, signal
 from _thread import RLock, get_ident
+from fcntl import ioctl
 from io import BufferedWriter, TextIOWrapper, open as open_file
 from json import loads
 from posix import _exit, chdir, getcwd, getpid, read
 from select import POLLIN, poll
+from time import sleep
 
 HELLO, SYNTAX, STARTED, ERROR, VALUE, DONE, _, DISPLAY, EXECUTE = range(1, 10)
 CHANNEL_FD = 3
@@ -21,6 +23,8 @@ FRAME_MAX = 65536
 HEADER_SIZE = 12
 FLAG_MORE = 1
 BROKEN_EXIT = 70
+TIOCOUTQ = 0x5411               # of a socket: what its reader has not taken
+TAKES, TAKE_S = 100, 0.0005     # how often it is looked for that, and how long after each other
 TOP_LEVEL_AWAIT = 0x2000        # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 IS_COROUTINE = 0x80             # inspect.CO_COROUTINE
 FUTURE_ANNOTATIONS = 0x1000000  # the one __future__ that still changes anything lasts, as in an interactive interpreter
@@ -211,14 +215,26 @@ class Session:
         if get_ident() != self.main_thread:
             flush_streams()
             self.channel.send(DISPLAY, payload)
+            self.let_it_be_taken()
             return
         handler = signal(SIGINT, self.remember_signal)
         try:
             flush_streams()
             self.channel.send(DISPLAY, payload)
+            self.let_it_be_taken()
         finally:
             signal(SIGINT, handler)
         self.pass_signal_on(handler)
+
+    def let_it_be_taken(self):
+        """Or what is printed next would be found together with what was printed before.  Who takes nothing is not waited for."""
+        for _ in range(TAKES):
+            try:
+                if not any(ioctl(self.channel.fd, TIOCOUTQ, bytes(4))):
+                    return
+            except OSError:
+                return
+            sleep(TAKE_S)
 
     def remember_signal(self, number, frame):
         self.interrupted = True

@@ -121,6 +121,12 @@ test('output, results and errors come in their order', async () => {
   assert.deepEqual(seen, ['a\n', '1', 'b\n', 'ZeroDivisionError'])
 })
 
+test('what is printed before a display comes before it, and what is printed after it behind it', async () => {
+  const seen = []
+  await run('for i in range(90):\n    print(i)\n    display(i)', { onStdout: (one) => seen.push(one.line), onResult: (one) => seen.push(one.text) })
+  assert.deepEqual(seen, Array.from({ length: 90 }, (_, i) => [`${i}\n`, `${i}`]).flat())
+})
+
 test('executions are counted', async (t) => {
   const sandbox = await make(t)
   assert.equal((await sandbox.runCode('1')).executionCount, 1)
