@@ -129,7 +129,7 @@ static void on_refused(void *owner, const struct csn_error *error)
         if (run)
                 run_refused(run, error, again);
         else if (cell)
-                cell_ended(cell, error);
+                cell_refused(cell, error, again);
         else if (context)
                 context_left(context, NULL, error);
         engine_dispatch(engine);

@@ -296,6 +296,24 @@ void cell_attached(struct cell *cell, struct box *box)
                 loop_timer(cell->engine->loop, &cell->greeting, GREETING_MS * 1000ULL);
 }
 
+void cell_refused(struct cell *cell, const struct csn_error *error, bool again)
+{
+        struct csn_error err;
+        cell->box = NULL;
+        if (!again || cell->greeted || cell->why.code || toolbox_wanted(&cell->template->request.tools)) {
+                cell_ended(cell, error);
+                return;
+        }
+        loop_untimer(cell->engine->loop, &cell->greeting);
+        loop_unwatch(cell->engine->loop, &cell->sock);
+        outbox_done(&cell->out);
+        fd_close(&cell->sock.fd);
+        egress_close(cell->egress);
+        cell->egress = NULL;
+        if (box_new_cell(cell->engine, &cell->template->shape, cell, &cell->box, &err) < 0)
+                cell_ended(cell, &err);
+}
+
 /* ---- pausing ---- */
 
 void cell_frozen(struct cell *cell, bool on, const struct csn_error *error)
@@ -536,7 +554,12 @@ int cell_open(struct engine *engine, const struct sandbox_request *request, cons
         template->what.limits.cpu_ms = 0;
         cell->next = engine->cells;
         engine->cells = cell;
-        if (box_new_cell(engine, &template->shape, cell, &cell->box, err) < 0) {
+        cell->box = pools_take_shell(engine, template);
+        if (cell->box) {
+                cell->box->cell = cell;
+                cell->box->kept = true;
+                cell_attached(cell, cell->box);
+        } else if (box_new_cell(engine, &template->shape, cell, &cell->box, err) < 0) {
                 loop_untimer(engine->loop, &cell->ttl);
                 cell_free(&cell->gone);
                 return -err->code;

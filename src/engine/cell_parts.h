@@ -36,6 +36,8 @@ void cell_seen(struct cell *cell, const struct wire_seen *seen);
 void cell_frozen(struct cell *cell, bool on, const struct csn_error *error);
 void cell_exited(struct cell *cell, const struct wire_exit *how);
 void cell_ended(struct cell *cell, const struct csn_error *error);
+/* It could not be begun; `again`: in a box that waited, and another may do. */
+void cell_refused(struct cell *cell, const struct csn_error *error, bool again);
 /* Something is done in it: it is not idle. */
 void cell_touch(struct cell *cell);
 void cells_close(struct engine *engine);

@@ -12,10 +12,10 @@
 
 #define TICK_US 250000
 #define REFILL_US 500          /* after the end of a run: its caller may have the next one already */
+#define REFILL_CELL_US 20000   /* after a persistent sandbox was given away: what is done in it first comes first */
 #define MAKING_MAX 2
-#define FAILED_MS 1000         /* how long a pool rests after it could not be filled */
-#define ZYGOTE_RETRY_MS 1000   /* doubled with each failure in a row */
-#define ZYGOTE_RETRY_MAX_MS 60000
+#define RETRY_MS 1000          /* how long a pool that could not be filled rests, or a zygote that failed; doubled with each failure in a row */
+#define RETRY_MAX_MS 60000
 #define POOLS_MAX 256
 static const char *const images[] = { [image_SYSTEM] = "system", [image_DATA] = "data", [image_SMALL] = "small" };
 
@@ -36,7 +36,7 @@ struct pool {
         int image;
         struct box *first, *last;          /* that wait, oldest first */
         size_t waiting, making, target;
-        uint64_t hits, misses, memory, used_ms, rests_until_ms;
+        uint64_t hits, misses, memory, used_ms, rest_ms, rests_until_ms;
 };
 
 struct pools {
@@ -93,10 +93,15 @@ static void start_zygote(struct engine *engine, int image)
         run_free(run);
 }
 
+static uint64_t longer(uint64_t rest_ms)
+{
+        return rest_ms ? min_u64(rest_ms * 2, RETRY_MAX_MS) : RETRY_MS;
+}
+
 static void gone(struct zygote *zygote)
 {
         zygote->asked = zygote->serves = false;
-        zygote->retry_ms = zygote->retry_ms ? min_u64(zygote->retry_ms * 2, ZYGOTE_RETRY_MAX_MS) : ZYGOTE_RETRY_MS;
+        zygote->retry_ms = longer(zygote->retry_ms);
         zygote->retry_at_ms = clock_ms() + zygote->retry_ms;
 }
 
@@ -186,10 +191,11 @@ static struct pool *pool_for(struct engine *engine, const struct run *run, const
         *pool = (struct pool){ .next = pools->all, .shape = run->shape, .language = language, .image = image, .used_ms = clock_ms() };
         pool->shape.label = NULL;
         size_print(pool->shape.disk_bytes, disk, sizeof disk);
-        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s/%s", language ? language->name : "empty",
+        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s/%s", language ? language->name : "empty",
                  image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : images[image], run->request.profile ? run->request.profile : "standard",
                  pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "",
-                 pool->shape.flags & WIRE_HATCH ? "+tools" : "", disk);
+                 pool->shape.flags & WIRE_HATCH ? "+tools" : "", pool->shape.flags & WIRE_LASTING ? "+lasting" : "",
+                 pool->shape.flags & WIRE_ROOT ? "+root" : "", disk);
         pool->target = least(engine, pool);
         pools->all = pool;
         pools->n++;
@@ -209,6 +215,7 @@ static void append(struct pool *pool, struct box *box)
         pool->waiting++;
         pool->memory += box->boundary.memory_bytes;
         pool->making--;
+        pool->rest_ms = 0;
 }
 
 static bool unlink_waiting(struct pool *pool, struct box *box)
@@ -256,12 +263,19 @@ static void keep_bound(struct engine *engine)
         }
 }
 
+/* One that was being made did not come to be. */
+static void failed(struct pool *pool)
+{
+        pool->making--;
+        pool->rest_ms = longer(pool->rest_ms);
+        pool->rests_until_ms = clock_ms() + pool->rest_ms;
+}
+
 void pool_lost(struct box *box)
 {
         struct pool *pool = box->pool;
         if (!unlink_waiting(pool, box)) {
-                pool->making--;
-                pool->rests_until_ms = clock_ms() + FAILED_MS;
+                failed(pool);
         }
         box->pool = NULL;
         pools_refill(box->engine);
@@ -315,18 +329,31 @@ static void grow(const struct engine *engine, struct pool *pool)
         pool->target = (size_t)min_u64(pool->target * 2 + 1, most(engine, pool));
 }
 
+/* One that waits, or else more will. */
+static struct box *take_or_grow(struct engine *engine, struct pool *pool)
+{
+        struct box *box = take(pool);
+        if (pool && !box)
+                grow(engine, pool);
+        return box;
+}
+
+struct box *pools_take_shell(struct engine *engine, const struct run *run)
+{
+        struct box *box = engine->pools ? take_or_grow(engine, pool_for(engine, run, NULL)) : NULL;
+        if (engine->pools && !engine->pools->refill.active)
+                loop_timer(engine->loop, &engine->pools->refill, REFILL_CELL_US);
+        if (box)
+                box->pool = NULL;
+        return box;
+}
+
 void pools_take(struct engine *engine, struct run *run, struct box **ret_box, uint32_t *ret_zygote)
 {
         bool ahead = fits_ahead(run);
-        struct pool *warm = ahead ? pool_for(engine, run, run->language) : NULL;
-        struct box *box = take(warm);
-        if (warm && !box)
-                grow(engine, warm);
+        struct box *box = ahead ? take_or_grow(engine, pool_for(engine, run, run->language)) : NULL;
         if (!box) {
-                struct pool *empty = pool_for(engine, run, NULL);
-                box = take(empty);
-                if (empty && !box)
-                        grow(engine, empty);
+                box = take_or_grow(engine, pool_for(engine, run, NULL));
                 const struct zygote *zygote = &engine->pools->zygotes[run->request.image];
                 if (ahead && run->language->zygote && zygote->serves)
                         *ret_zygote = zygote->id;
@@ -352,8 +379,7 @@ static bool make_one(struct engine *engine, struct pool *pool)
         if (box_new(engine, &backend_native, &shape, NULL, pool, &box, &err) == 0)
                 return true;
         log_text(LOG_WARN, "%s", err.text);
-        pool->making--;
-        pool->rests_until_ms = clock_ms() + FAILED_MS;
+        failed(pool);
         return false;
 }
 

@@ -240,6 +240,8 @@ void pools_close(struct engine *engine);
  * none; and the zygote to join then, or 0.
  */
 void pools_take(struct engine *engine, struct run *run, struct box **ret_box, uint32_t *ret_zygote);
+/* A sandbox without an interpreter, of the shape of a run that is never started; NULL: none waits. */
+struct box *pools_take_shell(struct engine *engine, const struct run *run);
 /* News of a box that belongs to a pool. */
 void pool_changed(struct box *box);
 void pool_lost(struct box *box);

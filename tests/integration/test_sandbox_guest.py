@@ -41,7 +41,8 @@ def hostile(tmp_path_factory):
             os.chmod(parent, 0o755)
     before, daemon.CAISSOND = daemon.CAISSOND, str(folder / 'caissond')
     try:
-        web = Web(tmp_path_factory.mktemp('web'), '--set', 'engine.pool_max=0', '--set', 'engine.sandboxes_owner_max=100')
+        web = Web(tmp_path_factory.mktemp('web'), '--set', 'engine.pool_max=0', '--set', 'engine.pool_shells=0', '--set',
+                  'engine.sandboxes_owner_max=100')
     finally:
         daemon.CAISSOND = before
     Sandbox(web).good('DELETE')   # what the first one needs is there

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import os
 import re
 import signal
 import time
@@ -10,15 +11,19 @@ from pathlib import Path
 import pytest
 
 from cli import ROOT, folders_of
-from daemon import alive, memory_of, until
+from daemon import Client, alive, memory_of, until
 from sandboxes import Sandbox
 from test_http_keys import Keys, bearer
 from web import Web
 
 
+# Without what waits: then cgroups have the names of their sandboxes, by which they are found from outside.
+NAMED = ('--set', 'engine.pool_shells=0')
+
+
 @pytest.fixture(name='web', scope='module')
 def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('sandboxes'), '--set', 'engine.sandboxes_owner_max=100')
+    web = Web(tmp_path_factory.mktemp('sandboxes'), '--set', 'engine.sandboxes_owner_max=100', *NAMED)
     yield web
     assert web.daemon.stop(signal.SIGTERM) == 0
     assert not folders_of(web.daemon.process.pid)
@@ -437,7 +442,7 @@ def test_what_is_another_tenants_is_not_there(tmp_path):
 
 @pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_when_the_daemon_ends(tmp_path, how):
-    web = Web(tmp_path)
+    web = Web(tmp_path, *NAMED)
     boxes = [Sandbox(web) for _ in range(3)]
     for box in boxes:
         box.start('trap "" TERM HUP; while :; do sleep 1; done')
@@ -462,3 +467,62 @@ def test_nothing_is_left_when_the_daemon_ends(tmp_path, how):
     with Sandbox(again) as box:
         assert box.out('echo alive') == 'alive\n'
     assert again.daemon.stop(signal.SIGTERM) == 0
+
+
+# ---- those that waited ----
+
+def hits(web, kind):
+    with Client(web.daemon.path) as client:
+        pools = [pool for pool in client.status()['pools'] if kind in pool['key']]
+    return sum(pool['hits'] for pool in pools), sum(pool['ready'] for pool in pools)
+
+
+def test_one_that_waited_is_like_one_that_did_not(tmp_path):
+    """All that a request says comes after it was made: limits, environment, network, times."""
+    web = Web(tmp_path)
+    request = {'env': {'MINE': 'yes'}, 'limits': {'memory_bytes': 64 << 20, 'pids': 20}, 'ttl_ms': 20000, 'labels': {'a': 'b'}}
+    look = 'echo $MINE; id -u; ls -A; pwd; hostname; cat /proc/self/limits | grep -c . ; ls /proc | grep -c "^[0-9]*$"'
+    cold = Sandbox(web, **request)
+    assert hits(web, '+lasting')[0] == 0
+    seen = cold.out(look)
+    cold.good('DELETE')
+    until(lambda: hits(web, '+lasting')[1])
+    warm = Sandbox(web, **request)
+    assert hits(web, '+lasting')[0] == 1
+    assert warm.out(look) == seen and seen.startswith('yes\n1000\n')
+    both = [{key: value for key, value in box.made['boundary'].items() if key not in ('host_uid', 'memory_bytes')} for box in (cold, warm)]
+    assert both[0] == both[1] and warm.made['limits'] == cold.made['limits'] and warm.made['labels'] == {'a': 'b'}
+    assert 'fork' in warm.run('for i in $(seq 30); do sleep 1 & done; wait')['stderr']
+    assert warm.python('x = bytearray(200 << 20)').get('signal') == signal.SIGKILL and warm.out('echo on') == 'on\n'
+    warm.good('DELETE')
+    assert web.daemon.stop(signal.SIGTERM) == 0
+    assert not folders_of(web.daemon.process.pid)
+
+
+def test_one_that_waited_is_given_to_one_alone(tmp_path):
+    web = Web(tmp_path, '--set', 'engine.sandboxes_owner_max=100')
+    with Sandbox(web):
+        until(lambda: hits(web, '+lasting')[1])
+    boxes = []
+    for i in range(12):
+        boxes.append(Sandbox(web))
+        boxes[-1].put('who', str(i).encode())
+        if i % 3 == 0:
+            until(lambda: hits(web, '+lasting')[1])
+    assert hits(web, '+lasting')[0] >= 4
+    assert [box.out('cat who') for box in boxes] == [str(i) for i in range(12)]
+    assert len({box.made['boundary']['host_uid'] for box in boxes}) == (12 if os.geteuid() == 0 else 1)
+    assert web.daemon.stop(signal.SIGTERM) == 0
+    assert not folders_of(web.daemon.process.pid)
+
+
+def test_those_that_wait_and_die_are_not_given_away(tmp_path):
+    web = Web(tmp_path)
+    Sandbox(web).good('DELETE')
+    until(lambda: hits(web, '+lasting')[1])
+    for folder in folders_of(web.daemon.process.pid):
+        for pid in [int(pid) for file in folder.rglob('cgroup.procs') for pid in file.read_text().split()]:
+            os.kill(pid, signal.SIGKILL)
+    with Sandbox(web) as box:
+        assert box.out('echo there') == 'there\n'
+    assert web.daemon.stop(signal.SIGTERM) == 0
