@@ -259,6 +259,26 @@ static void check_program(struct report *report, const char *path, const char *l
                 snprintf(check->remedy, sizeof check->remedy, "apt-get install %s", package);
 }
 
+/* What clients of E2B take for granted in a sandbox, beside interpreters: each is used by one of their helpers. */
+static void check_tools(struct report *report)
+{
+        static const struct { const char *path, *package; } tools[] = { { "/usr/bin/git", "git" },   { "/usr/bin/curl", "curl" }, { "/usr/bin/ss", "iproute2" },
+                                                                        { "/usr/bin/pgrep", "procps" }, { "/usr/bin/tput", "ncurses-bin" } };
+        struct doctor_check *check = add(report, "programs of E2B's clients", CHECK_OK);
+        char missing[80] = "", packages[80] = "";
+        for (size_t i = 0; i < ARRAY_LEN(tools); i++)
+                if (access(tools[i].path, X_OK) < 0) {
+                        snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s ", strrchr(tools[i].path, '/') + 1);
+                        snprintf(packages + strlen(packages), sizeof packages - strlen(packages), " %s", tools[i].package);
+                        check->state = CHECK_WEAKER;
+                }
+        snprintf(check->fact, sizeof check->fact, "%s", missing[0] ? missing : "git curl ss pgrep tput");
+        if (missing[0]) {
+                snprintf(check->fact + strlen(check->fact), sizeof check->fact - strlen(check->fact), "missing");
+                snprintf(check->remedy, sizeof check->remedy, "apt-get install%s", packages);
+        }
+}
+
 size_t probe_doctor(struct doctor_check checks[CHECKS_MAX])
 {
         struct report report = { .checks = checks };
@@ -274,5 +294,6 @@ size_t probe_doctor(struct doctor_check checks[CHECKS_MAX])
         check_program(&report, "/usr/bin/python3", "python", "python3");
         check_program(&report, "/usr/bin/node", "javascript", "nodejs");
         check_program(&report, "/bin/bash", "bash", "bash");
+        check_tools(&report);
         return report.n;
 }

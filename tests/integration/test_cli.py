@@ -414,7 +414,7 @@ def test_doctor_tells_every_layer():
     done = caisson('doctor', '--json')
     answer = json.loads(done.out)
     names = [check['name'] for check in answer['checks']]
-    assert {'kernel', 'user namespaces', 'seccomp', 'Landlock', 'cgroups', 'python', 'javascript', 'bash'} <= set(names)
+    assert {'kernel', 'user namespaces', 'seccomp', 'Landlock', 'cgroups', 'python', 'javascript', 'bash', "programs of E2B's clients"} <= set(names)
     for check in answer['checks']:
         assert check['state'] in ('ok', 'weaker', 'missing') and check['fact'] and (check['state'] == 'ok') == (not check['remedy'])
     assert done.status == (0 if answer['usable'] else 125)
