@@ -120,8 +120,11 @@ static void health_room(struct operation *op)
 static void health_closed(struct operation *op)
 {
         struct health *health = (struct health *)op;
-        while (health->askers)
-                asker_free(health->askers);
+        while (health->askers) {
+                struct asker *asker = health->askers;
+                health->askers = asker->next;
+                asker_free(asker);
+        }
         loop_unwatch(op->guest->loop, &health->door);
         fd_close(&health->door.fd);
         operation_release(op);
