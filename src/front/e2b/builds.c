@@ -77,8 +77,9 @@ void builds_post_tags(struct http_request *request)
         } else if (tags_of(template) + json_array_size(tags) > TAGS_MAX) {
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "the template has %zu tags; %d are possible", tags_of(template), TAGS_MAX);
         } else {
-                json_array_foreach(tags, i, tag)
+                json_array_foreach(tags, i, tag) {
                         kept_set_tag(template, build, json_string_value(tag));
+                }
                 if (save(request, template))
                         http_json(request, MHD_HTTP_CREATED, json_pack("{s:s, s:O}", "buildID", text_of(build, "id"), "tags", tags));
         }

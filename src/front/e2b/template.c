@@ -96,8 +96,9 @@ void e2b_list_templates(struct http_request *request)
 {
         json_t *list = json_array(), *all = kept_all(api_of(request), request->tenant), *kept;
         size_t i;
-        json_array_foreach(all, i, kept)
+        json_array_foreach(all, i, kept) {
                 json_array_append_new(list, describe_kept(kept));
+        }
         for (i = 0; i < ARRAY_LEN(templates); i++)
                 json_array_append_new(list, describe(&templates[i]));
         json_decref(all);
