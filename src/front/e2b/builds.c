@@ -45,8 +45,9 @@ static bool check_tags(struct http_request *request, const json_t *tags)
         const json_t *tag;
         size_t i;
         bool good = !tags || json_is_null(tags) || (json_is_array(tags) && json_array_size(tags) <= TAGS_MAX);
-        json_array_foreach(tags, i, tag)
+        json_array_foreach(tags, i, tag) {
                 good = good && json_is_string(tag) && kept_is_tag(json_string_value(tag));
+        }
         if (!good)
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "tags has to be a list of at most %d texts of letters, digits, - _ and .", TAGS_MAX);
         return good;
@@ -56,8 +57,9 @@ static size_t tags_of(const json_t *template)
 {
         const json_t *build;
         size_t i, n = 0;
-        json_array_foreach(json_object_get(template, "builds"), i, build)
+        json_array_foreach(json_object_get(template, "builds"), i, build) {
                 n += json_array_size(json_object_get(build, "tags"));
+        }
         return n;
 }
 
@@ -97,13 +99,15 @@ void builds_delete_tags(struct http_request *request)
         }
         json_t *template = kept_find(api_of(request), request->tenant, text_of(body, "name"));
         bool known = template;
-        json_array_foreach(tags, i, tag)
+        json_array_foreach(tags, i, tag) {
                 known = known && kept_tagged(template, json_string_value(tag));
+        }
         if (!known) {
                 e2b_error(request, MHD_HTTP_NOT_FOUND, template ? "template '%.100s' has not all of these tags" : "template '%.100s' not found", text_of(body, "name"));
         } else {
-                json_array_foreach(tags, i, tag)
+                json_array_foreach(tags, i, tag) {
                         kept_drop_tag(template, json_string_value(tag));
+                }
                 if (save(request, template))
                         e2b_no_content(request);
         }
@@ -117,9 +121,10 @@ void builds_get_tags(struct http_request *request)
         const json_t *build, *tag;
         size_t i, j;
         json_array_foreach(json_object_get(template, "builds"), i, build) {
-                json_array_foreach(json_object_get(build, "tags"), j, tag)
+                json_array_foreach(json_object_get(build, "tags"), j, tag) {
                         json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "tag", json_string_value(tag), "buildID", text_of(build, "id"), "createdAt",
                                                               text_of(build, "createdAt")));
+                }
         }
         if (template)
                 http_json(request, MHD_HTTP_OK, json_incref(list));
@@ -167,8 +172,9 @@ static json_t *prepare(struct http_request *request, const char *name, const jso
         json_array_insert_new(json_object_get(template, "builds"), 0, build);
         if (strchr(name, ':') || !json_array_size(json_object_get(body, "tags")))
                 kept_set_tag(template, build, kept_tag(name));
-        json_array_foreach(json_object_get(body, "tags"), i, tag)
+        json_array_foreach(json_object_get(body, "tags"), i, tag) {
                 kept_set_tag(template, build, json_string_value(tag));
+        }
         if (tags_of(template) <= TAGS_MAX && save(request, template))
                 return template;
         if (tags_of(template) > TAGS_MAX)
