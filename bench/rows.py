@@ -375,6 +375,27 @@ class ToolRow(Row):
         return Slice(ns, sum(ns))
 
 
+class E2bRow(Row):
+    """A new sandbox and its first result by E2B's own SDK, which the tests of it install."""
+
+    def __init__(self, name, base, runs, settings):
+        super().__init__(name, base, runs)
+        self.settings = settings
+
+    def missing(self, bench):
+        there = (BENCH.parent / "tests/compat/e2b/node_modules/@e2b/code-interpreter").exists()
+        return bench.daemon_missing() or (None if there else "the SDK is not installed (tools/setup test)")
+
+    def slice(self, bench):
+        bench.daemon(self.settings).settle()
+        done = subprocess.run(["/usr/bin/node", BENCH / "e2b.mjs", f"http://{self.settings['engine.http']}", str(self.runs)], capture_output=True,
+                              text=True, timeout=WITHIN_SECONDS, check=False)
+        if done.returncode != 0:
+            raise Broken(f"the SDK: {done.stderr.strip()[-500:]}")
+        ns = json.loads(done.stdout)
+        return Slice(ns, sum(ns))
+
+
 class HttpRow(Row):
     """Requests to caissond over HTTP, by wrk, which keeps its connections.  path with a request is POST, and GET without one."""
 

@@ -7,7 +7,7 @@ import socket
 import subprocess
 from dataclasses import dataclass
 
-from rows import (CODES, PANDAS, PRINT, PYTHON, DaemonRow, FloorRow, ForksRow, GradeRow, HttpRow, MemoryRow, ParseRow, PolicyRow,
+from rows import (CODES, PANDAS, PRINT, PYTHON, DaemonRow, E2bRow, FloorRow, ForksRow, GradeRow, HttpRow, MemoryRow, ParseRow, PolicyRow,
                   ProcessPerCaseRow, ProcessRow, ToolRow, expected, human_eval, small_submissions)
 
 PY = [PYTHON, "-I", "-c", PRINT]
@@ -128,6 +128,10 @@ def tools():
     yield ToolRow("tool call", None, 1000)
 
 
+def e2b():
+    yield E2bRow("E2B: create to first result", None, 10, {"engine.http": f"127.0.0.1:{free_port()}", "engine.http_keyless": "true"})
+
+
 def grading():
     yield ProcessPerCaseRow("grade, a python3 for each case", small_submissions(20))
     yield GradeRow("grade, 5 cases each", SMALL_FORKS, small_submissions(1000))
@@ -136,7 +140,7 @@ def grading():
 
 
 def all_rows():
-    return [*floors(), *peers(), *ours(), *http(), *policies(), *tools(), *grading()]
+    return [*floors(), *peers(), *ours(), *http(), *policies(), *tools(), *e2b(), *grading()]
 
 
 @dataclass
@@ -178,6 +182,7 @@ GOALS = [
     Goal("policy, 100 lines: p50 ms", 0.8, row="policy, 100 lines"),
     Goal("policy, 2,000 lines: p50 ms", 5, row="policy, 2,000 lines"),
     Goal("tool call: p50 ms", 1, row="tool call"),
+    Goal("E2B: create to first result: p50 ms", 50, row="E2B: create to first result"),
     Goal("grading: cases per second / python3 for each", at_least=20, row="grade, 5 cases each", figure="rate",
          over="grade, a python3 for each case", over_figure="rate"),
     Goal("grading: cases per second / forks", at_least=0.5, row="grade, 5 cases each", figure="rate",
