@@ -77,7 +77,6 @@ struct api {
         struct piston *piston;             /* versions of interpreters, once somebody asked */
         struct e2b_sandbox *e2b;           /* the sandboxes that were made in E2B's words */
         struct build *builds;              /* of templates, that go on or are remembered (e2b/build.h) */
-        struct grants *grants;             /* where files for them may be put; NULL: nowhere */
         size_t processes_kept;             /* bytes, of those that are over */
         size_t live, kept;                 /* kept: bytes */
         uint64_t started_us;

@@ -9,8 +9,8 @@ static void try_path(const char *text)
         char path[GUEST_PATH_MAX], again[GUEST_PATH_MAX];
         struct csn_error err;
         for (int account = account_USER; account <= account_ROOT; account++)
-                if (spell_path(text, account, path, &err) == 0 &&
-                    (path[0] != '/' || strlen(path) >= GUEST_PATH_MAX || spell_path(path, account, again, &err) < 0 || strcmp(path, again) != 0 || !spell_name(path)[0]))
+                if (spell_path(text, account, NULL, path, &err) == 0 &&
+                    (path[0] != '/' || strlen(path) >= GUEST_PATH_MAX || spell_path(path, account, NULL, again, &err) < 0 || strcmp(path, again) != 0 || !spell_name(path)[0]))
                         abort();
 }
 

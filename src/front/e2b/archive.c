@@ -1,25 +1,22 @@
 /*
  * Files of a client's, from which COPY takes; see build.h.
  *
- * A client asks where to put them and sends them there without its key, as to a store of somebody else's.  So where to put them is a URL with a
- * text that only it knows, for a while.
+ * A client asks where to put them and sends them there without its key, as to a store of somebody else's.  So where to put them is a URL that is
+ * signed: whose file it is, which, and until when.
  */
 #include "front/e2b/build.h"
 
+#include <inttypes.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#define GRANTS_MAX 256                     /* of all tenants; the oldest go */
-#define GRANT_MS (3600 * 1000)
+#define GRANT_S 3600
+#define SIGNATURE_LEN (2 * SHA256_DIGEST_LENGTH)
 
 struct grant {
-        char token[33], tenant[80], key[BUILD_KEY_LEN + 1];
-        int64_t until_ms;
-};
-
-struct grants {
-        size_t made;
-        struct grant grants[GRANTS_MAX];
+        char tenant[80], key[BUILD_KEY_LEN + 1];
 };
 
 struct incoming {
@@ -31,38 +28,68 @@ struct incoming {
 
 /* ---- where to ---- */
 
+/* By a secret of this process: a URL is good for an hour and does not outlive the daemon. */
+static void sign(const struct grant *grant, int64_t until_s, char ret[static SIGNATURE_LEN + 1])
+{
+        static char secret[65];
+        struct arena arena = { 0 };
+        uint8_t digest[SHA256_DIGEST_LENGTH];
+        if (!secret[0])
+                hex_random(32, secret);
+        const char *text = arena_text(&arena, "%s %s %" PRId64, grant->key, grant->tenant, until_s);
+        HMAC(EVP_sha256(), secret, (int)strlen(secret), (const unsigned char *)text, strlen(text), digest, NULL);
+        hex_print(digest, sizeof digest, ret);
+        arena_done(&arena);
+}
+
 void archive_get(struct http_request *request)
 {
         struct api *api = api_of(request);
         const char *host = http_header(request, "Host"), *proto = http_header(request, "X-Forwarded-Proto");
-        char key[BUILD_KEY_LEN + 1];
+        char signature[SIGNATURE_LEN + 1], tenant[2 * sizeof request->tenant + 1];
+        int64_t until_s = time_now_ms() / 1000 + GRANT_S;
+        struct grant grant;
         json_t *template = kept_find(api, request->tenant, http_part(request, 0));
         if (!template) {
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", http_part(request, 0));
                 return;
         }
         json_decref(template);
-        if (!api->grants)
-                api->grants = mem_alloc(sizeof *api->grants);
-        struct grant *grant = &api->grants->grants[api->grants->made++ % GRANTS_MAX];
-        build_key(http_part(request, 1), key);
-        hex_random(16, grant->token);
-        snprintf(grant->tenant, sizeof grant->tenant, "%s", request->tenant);
-        memcpy(grant->key, key, sizeof key);
-        grant->until_ms = time_now_ms() + GRANT_MS;
-        const char *url = arena_text(&request->arena, "%s://%s/templates/files/%s", proto && strcmp(proto, "https") == 0 ? "https" : "http", host ? host : "localhost",
-                                     grant->token);
-        http_json(request, MHD_HTTP_CREATED, json_pack("{s:b, s:s}", "present", kept_has(api, KEPT_ARCHIVE, request->tenant, key), "url", url));
+        snprintf(grant.tenant, sizeof grant.tenant, "%s", request->tenant);
+        build_key(http_part(request, 1), grant.key);
+        sign(&grant, until_s, signature);
+        hex_print(grant.tenant, strlen(grant.tenant), tenant);
+        const char *url = arena_text(&request->arena, "%s://%s/templates/files/%s?owner=%s&until=%" PRId64 "&signature=%s",
+                                     proto && strcmp(proto, "https") == 0 ? "https" : "http", host ? host : "localhost", grant.key, tenant, until_s, signature);
+        http_json(request, MHD_HTTP_CREATED, json_pack("{s:b, s:s}", "present", kept_has(api, KEPT_ARCHIVE, request->tenant, grant.key), "url", url));
 }
 
-static const struct grant *find(const struct api *api, const char *token)
+/* Hexadecimal digits as text.  False: they are none, or too many. */
+static bool read_hex(const char *hex, char *ret, size_t size)
 {
-        for (size_t i = 0; api->grants && i < GRANTS_MAX; i++) {
-                const struct grant *grant = &api->grants->grants[i];
-                if (grant->token[0] && grant->until_ms > time_now_ms() && e2b_same(grant->token, token))
-                        return grant;
+        size_t n = strlen(hex) / 2;
+        if (strlen(hex) % 2 || n >= size || strspn(hex, "0123456789abcdef") < 2 * n)
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                const char pair[] = { hex[2 * i], hex[2 * i + 1], 0 };
+                ret[i] = (char)strtoul(pair, NULL, 16);
         }
-        return NULL;
+        ret[n] = 0;
+        return true;
+}
+
+static bool read_grant(const struct http_request *request, struct grant *ret)
+{
+        const char *key = http_part(request, 0), *owner = http_query(request, "owner"), *until = http_query(request, "until");
+        const char *signature = http_query(request, "signature");
+        char expected[SIGNATURE_LEN + 1];
+        int64_t until_s = until ? strtoll(until, NULL, 10) : 0;
+        if (!owner || !signature || strlen(key) != BUILD_KEY_LEN || strspn(key, "0123456789abcdef") < BUILD_KEY_LEN ||
+            !read_hex(owner, ret->tenant, sizeof ret->tenant))
+                return false;
+        memcpy(ret->key, key, sizeof ret->key);
+        sign(ret, until_s, expected);
+        return e2b_same(expected, signature) && until_s > time_now_ms() / 1000;
 }
 
 /* ---- what comes ---- */
@@ -108,9 +135,9 @@ static void on_whole(struct http_request *request)
 
 void archive_put(struct http_request *request)
 {
-        const struct grant *grant = find(api_of(request), http_part(request, 0));
+        struct grant grant;
         struct csn_error err;
-        if (!grant) {
+        if (!read_grant(request, &grant)) {
                 e2b_error(request, MHD_HTTP_FORBIDDEN, "nobody was told to put files here, or it was too long ago");
                 return;
         }
@@ -120,15 +147,9 @@ void archive_put(struct http_request *request)
                 return;
         }
         struct incoming *one = mem_alloc(sizeof *one);
-        *one = (struct incoming){ .grant = *grant, .fd = fd };
+        *one = (struct incoming){ .grant = grant, .fd = fd };
         request->owner = one;
         request->gone = on_gone;
         request->take = on_bytes;
         request->whole = on_whole;
-}
-
-void archive_close(struct api *api)
-{
-        free(api->grants);
-        api->grants = NULL;
 }

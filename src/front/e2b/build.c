@@ -64,7 +64,8 @@ __attribute__((format(printf, 3, 4))) static void note(struct build *build, cons
         vsnprintf(text, sizeof text, fmt, args);
         va_end(args);
         const char *clean = model_utf8(&arena, text, strlen(text), &len);
-        if (json_array_size(build->log) < BUILD_LINES_MAX)
+        build->log_bytes += len;
+        if (json_array_size(build->log) < BUILD_LINES_MAX && build->log_bytes <= BUILD_LOG_BYTES)
                 json_array_append_new(build->log, json_pack("{s:o, s:s, s:s%}", "timestamp", e2b_time(time_now_ms()), "level", level, "message", clean, len));
         arena_done(&arena);
 }
@@ -98,17 +99,19 @@ static void rest(struct build *build)
         fd_close(&build->fd);
         e2b_image_unref(build->image);
         build->image = NULL;
+        json_decref(build->steps);
+        build->steps = NULL;
+        free(build->keys);
+        build->keys = NULL;
 }
 
 static void build_free(struct build *build)
 {
         rest(build);
-        json_decref(build->steps);
         json_decref(build->recipe);
         json_decref(build->log);
         free(build->reason);
         free(build->step);
-        free(build->keys);
         free(build);
 }
 
@@ -219,7 +222,10 @@ static bool apply(struct build *build)
                 resolve(build, first, path);
                 json_object_set_new(build->recipe, "workdir", json_string(path));
         }
-        return true;
+        size_t len = json_dumpb(build->recipe, NULL, 0, JSON_COMPACT);
+        if (len > BUILD_RECIPE_BYTES)
+                fail(build, "environment, folder and commands of the template have %zu bytes as JSON, %llu are possible", len, BUILD_RECIPE_BYTES);
+        return build->state == BUILD_BUILDING;
 }
 
 static bool changes_files(const json_t *step)
@@ -431,8 +437,9 @@ static int check_steps(const json_t *steps, struct csn_error *err)
         static const char *const types[] = { "RUN", "COPY", "WORKDIR", "USER", "ENV" };
         const json_t *step, *arg;
         size_t i, j;
-        if (steps && (!json_is_array(steps) || json_array_size(steps) > BUILD_STEPS_MAX))
-                return err_field(err, "steps", "steps has to be a list of at most %d", BUILD_STEPS_MAX);
+        size_t len = steps ? json_dumpb(steps, NULL, 0, JSON_COMPACT) : 0;
+        if (steps && (!json_is_array(steps) || json_array_size(steps) > BUILD_STEPS_MAX || len > BUILD_STEPS_BYTES))
+                return err_field(err, "steps", "steps has to be a list of at most %d, with %llu bytes as JSON", BUILD_STEPS_MAX, BUILD_STEPS_BYTES);
         json_array_foreach(steps, i, step) {
                 bool known = false;
                 for (size_t k = 0; k < ARRAY_LEN(types); k++)
@@ -568,11 +575,14 @@ static int make_room(struct api *api, const char *tenant, struct csn_error *err)
 int build_begin(struct api *api, const char *tenant, const json_t *template, const char *id, const json_t *body, struct csn_error *err)
 {
         const char *key = "", *why = why_no_base(body);
+        size_t commands = strlen(text_of(body, "startCmd")) + strlen(text_of(body, "readyCmd"));
         struct arena arena = { 0 };
         struct csn_error base;
         json_t *steps = json_object_get(body, "steps");
         if (check_steps(steps, err) < 0 || make_room(api, tenant, err) < 0)
                 return -err->code;
+        if (commands > BUILD_RECIPE_BYTES)
+                return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands, BUILD_RECIPE_BYTES);
         struct build *build = mem_alloc(sizeof *build);
         *build = (struct build){ .next = api->builds, .api = api, .steps = steps ? json_incref(steps) : json_array(), .log = json_array(), .fd = -1,
                                  .deadline = { .fired = on_late, .owner = build } };

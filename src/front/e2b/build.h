@@ -17,12 +17,15 @@
 #include "front/e2b/e2b.h"
 
 #define BUILD_STEPS_MAX 500
-#define BUILD_LINES_MAX 2000               /* of a build's log; what comes later is lost */
-#define BUILDS_KEPT_MAX 50                 /* of a template; the oldest without a tag go */
-#define BUILDS_MAX 100                     /* that are remembered with their logs; the oldest that are over go */
+#define BUILD_STEPS_BYTES (256 * KIB)      /* of them as JSON */
+#define BUILD_RECIPE_BYTES (8 * KIB)       /* of what is kept of a build as JSON: its environment, above all */
+#define BUILD_LINES_MAX 1000               /* of a build's log; what comes later is lost */
+#define BUILD_LOG_BYTES (128 * KIB)
+#define BUILDS_KEPT_MAX 20                 /* of a template; the oldest without a tag go */
+#define BUILDS_MAX 50                      /* that are remembered with their logs; the oldest that are over go */
 #define BUILDS_OWNER_MAX 4                 /* that go on at once */
-#define TEMPLATES_OWNER_MAX 200
-#define TAGS_MAX 50                        /* of a template */
+#define TEMPLATES_OWNER_MAX 100
+#define TAGS_MAX 20                        /* of a template */
 #define LAYERS_OWNER_MAX 500               /* files that steps left; those that no template needs go first */
 #define ARCHIVES_OWNER_MAX 200             /* the oldest go */
 #define BUILD_KEY_LEN 64
@@ -39,8 +42,9 @@
 
 /* By id or name, whose tag does not matter, or "team/name"; the caller's reference.  NULL: this tenant has none. */
 json_t *kept_find(const struct api *api, const char *tenant, const char *name);
-/* All of a tenant's, newest first; the caller's reference. */
+/* All of a tenant's, newest first; the caller's reference.  And how many there are. */
 json_t *kept_all(const struct api *api, const char *tenant);
+size_t kept_count(const struct api *api, const char *tenant);
 /* The build of a template by its id, or with a tag; NULL: there is none.  Borrowed. */
 json_t *kept_build(const json_t *template, const char *id);
 json_t *kept_tagged(const json_t *template, const char *tag);
@@ -120,7 +124,8 @@ struct build {
         struct api *api;
         char tenant[80], template_id[21], id[BUILD_ID_LEN + 1];
         enum { BUILD_BUILDING, BUILD_READY, BUILD_ERROR } state;
-        json_t *steps, *recipe, *log;
+        json_t *steps, *recipe, *log;      /* steps: NULL when it is over */
+        size_t log_bytes;
         char *reason, *step;               /* of BUILD_ERROR */
         char layer[BUILD_KEY_LEN + 1];     /* what its sandbox began with, or has by now; "": the base */
 
@@ -160,6 +165,5 @@ void builds_get_tags(struct http_request *request);
 void builds_patch_template(struct http_request *request);
 void archive_get(struct http_request *request);
 void archive_put(struct http_request *request);
-void archive_close(struct api *api);
 
 #endif

@@ -156,11 +156,10 @@ static json_t *prepare(struct http_request *request, const char *name, const jso
         struct api *api = api_of(request);
         char bare[NAME_LEN_MAX + 1];
         snprintf(bare, sizeof bare, "%.*s", (int)strcspn(name, ":"), name);
-        json_t *template = kept_find(api, request->tenant, bare), *all = kept_all(api, request->tenant), *tag;
-        size_t i, own = json_array_size(all);
-        json_decref(all);
-        if (!template && own >= TEMPLATES_OWNER_MAX) {
-                e2b_error(request, MHD_HTTP_TOO_MANY_REQUESTS, "there are %zu templates of yours, and there may be %d: delete one", own, TEMPLATES_OWNER_MAX);
+        json_t *template = kept_find(api, request->tenant, bare), *tag;
+        size_t i;
+        if (!template && kept_count(api, request->tenant) >= TEMPLATES_OWNER_MAX) {
+                e2b_error(request, MHD_HTTP_TOO_MANY_REQUESTS, "there are %d templates of yours, as many as there may be: delete one", TEMPLATES_OWNER_MAX);
                 return NULL;
         }
         if (!template)

@@ -341,7 +341,7 @@ const struct http_route e2b_control_routes[] = {
         { "POST", "/v3/templates", "*", MAKES, BODY_WHOLE, builds_post_template, "As E2B: a template, and a build of it that waits.", NULL, NULL },
         { "POST", "/v2/templates", "*", MAKES, BODY_WHOLE, builds_post_template, "As E2B: a template, and a build of it that waits.", NULL, NULL },
         { "GET", "/templates/{id}/files/{hash}", "*", MAKES, BODY_NONE, archive_get, "As E2B: where to put the files of a step.", NULL, NULL },
-        { "PUT", "/templates/files/{token}", "*", 0, BODY_STREAM, archive_put, "The files of a step, as an archive of tar.", NULL, NULL },
+        { "PUT", "/templates/files/{key}", "*", 0, BODY_STREAM, archive_put, "The files of a step, as an archive of tar.", NULL, NULL },
         { "POST", "/v2/templates/{id}/builds/{build}", "*", MAKES, BODY_WHOLE, builds_post, "As E2B: begin a build.", NULL, NULL },
         { "GET", "/templates/{id}/builds/{build}/status", "*", READS, BODY_NONE, builds_status, "As E2B: how a build goes on, and its log.", NULL, NULL },
         { "POST", "/templates/tags", "*", MAKES, BODY_WHOLE, builds_post_tags, "As E2B: give a build tags.", NULL, NULL },

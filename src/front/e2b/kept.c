@@ -1,8 +1,9 @@
 /*
  * What is kept of templates that clients build; see build.h.
  *
- * Three folders beside the store: `templates` has ID.json of each; `layers` and `archives` have files OWNER-KEY.tar, where OWNER is the beginning of
- * a digest of the tenant, so that nobody finds what is another's.
+ * Three folders beside the store.  All names in them begin with OWNER, the beginning of a digest of the tenant, so nobody finds or costs what is
+ * another's.  `templates` has OWNER-ID.json, whose id is made of the tenant and the name: so one is found by either without a look at the
+ * others.  `layers` and `archives` have OWNER-KEY.tar.
  */
 #include "front/e2b/build.h"
 
@@ -16,7 +17,7 @@
 #define ID_LEN 20
 #define OWNER_LEN 16
 #define FILE_NAME_LEN (OWNER_LEN + 1 + BUILD_KEY_LEN)
-#define FILE_MAX (2 * MIB)
+#define FILE_MAX MIB
 #define TAG_LEN_MAX 64
 
 static const struct { const char *folder; size_t max; } kinds[] = { [KEPT_LAYER] = { "layers", LAYERS_OWNER_MAX }, [KEPT_ARCHIVE] = { "archives", ARCHIVES_OWNER_MAX } };
@@ -35,70 +36,117 @@ static const char *text_of(const json_t *json, const char *name)
         return text ? text : "";
 }
 
+static void print_owner(const char *tenant, char owner[static OWNER_LEN + 1])
+{
+        uint8_t digest[SHA256_DIGEST_LENGTH];
+        SHA256((const unsigned char *)tenant, strlen(tenant), digest);
+        hex_print(digest, OWNER_LEN / 2, owner);
+}
+
 /* ---- templates ---- */
 
-/* The caller's reference; NULL: it is none, or another tenant's. */
-static json_t *load(int folder, const char *file, const char *tenant)
+#define TEMPLATE_NAME (OWNER_LEN + 1 + ID_LEN + 5)
+
+static void print_template(const char *tenant, const char *id, char name[static TEMPLATE_NAME + 1])
+{
+        char owner[OWNER_LEN + 1];
+        print_owner(tenant, owner);
+        snprintf(name, TEMPLATE_NAME + 1, "%s-%.*s.json", owner, ID_LEN, id);
+}
+
+static bool is_template(const char *name, const char *owner)
+{
+        return strlen(name) == TEMPLATE_NAME && strncmp(name, owner, OWNER_LEN) == 0 && strcmp(name + TEMPLATE_NAME - 5, ".json") == 0;
+}
+
+/* The caller's reference; NULL: there is none. */
+static json_t *load(int folder, const char *file)
 {
         auto_fd fd = openat(folder, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         struct stat st;
-        if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > (off_t)FILE_MAX)
-                return NULL;
-        json_t *json = json_loadfd(fd, 0, NULL);
-        if (json && strcmp(text_of(json, "tenant"), tenant) == 0)
-                return json;
-        json_decref(json);
-        return NULL;
+        return fd < 0 || fstat(fd, &st) < 0 || st.st_size > (off_t)FILE_MAX ? NULL : json_loadfd(fd, 0, NULL);
+}
+
+/* Those of a tenant, by the names of their files; *ret is the caller's where it is asked for. */
+static size_t look(const struct api *api, const char *tenant, json_t **ret)
+{
+        char owner[OWNER_LEN + 1];
+        struct csn_error err;
+        size_t n = 0;
+        int folder = open_folder(api, "templates", &err);
+        DIR *dir = folder < 0 ? NULL : fdopendir(folder);
+        print_owner(tenant, owner);
+        for (struct dirent *found; dir && (found = readdir(dir));) {
+                size_t at = 0;
+                if (!is_template(found->d_name, owner))
+                        continue;
+                n++;
+                json_t *one = ret ? load(folder, found->d_name) : NULL;
+                while (one && at < json_array_size(*ret) && strcmp(text_of(json_array_get(*ret, at), "createdAt"), text_of(one, "createdAt")) > 0)
+                        at++;
+                if (one)
+                        json_array_insert_new(*ret, at, one);
+        }
+        if (dir)
+                closedir(dir);
+        return n;
 }
 
 json_t *kept_all(const struct api *api, const char *tenant)
 {
-        struct csn_error err;
         json_t *list = json_array();
-        int folder = open_folder(api, "templates", &err);
-        DIR *dir = folder < 0 ? NULL : fdopendir(folder);
-        for (struct dirent *found; dir && (found = readdir(dir));) {
-                size_t len = strlen(found->d_name), at = 0;
-                json_t *one = len == ID_LEN + 5 && strcmp(found->d_name + ID_LEN, ".json") == 0 ? load(folder, found->d_name, tenant) : NULL;
-                while (one && at < json_array_size(list) && strcmp(text_of(json_array_get(list, at), "createdAt"), text_of(one, "createdAt")) > 0)
-                        at++;
-                if (one)
-                        json_array_insert_new(list, at, one);
-        }
-        if (dir)
-                closedir(dir);
+        look(api, tenant, &list);
         return list;
+}
+
+size_t kept_count(const struct api *api, const char *tenant)
+{
+        return look(api, tenant, NULL);
+}
+
+static void print_id(const char *tenant, const char *name, size_t len, char id[static ID_LEN + 1])
+{
+        uint8_t digest[SHA256_DIGEST_LENGTH];
+        struct arena arena = { 0 };
+        const char *text = arena_text(&arena, "%s %.*s", tenant, (int)len, name);
+        SHA256((const unsigned char *)text, strlen(text), digest);
+        hex_print(digest, ID_LEN / 2, id);
+        arena_done(&arena);
 }
 
 json_t *kept_find(const struct api *api, const char *tenant, const char *name)
 {
         const char *slash = strrchr(name, '/'), *bare = slash ? slash + 1 : name;
-        size_t len = strcspn(bare, ":"), i;
-        json_t *list = kept_all(api, tenant), *one, *found = NULL;
-        json_array_foreach(list, i, one) {
-                const char *id = text_of(one, "id"), *called = text_of(one, "name");
-                if (!found && ((strlen(id) == len && memcmp(id, bare, len) == 0) || (strlen(called) == len && memcmp(called, bare, len) == 0)))
-                        found = json_incref(one);
-        }
-        json_decref(list);
-        return found;
+        size_t len = strcspn(bare, ":");
+        char id[ID_LEN + 1], file[TEMPLATE_NAME + 1];
+        struct csn_error err;
+        auto_fd folder = open_folder(api, "templates", &err);
+        if (folder < 0)
+                return NULL;
+        print_id(tenant, bare, len, id);
+        print_template(tenant, id, file);
+        json_t *found = load(folder, file);
+        if (found || len != ID_LEN || strspn(bare, "0123456789abcdef") < len)
+                return found;
+        print_template(tenant, bare, file);
+        return load(folder, file);
 }
 
 json_t *kept_new(const char *tenant, const char *name)
 {
         char id[ID_LEN + 1];
-        hex_random(ID_LEN / 2, id);
-        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:[], s:i}", "id", id, "tenant", tenant, "name", name, "createdAt", e2b_time(time_now_ms()), "updatedAt",
-                         e2b_time(time_now_ms()), "builds", "spawnCount", 0);
+        print_id(tenant, name, strlen(name), id);
+        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:[]}", "id", id, "tenant", tenant, "name", name, "createdAt", e2b_time(time_now_ms()), "updatedAt",
+                         e2b_time(time_now_ms()), "builds");
 }
 
 int kept_save(const struct api *api, const json_t *template, struct csn_error *err)
 {
-        char name[ID_LEN + 6], other[ID_LEN + 10];
+        char name[TEMPLATE_NAME + 1], other[TEMPLATE_NAME + 10];
         auto_fd folder = open_folder(api, "templates", err);
         if (folder < 0)
                 return -err->code;
-        snprintf(name, sizeof name, "%.*s.json", ID_LEN, text_of(template, "id"));
+        print_template(text_of(template, "tenant"), text_of(template, "id"), name);
         snprintf(other, sizeof other, "%s.new", name);
         auto_fd fd = openat(folder, other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 || json_dumpfd(template, fd, JSON_COMPACT) < 0 || renameat(folder, other, folder, name) < 0)
@@ -108,11 +156,11 @@ int kept_save(const struct api *api, const json_t *template, struct csn_error *e
 
 int kept_forget(const struct api *api, const json_t *template, struct csn_error *err)
 {
-        char name[ID_LEN + 6];
+        char name[TEMPLATE_NAME + 1];
         auto_fd folder = open_folder(api, "templates", err);
         if (folder < 0)
                 return -err->code;
-        snprintf(name, sizeof name, "%.*s.json", ID_LEN, text_of(template, "id"));
+        print_template(text_of(template, "tenant"), text_of(template, "id"), name);
         return unlinkat(folder, name, 0) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "forget the template %s", name) : 0;
 }
 
@@ -179,13 +227,6 @@ void kept_set_tag(json_t *template, json_t *build, const char *tag)
 
 /* ---- layers and archives ---- */
 
-static void print_owner(const char *tenant, char owner[static OWNER_LEN + 1])
-{
-        uint8_t digest[SHA256_DIGEST_LENGTH];
-        SHA256((const unsigned char *)tenant, strlen(tenant), digest);
-        hex_print(digest, OWNER_LEN / 2, owner);
-}
-
 static void print_name(const char *tenant, const char *key, char name[static FILE_NAME_LEN + 5])
 {
         char owner[OWNER_LEN + 1];
@@ -233,43 +274,73 @@ static bool is_needed(const json_t *templates, const char *name)
         return false;
 }
 
-/* The one that was not used for the longest time goes, if there are too many. */
-static int make_room(const struct api *api, enum kept_kind kind, const char *tenant, struct csn_error *err)
+struct census {
+        size_t n;                          /* of the owner's */
+        uint64_t bytes;                    /* of all */
+        char oldest[FILE_NAME_LEN + 5];    /* of the owner's that no template needs; "": there is none */
+        struct timespec used;
+};
+
+static bool is_before(const struct timespec *one, const struct timespec *other)
 {
-        char owner[OWNER_LEN + 1], oldest[FILE_NAME_LEN + 5] = "";
-        struct timespec when = { 0 };
-        size_t n = 0;
-        int folder = open_folder(api, kinds[kind].folder, err);
-        DIR *dir = folder < 0 ? NULL : fdopendir(folder);
-        json_t *templates = kind == KEPT_LAYER ? kept_all(api, tenant) : NULL;
-        print_owner(tenant, owner);
+        return one->tv_sec != other->tv_sec ? one->tv_sec < other->tv_sec : one->tv_nsec < other->tv_nsec;
+}
+
+static void count(int folder, const char *owner, const json_t *templates, struct census *ret)
+{
+        int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+        *ret = (struct census){ 0 };
         for (struct dirent *found; dir && (found = readdir(dir));) {
                 struct stat st;
-                if (strlen(found->d_name) != FILE_NAME_LEN + 4 || strncmp(found->d_name, owner, OWNER_LEN) != 0 || fstatat(folder, found->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                if (strlen(found->d_name) != FILE_NAME_LEN + 4 || fstatat(folder, found->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
-                n++;
-                bool older = !oldest[0] || st.st_mtim.tv_sec < when.tv_sec || (st.st_mtim.tv_sec == when.tv_sec && st.st_mtim.tv_nsec < when.tv_nsec);
-                if (older && !is_needed(templates, found->d_name)) {
-                        when = st.st_mtim;
-                        snprintf(oldest, sizeof oldest, "%s", found->d_name);
+                ret->bytes += (uint64_t)st.st_size;
+                if (strncmp(found->d_name, owner, OWNER_LEN) != 0)
+                        continue;
+                ret->n++;
+                if (templates && (!ret->oldest[0] || is_before(&st.st_mtim, &ret->used)) && !is_needed(templates, found->d_name)) {
+                        ret->used = st.st_mtim;
+                        memcpy(ret->oldest, found->d_name, FILE_NAME_LEN + 5);
                 }
         }
-        int rc = n < kinds[kind].max ? 0 : oldest[0] && unlinkat(folder, oldest, 0) == 0 ? 0
-                 : err_set(err, CSN_E_BUSY, 0, "there are %zu %s of yours, and templates need them all; %zu are possible: delete a template", n, kinds[kind].folder,
-                           kinds[kind].max);
-        json_decref(templates);
         if (dir)
                 closedir(dir);
+}
+
+/* Those of the owner that were not used for the longest time go, until there is room for one of so many bytes. */
+static int make_room(const struct api *api, enum kept_kind kind, int folder, const char *tenant, uint64_t bytes, struct csn_error *err)
+{
+        char owner[OWNER_LEN + 1];
+        uint64_t most = api->settings->engine.files_bytes_max ? api->settings->engine.files_bytes_max : UINT64_MAX;
+        struct census census;
+        json_t *templates = NULL;
+        int rc = 0;
+        print_owner(tenant, owner);
+        count(folder, owner, NULL, &census);
+        while (rc == 0 && (census.n >= kinds[kind].max || census.bytes + bytes > most)) {
+                if (!templates)
+                        templates = kind == KEPT_LAYER ? kept_all(api, tenant) : json_array();
+                count(folder, owner, templates, &census);
+                if (!census.oldest[0] || unlinkat(folder, census.oldest, 0) < 0)
+                        rc = err_set(err, CSN_E_BUSY, 0, "there are %zu %s of yours, and templates need them all, and %llu bytes of everybody; possible are %zu, and "
+                                     "engine.files_bytes_max: delete a template", census.n, kinds[kind].folder, (unsigned long long)census.bytes, kinds[kind].max);
+                count(folder, owner, NULL, &census);
+        }
+        json_decref(templates);
         return rc;
 }
 
 int kept_name(const struct api *api, enum kept_kind kind, const char *tenant, const char *key, int fd, struct csn_error *err)
 {
         char from[40], name[FILE_NAME_LEN + 5];
-        if (make_room(api, kind, tenant, err) < 0)
-                return -err->code;
+        struct stat st;
         auto_fd folder = open_folder(api, kinds[kind].folder, err);
         if (folder < 0)
+                return -err->code;
+        if (fstat(fd, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "keep a file in %s", kinds[kind].folder);
+        if (make_room(api, kind, folder, tenant, (uint64_t)st.st_size, err) < 0)
                 return -err->code;
         print_name(tenant, key, name);
         snprintf(from, sizeof from, "/proc/self/fd/%d", fd);

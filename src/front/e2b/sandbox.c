@@ -291,7 +291,6 @@ void e2b_close(struct api *api)
         while (api->e2b)
                 sandbox_free(api->e2b);
         build_close(api);
-        archive_close(api);
 }
 
 /* ---- its beginning ---- */

@@ -301,3 +301,60 @@ test('what was built outlives the daemon', needsRoot, async () => {
   assert.equal(await sandbox.files.read('f'), 'here\n')
   await sandbox.kill()
 })
+
+test('what is kept of builds has bounds', needsRoot, async () => {
+  const name = unique()
+  const run = async (steps, more) => {
+    const { body } = await ask(server, 'POST', '/v3/templates', { name })
+    return ask(server, 'POST', `/v2/templates/${body.templateID}/builds/${body.buildID}`, { steps, ...more })
+  }
+  const wrong = async (answer, words) => {
+    const { status, body } = await answer
+    assert.equal(status, 400, JSON.stringify(body))
+    assert.match(body.message, words)
+  }
+  await wrong(run(Array(501).fill({ type: 'USER', args: ['user'] })), /at most 500/)
+  await wrong(run([{ type: 'RUN', args: ['x'.repeat(300000)] }]), /262144 bytes/)
+  await wrong(run([], { startCmd: 'x'.repeat(9000) }), /8192 are possible/)
+  await assert.rejects(build(Template().fromBaseImage().setEnvs({ A: 'x'.repeat(9000) })), /8192 are possible/)
+  const { lines } = await build(Template().fromBaseImage().runCmd('yes | head -n 5000'))
+  assert.ok(lines.length >= 990 && lines.length <= 1010, String(lines.length))
+  const long = await build(Template().fromBaseImage().runCmd('for i in $(seq 500); do printf "%01999d\\n" $i; done'))
+  assert.ok(long.lines.join('').length < 140000)
+  for (let i = 0; i < 25; i++) assert.equal((await ask(server, 'POST', '/v3/templates', { name })).status, 202)
+  assert.equal((await ask(server, 'GET', `/templates/${name}`)).body.buildCount, 20)
+  const tags = Array.from({ length: 21 }, (_, i) => `t${i}`)
+  assert.equal((await ask(server, 'POST', '/v3/templates', { name, tags })).status, 400)
+})
+
+test('an owner has a hundred templates', async () => {
+  const other = await serve()
+  for (let i = 0; i < 100; i++) assert.equal((await ask(other, 'POST', '/v3/templates', { name: `many-${i}` })).status, 202)
+  const { status, body } = await ask(other, 'POST', '/v3/templates', { name: 'one-more' })
+  assert.equal(status, 429)
+  assert.match(body.message, /100 templates/)
+  assert.equal((await ask(other, 'POST', '/v3/templates', { name: 'many-7:v2' })).status, 202)
+  assert.equal((await ask(other, 'GET', '/templates')).body.filter((one) => /^many-/.test(one.names[0])).length, 100)
+})
+
+test('where files are put is signed', async () => {
+  const { body } = await ask(server, 'POST', '/v3/templates', { name: unique() })
+  const link = (await ask(server, 'GET', `/templates/${body.templateID}/files/abc-signed`)).body.url
+  const put = async (url) => (await fetch(url, { method: 'PUT', body: 'x' })).status
+  for (const [from, to] of [[/files\/./, 'files/z'], [/owner=../, 'owner=61'], [/until=\d/, 'until=9'], [/signature=./, 'signature=z'], [/signature=.*/, '']])
+    assert.equal(await put(link.replace(from, to)), 403)
+  assert.equal(await put(link), 200)
+})
+
+test('layers make room for others, but for those that a template needs', needsRoot, async () => {
+  const small = await serve('engine.files_bytes_max=8388608')
+  const make = (i) => Template.build(Template().fromBaseImage().runCmd(`head -c 1000000 /dev/urandom > f${i}`), `room-${i}`, small.options)
+  await make(0)
+  await make(1)
+  await assert.rejects(make(2), /engine\.files_bytes_max/)
+  assert.equal((await ask(small, 'DELETE', '/templates/room-0')).status, 204)
+  await make(3)
+  const sandbox = await Sandbox.create('room-1', small.options)
+  assert.equal((await sandbox.commands.run('stat -c %s f1')).stdout, '1000000\n')
+  await sandbox.kill()
+})
