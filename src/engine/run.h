@@ -48,6 +48,7 @@ struct run {
         enum run_state state;
         bool local;
         bool cold;                     /* a sandbox that waited was lost: not again */
+        bool handed_on;                /* an interpreter was dead before it began there */
         const struct run_events *events;
         void *owner;
         char id[40];
@@ -56,7 +57,6 @@ struct run {
         struct box *box;               /* the sandbox that it has, or NULL */
         uint64_t number;               /* of an execution in a context; 0: it has not begun */
         struct context *context;       /* in which it waits or goes on; it has no sandbox of its own then */
-        bool handed_on;                /* an interpreter was dead before it began there */
         json_t *displays;              /* of an execution in a context: MIME bundles, an array; or NULL */
         size_t display_bytes;
         char owner_key[OWNER_KEY_MAX]; /* for whom it runs, or "" */
