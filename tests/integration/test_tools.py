@@ -262,7 +262,8 @@ print(tools.weather(city='Oslo')[:60])
 '''
     out = lines(replayed(code, [OSLO], calls=1))
     number, name = out[0].split()
-    assert 10003 <= int(number) <= 10003 + 1024 and name == 'ConnectionRefusedError'      # some waited to be accepted
+    # Some waited to be accepted: one more than the backlog, for Linux takes it while its queue is not longer than that.
+    assert 10003 <= int(number) <= 10003 + 1025 and name == 'ConnectionRefusedError'
     assert out[1].startswith('{"status": "error", "error": "Tools cannot be reached: ')
 
 

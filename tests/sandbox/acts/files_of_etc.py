@@ -7,7 +7,9 @@ ALLOWED = {"passwd", "group", "nsswitch.conf", "hosts", "hostname", "resolv.conf
 wrong = set(os.listdir("/etc")) - ALLOWED
 users = [line.split(":")[0] for line in Path("/etc/passwd").read_text().splitlines()]
 wrong |= set(users) - {"root", "user", "nobody"}
-wrong |= {path.name for path in Path("/etc/ssl").iterdir()} - {"certs"}
+wrong |= {path.name for path in Path("/etc/ssl").iterdir()} - {"certs", "openssl.cnf"}
+if Path("/etc/ssl/openssl.cnf").stat().st_size > 300:     # ours has what a certificate needs, and the host's is long
+    wrong.add("ssl/openssl.cnf")
 if Path("/etc/hostname").read_text() != "sandbox\n" or Path("/etc/resolv.conf").read_text():
     wrong.add("hostname or resolv.conf")
 if wrong:
