@@ -1,5 +1,6 @@
 /* A build: a sandbox of its own, in which one step is done after another; see build.h. */
 #include "front/e2b/build.h"
+#include "front/e2b/envd.h"
 
 #include <openssl/sha.h>
 #include <stdarg.h>
@@ -27,12 +28,6 @@ static const char copy_script[] =
         "elif [ ${#entries[@]} = 1 ] && [ -z \"$whole\" ] && [ \"${3%/}\" = \"$3\" ] && [ ! -d \"$3\" ]; then folder \"$(dirname -- \"$3\")\"; cp -a -T -- \"${entries[0]}\" \"$3\"\n"
         "else folder \"$3\"; cp -a -- \"${entries[@]}\" \"$3/\"; fi\n"
         "cd /; rm -rf -- \"$1\"";
-
-static const char *text_of(const json_t *json, const char *name)
-{
-        const char *text = json_string_value(json_object_get(json, name));
-        return text ? text : "";
-}
 
 static const char *arg_of(const json_t *step, size_t i)
 {
@@ -80,7 +75,7 @@ static void note_step(struct build *build, bool cached)
                         len += (size_t)snprintf(text + len, sizeof text - len, " %s", arg_of(step, i));
         if (!len)
                 text[0] = 0;
-        note(build, "info", "%s[builder %zu/%zu] %s%s", cached ? "CACHED " : "", build->at + 1, json_array_size(build->steps), text_of(step, "type"), text);
+        note(build, "info", "%s[builder %zu/%zu] %s%s", cached ? "CACHED " : "", build->at + 1, json_array_size(build->steps), e2b_text(step, "type"), text);
 }
 
 /* ---- its end ---- */
@@ -186,34 +181,25 @@ static void on_over(struct cell_waiter *waiter, const struct csn_error *error)
 /* What is relative is below the working folder. */
 static void resolve(const struct build *build, const char *path, char ret[static GUEST_PATH_MAX])
 {
-        const char *folder = text_of(build->recipe, "workdir");
+        const char *folder = e2b_text(build->recipe, "workdir");
         if (path[0] == '/')
                 snprintf(ret, GUEST_PATH_MAX, "%s", path);
         else
                 snprintf(ret, GUEST_PATH_MAX, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path);
 }
 
-static bool is_account(const char *name)
-{
-        return strcmp(name, "user") == 0 || strcmp(name, "root") == 0;
-}
-
-static int account_of(const char *name)
-{
-        return strcmp(name, "root") == 0 ? account_ROOT : account_USER;
-}
-
 /* False: it failed. */
 static bool apply(struct build *build)
 {
         const json_t *step = step_of(build);
-        const char *type = text_of(step, "type"), *first = arg_of(step, 0);
+        const char *type = e2b_text(step, "type"), *first = arg_of(step, 0);
         char path[GUEST_PATH_MAX];
+        int account;
         if (strcmp(type, "ENV") == 0) {
                 for (size_t i = 0; i + 1 < json_array_size(json_object_get(step, "args")); i += 2)
                         json_object_set_new(json_object_get(build->recipe, "env"), arg_of(step, i), json_string(arg_of(step, i + 1)));
         } else if (strcmp(type, "USER") == 0) {
-                if (!is_account(first)) {
+                if (!first[0] || !spell_account(first, &account)) {
                         fail(build, "USER '%.60s': there are user and root", first);
                         return false;
                 }
@@ -230,7 +216,7 @@ static bool apply(struct build *build)
 
 static bool changes_files(const json_t *step)
 {
-        const char *type = text_of(step, "type");
+        const char *type = e2b_text(step, "type");
         return strcmp(type, "RUN") == 0 || strcmp(type, "COPY") == 0 || strcmp(type, "WORKDIR") == 0;
 }
 
@@ -319,7 +305,7 @@ static void on_unpacked(struct cell_copy *copy, const struct csn_error *error)
         }
         resolve(build, arg_of(step, 1), path);
         run(build, &(struct errand_what){ .account = helper(build), .folder = "/", .command = copy_script,
-                                          .args = { CONTEXT, arg_of(step, 0), path, owner[0] ? owner : text_of(build->recipe, "user"), arg_of(step, 3), NULL } });
+                                          .args = { CONTEXT, arg_of(step, 0), path, owner[0] ? owner : e2b_text(build->recipe, "user"), arg_of(step, 3), NULL } });
 }
 
 static void copy(struct build *build)
@@ -328,10 +314,11 @@ static void copy(struct build *build)
         char key[BUILD_KEY_LEN + 1];
         struct csn_error err;
         const char *owner = arg_of(step, 2);
-        build_key(text_of(step, "filesHash"), key);
+        int account;
+        build_key(e2b_text(step, "filesHash"), key);
         build->fd = kept_open(build->api, KEPT_ARCHIVE, build->tenant, key);
         build->copy = (struct cell_copy){ .done = on_unpacked, .owner = build };
-        if (owner[0] && !is_account(owner))
+        if (!spell_account(owner, &account))
                 fail(build, "COPY for '%.60s': there are user and root", owner);
         else if (build->fd < 0)
                 fail(build, "the files of COPY %.300s were not uploaded", arg_of(step, 0));
@@ -342,17 +329,17 @@ static void copy(struct build *build)
 static void begin_step(struct build *build)
 {
         const json_t *step = step_of(build);
-        const char *type = text_of(step, "type"), *account = arg_of(step, 1);
+        const char *type = e2b_text(step, "type"), *user = arg_of(step, 1);
+        int account;
         if (strcmp(type, "COPY") == 0) {
                 copy(build);
         } else if (strcmp(type, "WORKDIR") == 0) {
                 run(build, &(struct errand_what){ .account = helper(build), .folder = "/", .command = workdir_script,
-                                                  .args = { text_of(build->recipe, "workdir"), text_of(build->recipe, "user"), NULL } });
-        } else if (account[0] && !is_account(account)) {
-                fail(build, "RUN as '%.60s': there are user and root", account);
+                                                  .args = { e2b_text(build->recipe, "workdir"), e2b_text(build->recipe, "user"), NULL } });
+        } else if (!spell_account(user[0] ? user : e2b_text(build->recipe, "user"), &account)) {
+                fail(build, "RUN as '%.60s': there are user and root", user);
         } else {
-                run(build, &(struct errand_what){ .account = account_of(account[0] ? account : text_of(build->recipe, "user")),
-                                                  .folder = text_of(build->recipe, "workdir"), .env = json_object_get(build->recipe, "env"),
+                run(build, &(struct errand_what){ .account = account, .folder = e2b_text(build->recipe, "workdir"), .env = json_object_get(build->recipe, "env"),
                                                   .command = arg_of(step, 0) });
         }
 }
@@ -377,7 +364,7 @@ static void finalize(struct build *build)
                 succeed(build);
                 return;
         }
-        note(build, "info", "[finalize] %s; ready: %s", text_of(build->recipe, "start"), text_of(build->recipe, "ready"));
+        note(build, "info", "[finalize] %s; ready: %s", e2b_text(build->recipe, "start"), e2b_text(build->recipe, "ready"));
         build->start = (struct start){ .line = on_start_line, .done = on_started, .owner = build };
         if (start_begin(&build->start, build->api, build->cell, build->recipe, true, &err) < 0)
                 fail(build, "%s", err.text);
@@ -443,9 +430,9 @@ static int check_steps(const json_t *steps, struct csn_error *err)
         json_array_foreach(steps, i, step) {
                 bool known = false;
                 for (size_t k = 0; k < ARRAY_LEN(types); k++)
-                        known = known || strcmp(text_of(step, "type"), types[k]) == 0;
+                        known = known || strcmp(e2b_text(step, "type"), types[k]) == 0;
                 if (!known)
-                        return err_field(err, "steps", "step %zu is \"%.40s\"; it has to be RUN, COPY, WORKDIR, USER or ENV", i + 1, text_of(step, "type"));
+                        return err_field(err, "steps", "step %zu is \"%.40s\"; it has to be RUN, COPY, WORKDIR, USER or ENV", i + 1, e2b_text(step, "type"));
                 json_array_foreach(json_object_get(step, "args"), j, arg) {
                         if (!json_is_string(arg) || strlen(json_string_value(arg)) != json_string_length(arg))
                                 return err_field(err, "steps", "step %zu: its args have to be texts without NUL", i + 1);
@@ -467,7 +454,7 @@ static void find_cached(struct build *build, const char *base, bool force)
         json_array_foreach(build->steps, i, step) {
                 char *args = json_dumps(json_object_get(step, "args"), JSON_COMPACT);
                 struct arena arena = { 0 };
-                build_key(arena_text(&arena, "%s %s %s %s", last, text_of(step, "type"), args ? args : "", text_of(step, "filesHash")), build->keys[i]);
+                build_key(arena_text(&arena, "%s %s %s %s", last, e2b_text(step, "type"), args ? args : "", e2b_text(step, "filesHash")), build->keys[i]);
                 snprintf(last, sizeof last, "%s", build->keys[i]);
                 arena_done(&arena);
                 free(args);
@@ -498,7 +485,7 @@ static bool is_image(const char *name)
 /* The template that it begins with, and what that is built to; *ret_key tells it from others. */
 static int find_base(struct build *build, const json_t *body, const char **ret_key, struct arena *arena, struct csn_error *err)
 {
-        const char *from = text_of(body, "fromTemplate"), *image = text_of(body, "fromImage");
+        const char *from = e2b_text(body, "fromTemplate"), *image = e2b_text(body, "fromImage");
         const struct e2b_template *template = e2b_template_named("base");
         json_t *recipe = NULL;
         if (from[0] && e2b_template_find(build->api, build->tenant, from, &template, &build->image, &recipe, err) < 0)
@@ -506,18 +493,18 @@ static int find_base(struct build *build, const json_t *body, const char **ret_k
         struct stat st = { 0 };
         if (build->image)
                 fstat(build->image->fd, &st);
-        *ret_key = arena_text(arena, "%s %s %s %llu %lld.%09ld", build->tenant, template->name, recipe ? text_of(recipe, "buildID") : "",
+        *ret_key = arena_text(arena, "%s %s %s %llu %lld.%09ld", build->tenant, template->name, recipe ? e2b_text(recipe, "buildID") : "",
                               (unsigned long long)st.st_ino, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
         json_t *env = recipe ? json_deep_copy(json_object_get(recipe, "env")) : json_object();
         build->recipe = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s}", "templateID", build->template_id, "name", "", "buildID", build->id, "base",
-                                  template->name, "layer", "", "env", env, "user", recipe ? text_of(recipe, "user") : "user", "workdir",
-                                  recipe ? text_of(recipe, "workdir") : "/home/user", "start", text_of(body, "startCmd"), "ready", text_of(body, "readyCmd"));
+                                  template->name, "layer", "", "env", env, "user", recipe ? e2b_text(recipe, "user") : "user", "workdir",
+                                  recipe ? e2b_text(recipe, "workdir") : "/home/user", "start", e2b_text(body, "startCmd"), "ready", e2b_text(body, "readyCmd"));
         if (recipe && !start_is_there(build->recipe)) {
                 json_object_set(build->recipe, "start", json_object_get(recipe, "start"));
                 json_object_set(build->recipe, "ready", json_object_get(recipe, "ready"));
         }
         if (recipe)
-                snprintf(build->layer, sizeof build->layer, "%s", text_of(recipe, "layer"));
+                snprintf(build->layer, sizeof build->layer, "%s", e2b_text(recipe, "layer"));
         json_decref(recipe);
         note(build, "info", "[base] FROM %s", from[0] ? from : image[0] ? image : "e2bdev/base");
         if (!from[0] && image[0] && strncmp(image, "e2bdev/", 7) != 0)
@@ -528,7 +515,7 @@ static int find_base(struct build *build, const json_t *body, const char **ret_k
 /* Why a base is not there; NULL: it is, or nobody knows yet. */
 static const char *why_no_base(const json_t *body)
 {
-        const char *image = text_of(body, "fromImage");
+        const char *image = e2b_text(body, "fromImage");
         if (json_is_object(json_object_get(body, "fromImageRegistry")))
                 return "there is no registry here; begin with e2bdev/base, or with a template";
         return image[0] && !is_image(image) ? "this image is not there, and there is no registry here; begin with e2bdev/base, debian, ubuntu, python or node, "
@@ -542,7 +529,7 @@ static void begin(struct build *build)
                 go_on(build);
                 return;
         }
-        if (e2b_open_cell(build->api, build->tenant, e2b_template_named(text_of(build->recipe, "base")), build->recipe, json_object_get(build->recipe, "env"),
+        if (e2b_open_cell(build->api, build->tenant, e2b_template_named(e2b_text(build->recipe, "base")), build->recipe, json_object_get(build->recipe, "env"),
                           "build", &build->cell, &err) < 0) {
                 fail(build, "%s", err.text);
                 return;
@@ -575,7 +562,7 @@ static int make_room(struct api *api, const char *tenant, struct csn_error *err)
 int build_begin(struct api *api, const char *tenant, const json_t *template, const char *id, const json_t *body, struct csn_error *err)
 {
         const char *key = "", *why = why_no_base(body);
-        size_t commands = strlen(text_of(body, "startCmd")) + strlen(text_of(body, "readyCmd"));
+        size_t commands = strlen(e2b_text(body, "startCmd")) + strlen(e2b_text(body, "readyCmd"));
         struct arena arena = { 0 };
         struct csn_error base;
         json_t *steps = json_object_get(body, "steps");
@@ -587,7 +574,7 @@ int build_begin(struct api *api, const char *tenant, const json_t *template, con
         *build = (struct build){ .next = api->builds, .api = api, .steps = steps ? json_incref(steps) : json_array(), .log = json_array(), .fd = -1,
                                  .deadline = { .fired = on_late, .owner = build } };
         snprintf(build->tenant, sizeof build->tenant, "%s", tenant);
-        snprintf(build->template_id, sizeof build->template_id, "%s", text_of(template, "id"));
+        snprintf(build->template_id, sizeof build->template_id, "%s", e2b_text(template, "id"));
         snprintf(build->id, sizeof build->id, "%s", id);
         api->builds = build;
         loop_timer(api->loop, &build->deadline, api->settings->engine.build_ms * 1000);

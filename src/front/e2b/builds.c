@@ -8,12 +8,6 @@
 #define NAME_LEN_MAX 128
 #define STATUS_LINES 100                   /* in one answer */
 
-static const char *text_of(const json_t *json, const char *name)
-{
-        const char *text = json_string_value(json_object_get(json, name));
-        return text ? text : "";
-}
-
 /* The template of the path, of this tenant; the caller's reference.  NULL: there is none, and that is answered. */
 static json_t *named(struct http_request *request)
 {
@@ -66,7 +60,7 @@ static size_t tags_of(const json_t *template)
 void builds_post_tags(struct http_request *request)
 {
         json_t *body = e2b_body(request), *tags = json_object_get(body, "tags"), *template = NULL, *build = NULL, *tag;
-        const char *target = text_of(body, "target");
+        const char *target = e2b_text(body, "target");
         size_t i;
         if (!body || !check_tags(request, tags)) {
                 json_decref(body);
@@ -83,7 +77,7 @@ void builds_post_tags(struct http_request *request)
                         kept_set_tag(template, build, json_string_value(tag));
                 }
                 if (save(request, template))
-                        http_json(request, MHD_HTTP_CREATED, json_pack("{s:s, s:O}", "buildID", text_of(build, "id"), "tags", tags));
+                        http_json(request, MHD_HTTP_CREATED, json_pack("{s:s, s:O}", "buildID", e2b_text(build, "id"), "tags", tags));
         }
         json_decref(template);
         json_decref(body);
@@ -97,13 +91,13 @@ void builds_delete_tags(struct http_request *request)
                 json_decref(body);
                 return;
         }
-        json_t *template = kept_find(api_of(request), request->tenant, text_of(body, "name"));
+        json_t *template = kept_find(api_of(request), request->tenant, e2b_text(body, "name"));
         bool known = template;
         json_array_foreach(tags, i, tag) {
                 known = known && kept_tagged(template, json_string_value(tag));
         }
         if (!known) {
-                e2b_error(request, MHD_HTTP_NOT_FOUND, template ? "template '%.100s' has not all of these tags" : "template '%.100s' not found", text_of(body, "name"));
+                e2b_error(request, MHD_HTTP_NOT_FOUND, template ? "template '%.100s' has not all of these tags" : "template '%.100s' not found", e2b_text(body, "name"));
         } else {
                 json_array_foreach(tags, i, tag) {
                         kept_drop_tag(template, json_string_value(tag));
@@ -122,8 +116,8 @@ void builds_get_tags(struct http_request *request)
         size_t i, j;
         json_array_foreach(json_object_get(template, "builds"), i, build) {
                 json_array_foreach(json_object_get(build, "tags"), j, tag) {
-                        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "tag", json_string_value(tag), "buildID", text_of(build, "id"), "createdAt",
-                                                              text_of(build, "createdAt")));
+                        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "tag", json_string_value(tag), "buildID", e2b_text(build, "id"), "createdAt",
+                                                              e2b_text(build, "createdAt")));
                 }
         }
         if (template)
@@ -199,8 +193,8 @@ static bool is_count(const json_t *body, const char *name, json_int_t most)
 void builds_post_template(struct http_request *request)
 {
         json_t *body = e2b_body(request);
-        const char *given = text_of(body, "name"), *slash = strrchr(given[0] ? given : text_of(body, "alias"), '/');
-        const char *name = slash ? slash + 1 : given[0] ? given : text_of(body, "alias");
+        const char *given = e2b_text(body, "name"), *slash = strrchr(given[0] ? given : e2b_text(body, "alias"), '/');
+        const char *name = slash ? slash + 1 : given[0] ? given : e2b_text(body, "alias");
         char build_id[BUILD_ID_LEN + 1];
         if (!body)
                 return;
@@ -215,8 +209,8 @@ void builds_post_template(struct http_request *request)
                 json_t *template = prepare(request, name, body, build_id);
                 if (template)
                         http_json(request, MHD_HTTP_ACCEPTED,
-                                  json_pack("{s:s, s:s, s:b, s:[s], s:[s], s:O}", "templateID", text_of(template, "id"), "buildID", build_id, "public", 0, "names",
-                                            text_of(template, "name"), "aliases", text_of(template, "name"), "tags",
+                                  json_pack("{s:s, s:s, s:b, s:[s], s:[s], s:O}", "templateID", e2b_text(template, "id"), "buildID", build_id, "public", 0, "names",
+                                            e2b_text(template, "name"), "aliases", e2b_text(template, "name"), "tags",
                                             json_object_get(kept_build(template, build_id), "tags")));
                 json_decref(template);
         }
@@ -230,7 +224,7 @@ void builds_patch_template(struct http_request *request)
         if (template && json_is_true(json_object_get(body, "public")))
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "templates here are their owner's; none is public");
         else if (template)
-                http_json(request, MHD_HTTP_OK, json_pack("{s:[s]}", "names", text_of(template, "name")));
+                http_json(request, MHD_HTTP_OK, json_pack("{s:[s]}", "names", e2b_text(template, "name")));
         json_decref(template);
         json_decref(body);
 }
@@ -244,7 +238,7 @@ void builds_post(struct http_request *request)
         struct csn_error err;
         if (template && !build) {
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "build '%.60s' not found", id);
-        } else if (template && strcmp(text_of(build, "status"), "waiting") != 0) {
+        } else if (template && strcmp(e2b_text(build, "status"), "waiting") != 0) {
                 e2b_error(request, MHD_HTTP_CONFLICT, "build %s was begun already", id);
         } else if (template) {
                 json_object_set_new(build, "status", json_string("building"));
@@ -265,7 +259,7 @@ void builds_post(struct http_request *request)
 /* Of one whose log is not remembered; what was building when the daemon ended does so no more. */
 static json_t *status_of(const json_t *kept)
 {
-        const char *status = text_of(kept, "status"), *reason = text_of(kept, "reason");
+        const char *status = e2b_text(kept, "status"), *reason = e2b_text(kept, "reason");
         bool lost = strcmp(status, "building") == 0;
         json_t *json = json_pack("{s:s, s:[], s:[]}", "status", lost ? "error" : status, "logs", "logEntries");
         if (lost || reason[0])
@@ -298,7 +292,7 @@ void builds_status(struct http_request *request)
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "build '%.60s' not found", id);
         } else if (template) {
                 json_t *json = build ? status_of_build(build, offset ? strtoul(offset, NULL, 10) : 0, most) : status_of(kept);
-                json_object_set_new(json, "templateID", json_string(text_of(template, "id")));
+                json_object_set_new(json, "templateID", json_string(e2b_text(template, "id")));
                 json_object_set_new(json, "buildID", json_string(id));
                 http_json(request, MHD_HTTP_OK, json);
         }

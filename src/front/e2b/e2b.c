@@ -106,6 +106,12 @@ bool e2b_same(const char *one, const char *other)
         return strlen(other) == len && CRYPTO_memcmp(one, other, len) == 0;
 }
 
+const char *e2b_text(const json_t *json, const char *name)
+{
+        const char *text = json_string_value(json_object_get(json, name));
+        return text ? text : "";
+}
+
 /* ---- whom it is for ---- */
 
 /* "49983-i...": 0 if the host's first label is something else. */

@@ -141,6 +141,9 @@ void e2b_no_content(struct http_request *request);
 /* Whether both are the same, in a time that does not tell where they differ. */
 bool e2b_same(const char *one, const char *other);
 
+/* A text of an object; "" where there is none.  Borrowed. */
+const char *e2b_text(const json_t *json, const char *name);
+
 extern const struct http_route e2b_control_routes[], e2b_envd_routes[], e2b_interpreter_routes[], e2b_port_routes[];
 
 /* ---- sandboxes (sandbox.c) ---- */

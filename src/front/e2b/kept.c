@@ -30,12 +30,6 @@ static int open_folder(const struct api *api, const char *name, struct csn_error
         return store_folder(api->store, name, &fd, err) < 0 ? -err->code : fd;
 }
 
-static const char *text_of(const json_t *json, const char *name)
-{
-        const char *text = json_string_value(json_object_get(json, name));
-        return text ? text : "";
-}
-
 static void print_owner(const char *tenant, char owner[static OWNER_LEN + 1])
 {
         uint8_t digest[SHA256_DIGEST_LENGTH];
@@ -82,7 +76,7 @@ static size_t look(const struct api *api, const char *tenant, json_t **ret)
                         continue;
                 n++;
                 json_t *one = ret ? load(folder, found->d_name) : NULL;
-                while (one && at < json_array_size(*ret) && strcmp(text_of(json_array_get(*ret, at), "createdAt"), text_of(one, "createdAt")) > 0)
+                while (one && at < json_array_size(*ret) && strcmp(e2b_text(json_array_get(*ret, at), "createdAt"), e2b_text(one, "createdAt")) > 0)
                         at++;
                 if (one)
                         json_array_insert_new(*ret, at, one);
@@ -146,7 +140,7 @@ int kept_save(const struct api *api, const json_t *template, struct csn_error *e
         auto_fd folder = open_folder(api, "templates", err);
         if (folder < 0)
                 return -err->code;
-        print_template(text_of(template, "tenant"), text_of(template, "id"), name);
+        print_template(e2b_text(template, "tenant"), e2b_text(template, "id"), name);
         snprintf(other, sizeof other, "%s.new", name);
         auto_fd fd = openat(folder, other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 || json_dumpfd(template, fd, JSON_COMPACT) < 0 || renameat(folder, other, folder, name) < 0)
@@ -160,7 +154,7 @@ int kept_forget(const struct api *api, const json_t *template, struct csn_error 
         auto_fd folder = open_folder(api, "templates", err);
         if (folder < 0)
                 return -err->code;
-        print_template(text_of(template, "tenant"), text_of(template, "id"), name);
+        print_template(e2b_text(template, "tenant"), e2b_text(template, "id"), name);
         return unlinkat(folder, name, 0) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "forget the template %s", name) : 0;
 }
 
@@ -171,7 +165,7 @@ json_t *kept_build(const json_t *template, const char *id)
         json_t *build;
         size_t i;
         json_array_foreach(json_object_get(template, "builds"), i, build) {
-                if (strcmp(text_of(build, "id"), id) == 0)
+                if (strcmp(e2b_text(build, "id"), id) == 0)
                         return build;
         }
         return NULL;
@@ -266,7 +260,7 @@ static bool is_needed(const json_t *templates, const char *name)
         size_t i, j;
         json_array_foreach(templates, i, template) {
                 json_array_foreach(json_object_get(template, "builds"), j, build) {
-                        const char *layer = text_of(json_object_get(build, "recipe"), "layer");
+                        const char *layer = e2b_text(json_object_get(build, "recipe"), "layer");
                         if (layer[0] && strncmp(name + OWNER_LEN + 1, layer, BUILD_KEY_LEN) == 0)
                                 return true;
                 }

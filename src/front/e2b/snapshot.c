@@ -103,21 +103,15 @@ static json_t *find(const struct api *api, const char *tenant, const char *name)
         return found;
 }
 
-static const char *text_of(const json_t *about, const char *name)
-{
-        const char *text = json_string_value(json_object_get(about, name));
-        return text ? text : "";
-}
-
 const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image,
                                              json_t **ret_recipe, struct csn_error *err)
 {
         char path[ID_LEN + 5];
         json_t *about = find(api, tenant, name);
-        const struct e2b_template *template = about ? e2b_template_named(text_of(about, "template")) : NULL;
+        const struct e2b_template *template = about ? e2b_template_named(e2b_text(about, "template")) : NULL;
         err->code = 0;
         if (template) {
-                snprintf(path, sizeof path, "%.*s.tar", ID_LEN, text_of(about, "id"));
+                snprintf(path, sizeof path, "%.*s.tar", ID_LEN, e2b_text(about, "id"));
                 auto_fd folder = open_folder(api, err);
                 int fd = folder < 0 ? -1 : openat(folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd >= 0) {
@@ -137,7 +131,7 @@ bool e2b_snapshot_forget(const struct api *api, const char *tenant, const char *
         json_t *about = find(api, tenant, name);
         auto_fd folder = about ? open_folder(api, &err) : -1;
         for (size_t i = 0; about && i < 2; i++) {
-                snprintf(path, sizeof path, "%.*s.%s", ID_LEN, text_of(about, "id"), i ? "tar" : "json");
+                snprintf(path, sizeof path, "%.*s.%s", ID_LEN, e2b_text(about, "id"), i ? "tar" : "json");
                 if (unlinkat(folder, path, 0) < 0)
                         log_text(LOG_WARN, "the snapshot %s could not be removed: %s", path, strerror(errno));
         }
@@ -155,7 +149,7 @@ static int name_file(int folder, int fd, const char *id, const char *suffix, str
 
 static int keep(const struct api *api, const struct saving *saving, struct csn_error *err)
 {
-        const char *id = text_of(saving->about, "id");
+        const char *id = e2b_text(saving->about, "id");
         auto_fd folder = open_folder(api, err);
         auto_fd about = folder < 0 ? -1 : openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         if (folder < 0)
@@ -207,10 +201,10 @@ static void save(struct http_request *request, struct e2b_sandbox *sandbox, stru
 static json_t *describe(const json_t *about)
 {
         char full[NAME_MAX_LEN + 10];
-        const char *name = text_of(about, "name");
+        const char *name = e2b_text(about, "name");
         snprintf(full, sizeof full, "%s:default", name);
-        return json_pack("{s:s, s:o, s:s, s:s}", "snapshotID", text_of(about, "id"), "names", name[0] ? json_pack("[s]", full) : json_array(), "sandboxID",
-                         text_of(about, "sandbox"), "createdAt", text_of(about, "createdAt"));
+        return json_pack("{s:s, s:o, s:s, s:s}", "snapshotID", e2b_text(about, "id"), "names", name[0] ? json_pack("[s]", full) : json_array(), "sandboxID",
+                         e2b_text(about, "sandbox"), "createdAt", e2b_text(about, "createdAt"));
 }
 
 static void on_snapshot(struct cell_copy *copy, const struct csn_error *error)
@@ -277,7 +271,7 @@ void e2b_list_snapshots(struct http_request *request)
         }
         json_t *list = load_all(api_of(request), request->tenant, &all);
         json_array_foreach(list, i, about) {
-                if ((sandbox && strcmp(text_of(about, "sandbox"), sandbox) != 0) || (name && !is_called(about, name)) || seen++ < skip)
+                if ((sandbox && strcmp(e2b_text(about, "sandbox"), sandbox) != 0) || (name && !is_called(about, name)) || seen++ < skip)
                         continue;
                 if (json_array_size(page) == limit) {
                         snprintf(next, sizeof next, "%zu", skip + limit);

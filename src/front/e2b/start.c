@@ -1,5 +1,6 @@
 /* What runs in every sandbox of a template, and when that is ready; see build.h. */
 #include "front/e2b/build.h"
+#include "front/e2b/envd.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -7,15 +8,9 @@
 #define CHECK_EVERY_US 100000
 #define READY_MAX_US (120 * 1000000ULL)    /* for the check to succeed, as in E2B's own service by default */
 
-static const char *text_of(const json_t *recipe, const char *name)
-{
-        const char *text = json_string_value(json_object_get(recipe, name));
-        return text ? text : "";
-}
-
 bool start_is_there(const json_t *recipe)
 {
-        return text_of(recipe, "start")[0] || text_of(recipe, "ready")[0];
+        return e2b_text(recipe, "start")[0] || e2b_text(recipe, "ready")[0];
 }
 
 /* "sleep 20" says nothing of the program. */
@@ -47,8 +42,9 @@ static void hush(struct errand *errand, bool error, const char *text)
 
 static int run(struct start *start, struct errand *errand, const char *command, struct csn_error *err)
 {
-        int account = strcmp(text_of(start->recipe, "user"), "root") == 0 ? account_ROOT : account_USER;
-        const struct errand_what what = { .account = account, .folder = text_of(start->recipe, "workdir"), .env = json_object_get(start->recipe, "env"),
+        int account = account_USER;
+        spell_account(e2b_text(start->recipe, "user"), &account);
+        const struct errand_what what = { .account = account, .folder = e2b_text(start->recipe, "workdir"), .env = json_object_get(start->recipe, "env"),
                                           .command = command };
         return errand_run(start->cell, errand, &what, err);
 }
@@ -57,7 +53,7 @@ static void check(struct timer *timer)
 {
         struct start *start = timer->owner;
         struct csn_error err;
-        if (run(start, &start->check, text_of(start->recipe, "ready"), &err) < 0)
+        if (run(start, &start->check, e2b_text(start->recipe, "ready"), &err) < 0)
                 tell(start, &err);
 }
 
@@ -95,7 +91,7 @@ static void on_late(struct timer *timer)
 
 int start_begin(struct start *start, struct api *api, struct cell *cell, json_t *recipe, bool whole, struct csn_error *err)
 {
-        const char *command = text_of(recipe, "start"), *ready = text_of(recipe, "ready");
+        const char *command = e2b_text(recipe, "start"), *ready = e2b_text(recipe, "ready");
         bool waits = ready[0] && (whole || !only_sleeps(ready));
         start->cell = cell;
         start->loop = api->loop;

@@ -21,12 +21,6 @@ const struct e2b_template *e2b_template_named(const char *name)
         return NULL;
 }
 
-static const char *text_of(const json_t *json, const char *name)
-{
-        const char *text = json_string_value(json_object_get(json, name));
-        return text ? text : "";
-}
-
 /* It is no file that is not there, and the text says nothing of one. */
 static int none(struct csn_error *err, const char *name, const char *what)
 {
@@ -40,8 +34,8 @@ static const struct e2b_template *find_built(const struct api *api, const char *
                                              struct csn_error *err)
 {
         json_t *kept = kept_find(api, tenant, name), *build = kept_tagged(kept, kept_tag(name)), *recipe = json_object_get(build, "recipe");
-        const char *layer = text_of(recipe, "layer");
-        const struct e2b_template *template = recipe ? e2b_template_named(text_of(recipe, "base")) : NULL;
+        const char *layer = e2b_text(recipe, "layer");
+        const struct e2b_template *template = recipe ? e2b_template_named(e2b_text(recipe, "base")) : NULL;
         int fd = template && layer[0] ? kept_open(api, KEPT_LAYER, tenant, layer) : -1;
         err->code = 0;
         if (kept && !template)
@@ -85,10 +79,10 @@ static json_t *describe_kept(const json_t *kept)
 {
         const json_t *builds = json_object_get(kept, "builds"), *newest = json_array_get(builds, 0);
         json_int_t cpus = json_integer_value(json_object_get(kept, "cpuCount")), memory = json_integer_value(json_object_get(kept, "memoryMB"));
-        return json_pack("{s:s, s:s, s:I, s:I, s:i, s:b, s:[s], s:[s], s:s, s:s, s:n, s:i, s:I, s:s, s:s}", "templateID", text_of(kept, "id"), "buildID",
-                         text_of(newest, "id"), "cpuCount", cpus ? cpus : 2, "memoryMB", memory ? memory : 1024, "diskSizeMB", 512, "public", 0, "aliases",
-                         text_of(kept, "name"), "names", text_of(kept, "name"), "createdAt", text_of(kept, "createdAt"), "updatedAt", text_of(kept, "updatedAt"),
-                         "lastSpawnedAt", "spawnCount", 0, "buildCount", (json_int_t)json_array_size(builds), "buildStatus", text_of(newest, "status"),
+        return json_pack("{s:s, s:s, s:I, s:I, s:i, s:b, s:[s], s:[s], s:s, s:s, s:n, s:i, s:I, s:s, s:s}", "templateID", e2b_text(kept, "id"), "buildID",
+                         e2b_text(newest, "id"), "cpuCount", cpus ? cpus : 2, "memoryMB", memory ? memory : 1024, "diskSizeMB", 512, "public", 0, "aliases",
+                         e2b_text(kept, "name"), "names", e2b_text(kept, "name"), "createdAt", e2b_text(kept, "createdAt"), "updatedAt", e2b_text(kept, "updatedAt"),
+                         "lastSpawnedAt", "spawnCount", 0, "buildCount", (json_int_t)json_array_size(builds), "buildStatus", e2b_text(newest, "status"),
                          "envdVersion", E2B_ENVD_VERSION);
 }
 
@@ -137,7 +131,7 @@ void e2b_template_alias(struct http_request *request)
         if (kept && strchr(http_part(request, 0), ':') && !kept_tagged(kept, kept_tag(http_part(request, 0))))
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", http_part(request, 0));
         else
-                http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:b}", "templateID", template ? template->id : text_of(kept, "id"), "public", template != NULL));
+                http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:b}", "templateID", template ? template->id : e2b_text(kept, "id"), "public", template != NULL));
         json_decref(kept);
 }
 
