@@ -104,6 +104,9 @@ int remote_ask(struct remote *remote, const char *method, const char *path, json
 /* The whole id for what somebody typed: an id, its beginning, with or without "sbx_" or "ctx_".  From the arena; NULL: there is none, and that is said. */
 const char *remote_sandbox(struct remote *remote, const char *typed);
 const char *remote_context(struct remote *remote, const char *typed);
+/* The command's name is asked of each argument, POST PATH/ID/NAME, or DELETE where it is `end`.  The exit status: that of the first that failed. */
+typedef const char *remote_finds(struct remote *remote, const char *typed);
+int remote_change_each(struct remote *remote, remote_finds *find, const char *path, const char *end);
 
 /* A text of ours as JSON has it, "" where it is missing. */
 const char *remote_text(json_t *object, const char *name);

@@ -86,18 +86,7 @@ int remote_list_contexts(struct remote *remote)
 
 int remote_change_context(struct remote *remote)
 {
-        const char *name = remote->part->name;
-        bool ends = strcmp(name, "close") == 0;
-        int status = 0;
-        for (size_t i = 0; i < remote->args_n; i++) {
-                const char *id = remote_context(remote, remote->args[i]);
-                int one = remote->failed;
-                if (id)
-                        one = remote_ask(remote, ends ? "DELETE" : "POST", arena_text(&remote->arena, ends ? "/v1/contexts/%s" : "/v1/contexts/%s/%s", id, name),
-                                         NULL, NULL);
-                status = status ? status : one;
-        }
-        return status;
+        return remote_change_each(remote, remote_context, "/v1/contexts/", "close");
 }
 
 /* ---- run ---- */

@@ -76,20 +76,25 @@ int remote_list(struct remote *remote)
 
 /* ---- pause, resume, kill ---- */
 
-int remote_change(struct remote *remote)
+int remote_change_each(struct remote *remote, remote_finds *find, const char *path, const char *end)
 {
         const char *name = remote->part->name;
-        bool ends = strcmp(name, "kill") == 0;
+        bool ends = strcmp(name, end) == 0;
         int status = 0;
         for (size_t i = 0; i < remote->args_n; i++) {
-                const char *id = remote_sandbox(remote, remote->args[i]);
+                const char *id = find(remote, remote->args[i]);
                 int one = remote->failed;
                 if (id)
-                        one = remote_ask(remote, ends ? "DELETE" : "POST", arena_text(&remote->arena, ends ? "/v1/sandboxes/%s" : "/v1/sandboxes/%s/%s", id, name),
+                        one = remote_ask(remote, ends ? "DELETE" : "POST", arena_text(&remote->arena, "%s%s%s%s", path, id, ends ? "" : "/", ends ? "" : name),
                                          NULL, NULL);
                 status = status ? status : one;
         }
         return status;
+}
+
+int remote_change(struct remote *remote)
+{
+        return remote_change_each(remote, remote_sandbox, "/v1/sandboxes/", "kill");
 }
 
 /* ---- logs ---- */
