@@ -15,7 +15,7 @@ from io import BufferedWriter, TextIOWrapper, open as open_file
 from json import loads
 from posix import _exit, chdir, getcwd, getpid, read
 from select import POLLIN, poll
-from time import sleep
+from time import monotonic, sleep
 
 HELLO, SYNTAX, STARTED, ERROR, VALUE, DONE, _, DISPLAY, EXECUTE = range(1, 10)
 CHANNEL_FD = 3
@@ -24,7 +24,7 @@ HEADER_SIZE = 12
 FLAG_MORE = 1
 BROKEN_EXIT = 70
 TIOCOUTQ = 0x5411               # of a socket: what its reader has not taken
-TAKES, TAKE_S = 100, 0.0005     # how often it is looked for that, and how long after each other
+PATIENCE_S, TAKE_S = 5, 0.0005  # how long an execution waits for that, all its waits together, and how often it looks
 TOP_LEVEL_AWAIT = 0x2000        # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 IS_COROUTINE = 0x80             # inspect.CO_COROUTINE
 FUTURE_ANNOTATIONS = 0x1000000  # the one __future__ that still changes anything lasts, as in an interactive interpreter
@@ -147,7 +147,7 @@ class Session:
         self.loop = None
         self.lock = RLock()
         self.running = False
-        self.displays = 0
+        self.displays = self.patience = 0
         self.request = None
         self.main_thread = get_ident()
         self.handler = default_int_handler
@@ -228,13 +228,13 @@ class Session:
 
     def let_it_be_taken(self):
         """Or what is printed next would be found together with what was printed before.  Who takes nothing is not waited for."""
-        for _ in range(TAKES):
-            try:
-                if not any(ioctl(self.channel.fd, TIOCOUTQ, bytes(4))):
-                    return
-            except OSError:
-                return
-            sleep(TAKE_S)
+        try:
+            while self.patience > 0 and any(ioctl(self.channel.fd, TIOCOUTQ, bytes(4))):
+                began = monotonic()
+                sleep(TAKE_S)
+                self.patience -= monotonic() - began
+        except OSError:
+            pass
 
     def remember_signal(self, number, frame):
         self.interrupted = True
@@ -298,7 +298,7 @@ class Session:
         linecache.cache[request.name] = len(request.code), None, request.code.splitlines(True), request.name
         self.cell_names.add(request.name)
         self.flags |= cell.code.co_flags & FUTURE_ANNOTATIONS
-        self.request, self.displays = request, 0
+        self.request, self.displays, self.patience = request, 0, PATIENCE_S
         usable_stdin()
         self.channel.send(STARTED)
         self.running = True
