@@ -19,7 +19,7 @@ import shlex
 
 import pytest
 
-from caisson_testing import LANGUAGES, TESTS, directives, run, skip_unless, summary
+from caisson_testing import LANGUAGES, SLOW, TESTS, directives, run, skip_unless, summary
 
 KNOWN = ("what", "stdout", "stdout-has", "args", "stdin", "options", "needs", "files", "result", "vm")
 CASES = TESTS / "cases"
@@ -47,9 +47,11 @@ def test_succeeds(path):
     options = shlex.split(says.get("options", ""))
     if path.suffix in (".mjs", ".cjs", ".mts"):
         options += ["--name", f"main{path.suffix}"]
+    if "--timeout" not in options:
+        options += ["--timeout", "60s"]     # on a busy machine, pandas alone may take ten to be there
     stdin = says["stdin"].replace("\\n", "\n") if "stdin" in says else None
 
-    record, returncode = run(LANGUAGES[path.suffix], path, *options, stdin=stdin,
+    record, returncode = run(LANGUAGES[path.suffix], path, *options, stdin=stdin, timeout=90 * SLOW,
                              arguments=shlex.split(says.get("args", "")))
 
     why = summary(record)

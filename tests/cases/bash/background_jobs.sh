@@ -10,7 +10,7 @@ statuses=$?
 wait "$bad"
 statuses+=" $?"
 
-(sleep 5; echo a) >/tmp/first &
+(sleep 60; echo a) >/tmp/first &
 slow=$!
 (sleep 0.05; echo b) >>/tmp/second &
 wait -n

@@ -22,12 +22,14 @@ mkfifo /tmp/queue
 exec 8<>/tmp/queue
 worker() {
     local item
-    while flock 8 && read -r item <&8; do
-        flock -u 8
+    # Opened by each: who inherits a descriptor has its lock, too, and two who read would share the letters of a line.
+    exec 6>/tmp/turn
+    while flock 6 && read -r item <&8; do
+        flock -u 6
         [[ $item == end ]] && break
         echo "$1 $item" >>/tmp/handled
     done
-    flock -u 8
+    exec 6>&-
 }
 worker one &
 worker two &
@@ -36,10 +38,13 @@ wait
 
 (
     flock 7
-    sleep 5
+    touch /tmp/locked
+    sleep 60
 ) 7>/tmp/held &
 holder=$!
-sleep 0.1
+until [[ -e /tmp/locked ]]; do
+    sleep 0.01
+done
 flock -n /tmp/held true && busy=free || busy=busy
 kill "$holder"
 pkill -P "$holder" 2>/dev/null

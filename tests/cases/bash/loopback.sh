@@ -7,7 +7,7 @@ echo 'hello from the file' >/tmp/site/index.txt
 python3 -m http.server 8080 --bind 127.0.0.1 --directory /tmp/site >/dev/null 2>&1 &
 server=$!
 
-for ((try = 0; try < 100; try++)); do
+for ((try = 0; try < 600; try++)); do
     if { exec 6<>/dev/tcp/127.0.0.1/8080; } 2>/dev/null; then
         break
     fi

@@ -6,8 +6,10 @@ own=$(ps -o comm= -p $$)
 [[ $own == bash ]]
 sleep 20 &
 child=$!
-seen=$(ps -o comm= -p "$child")
-[[ $seen == sleep ]]
+# It is a copy of this shell until it has become the program.
+until [[ $(ps -o comm= -p "$child") == sleep ]]; do
+    sleep 0.01
+done
 kill "$child"
 wait "$child" 2>/dev/null || true
 ! ps -p "$child" >/dev/null
