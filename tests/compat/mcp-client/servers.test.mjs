@@ -63,7 +63,7 @@ function speaks(name, run) {
     const began = Date.now()
     const done = run('call', 'e.trigger-long-running-operation', '{"duration": 30, "steps": 3}', '--timeout', '1s')
     assert.match(done.stderr, /not answered within 1000 ms/)
-    assert.ok(Date.now() - began < 20000)
+    assert.ok(Date.now() - began < 30000)
   })
 }
 
@@ -79,7 +79,7 @@ test('server-everything over streamable HTTP', async (t) => {
   const server = spawn(process.execPath, [EVERYTHING, 'streamableHttp'], { env: { ...environment(), PORT: String(port) }, stdio: 'ignore' })
   t.after(() => server.kill())
   const run = tools({ e: { type: 'http', url: `http://localhost:${port}/mcp` } })
-  for (let i = 0; run('check').status !== 0; i++) assert.ok(i < 50, 'it does not listen')
+  for (const end = Date.now() + 60_000; run('check').status !== 0;) assert.ok(Date.now() < end, 'it does not listen')
   assert.equal(call(run, 'e.echo', { message: 'x' }), 'Echo: x')
   assert.ok(call(run, 'e.get-tiny-image').some((block) => block.type === 'image'))
   assert.match(call(run, 'e.trigger-long-running-operation', { duration: 1, steps: 2 }), /completed/)
