@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { AuthenticationError, CommandExitError, InvalidArgumentError, NotFoundError, Sandbox, SandboxError, TimeoutError } from 'e2b'
 import { Sandbox as OldSandbox } from 'e2b-old'
 
-import { needsRoot, serve, sleep, until } from './server.mjs'
+import { needsRoot, serve, until } from './server.mjs'
 
 const server = await serve()
 const { options } = server
@@ -20,7 +20,12 @@ test('what a command prints comes back, and so does its end', async () => {
 
 test('output comes as it is printed', async () => {
   const seen = []
-  await run('echo one; sleep 0.3; echo two >&2; sleep 0.3; echo three', { onStdout: (text) => { seen.push(['out', text]) }, onStderr: (text) => { seen.push(['err', text]) } })
+  const heard = (stream) => async (text) => {
+    seen.push([stream, text])
+    await sandbox.files.write(`/tmp/heard${seen.length}`, '')
+  }
+  const wait = (n) => `until [ -e /tmp/heard${n} ]; do sleep 0.02; done`
+  await run(`echo one; ${wait(1)}; echo two >&2; ${wait(2)}; echo three`, { onStdout: heard('out'), onStderr: heard('err') })
   assert.deepEqual(seen, [['out', 'one\n'], ['err', 'two\n'], ['out', 'three\n']])
 })
 
@@ -110,8 +115,9 @@ test('a command is waited for, and killed, by its handle', async () => {
 })
 
 test('others listen to a command that goes on, from then on', async () => {
-  const command = await run('for i in $(seq 1 100); do echo $i; sleep 0.05; done', { background: true })
-  await sleep(300)
+  let first = ''
+  const command = await run('for i in $(seq 1 2000); do echo $i; sleep 0.05; done', { background: true, timeoutMs: 0, onStdout: (text) => { first += text } })
+  await until(() => first.split('\n').length > 3)
   let heard = ''
   const other = await sandbox.commands.connect(command.pid, { onStdout: (text) => { heard += text } })
   assert.equal(other.pid, command.pid)
@@ -204,7 +210,7 @@ test('a sandbox that is killed in the middle is told as that', async () => {
   const doomed = await Sandbox.create(options)
   const command = doomed.commands.run('sleep 4716', { timeoutMs: 0 })
   const refused = assert.rejects(command, TimeoutError)
-  await sleep(300)
+  await until(async () => (await doomed.commands.list()).some((one) => one.args.includes('sleep 4716')))
   await doomed.kill()
   await refused
   await assert.rejects(doomed.commands.run('true'), (error) => error instanceof SandboxError)
@@ -249,11 +255,16 @@ function envelope(message) {
   return Buffer.concat([head, text])
 }
 
-/** All messages of a stream. */
-async function stream(service, method, body, headers = {}) {
+async function open(service, method, body, headers = {}) {
   const answer = await fetch(`${server.url}/${service}/${method}`, { method: 'POST', body,
     headers: { 'Content-Type': 'application/connect+json', 'E2b-Sandbox-Id': sandbox.sandboxId, 'X-Access-Token': sandbox.envdAccessToken, ...headers } })
   assert.equal(answer.status, 200)
+  return answer
+}
+
+/** All messages of a stream. */
+async function stream(...request) {
+  const answer = await open(...request)
   const bytes = Buffer.from(await answer.arrayBuffer())
   const messages = []
   for (let at = 0; at < bytes.length; at += 5 + bytes.readUInt32BE(at + 1))
@@ -274,8 +285,16 @@ test('a stream ends with an envelope that says how', async () => {
 })
 
 test('on a stream on which nothing happens there are signs of life', async () => {
-  const messages = await stream('process.Process', 'Start', envelope({ process: { cmd: '/bin/sleep', args: ['2.5'] } }), { 'Keepalive-Ping-Interval': '1' })
-  assert.ok(messages.filter(([, message]) => message.event?.keepalive).length >= 2)
+  const answer = await open('process.Process', 'Start', envelope({ process: { cmd: '/bin/sleep', args: ['50'] }, tag: 'silent' }), { 'Keepalive-Ping-Interval': '1' })
+  let text = '', signs = 0
+  for await (const part of answer.body) {
+    text += Buffer.from(part)
+    const heard = text.split('"keepalive"').length - 1
+    if (signs < 2 && heard >= 2) await rpc('SendSignal', { process: { tag: 'silent' }, signal: 'SIGNAL_SIGKILL' })
+    signs = heard
+  }
+  assert.ok(signs >= 2, text)
+  assert.match(text, /signal: killed/)
 })
 
 test('a program is found by its tag', async () => {
