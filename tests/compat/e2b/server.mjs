@@ -16,7 +16,7 @@ export const BUILD = path.resolve(ROOT, process.env.CAISSON_BUILD ?? 'build')
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Wait for something that has to happen; what it gave. */
-export async function until(condition, seconds = 20) {
+export async function until(condition, seconds = 60) {
   const end = Date.now() + seconds * 1000
   for (;;) {
     const got = await condition()

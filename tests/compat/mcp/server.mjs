@@ -38,7 +38,7 @@ export async function serve(...settings) {
     clearTimeout(late)
     rmSync(folder, { recursive: true, force: true })
   })
-  for (const end = Date.now() + 20000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
+  for (const end = Date.now() + 60000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
     const address = /serving (http:\/\/127\.0\.0\.1:\d+)/.exec(readFileSync(log, 'utf8'))
     if (address) return { url: `${address[1]}/mcp`, base: address[1], socket: `${folder}/s` }
     if (daemon.exitCode !== null) break
