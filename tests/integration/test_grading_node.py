@@ -337,13 +337,13 @@ def test_a_signal_is_for_the_engine_to_see(grade, source, status):
 ])
 def test_wall_time(grade, source, by):
     started = time.monotonic()
-    result = grade(source, wall_ms=500).result
-    assert time.monotonic() - started < 10
+    result = grade(source, wall_ms=500 if by else 10000).result
+    assert time.monotonic() - started < 30
     assert (result['how'], result.get('by')) == (('timeout', by) if by else ('unencodable', None))
 
 
 @pytest.mark.parametrize('source', [
-    'const f = () => { while (process.cpuUsage().user < 8e5); return 1; }',
+    'const begun = process.cpuUsage(), f = () => { while (process.cpuUsage(begun).user < 8e5); return 1; }',
     'const f = () => new Promise(() => { const t = setImmediate, g = () => t(g); g(); })',
 ])
 def test_cpu_time(grade, source):
