@@ -229,10 +229,10 @@ static void timers_fire_in_order_and_can_be_moved(void)
                                    { .fired = count, .owner = &ids[2] } };
         CHECK(loop_new(&loop, &err) == 0);
         fired = 0;
-        loop_timer(loop, &timers[0], 20000);
+        loop_timer(loop, &timers[0], 400000);
         loop_timer(loop, &timers[1], 1000);
         loop_timer(loop, &timers[2], 2000);
-        loop_timer(loop, &timers[1], 10000);
+        loop_timer(loop, &timers[1], 200000);
         for (int i = 0; i < 100 && fired < 321; i++)
                 CHECK(loop_step(loop, 50, &err) == 0);
         CHECK(fired == 321);

@@ -297,6 +297,8 @@ static void kill_9_leaves_whole_files_and_nothing_else(void)
                 if (child == 0)
                         upload_until_killed(path, fds[1]);
                 close(fds[1]);
+                if (round % 2)   /* so that something is there, however slow this machine may be */
+                        CHECK(poll(&(struct pollfd){ .fd = fds[0], .events = POLLIN }, 1, 20000) == 1);
                 usleep(3000 + (useconds_t)random() % 20000);
                 kill(child, SIGKILL);
                 waitpid(child, NULL, 0);

@@ -35,14 +35,14 @@ static void a_daemon_writes_while_the_command_line_adds_keys(void)
         const char *path = new_path();
         struct csn_error err;
         store_close(open_store(path));
-        int numbers[2], written = -1;
-        CHECK(pipe2(numbers, O_CLOEXEC) == 0);
+        int numbers[2], end[2], written = -1;
+        CHECK(pipe2(numbers, O_CLOEXEC) == 0 && pipe2(end, O_CLOEXEC | O_NONBLOCK) == 0);
         pid_t daemon = fork();
         if (daemon == 0) {
                 struct store *store = open_store(path);
-                uint64_t end = clock_ms() + 600;
+                char byte;
                 bool more;
-                for (written = 0; clock_ms() < end; written++) {
+                for (written = 0; written == 0 || read(end[0], &byte, 1) < 0; written++) {
                         add_run(store, arena_text(&arena, "r%d", written), "t");
                         if (written == 0)
                                 CHECK(write(numbers[1], &written, sizeof written) == (ssize_t)sizeof written);
@@ -54,7 +54,7 @@ static void a_daemon_writes_while_the_command_line_adds_keys(void)
         }
         int made = 0;
         CHECK(read(numbers[0], &written, sizeof written) == (ssize_t)sizeof written);
-        for (; waitpid(daemon, NULL, WNOHANG) == 0; made++) {
+        for (uint64_t until = clock_ms() + 600; made == 0 || clock_ms() < until; made++) {
                 struct store *store = open_store(path);
                 struct store_key *keys;
                 char text[KEY_TEXT_MAX];
@@ -64,11 +64,11 @@ static void a_daemon_writes_while_the_command_line_adds_keys(void)
                 CHECK(ids_of(store, &(struct runs_filter){ .status = -1, .n = 3 })[0]);
                 store_close(store);
         }
-        CHECK(read(numbers[0], &written, sizeof written) == (ssize_t)sizeof written && written > 0 && made > 0);
+        CHECK(write(end[1], "x", 1) == 1);
+        CHECK(read(numbers[0], &written, sizeof written) == (ssize_t)sizeof written && written > 0 && waitpid(daemon, NULL, 0) == daemon);
         CHECK(atoi(sql(path, "SELECT count(*) FROM runs")) == written && atoi(sql(path, "SELECT count(*) FROM keys")) == made);
         printf("# %d runs and %d keys at the same time\n", written, made);
-        close(numbers[0]);
-        close(numbers[1]);
+        close(numbers[0]), close(numbers[1]), close(end[0]), close(end[1]);
 }
 
 /* ---- killed ---- */
