@@ -7,18 +7,18 @@ import { Sandbox } from 'e2b'
 
 import { ask, inside, needsRoot, serve, sleep, until } from './server.mjs'
 
-const server = await serve('engine.copy_ms=2000')
+const server = await serve()
 const { options } = server
 
 async function make(t, more = {}) {
-  const sandbox = await Sandbox.create('base', { ...options, ...more })
+  const sandbox = await Sandbox.create('base', { ...options, timeoutMs: 600_000, ...more })
   t.after(() => sandbox.kill())
   return sandbox
 }
 
 /** tar of this sandbox does something else the first time that it is called with this option. */
-async function spoil(sandbox, option, command) {
-  const record = await inside(server, sandbox.sandboxId, `set -e
+async function spoil(sandbox, option, command, where = server) {
+  const record = await inside(where, sandbox.sandboxId, `set -e
     mv /usr/bin/tar /usr/bin/tar.real
     printf '%s\\n' '#!/bin/bash' 'case "$*" in *${option}*) [ -e /tmp/spoilt ] || { touch /tmp/spoilt; ${command}; };; esac; exec tar.real "$@"' >/usr/bin/tar
     chmod 755 /usr/bin/tar`)
@@ -54,24 +54,27 @@ test('files that come and go meanwhile are in the way of no copy', needsRoot, as
 })
 
 test('a copy has its time, and ends with it', needsRoot, async (t) => {
-  const sandbox = await make(t)
-  await spoil(sandbox, '--create', 'sleep 4322')
+  const hurried = await serve('engine.copy_ms=2000')
+  const sandbox = await make(t, hurried.options)
+  await spoil(sandbox, '--create', 'sleep 4322', hurried)
   await assert.rejects(sandbox.pause({ keepMemory: false }), /engine\.copy_ms/)
   assert.equal((await sandbox.getInfo()).state, 'running')
-  await until(async () => (await inside(server, sandbox.sandboxId, 'pgrep -fx "sleep 4322"')).exit_code === 1)
+  await until(async () => (await inside(hurried, sandbox.sandboxId, 'pgrep -fx "sleep 4322"')).exit_code === 1)
 })
 
 test('the time of a sandbox goes on where it could not be paused', needsRoot, async (t) => {
-  const sandbox = await make(t, { timeoutMs: 6000 })
+  const sandbox = await make(t)
   await spoil(sandbox, '--create', 'exit 2')
+  await sandbox.setTimeout(3000)
   await assert.rejects(sandbox.pause({ keepMemory: false }))
-  await until(async () => !(await sandbox.isRunning()), 12)
+  await until(async () => !(await sandbox.isRunning()))
 })
 
 test('a sandbox that cannot be paused at its end is killed', needsRoot, async (t) => {
-  const sandbox = await make(t, { timeoutMs: 3000, lifecycle: { onTimeout: { action: 'pause', keepMemory: false } } })
+  const sandbox = await make(t, { lifecycle: { onTimeout: { action: 'pause', keepMemory: false } } })
   await spoil(sandbox, '--create', 'exit 2')
-  await until(async () => (await sandbox.getInfo().catch(() => 'gone')) === 'gone', 12)
+  await sandbox.setTimeout(500)
+  await until(async () => (await sandbox.getInfo().catch(() => 'gone')) === 'gone')
 })
 
 test('a sandbox whose files cannot be loaded stays paused, everybody who waits hears of it, and it does not end', needsRoot, async (t) => {
