@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import threading
-import time
 
 import pytest
 from daemon import until
@@ -102,10 +101,9 @@ def test_much_output_is_all_there(client):
 
 
 def test_the_time_is_limited(client, server):
-    begin = time.monotonic()
-    record = run(client, 'import time\nprint("begun", flush=True)\ntime.sleep(60)', limits={'wall_ms': 1500})
+    record = run(client, 'import time\nprint("begun", flush=True)\ntime.sleep(60)', limits={'wall_ms': 5000})
     assert (record['status'], record['stdout']) == ('timeout', 'begun\n')
-    assert time.monotonic() - begin < 15
+    assert 5000 <= record['usage']['wall_ms'] < 40000
     until(lambda: sandboxes(server) == [])
 
 
@@ -160,8 +158,10 @@ def test_a_server_that_dies_in_the_middle(tmp_path):
     client = Web(tmp_path, *settings_for('http://127.0.0.1:%d' % server.port))
     _, _, state = client.ask('POST', '/v1/runs', {'language': 'python', 'code': 'import time\nprint(1, flush=True)\ntime.sleep(60)', 'backend': 'e2b'},
                              Prefer='respond-async')
-    until(lambda: sandboxes(server))
-    time.sleep(1)
+    events = client.stream('GET', '/v1/runs/%s/events' % state['id'], Accept='application/x-ndjson')
+    while b'"stdout"' not in (line := events.readline()):
+        assert line, 'it prints'
+    events.close()
     os.kill(server.daemon.process.pid, signal.SIGKILL)
     record = until(lambda: (one := client.ask('GET', '/v1/runs/' + state['id'])[2]).get('status') and one)
     assert record['status'] == 'engine_error' and 'execute with the backend e2b' in record['error']['message'], record

