@@ -272,7 +272,7 @@ test('what cannot be watched is said', async () => {
 test('a watch ends at its time, and says so', async () => {
   await files.makeDir('timed-watch')
   let ended
-  await files.watchDir('timed-watch', () => {}, { timeoutMs: 500, onExit: (error) => { ended = error ?? true } })
+  await files.watchDir('timed-watch', () => {}, { timeoutMs: 2000, onExit: (error) => { ended = error ?? true } })
   await until(() => ended)
 })
 
