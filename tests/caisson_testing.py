@@ -104,7 +104,7 @@ class Daemon:
 
     def stop(self):
         self.process.terminate()
-        status = self.process.wait(timeout=30 * SLOW)
+        status = self.process.wait(timeout=60 * SLOW)
         self.log.close()
         return status
 

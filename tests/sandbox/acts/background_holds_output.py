@@ -1,7 +1,7 @@
 #: act: leave a grandchild behind that holds standard output and goes on printing
 #: within: 4
 #: stdout-has: started
-#: stdout-lacks: line 100
+#: stdout-lacks: line 1000
 import os
 import time
 

@@ -20,7 +20,7 @@ for name, answer in answers.items():
     if answer != "ENETUNREACH":
         print(f"ESCAPED: {name} answered {answer}")
         raise SystemExit(66)
-if time.monotonic() - started > 5:
+if time.monotonic() - started > 30:
     print("ESCAPED: something took time, so packets went somewhere")
     raise SystemExit(66)
 print("contained: ENETUNREACH", len(answers), "addresses")

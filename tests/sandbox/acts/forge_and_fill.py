@@ -1,5 +1,4 @@
 #: act: break the rules of the channel, fill it, and then end with a value, so that whoever reports it waits for ever
-#: options: --timeout 5s
 #: status: completed
 #: host-check: no_value
 #: within: 4

@@ -28,7 +28,7 @@ print("contained: it is believed, and ends now", flush=True)
 way.send(frame(6))
 way.send(frame(7, b"0"))
 for number in range(30):
-    time.sleep(0.1)
+    time.sleep(1)
     with open(f"file-{number}", "w", encoding="ascii") as file:
         file.write("ESCAPED")
     if number > 20:

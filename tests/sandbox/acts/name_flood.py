@@ -1,5 +1,5 @@
 #: act: fill the kernel's memory with names of files that do not exist
-#: options: --memory 64MiB --timeout 5s
+#: options: --memory 64MiB --timeout 60s
 #: status: completed memory_exceeded
 #: stdout-lacks: ESCAPED
 import os

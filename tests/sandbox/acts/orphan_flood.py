@@ -1,7 +1,7 @@
 #: act: bury process 1 under thousands of orphans
-#: options: --pids 64 --timeout 40s
+#: options: --pids 64 --timeout 120s
 #: stdout-has: contained
-#: within: 40
+#: within: 120
 import os
 
 for _ in range(1000):

@@ -1,7 +1,7 @@
 #: act: leave a hundred thousand files
-#: options: --disk-files 200000 --memory 1GiB --timeout 30s
+#: options: --disk-files 200000 --memory 1GiB --timeout 120s
 #: host-check: listed_at_most 1000
-#: within: 30
+#: within: 120
 import os
 
 for folder in range(100):
