@@ -117,7 +117,7 @@ def children(pid):
 def tree(pid):
     try:
         return [pid] + [p for child in children(pid) for p in tree(child)]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):      # it has ended, before its file was opened or since
         return []
 
 

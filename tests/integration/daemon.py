@@ -15,7 +15,7 @@ REQUEST, CANCEL, ASK, CHECK, OUTPUT, RECORD, STATUS, ERROR, CHECKED = 1, 2, 3, 4
 HEAD = struct.Struct('<IIB3s')
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=60):
     """Wait for something that has to happen; what it gave."""
     deadline = time.monotonic() + seconds
     while not (got := condition()):
@@ -31,7 +31,7 @@ def frame(kind, number, payload=b'', zero=b'\0\0\0', length=None):
 class Client:
     """A connection, in the plainest way."""
 
-    def __init__(self, path, seconds=60):
+    def __init__(self, path, seconds=180):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(str(path))
         self.socket.settimeout(seconds)
@@ -127,7 +127,7 @@ class Daemon:
         until(connects)
         return self
 
-    def client(self, seconds=60):
+    def client(self, seconds=180):
         return Client(self.path, seconds)
 
     def runs(self):

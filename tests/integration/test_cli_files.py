@@ -127,7 +127,7 @@ def test_an_export_has_plain_rights_and_keeps_its_time(tmp_path):
 
 def test_exports_happen_after_a_failure_and_after_a_time_out(tmp_path):
     bash('echo 1 > f; exit 3', '--export', f'f:{tmp_path}/a')
-    bash('echo 2 > f; sleep 30', '--timeout', '500ms', '--export', f'f:{tmp_path}/b')
+    bash('echo 2 > f; sleep 30', '--timeout', '2s', '--export', f'f:{tmp_path}/b')
     bash('echo 3 > f; kill -KILL $$', '--export', f'f:{tmp_path}/c')
     assert [(tmp_path / d / 'f').read_text() for d in 'abc'] == ['1\n', '2\n', '3\n']
 
@@ -207,12 +207,12 @@ def test_a_work_folder_that_is_missing_is_replaced_and_kept(tmp_path):
 
 
 def test_a_work_folder_has_one_run_at_a_time(tmp_path):
-    with subprocess.Popen([CAISSON, 'run', '-l', 'bash', '-c', 'echo started; sleep 30', '--work-dir', str(tmp_path)],
+    with subprocess.Popen([CAISSON, 'run', '-l', 'bash', '-c', 'echo started; sleep 1000', '--timeout', '600s', '--work-dir', str(tmp_path)],
                           stdout=subprocess.PIPE, env=environment()) as process:
         assert process.stdout.read(8) == b'started\n'
         refused(bash('ls', '--work-dir', tmp_path), 'work_dir busy', field='/work_dir')
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(60)
     assert bash('ls', '--work-dir', tmp_path)['status'] == 'completed'
 
 

@@ -124,10 +124,18 @@ def test_without_a_place_there_is_no_daemon():
 def test_another_user_has_a_place_of_its_own(place):
     os.chown(place, 65534, 65534)
     with Daemon(place, path=False, env={'XDG_RUNTIME_DIR': str(place)}, user=65534, group=65534, extra_groups=[]).process as process:
-        until((place / 'caisson/caissond.sock').is_socket)
+        until(lambda: connects(place / 'caisson/caissond.sock'))      # from then on it minds signals
         assert (place / 'caisson').stat().st_mode & 0o7777 == 0o700
         process.terminate()
     assert process.returncode == 0
+
+
+def connects(path):
+    try:
+        Client(path).close()
+    except OSError:
+        return False
+    return True
 
 
 # ---- the service manager ----
@@ -259,16 +267,19 @@ def test_the_service_manager_hears_that_the_loop_turns(start, place):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.settimeout(20)
         manager.bind(str(place / 'notify'))
+        begun = time.monotonic()
         daemon = start(env={'NOTIFY_SOCKET': str(place / 'notify'), 'WATCHDOG_USEC': '200000'})
         assert manager.recv(1000).startswith(b'READY=1')
-        begun = time.monotonic()
-        assert [manager.recv(1000) for _ in range(4)] == [b'WATCHDOG=1'] * 4 and time.monotonic() - begun >= 0.3
+        told = [manager.recv(1000) for _ in range(10)]
         os.kill(daemon.process.pid, signal.SIGSTOP)      # a loop that does not turn says nothing
+        stopped = time.monotonic()
         manager.settimeout(1)
         with pytest.raises(TimeoutError):
-            for _ in range(4):
-                manager.recv(1000)
+            while len(told) < 1000:                      # what it said before it stood still
+                told.append(manager.recv(1000))
         os.kill(daemon.process.pid, signal.SIGCONT)
+    # At half the time, and no more often.
+    assert set(told) == {b'WATCHDOG=1'} and len(told) <= (stopped - begun) / 0.1 + 1
 
 
 def test_a_watchdog_for_another_process_is_not_ours(start, place):
@@ -462,7 +473,7 @@ def test_a_client_that_goes_leaves_nothing(daemon):
         client.send(REQUEST, 4, b'{"language":')      # and one that was cut
         client.socket.sendall(frame(REQUEST, 5, b'{"', length=50))
     until(lambda: daemon.runs() == [])
-    assert sleepers(daemon) == []
+    until(lambda: sleepers(daemon) == [])
     assert daemon.stop(signal.SIGTERM) == 0
 
 
@@ -523,10 +534,10 @@ def test_a_large_request_is_taken(daemon):
 
 
 def test_more_live_requests_than_allowed_are_refused_one_by_one(start):
-    daemon = start('--set', 'limits.wall_ms=60s', '--set', 'engine.running_max=4').ready()
-    with daemon.client() as client:
+    daemon = start('--set', 'limits.wall_ms=600s', '--set', 'engine.running_max=4').ready()
+    with daemon.client(300) as client:
         # In one piece, so that all are there before the first can end.
-        client.socket.sendall(b''.join(frame(REQUEST, i, b'{"language":"bash","code":"sleep 97"}') for i in range(1, 4098)))
+        client.socket.sendall(b''.join(frame(REQUEST, i, b'{"language":"bash","code":"sleep 900"}') for i in range(1, 4098)))
         number, error = client.next(ERROR)
         assert (number, error['code']) == (4097, 'capacity') and '4096' in error['text']
     until(lambda: daemon.runs() == [], 60)
@@ -556,7 +567,7 @@ FLOOD = 'head -c 60000000 /dev/zero | tr "\\0" x'
 def test_a_slow_reader_misses_output_and_gets_its_record(daemon):
     with daemon.client() as slow, daemon.client() as quick:
         slow.run(1, FLOOD)
-        until(lambda: len(quick.status()['runs']) == 1)
+        assert slow.get()[0] == OUTPUT        # it has begun; the rest is not read until it has ended
         quick.run(2, 'echo x')
         assert quick.results(1)[2][1] == b'x\n'
         until(lambda: quick.status()['runs'] == [], 60)
@@ -595,12 +606,14 @@ def test_who_does_not_read_is_not_read_from(daemon):
 def test_a_run_may_end_by_itself(start):
     daemon = start('--set', 'engine.shutdown_ms=60s').ready()
     with daemon.client() as client, daemon.client() as idle:
-        client.run(1, 'echo started; read line < <(sleep 2; echo x); echo done')
+        client.run(1, 'echo started; sleep 97; echo done', limits={'wall_ms': 90_000})
         assert client.get() == (OUTPUT, 1, b'\1started\n')
+        sleeping, = until(lambda: [pid for pid in daemon.tree() if commands([pid]) == ['sleep']])
         daemon.process.terminate()
         until(lambda: refuses(daemon))
         client.run(2, 'echo too late')
         assert client.next(ERROR)[1]['code'] == 'capacity'
+        os.kill(sleeping, signal.SIGKILL)
         record, out, _ = client.results(1)[1]
         assert (record['status'], out) == ('completed', b'done\n')
         assert client.get() is None and idle.get() is None
@@ -665,7 +678,7 @@ def test_a_killed_daemon_leaves_nothing(daemon):
         assert len(below) > 10
         daemon.process.kill()
         daemon.process.wait()
-        until(lambda: gone(below, supervising), 2)
+        until(lambda: gone(below, supervising), 60)
         while client.get():
             pass
 
