@@ -109,7 +109,7 @@ struct e2b_sandbox {
         struct e2b_marks *marks;           /* files that are being written in it, or NULL */
         struct start *start;               /* what its template runs in it, or NULL */
         struct e2b_image *image;
-        struct timer end;
+        struct timer end, freeze;
         bool doomed;                       /* it was killed: what is sent to it finds nothing any more */
 
         /* The other files' own; theirs to make when they first need it, and to free.  A sandbox that was paused without its memory has none. */
@@ -213,6 +213,8 @@ bool e2b_snapshot_forget(const struct api *api, const char *tenant, const char *
 /* ---- what goes with a sandbox (envd.c, interpreter.c) ---- */
 
 void e2b_envd_free(struct e2b_envd *envd);
+/* When the last of its programs that go on was started, by clock_us(); 0: none goes on.  envd may be NULL. */
+uint64_t e2b_envd_started_us(const struct e2b_envd *envd);
 /* Its Python starts, for whoever comes next wants it; and programs inside are told by its port that it is there. */
 void e2b_interpreter_warm(struct e2b_sandbox *sandbox);
 void e2b_interpreter_free(struct e2b_interpreter *interpreter);

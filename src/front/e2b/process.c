@@ -41,7 +41,7 @@ struct envd_process {
         struct e2b_envd *envd;
         struct loop *loop;
         struct call call;
-        uint64_t pid;
+        uint64_t pid, started_us;
         json_t *config;
         char *tag;                         /* or NULL */
         bool terminal, input, over, timed_out;
@@ -210,6 +210,15 @@ static void process_free(struct envd_process *process)
         json_decref(process->config);
         free(process->tag);
         free(process);
+}
+
+uint64_t e2b_envd_started_us(const struct e2b_envd *envd)
+{
+        uint64_t last_us = 0;
+        for (const struct envd_process *process = envd ? envd->processes : NULL; process; process = process->next)
+                if (!process->over)
+                        last_us = max_u64(last_us, process->started_us);
+        return last_us;
 }
 
 void envd_free_processes(struct e2b_envd *envd)
@@ -393,6 +402,7 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
                 if (process->pid || guest_get_number(bytes, len, &number, &err) < 0 || number == 0 || number > INT32_MAX)
                         break;             /* a guest might say it twice */
                 process->pid = number;
+                process->started_us = clock_us();
                 log_start(process);
                 if (process->listeners)
                         greet(process->listeners);

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #define AGAIN_US 100000        /* its time is over while it is being changed */
+#define STARTED_US 250000      /* a program has run so long before its sandbox is frozen: clients count its time from its start, and freeze it at once */
 
 /* ---- those who wait ---- */
 
@@ -214,6 +215,7 @@ static void sandbox_free(struct e2b_sandbox *sandbox)
                         break;
                 }
         loop_untimer(sandbox->api->loop, &sandbox->end);
+        loop_untimer(sandbox->api->loop, &sandbox->freeze);
         cell_unwait(&sandbox->over);
         cell_unwait(&sandbox->news);
         cell_copy_done(&sandbox->copy);
@@ -476,15 +478,33 @@ static void on_saved(struct cell_copy *copy, const struct csn_error *error)
         not_paused(sandbox, error);
 }
 
+static int freeze(struct e2b_sandbox *sandbox, struct csn_error *err)
+{
+        sandbox->news.done = on_paused;
+        cell_wait(sandbox->cell, CELL_WANTS_PAUSED, &sandbox->news);
+        int rc = cell_pause(sandbox->cell, err);
+        if (rc < 0)
+                cell_unwait(&sandbox->news);
+        return rc;
+}
+
+static void on_freeze(struct timer *timer)
+{
+        struct e2b_sandbox *sandbox = timer->owner;
+        struct csn_error err;
+        if (freeze(sandbox, &err) < 0)
+                not_paused(sandbox, &err);
+}
+
 static int begin_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_error *err)
 {
         if (memory) {
-                sandbox->news.done = on_paused;
-                cell_wait(sandbox->cell, CELL_WANTS_PAUSED, &sandbox->news);
-                int rc = cell_pause(sandbox->cell, err);
-                if (rc < 0)
-                        cell_unwait(&sandbox->news);
-                return rc;
+                uint64_t now_us = clock_us(), due_us = e2b_envd_started_us(sandbox->envd) + STARTED_US;
+                if (due_us <= now_us)
+                        return freeze(sandbox, err);
+                sandbox->freeze = (struct timer){ .fired = on_freeze, .owner = sandbox };
+                loop_timer(sandbox->api->loop, &sandbox->freeze, due_us - now_us);
+                return 0;
         }
         if (e2b_image_new(sandbox->api, &sandbox->image, err) < 0)
                 return -err->code;

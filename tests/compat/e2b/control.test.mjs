@@ -173,6 +173,19 @@ test('a sandbox that is paused stands still, is listed as such, and goes on when
   assert.equal(await states('running'), 1)
 })
 
+test('a program that was just started has a quarter of a second before its sandbox stands still', async (t) => {
+  const sandbox = await make(t)
+  const before = performance.now()
+  const { pid } = await sandbox.commands.run('sleep 1000', { background: true })
+  assert.equal(await sandbox.pause(), true)
+  assert.ok(performance.now() - before >= 249)
+  await sandbox.connect()
+  assert.ok((await sandbox.commands.list()).some((one) => one.pid === pid))
+  await sandbox.commands.run('sleep 1000', { background: true })
+  await Promise.all([sandbox.pause().catch(() => {}), sandbox.kill()])
+  assert.equal(await sandbox.isRunning(), false)
+})
+
 test('a paused sandbox can be killed', async () => {
   const sandbox = await Sandbox.create(options)
   await sandbox.pause()
