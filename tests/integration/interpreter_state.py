@@ -6,6 +6,11 @@ import os
 import subprocess
 import sys
 
+
+def since_begin(moment, begun=__import__('time').time()):
+    return moment - begun
+
+
 print('arguments', sys.argv, sys.orig_argv, sys.flags, sys.warnoptions, sys._xoptions, sys.path, sys.executable)
 print('hooks', sys.excepthook, sys.displayhook, sys.unraisablehook, sys.breakpointhook, sys.path_hooks)
 print('ours', [name for name in sys.path_importer_cache if not os.path.isdir(name) and 'python311.zip' not in name])
@@ -69,7 +74,7 @@ import random
 import uuid
 import warnings
 
-print('logging', logging.root.handlers, logging.root.level, logging.lastResort, abs(time.time() - logging._startTime) < 5)
+print('logging', logging.root.handlers, logging.root.level, logging.lastResort, since_begin(logging._startTime) > -2)
 print('asyncio', asyncio.events._get_running_loop(), asyncio.get_event_loop_policy()._local.__dict__)
 print('warnings', warnings.onceregistry, warnings.showwarning, globals().get('__warningregistry__'),
       [one for one in warnings.filters if one[2].__module__ == 'builtins' and not (one[1] and 'numpy' in one[1].pattern)])

@@ -176,7 +176,7 @@ class Process:
             stdout, stderr = self.popen.communicate(stdin, timeout)
         finally:
             self.popen.kill()
-            self.reader.join(10)
+            self.reader.join(60)
             self.ours.close()
             self.go.close()
         return Outcome(self.popen.returncode, stdout, stderr, self.packets)

@@ -222,8 +222,8 @@ PYTHON_FAILURES = [
     'import sys\ndel sys.excepthook\n1/0\n',
     'import sys\nsys.excepthook = lambda *a: sys.exit(9)\n1/0\n',
     'exec("x = = 1")\n',
-    'import atexit, threading, time\natexit.register(print, "atexit")\n'
-    'threading.Thread(target=lambda: (time.sleep(0.1), print("thread"))).start()\nprint("main")\n',
+    'import atexit, threading\natexit.register(print, "atexit")\n'
+    'threading.Thread(target=lambda: (threading.main_thread().join(), print("thread"))).start()\nprint("main")\n',
     'class A:\n    def __del__(self): print("del")\ndef f():\n    a = A()\n    raise SystemExit(4)\n'
     'import atexit\natexit.register(print, "atexit")\nf()\n',
     'import os\nos._exit(5)\n',

@@ -75,7 +75,7 @@ class Engine:
 
     def __init__(self):
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(20)
+        self.socket.settimeout(60)
         with theirs:
             self.process = subprocess.Popen([str(BUILD / 'caisson-supervisor'), '--runner-dir', str(BUILD / 'lang')], close_fds=False,
                                             preexec_fn=lambda: os.dup2(theirs.fileno(), 3), env={}, stdin=subprocess.DEVNULL)
@@ -114,7 +114,7 @@ class Engine:
         door = socket.socket(fileno=self.kept[-1])
         self.kept[-1] = -1
         self.ask(GUEST, job, self.limits())
-        door.settimeout(20)
+        door.settimeout(60)
         assert door.recv(100)          # GREET
         self.kept.append(door.detach())
 
@@ -146,7 +146,7 @@ class Engine:
         for fd in self.kept:
             if fd >= 0:
                 os.close(fd)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 @pytest.fixture(name='engine')
@@ -161,7 +161,7 @@ def running():
 def is_let_go(reading):
     """Nobody has the other end any more."""
     with open(reading, 'rb', buffering=0) as file:
-        assert select.select([file], [], [], 5)[0], 'somebody has it'
+        assert select.select([file], [], [], 60)[0], 'somebody has it'
         assert file.read(1) == b''
 
 
@@ -172,7 +172,7 @@ def test_an_interpreter_of_a_zygote_that_there_is_none_is_refused_and_forgotten(
         reading = engine.enter(job, 1, 77)
         engine.wait(REFUSED, job)
         is_let_go(reading)
-    until(lambda: engine.descriptors() == before, 5)
+    until(lambda: engine.descriptors() == before)
     assert engine.close() == 0
 
 
@@ -188,7 +188,7 @@ def test_an_interpreter_for_what_is_no_guest_is_an_attack_or_refused(engine, san
         is_let_go(reading)
         assert engine.close() == 0
     else:
-        assert engine.process.wait(20) != 0
+        assert engine.process.wait(60) != 0
 
 
 def test_one_that_is_killed_while_its_zygote_is_asked_ends_with_the_zygote(engine):
@@ -201,7 +201,7 @@ def test_one_that_is_killed_while_its_zygote_is_asked_ends_with_the_zygote(engin
     engine.ask(RETIRE, 9)
     engine.wait(GONE, 9)
     is_let_go(reading)
-    until(lambda: engine.descriptors() < before, 5)
+    until(lambda: engine.descriptors() < before)
     assert engine.close() == 0
 
 
@@ -223,7 +223,7 @@ def test_one_that_died_before_its_zygote_told_of_it_is_refused(engine):
         reading = engine.enter(job, 1, 9)
         engine.wait(REFUSED, job)
         is_let_go(reading)
-    until(lambda: engine.descriptors() == before, 5)
+    until(lambda: engine.descriptors() == before)
     assert engine.close() == 0
 
 
@@ -279,5 +279,5 @@ def test_a_paused_sandbox_does_not_outlive_a_supervisor_that_is_killed(engine, v
     else:
         os.kill(pid, signal.SIGKILL)
         engine.process.wait()
-    until(lambda: not any(Path(f'/proc/{one}').exists() for one in inside), 2)
-    until(lambda: not folders_of(pid), 2)
+    until(lambda: not any(Path(f'/proc/{one}').exists() for one in inside))
+    until(lambda: not folders_of(pid))

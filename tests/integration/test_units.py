@@ -109,7 +109,7 @@ def test_a_daemon_works_in_what_the_unit_leaves(tmp_path):
             client.run(2, 'import os; print(sum(range(10)))', 'python')
             client.run(3, 'console.log(7)', 'node')
             client.run(4, 'sleep 98', limits={'wall_ms': 300})
-            client.run(5, 'a=$(head -c 200000000 /dev/zero | tr "\\0" x); echo $a', limits={'memory_bytes': 64 << 20})
+            client.run(5, 'a=$(head -c 200000000 /dev/zero | tr "\\0" x); echo $a', limits={'memory_bytes': 64 << 20, 'wall_ms': 60_000})
             client.run(6, 'set -e; test -c /dev/null; : > /dev/null; head -c 4 /dev/urandom | wc -c')
             records.append(client.results(6))
     for number in range(1, 7):

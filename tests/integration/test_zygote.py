@@ -98,13 +98,13 @@ class Zygote:
             raise
         finally:
             for reader in readers:
-                reader.join(10)
+                reader.join(60)
             ours.close()
         return Outcome(status, *(outputs.get(fd, b'') for fd in pipes), packets)
 
     def stop(self):
         self.control.close()
-        assert self.process.wait(10) == 0
+        assert self.process.wait(60) == 0
 
 
 def read_all(fd, outputs):
