@@ -347,14 +347,14 @@ test('where files are put is signed', async () => {
 })
 
 test('layers make room for others, but for those that a template needs', needsRoot, async () => {
-  const small = await serve('engine.files_bytes_max=8388608')
-  const make = (i) => Template.build(Template().fromBaseImage().runCmd(`head -c 1000000 /dev/urandom > f${i}`), `room-${i}`, small.options)
+  const small = await serve('engine.files_bytes_max=28000000')   // for two files, and some that every sandbox has
+  const make = (i) => Template.build(Template().fromBaseImage().runCmd(`head -c 10000000 /dev/urandom > f${i}`), `room-${i}`, small.options)
   await make(0)
   await make(1)
   await assert.rejects(make(2), /engine\.files_bytes_max/)
   assert.equal((await ask(small, 'DELETE', '/templates/room-0')).status, 204)
   await make(3)
   const sandbox = await Sandbox.create('room-1', small.options)
-  assert.equal((await sandbox.commands.run('stat -c %s f1')).stdout, '1000000\n')
+  assert.equal((await sandbox.commands.run('stat -c %s f1')).stdout, '10000000\n')
   await sandbox.kill()
 })
