@@ -32,7 +32,7 @@ class Done:
 
 def caisson(*args, stdin=None, env=None, cwd=None):
     done = subprocess.run([CAISSON, *map(str, args)], input=stdin if stdin is not None else b'', env=environment(**(env or {})),
-                          cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+                          cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=250, check=False)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

@@ -106,15 +106,15 @@ def test_what_does_not_compile(web):
 
 
 def test_the_wall_clock_is_in_seconds(web):
-    answer = judged(web, 'import time; print(1, flush=True); time.sleep(60)', wall_time_limit=1.5)
+    answer = judged(web, 'import time; print(1, flush=True); time.sleep(60)', wall_time_limit=3)
     assert (answer['status_id'], answer['message'], answer['stdout'], answer['exit_code']) == (5, 'Time limit exceeded (wall clock)', '1\n', None)
-    assert 1.5 <= float(answer['wall_time']) < 4 and float(answer['time']) < 1
+    assert 3 <= float(answer['wall_time']) < 15 and float(answer['time']) < 2
 
 
 def test_cpu_time_is_in_seconds(web):
     answer = judged(web, 'while True: pass', cpu_time_limit=.5, cpu_extra_time='0.2', wall_time_limit=15)
     assert (answer['status_id'], answer['message']) == (5, 'Time limit exceeded')
-    assert .7 <= float(answer['time']) < 4
+    assert .7 <= float(answer['time']) < 10
 
 
 def test_extra_time_lets_a_program_end_and_counts_all_the_same(web):
@@ -207,7 +207,7 @@ def test_what_is_no_base64(web, field):
 # ---- tokens ----
 
 def test_a_submission_is_asked_for_by_its_token(web):
-    status, _, answer = web.ask('POST', '/submissions', {'source_code': 'import time; time.sleep(1.5); print(7)', 'language_id': PYTHON, 'stdin': 'x'})
+    status, _, answer = web.ask('POST', '/submissions', {'source_code': 'import time; time.sleep(3); print(7)', 'language_id': PYTHON, 'stdin': 'x'})
     assert status == 201 and set(answer) == {'token'}
     path = f'/submissions/{answer["token"]}'
     status, _, early = web.ask('GET', path)
@@ -217,16 +217,18 @@ def test_a_submission_is_asked_for_by_its_token(web):
     done = until(lambda: (lambda got: got['status']['id'] > 2 and got)(web.ask('GET', path + '?fields=*')[2]))
     assert (done['status_id'], done['stdout'], done['token'], done['language']['id']) == (3, '7\n', answer['token'], PYTHON)
     begun, ended = (datetime.datetime.strptime(done[name], '%Y-%m-%dT%H:%M:%S.%fZ') for name in ('created_at', 'finished_at'))
-    assert ended - begun >= datetime.timedelta(seconds=1.5)
+    assert ended - begun >= datetime.timedelta(seconds=3)
     assert web.ask('GET', f'/v1/runs/{answer["token"]}')[2]['stdout'] == '7\n'
 
 
 def test_one_that_waits_is_in_the_queue(tmp_path):
     web = Web(tmp_path, '--set', 'engine.running_max=1')
-    body = {'source_code': 'sleep 3', 'language_id': BASH}
+    body = {'source_code': 'sleep 9', 'language_id': BASH}
     tokens = [web.ask('POST', '/submissions', body)[2]['token'] for _ in range(2)]
     until(lambda: web.ask('GET', f'/submissions/{tokens[0]}')[2]['status']['id'] == 2)
     assert web.ask('GET', f'/submissions/{tokens[1]}')[2]['status'] == {'id': 1, 'description': 'In Queue'}
+    for token in tokens:
+        web.ask('DELETE', f'/v1/runs/{token}')
     assert web.daemon.stop(signal.SIGTERM) == 0
 
 
@@ -389,7 +391,7 @@ def test_judge0_has_a_header_of_its_own(place):
 
 
 def test_quotas_are_those_of_v1(place):
-    one = {'source_code': 'sleep 3', 'language_id': BASH}
+    one = {'source_code': 'sleep 9', 'language_id': BASH}
     status, _, answer = place.web.ask('POST', '/submissions/batch', {'submissions': [one] * 6}, **bearer(place.busy))
     assert status == 201 and [set(each) for each in answer] == [{'token'}] * 3 + [{'error'}] * 3
     status, headers, problem = place.web.ask('POST', '/submissions', one, **bearer(place.busy))

@@ -111,7 +111,16 @@ def test_what_it_reads_ends_with_a_line_and_arguments_are_arguments(web):
 
 
 def test_both_streams_in_their_order(web):
-    run = ask(web, 'for i in 1 2 3; do echo out$i; sleep .1; echo err$i >&2; sleep .1; done', 'bash')
+    # A stream is written to when what came before, on the other, has been taken: two that have something are read in any order.
+    run = ask(web, '''
+import fcntl, os, termios, time
+def write(fd, text):
+    os.write(fd, text)
+    while any(fcntl.ioctl(fd, termios.FIONREAD, bytes(4))): time.sleep(.001)
+for i in b'123':
+    write(1, b'out%c\\n' % i)
+    write(2, b'err%c\\n' % i)
+''', run_timeout=15000)
     assert run['output'] == 'out1\nerr1\nout2\nerr2\nout3\nerr3\n' and run['stdout'] == 'out1\nout2\nout3\n' and run['stderr'] == 'err1\nerr2\nerr3\n'
 
 
@@ -136,9 +145,9 @@ def test_times_are_milliseconds(web, code, options, message):
     run = ask(web, code, **options)
     assert (run['code'], run['signal'], run['status'], run['message']) == (None, 'SIGKILL', 'TO', message)
     if 'run_cpu_time' in options:
-        assert 500 <= run['cpu_time'] < 5000
+        assert 500 <= run['cpu_time'] < 10000
     else:
-        assert options.get('run_timeout', 3000) <= run['wall_time'] < options.get('run_timeout', 3000) + 3000
+        assert options.get('run_timeout', 3000) <= run['wall_time'] < options.get('run_timeout', 3000) + 12000
 
 
 def test_a_memory_limit_is_in_bytes(web):
@@ -150,7 +159,7 @@ def test_a_memory_limit_is_in_bytes(web):
 
 @pytest.mark.parametrize('stream, status', [('stdout', 'OL'), ('stderr', 'EL')])
 def test_too_much_output_ends_it(web, stream, status):
-    run = ask(web, f'import sys\nwhile True: sys.{stream}.write("x" * 10000)')
+    run = ask(web, f'import sys\nwhile True: sys.{stream}.write("x" * 10000)', run_timeout=15000)
     assert (run['status'], run['signal'], run['code'], run['message']) == (status, 'SIGKILL', None, f'{stream} length exceeded')
     assert run[stream].startswith('xxx') and run['output'].startswith('xxx')
 

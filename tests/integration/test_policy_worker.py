@@ -144,6 +144,6 @@ def test_requests_one_after_the_other_do_not_make_it_grow(worker):
     for _ in range(20):
         worker.ask(code)
     before = int(worker.status()["VmRSS"].split()[0])
-    for _ in range(200):
+    for _ in range(800):
         assert worker.ask(code)["verdict"] == "allow"
-    assert int(worker.status()["VmRSS"].split()[0]) <= before + 2048
+    assert int(worker.status()["VmRSS"].split()[0]) <= before + 8192     # large pages come and go

@@ -99,7 +99,7 @@ def test_a_call_ends_in_time_and_a_server_with_it(config, tmp_path):
     began = time.monotonic()
     done = call(env, 's.echo', {'text': 'x'}, '--timeout', '300ms')
     assert done.status == 125 and 'not answered within 300 ms' in done.err and time.monotonic() - began < 20
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while subprocess.run(['pgrep', '-f', f'{STUB} hangs-at-calls'], stdout=subprocess.DEVNULL, check=False).returncode == 0:
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -364,7 +364,7 @@ def test_a_command_ends_with_all_that_it_started(config):
     program = 'setsid sleep 4711 & sleep 4711 & sleep 4711'
     done = call(command(config, ['sh', '-c', program]), 'host.run', {}, '--timeout', '500ms')
     assert 'not answered within' in done.err
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while subprocess.run(['pgrep', '-f', '^sleep 4711$'], stdout=subprocess.DEVNULL, check=False).returncode == 0:
         assert time.monotonic() < deadline
         time.sleep(0.1)

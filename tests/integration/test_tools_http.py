@@ -143,7 +143,7 @@ def test_answers_that_are_none_say_where(web, body):
 
 
 def test_a_run_that_ends_takes_its_calls_along(web):
-    client = Client(web, 'import threading, os, time\nthreading.Thread(target=lambda: tools.add(a=1, b=2), daemon=True).start()\ntime.sleep(0.5)\nos._exit(0)', lambda event: None)
+    client = Client(web, 'import threading, os, time\nthreading.Thread(target=lambda: tools.add(a=1, b=2), daemon=True).start()\ntime.sleep(1.5)\nos._exit(0)', lambda event: None)
     record = client.record()
     assert record['status'] == 'completed' and record['tools'] == {'calls': 1, 'failed': 1, 'refused': 0}
     assert client.of('tool_cancelled')
@@ -184,7 +184,7 @@ def test_calls_that_wait_take_a_bounded_memory(web):
     client = Client(web, WAITING + '''
 held = [ask({'a': [{}] * 66000}) for _ in range(30)]
 print([one.recv(4000)[4:].decode() for one in held][-1])
-''', lambda event: None, client=[{'name': 'any'}], call_ms=5000, concurrent=64)
+''', lambda event: None, client=[{'name': 'any'}], call_ms=10000, concurrent=64)
     record = client.record()
     assert 'The arguments of calls that wait take too much memory' in record['stdout']
     assert 1 <= record['tools']['calls'] <= 8 and record['tools']['refused'] == 30 - record['tools']['calls']
