@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -16,7 +17,7 @@ HEAD = struct.Struct('<IIB3s')
 
 
 def until(condition, seconds=60):
-    """Wait for something that has to happen; what it gave."""
+    """Wait for something that has to happen, on a machine that may be busy with other things; what it gave."""
     deadline = time.monotonic() + seconds
     while not (got := condition()):
         assert time.monotonic() < deadline, 'it did not happen'
@@ -137,12 +138,19 @@ class Daemon:
     def stop(self, *numbers):
         """By these signals, or at once; its exit status."""
         for number in numbers:
+            until(lambda number=number: not self.has_pending(number))     # two of one number are one, until the first has been taken
             self.process.send_signal(number)
         if not numbers and self.process.poll() is None:
             self.process.kill()
         status = self.process.wait(60)
         self.log.close()
         return status
+
+    def has_pending(self, number):
+        if self.process.poll() is not None:
+            return False
+        pending = re.search(r'^ShdPnd:\s*(\w+)$', Path(f'/proc/{self.process.pid}/status').read_text(), flags=re.M)[1]
+        return int(pending, 16) << 1 >> number & 1
 
     def tree(self):
         return tree(self.process.pid)
@@ -161,7 +169,15 @@ def alive(pid):
 
 def supervisors(pid):
     """Those of this daemon, among its other helpers."""
-    return [child for child in children(pid) if Path(f'/proc/{child}/cmdline').read_bytes().startswith(b'caisson-supervisor')]
+    return [child for child in children(pid) if command_line(child).startswith(b'caisson-supervisor')]
+
+
+def command_line(pid):
+    """Nothing, of a process that has ended."""
+    try:
+        return Path(f'/proc/{pid}/cmdline').read_bytes()
+    except OSError:
+        return b''
 
 
 def commands(pids):

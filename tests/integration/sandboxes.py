@@ -92,10 +92,10 @@ class Program:
     def record(self):
         return self.sandbox.good('GET', self.below)
 
-    def over(self, seconds=30):
+    def over(self, seconds=60):
         return until(lambda: (lambda record: record['state'] == 'over' and record)(self.record()), seconds)
 
-    def has_printed(self, text, stream='stdout', seconds=30):
+    def has_printed(self, text, stream='stdout', seconds=60):
         until(lambda: text in self.record()[stream], seconds)
 
     def write(self, data, end=False):

@@ -86,12 +86,12 @@ def test_an_interrupt_is_for_what_goes_on(daemon, context):
                                stderr=subprocess.PIPE)
     assert process.stdout.readline() == b'here\n'
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 1
+    assert process.wait(60) == 1
     assert b'KeyboardInterrupt' in process.stderr.read()
     process = subprocess.Popen([CAISSON, 'context', 'run', context, '-c', 'print("here"); time.sleep(100)'], env=env, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b'here\n'
     assert daemon.caisson('context', 'interrupt', context).status == 0
-    assert process.wait(20) == 1
+    assert process.wait(60) == 1
     assert run(daemon, context, 'x').out == '5\n'
 
 

@@ -57,7 +57,7 @@ class Web:
 
     def raw(self, data):
         """All that comes back for these bytes."""
-        with socket.create_connection(('127.0.0.1', self.port), timeout=20) as connection:
+        with socket.create_connection(('127.0.0.1', self.port), timeout=60) as connection:
             connection.sendall(data)
             parts = []
             while part := connection.recv(65536):
