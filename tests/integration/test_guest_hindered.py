@@ -61,7 +61,7 @@ def test_a_program_that_stops_others_before_they_begin_does_not_stop_it(web, mad
     for _ in range(8):
         start(web, sandbox, 'sleep 1000')
         assert web.ask('GET', f'{sandbox}/entries?path=/home/user')[0] == 200
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - begun < 150     # 5 s for each that it has stopped, and more on a busy machine
 
 
 def test_a_terminal_that_was_stopped_holds_up_itself_alone(web, made):

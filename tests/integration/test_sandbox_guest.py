@@ -168,4 +168,4 @@ def test_it_can_be_paused_looked_at_and_ended_while_it_floods(web, box):
     assert box.good('GET', f'/processes/{record["id"]}')['state'] == 'running'
     began = time.monotonic()
     box.good('DELETE')
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
