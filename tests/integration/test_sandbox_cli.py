@@ -154,7 +154,7 @@ def test_output_comes_while_the_program_goes_on(daemon, sandbox):
     process.stdin.write(b'word\n')
     process.stdin.flush()
     assert process.stdout.readline() == b'got word\n'
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
 
 
 def test_any_bytes_go_in_and_come_out(daemon, sandbox):
@@ -185,7 +185,7 @@ def test_input_waits_for_a_program_that_does_not_read(daemon, sandbox):
     execute(daemon, sandbox, 'touch', '/tmp/go')
     process.stdin.close()
     assert process.stdout.read() == b'%d\n' % sent
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
 
 
 def test_without_interactive_there_is_no_input(daemon, sandbox):
@@ -199,7 +199,7 @@ def test_the_first_interrupt_is_the_programs_and_the_second_ends_it(daemon, sand
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == b'told\n'
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 128 + signal.SIGINT
+    assert process.wait(60) == 128 + signal.SIGINT
     until(lambda: execute(daemon, sandbox, 'pgrep', '-f', 'echo tol[d]').status == 1)
 
 
@@ -207,7 +207,7 @@ def test_who_stops_reading_ends_the_program(daemon, sandbox):
     process = start(daemon, 'sandbox', 'exec', sandbox, 'yes', 'endless', stdout=subprocess.PIPE)
     assert process.stdout.readline() == b'endless\n'
     process.stdout.close()
-    assert process.wait(20) == 128 + signal.SIGKILL
+    assert process.wait(60) == 128 + signal.SIGKILL
     assert execute(daemon, sandbox, 'pgrep', '-f', 'yes endles[s]').status == 1
 
 
@@ -216,7 +216,7 @@ def test_a_sandbox_that_ends_takes_its_programs_along(daemon):
     process = start(daemon, 'sandbox', 'exec', one, '--', 'bash', '-c', 'echo here; sleep 100', stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b'here\n'
     daemon.caisson('sandbox', 'kill', one)
-    assert process.wait(20) == 125
+    assert process.wait(60) == 125
     assert b'ended' in process.stderr.read()
 
 
@@ -256,7 +256,7 @@ def test_logs_go_on_with_a_program(daemon):
     program.stdin.write(b'\n')
     program.stdin.close()
     assert logs.stdout.read() == b'last\n'
-    assert logs.wait(20) == 0 and program.wait(20) == 0
+    assert logs.wait(60) == 0 and program.wait(60) == 0
     daemon.caisson('sandbox', 'kill', one)
 
 
@@ -281,7 +281,7 @@ class Terminal:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(20)
+        self.process.wait(60)
         os.close(self.ours)
         os.close(self.theirs)
 
@@ -292,7 +292,7 @@ class Terminal:
         if select.select([self.ours], [], [], seconds)[0]:
             self.seen += os.read(self.ours, 65536)
 
-    def expect(self, pattern, seconds=20):
+    def expect(self, pattern, seconds=60):
         """Everything up to a match is done with."""
         deadline = time.monotonic() + seconds
         while not (found := re.search(pattern, self.seen, flags=re.S)):
@@ -308,7 +308,7 @@ class Terminal:
         self.type(line + b'\r')
         return self.expect(answer)
 
-    def wait(self, seconds=20):
+    def wait(self, seconds=60):
         deadline = time.monotonic() + seconds
         while self.process.poll() is None:
             assert time.monotonic() < deadline, self.seen
@@ -332,7 +332,7 @@ def test_a_shell_has_a_terminal_of_our_size_that_changes_with_it(shell):
     shell.say(b'tty; stty size', rb'/dev/pts/\d+\r\n31 97\r\n')
     shell.say(b'trap "echo changed:\\$(stty size)" WINCH; echo s"et"', rb'set\r\n')
     shell.size(40, 120)                    # the kernel tells our program
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while b'changed:40 120' not in shell.seen:
         assert time.monotonic() < deadline, shell.seen
         shell.type(b'\r')                  # Bash runs a trap when a line is done
@@ -353,6 +353,7 @@ def test_keys_go_to_the_program_as_they_are(daemon, sandbox, shell):
     shell.expect(rb'Stopped')
     shell.say(b'kill %1; wait 2>/dev/null; echo go"on"', rb'goon')
     shell.say(b'cat -v', rb'cat -v\r\n')
+    runs('cat -v')                         # before that, the keys are those of the shell
     shell.type(b'\x16\x03\x16\x04x\r')
     shell.expect(rb'x\r\n\^C\^Dx')
     shell.type(b'\x04')
