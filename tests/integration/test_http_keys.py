@@ -124,7 +124,7 @@ def test_who_asks_for_much_does_not_keep_others_waiting(tmp_path):
     busy, calm = keys.make('b', '--tenant', 'busy', '--scopes', 'run,read'), keys.make('c', '--tenant', 'calm', '--scopes', 'run,read')
     web = Web(tmp_path, '--set', 'engine.running_max=2', keyless=False)
     for _ in range(40):
-        web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep .2'}, Prefer='respond-async', **bearer(busy))
+        web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep 1'}, Prefer='respond-async', **bearer(busy))
     status, _, record = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'echo me'}, **bearer(calm))
     waiting = [one for one in web.ask('GET', '/v1/runs', **bearer(busy))[2]['runs'] if one['state'] == 'waiting']
     assert status == 200 and record['stdout'] == 'me\n' and len(waiting) > 20
@@ -201,7 +201,7 @@ def test_a_request_that_is_sent_again_is_not_carried_out_again(place):
 
 
 def test_the_same_request_at_the_same_time(place):
-    body = {'language': 'bash', 'code': 'sleep .5; echo $RANDOM$RANDOM'}
+    body = {'language': 'bash', 'code': 'sleep 2; echo $RANDOM$RANDOM'}
     with concurrent.futures.ThreadPoolExecutor(5) as pool:
         answers = list(pool.map(lambda _: place.web.ask('POST', '/v1/runs', body, Idempotency_Key='race', **bearer(place.alice)), range(5)))
     assert sorted(status for status, _, _ in answers) == [200, 409, 409, 409, 409]
@@ -245,10 +245,7 @@ def test_records_and_names_outlive_the_daemon(tmp_path, how):
     body = {'language': 'bash', 'code': 'echo $RANDOM$RANDOM'}
     first = web.ask('POST', '/v1/runs', body, Idempotency_Key='n', **bearer(key))[2]
     web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep 1000'}, Prefer='respond-async', Idempotency_Key='cut', **bearer(key))
-    web.daemon.process.send_signal(how)
-    if how == signal.SIGTERM:
-        web.daemon.process.send_signal(how)
-    web.daemon.process.wait(30)
+    web.daemon.stop(*[how] * (2 if how == signal.SIGTERM else 1))
     web = Web(tmp_path, keyless=False)
     assert web.ask('GET', headers['Location'], **bearer(key))[2]['stdout'] == 'kept\n'
     assert web.ask('POST', '/v1/runs', body, Idempotency_Key='n', **bearer(key))[2] == first
@@ -295,7 +292,7 @@ def test_without_keys_and_without_being_told_so_it_does_not_start(tmp_path):
     for options, words in ((['--set', 'engine.http=127.0.0.1:0'], 'caisson keys create'), (['--set', 'engine.http=0.0.0.0:0'], 'caisson keys create'),
                            ([*KEYLESS, '--set', 'engine.http=0.0.0.0:0'], 'which others can reach')):
         daemon = Daemon(tmp_path, *state, *options)
-        assert daemon.process.wait(20) == 78 and words in (tmp_path / 'log').read_text()
+        assert daemon.process.wait(60) == 78 and words in (tmp_path / 'log').read_text()
         daemon.stop()
     Keys(tmp_path).make('k')
     daemon = Daemon(tmp_path, *state, '--set', 'engine.http=0.0.0.0:0').ready()
@@ -305,7 +302,7 @@ def test_without_keys_and_without_being_told_so_it_does_not_start(tmp_path):
 def test_a_store_that_is_none_stops_the_start(tmp_path):
     (tmp_path / 'caisson.db').write_bytes(b'precious' * 1000)
     daemon = Daemon(tmp_path, '--set', f'engine.state_dir={tmp_path}', '--set', 'engine.http=127.0.0.1:0', *KEYLESS)
-    assert daemon.process.wait(20) == 78 and 'caisson.db' in (tmp_path / 'log').read_text()
+    assert daemon.process.wait(60) == 78 and 'caisson.db' in (tmp_path / 'log').read_text()
     assert (tmp_path / 'caisson.db').read_bytes() == b'precious' * 1000
     daemon.stop()
 
