@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli import children
-from daemon import Daemon, supervisors, until
+from daemon import Daemon, alive, command_line, supervisors, until
 from web import Web
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to become another user')
@@ -104,11 +104,11 @@ def test_what_helps_it_is_replaced_when_it_dies(start):
     assert record(daemon, 'echo x > f', policy='linx')['files'][0]['name'] == 'f'
 
     def helpers(name):
-        return [pid for pid in children(daemon.process.pid) if Path(f'/proc/{pid}/cmdline').read_bytes().startswith(name)]
+        return [pid for pid in children(daemon.process.pid) if command_line(pid).startswith(name)]
     for name in (b'caisson-opener', b'caisson-policy', b'caisson-supervisor'):
         pid, = helpers(name)
         os.kill(pid, signal.SIGKILL)
-        until(lambda pid=pid: facts(pid)['State'][0] == 'Z' if Path(f'/proc/{pid}').exists() else True)
+        until(lambda pid=pid: not alive(pid))
         until(lambda: record(daemon, 'echo x > f', policy='linx')['files'])
         assert len(helpers(name)) == 1 and helpers(name) != [pid]
 
@@ -145,7 +145,8 @@ def test_nothing_of_it_is_left(start, place):
     record(daemon, 'echo x > f', policy='linx')
     pids = daemon.tree()
     assert daemon.stop(signal.SIGTERM) == 0
-    assert not any(Path(f'/proc/{pid}').exists() for pid in pids) and not daemon.path.exists()
+    until(lambda: not any(alive(pid) for pid in pids))
+    assert not daemon.path.exists()
 
 
 def test_it_can_be_switched_off_and_says_so(start, place):

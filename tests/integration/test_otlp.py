@@ -310,7 +310,7 @@ def test_the_end_sends_what_is_left(web, collector):
 def test_a_wrong_setting_stops_the_start_and_shows_no_secret(tmp_path, settings, words):
     flags = [word for one in settings for word in ('--set', one)]
     daemon = Daemon(tmp_path, *KEYLESS, '--set', f'engine.state_dir={tmp_path}', '--set', 'engine.http=127.0.0.1:0', *flags)
-    assert daemon.process.wait(20) == 78
+    assert daemon.process.wait(60) == 78
     text = (tmp_path / 'log').read_text()
     assert all(word in text for word in words) and 's3cret' not in text
     daemon.stop()

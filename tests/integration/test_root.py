@@ -503,11 +503,7 @@ def test_blocks_end_with_their_sandboxes(tmp_path):
         with Box(web):
             status, _, problem = web.ask('POST', '/v1/sandboxes', {'root': True})
             assert (status, problem['code']) == (429, 'capacity') and 'no block of ids' in problem['detail'], problem
-        for _ in range(100):
-            status, _, made = web.ask('POST', '/v1/sandboxes', {'root': True})
-            if status == 201:
-                break
-        assert status == 201, made
+        until(lambda: web.ask('POST', '/v1/sandboxes', {'root': True})[0] == 201)
     finally:
         assert web.daemon.stop(signal.SIGTERM) == 0
 

@@ -124,7 +124,7 @@ def test_a_daemon_that_is_killed_during_runs_leaves_nothing_and_is_followed(serv
     until(lambda: not any(map(alive, old.pids)))
     web = serve()
     until(lambda: not any(map(folders_of, old.supervisors)))
-    assert mounts() == mounted and folders(tmp_path) == STATE
+    until(lambda: mounts() == mounted and folders(tmp_path) == STATE)
     assert web.runs() == [] and web.ask('GET', '/v1/sandboxes')[2] == {'sandboxes': []}
     assert {web.ask('GET', f'/v1/runs/{run}')[0] for run in old.runs} == {404}
     assert web.run('print(1)', 'python')['stdout'] == '1\n'
