@@ -297,7 +297,7 @@ def test_exports_are_kept_and_have_urls(place):
 
 @pytest.mark.parametrize('code, status', [('exit 3', 'failed'), ('sleep 60', 'timeout'), ('kill -SEGV $$', 'crashed')])
 def test_exports_after_a_run_that_did_not_end_well(place, code, status):
-    record = place.run('echo kept > out.txt; ' + code, exports=[{'pattern': 'out.txt'}], limits={'wall_ms': 1000})
+    record = place.run('echo kept > out.txt; ' + code, exports=[{'pattern': 'out.txt'}], limits={'wall_ms': 2000})
     assert record['status'] == status and place.ask('GET', record['files'][0]['url'].removeprefix('sandbox:'))[2] == b'kept\n'
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from daemon import until
 from test_files_http import make, quoted
+from test_http_keys import bearer
 
 
 def path_of(name, what, user=None, path=None):
@@ -161,9 +162,11 @@ print(found, others, signalled)
 
 @pytest.mark.parametrize('key, user', [('alice', 'bob'), ('mallory', 'alice')])
 def test_a_user_cannot_reach_anything_of_another(place, key, user):
-    where = place.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'echo content-of-alice > secret-of-alice; sleep 444', 'workspace': 'w2', 'user': 'alice'},
+    where = place.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'echo content-of-alice > secret-of-alice; echo on; sleep 444', 'workspace': 'w2', 'user': 'alice'},
                       Prefer='respond-async')[1]['Location']
-    until(lambda: place.ask('GET', where)[2].get('state') == 'running')
+    events = place.web.stream('GET', where + '/events', Accept='application/x-ndjson', **bearer(place.alice))
+    until(lambda: b'"stdout"' in events.readline())
+    events.close()
     record = place.run(PROBE, getattr(place, key), language='python', workspace='w2', user=user)
     assert record['status'] == 'completed' and record['stdout'] == '[] [] 0\n'
     assert place.ask('DELETE', where)[0] == 202
