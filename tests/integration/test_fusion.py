@@ -18,7 +18,7 @@ RUNS_HERE = {'python': 'print("out"); import sys; print("err", file=sys.stderr)'
 
 @pytest.fixture(name='web', scope='module')
 def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('fusion'), '--set', 'ceilings.wall_ms=20s')
+    web = Web(tmp_path_factory.mktemp('fusion'), '--set', 'ceilings.wall_ms=90s')
     yield web
     assert web.daemon.stop(signal.SIGTERM) == 0
 
@@ -198,7 +198,7 @@ def test_a_program_that_is_too_long(web):
 
 def test_who_goes_ends_the_run(web):
     connection = web.open()
-    connection.request('POST', '/run_code', json.dumps({'code': 'import time; time.sleep(15)', 'language': 'python', 'run_timeout': 15}))
+    connection.request('POST', '/run_code', json.dumps({'code': 'import time; time.sleep(80)', 'language': 'python', 'run_timeout': 80}))
     until(web.runs)
     connection.close()
     until(lambda: not web.runs())

@@ -23,7 +23,7 @@ NAMES = {1: 'In Queue', 2: 'Processing', 3: 'Accepted', 4: 'Wrong Answer', 5: 'T
 
 @pytest.fixture(name='web', scope='module')
 def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('judge0'), '--set', 'ceilings.wall_ms=20s', '--set', 'ceilings.cpu_ms=15s', '--set', 'ceilings.memory_bytes=1GiB')
+    web = Web(tmp_path_factory.mktemp('judge0'), '--set', 'ceilings.wall_ms=90s', '--set', 'ceilings.cpu_ms=15s', '--set', 'ceilings.memory_bytes=1GiB')
     yield web
     assert web.daemon.stop(signal.SIGTERM) == 0
 
@@ -66,7 +66,7 @@ def test_languages(web):
 
 def test_the_configuration_is_what_is_in_force(web):
     config = web.ask('GET', '/config_info')[2]
-    assert (config['max_wall_time_limit'], config['max_cpu_time_limit'], config['max_memory_limit']) == (20, 15, 2**20)
+    assert (config['max_wall_time_limit'], config['max_cpu_time_limit'], config['max_memory_limit']) == (90, 15, 2**20)
     assert (config['wall_time_limit'], config['cpu_time_limit'], config['max_submission_batch_size']) == (10, 5, 20)
     assert config['enable_wait_result'] and config['enable_batched_submissions'] and not config['enable_callbacks'] and not config['enable_additional_files']
     assert web.ask('GET', '/about')[2]['version'] == '1.13.1'
@@ -319,7 +319,7 @@ def test_batches_that_are_none(web):
     ({'cpu_time_limit': -1}, 'cpu_time_limit', 'must be greater than or equal to 0'),
     ({'cpu_time_limit': 'x'}, 'cpu_time_limit', 'is not a number'), ({'cpu_extra_time': 6}, 'cpu_extra_time', 'must be less than or equal to 5'),
     ({'wall_time_limit': 0.5}, 'wall_time_limit', 'must be greater than or equal to 1'),
-    ({'wall_time_limit': 21}, 'wall_time_limit', 'must be less than or equal to 20'),
+    ({'wall_time_limit': 91}, 'wall_time_limit', 'must be less than or equal to 90'),
     ({'memory_limit': 2047}, 'memory_limit', 'must be greater than or equal to 2048'),
     ({'memory_limit': 2**20 + 1}, 'memory_limit', 'must be less than or equal to 1048576'),
     ({'memory_limit': []}, 'memory_limit', 'is not a number'), ({'stack_limit': 128001}, 'stack_limit', 'must be less than or equal to 128000'),
@@ -404,7 +404,7 @@ def test_quotas_are_those_of_v1(place):
 def test_who_goes_ends_the_run(web):
     until(lambda: not web.runs())
     connection = web.open()
-    connection.request('POST', '/submissions?wait=true', json.dumps({'source_code': 'sleep 15', 'language_id': BASH, 'wall_time_limit': 20}))
+    connection.request('POST', '/submissions?wait=true', json.dumps({'source_code': 'sleep 80', 'language_id': BASH, 'wall_time_limit': 80}))
     until(web.runs)
     time.sleep(.2)
     connection.close()

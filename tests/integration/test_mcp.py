@@ -203,8 +203,9 @@ def test_there_are_not_endlessly_many_sessions(web):
     assert web.post(message('ping'), Mcp_Session_Id=last)[0] == 200
 
 
-def slow(web, session, number, seconds=20):
-    return web.post(message('tools/call', {'name': 'run_code', 'arguments': {'language': 'bash', 'code': f'echo on; sleep {seconds}'}}, number), Mcp_Session_Id=session)
+def slow(web, session, number, seconds=90):
+    arguments = {'language': 'bash', 'code': f'echo on; sleep {seconds}', 'limits': {'wall_ms': 100000}}
+    return web.post(message('tools/call', {'name': 'run_code', 'arguments': arguments}, number), Mcp_Session_Id=session)
 
 
 def test_an_id_that_is_in_use_is_refused_and_cancelling_ends_the_program(web):
@@ -220,7 +221,7 @@ def test_an_id_that_is_in_use_is_refused_and_cancelling_ends_the_program(web):
         time.sleep(0.3)
         assert web.runs() and not running.done()
         assert web.post(cancel, Mcp_Session_Id=session)[0] == 202
-        assert [one.get('method') for one in running.result(10)[2]] == ['notifications/message']     # and no answer
+        assert [one.get('method') for one in running.result(50)[2]] == ['notifications/message']     # and no answer
     until(lambda: not web.runs())
 
 
@@ -230,13 +231,14 @@ def test_the_end_of_a_session_ends_what_goes_on_in_it(web):
         running = pool.submit(slow, web, session, 1)
         until(web.runs)
         assert web.ask('DELETE', '/mcp', Mcp_Session_Id=session)[0] == 204
-        assert 'error' in running.result(10)[2][-1]
+        assert 'error' in running.result(50)[2][-1]
     until(lambda: not web.runs())
 
 
 @pytest.mark.parametrize('meta', [{}, {'progressToken': 1}])
 def test_a_client_that_goes_takes_its_program_along(web, meta):
-    body = json.dumps(message('tools/call', {'name': 'run_code', 'arguments': {'language': 'bash', 'code': 'echo on; sleep 20'}, '_meta': {**META, **meta}})).encode()
+    body = json.dumps(message('tools/call', {'name': 'run_code', 'arguments': {'language': 'bash', 'code': 'echo on; sleep 90', 'limits': {'wall_ms': 100000}},
+                                             '_meta': {**META, **meta}})).encode()
     head = f'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: text/event-stream, application/json\r\nMCP-Protocol-Version: {MODERN}\r\n'
     with socket.create_connection(('127.0.0.1', web.port)) as connection:
         connection.sendall(f'{head}Mcp-Method: tools/call\r\nMcp-Name: run_code\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
@@ -247,7 +249,7 @@ def test_a_client_that_goes_takes_its_program_along(web, meta):
 def test_a_session_has_so_many_requests_at_once(web):
     session = web.begin()
     with concurrent.futures.ThreadPoolExecutor(70) as pool:
-        jobs = [pool.submit(slow, web, session, number, 4) for number in range(70)]
+        jobs = [pool.submit(slow, web, session, number, 8) for number in range(70)]
         answers = [job.result(120)[2][-1] for job in jobs]
     refused = [one for one in answers if 'may not have more' in one.get('error', {}).get('message', '')]
     assert 0 < len(refused) <= 6, answers
@@ -406,7 +408,7 @@ def test_settings_that_are_loaded_again_are_told_to_who_listens(tmp_path):
     assert '9s of time' in web.result('tools/list')['tools'][0]['description']
     began = time.monotonic()
     assert web.daemon.stop(signal.SIGTERM) == 0     # which does not wait for who listens
-    assert time.monotonic() - began < 10 and next(lines, None) is None
+    assert time.monotonic() - began < 20 and next(lines, None) is None
 
 
 # ---- caisson mcp ----
@@ -440,15 +442,14 @@ def test_a_daemon_of_its_own_ends_with_it(tmp_path):
     assert done.returncode == 0 and '6s of time' in messages[0]['result']['tools'][0]['description'], done.stderr
     before = set(Path('/tmp').glob('caisson-mcp-??????'))
     process = subprocess.Popen([BUILD / 'caisson', 'mcp', '--daemon', 'never'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
-    process.stdin.write(json.dumps(message('tools/call', {'name': 'run_code', 'arguments': {'language': 'bash', 'code': 'echo on; sleep 25'},
+    process.stdin.write(json.dumps(message('tools/call', {'name': 'run_code', 'arguments': {'language': 'bash', 'code': 'echo on; sleep 90', 'limits': {'wall_ms': 100000}},
                                                           '_meta': {**META, 'io.modelcontextprotocol/logLevel': 'info'}})) + '\n')
     process.stdin.flush()
     assert json.loads(process.stdout.readline())['params']['data'] == 'on\n'
     folder = (set(Path('/tmp').glob('caisson-mcp-??????')) - before).pop()
     child = int(Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()[0])
-    began = time.monotonic()
     process.terminate()
-    assert process.wait(20) == 0 and time.monotonic() - began < 15
+    assert process.wait(60) == 0
     assert not folder.exists()
     with contextlib.suppress(FileNotFoundError):
         assert 'caissond' not in Path(f'/proc/{child}/cmdline').read_text()
