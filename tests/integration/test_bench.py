@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def bench(*arguments, **more):
-    return subprocess.run([ROOT / "bench/run", *arguments], capture_output=True, text=True, timeout=120, check=False,
+    return subprocess.run([ROOT / "bench/run", *arguments], capture_output=True, text=True, timeout=600, check=False,
                           env={**os.environ, "CAISSON_BUILD": os.environ.get("CAISSON_BUILD", "build")}, **more)
 
 
@@ -52,7 +52,7 @@ def test_rows_over_http_are_measured():
 def test_without_wrk_they_are_named_and_nothing_is_wrong(tmp_path):
     (tmp_path / "python3").symlink_to("/usr/bin/python3")
     done = subprocess.run(["/usr/bin/python3", ROOT / "bench/run", "--quick", "--json", "-k", "http healthz"], capture_output=True, text=True,
-                          timeout=120, check=False, env={**os.environ, "PATH": str(tmp_path), "CAISSON_BUILD": os.environ.get("CAISSON_BUILD", "build")})
+                          timeout=600, check=False, env={**os.environ, "PATH": str(tmp_path), "CAISSON_BUILD": os.environ.get("CAISSON_BUILD", "build")})
     assert done.returncode == 0, done.stderr
     assert {row["note"] for row in json.loads(done.stdout)["rows"]} == {"wrk is not installed"}
 

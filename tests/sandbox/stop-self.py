@@ -1,6 +1,6 @@
 #: act: stop for ever
 #: status: timeout
-#: options: --timeout 2s
+#: options: --timeout 3s
 #: stdout-has: stopping
 import os, signal
 print("stopping", flush=True)

@@ -1,5 +1,5 @@
 #: act: ignore every signal that asks to end
-#: options: --timeout 1s
+#: options: --timeout 3s
 #: status: timeout
 #: within: 4
 #: stdout-has: printed before

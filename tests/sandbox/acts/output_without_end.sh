@@ -1,5 +1,5 @@
 #: act: print for as long as it runs
-#: options: --timeout 1s
+#: options: --timeout 3s
 #: status: timeout
 #: stdout-has: first
 #: within: 5
