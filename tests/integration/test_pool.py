@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon import RECORD, Daemon, until
+from daemon import CANCEL, RECORD, Daemon, until
 
 
 @pytest.fixture(name='start')
@@ -155,6 +155,11 @@ def processes(daemon, name):
     return found
 
 
+def zygote_of(daemon):
+    """Its children carry its command line; it is the oldest.  (Numbers of processes begin anew at their end.)"""
+    return min(processes(daemon, 'zygote.py'), key=lambda pid: int(Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1].split()[19]))
+
+
 def test_a_zygote_that_dies_is_replaced_and_no_run_is_lost(start):
     daemon = start()
     full(daemon, 'python')
@@ -162,8 +167,7 @@ def test_a_zygote_that_dies_is_replaced_and_no_run_is_lost(start):
         for number in range(1, 41):
             client.run(number, f'import time; time.sleep(0.05); print({number})', language='python')
             if number == 20:
-                # Its children carry its command line; it is the one with the most children's parent, the oldest.
-                os.kill(min(processes(daemon, 'zygote.py')), signal.SIGKILL)
+                os.kill(zygote_of(daemon), signal.SIGKILL)
         results = client.results(40)
     assert {number: record['stdout'] for number, (record, _, _) in results.items()} == {n: f'{n}\n' for n in range(1, 41)}
     until(lambda: one(daemon, 'print(1)')['status'] == 'completed' and full(daemon, 'python'), 60)
@@ -174,7 +178,7 @@ def test_a_zygote_that_dies_is_replaced_and_no_run_is_lost(start):
 def test_killing_what_waits_loses_no_run(start):
     daemon = start('engine.pool_min=3')
     full(daemon, 'python')
-    zygote = min(processes(daemon, 'zygote.py'))
+    zygote = zygote_of(daemon)
     for pid in processes(daemon, 'zygote.py'):
         if pid != zygote:
             os.kill(pid, signal.SIGKILL)
@@ -207,16 +211,20 @@ def test_no_run_waits_for_the_end_of_another_where_there_is_room(start, settings
     with daemon.client() as client:
         for number in range(1, 31):
             client.run(number, 'sleep 1000', limits={'wall_ms': 600_000})
-        until(lambda: client.status()['queue']['running'] == 30, 30)
+        until(lambda: client.status()['queue']['running'] == 30, 60)
 
 
 def test_the_queue_has_an_end(start):
     daemon = start('engine.queue_max=3', 'engine.running_max=2')
     with daemon.client() as client:
         for number in range(1, 11):
-            client.run(number, 'sleep 0.3')
-        statuses = [record['status'] for record, _, _ in client.results(10).values()]
-    assert statuses.count('completed') == 5 and statuses.count('capacity') == 5
+            client.run(number, 'sleep 1000', limits={'wall_ms': 600_000})
+        refused = client.results(5)
+        for number in set(range(1, 11)) - set(refused):
+            client.send(CANCEL, number)
+        others = client.results(5)
+    assert [record['status'] for record, _, _ in refused.values()] == ['capacity'] * 5
+    assert [record['status'] for record, _, _ in others.values()] == ['cancelled'] * 5
 
 
 def test_pools_grow_when_they_are_short_and_shrink_when_idle(start):
@@ -224,11 +232,12 @@ def test_pools_grow_when_they_are_short_and_shrink_when_idle(start):
     full(daemon, 'python')
     with daemon.client() as client:
         for number in range(1, 21):
-            client.run(number, 'print(1)', language='python')
+            client.run(number, 'print(1); import time; time.sleep(1)', language='python')
+        # While they are at work: it may have shrunk again when somebody looks later.
+        grown = until(lambda: (now := pools(daemon)['python'])['target'] > 1 and now)
         client.results(20)
-    grown = until(lambda: (now := pools(daemon)['python'])['target'] > 1 and now, 20)
     assert grown['target'] <= 6
-    shrunk = until(lambda: (now := pools(daemon)['python'])['target'] == 1 and now['ready'] <= 1 and now, 30)
+    shrunk = until(lambda: (now := pools(daemon)['python'])['target'] == 1 and now['ready'] <= 1 and now)
     assert shrunk['min'] == 1
 
 
@@ -319,8 +328,8 @@ SHOWN = """for name in ('dev', 'snmp', 'snmp6', 'netstat', 'sockstat', 'sockstat
 
 
 def net_shown(daemon):
-    # What sockstat says of "alloc" and "mem" is of the whole machine (net/ipv4/proc.c).
-    return re.sub(r'[0-9a-f]{16}|\d{4,}|(alloc|mem) \d+', '', one(daemon, SHOWN)['stdout']).splitlines()
+    # What sockstat says of "orphan", "alloc" and "mem" is of the whole machine (net/ipv4/proc.c).
+    return re.sub(r'[0-9a-f]{16}|\d{4,}|(orphan|alloc|mem) \d+', '', one(daemon, SHOWN)['stdout']).splitlines()
 
 
 @pytest.mark.parametrize('trace', TRACES)
@@ -340,10 +349,11 @@ def test_counters_of_a_run_are_its_own(start):
     full(daemon, 'python')
     large = 'x = bytearray(100 << 20)\nfor _ in range(5_000_000): pass'
     for _ in range(4):
-        assert one(daemon, large)['usage']['memory_peak_bytes'] > 100 << 20
+        much = one(daemon, large)['usage']
+        assert much['memory_peak_bytes'] > 100 << 20
         for _ in range(2):
             usage = one(daemon, 'print(1)')['usage']
-            assert usage['memory_peak_bytes'] < 30 << 20 and usage['cpu_ms'] < 100
+            assert usage['memory_peak_bytes'] < 30 << 20 and usage['cpu_ms'] < much['cpu_ms']
     assert one(daemon, 'x = bytearray(4 << 30)', limits={'memory_bytes': 64 << 20})['status'] in ('memory_exceeded', 'failed')
     for _ in range(3):
         assert one(daemon, 'print(1)')['status'] == 'completed'
@@ -359,6 +369,9 @@ def test_status_tells_what_a_zygote_has_loaded(start):
 def test_status_tells_what_a_run_uses(start):
     daemon = start()
     with daemon.client() as client:
-        client.run(1, 'x = bytearray(50 << 20)\nwhile True: pass', language='python')
-        seen = until(lambda: (run := client.status()['runs'][0]).get('cpu_ms', 0) > 100 and run, 20)
-        assert seen['memory_bytes'] > 50 << 20 and seen['processes'] == 1
+        client.run(1, 'x = bytearray(50 << 20)\nwhile True: pass', language='python', limits={'wall_ms': 90_000})
+
+        def seen():
+            run, = client.status()['runs']
+            return run.get('cpu_ms', 0) > 100 and run['memory_bytes'] > 50 << 20 and run['processes'] == 1
+        until(seen)
