@@ -87,20 +87,25 @@ class Daemon:
         self.process = subprocess.Popen(words, env=os.environ | self.environment, stderr=self.log)
         self.environment["CAISSON_DAEMON_PID"] = str(self.process.pid)   # for tests that look at their children
 
+    def ask(self):
+        return subprocess.run([str(CAISSON), "pool", "--json"], capture_output=True, env=os.environ | self.environment, timeout=60 * SLOW,
+                              check=False)
+
     def status(self):
-        done = subprocess.run([str(CAISSON), "pool", "--json"], capture_output=True, env=os.environ | self.environment, timeout=60 * SLOW,
-                              check=True)
+        done = self.ask()
+        assert done.returncode == 0, done.stderr
         return {"pools": json.loads(done.stdout)}
 
-    def wait(self, ready, seconds=60):
+    def wait(self, ready, seconds=120):
         """Until `ready` says so of the list of pools."""
         deadline = time.monotonic() + seconds * SLOW
         while time.monotonic() < deadline:
             assert self.process.poll() is None, Path(self.log.name).read_text(encoding="utf-8")
-            if self.socket.exists() and ready(self.status()["pools"]):
+            done = self.ask()       # refused until it listens, which is a moment after its socket is there
+            if done.returncode == 0 and ready(json.loads(done.stdout)):
                 return
             time.sleep(0.05)
-        raise AssertionError(f"the daemon did not get ready: {self.status()['pools']}\n{Path(self.log.name).read_text(encoding='utf-8')}")
+        raise AssertionError(f"the daemon did not get ready: {done}\n{Path(self.log.name).read_text(encoding='utf-8')}")
 
     def stop(self):
         self.process.terminate()
