@@ -4,13 +4,15 @@
 """
 
 import json
+import os
 import select
+import signal
 import socket
 import time
 import zlib
 
 import pytest
-from daemon import until
+from daemon import supervisors, until
 from web import Web
 
 KEY = 'e2b_' + '0' * 40
@@ -118,6 +120,26 @@ def test_a_client_goes_while_its_context_begins_in_a_paused_sandbox(web, sandbox
     until(lambda: sandbox.ask('POST', '/execute', {'code': '1 + 1', 'language': 'javascript'}, port=49999)[0] == 200)
     time.sleep(1)
     assert web.ask('GET', '/health')[0] == 200
+
+
+def test_one_that_is_being_killed_is_not_there_any_more(web):
+    one = Sandbox(web)
+    held = supervisors(web.daemon.process.pid)
+    for pid in held:
+        os.kill(pid, signal.SIGSTOP)       # who would end it
+    try:
+        killing = socket.create_connection(('127.0.0.1', web.port), timeout=60)
+        killing.sendall(f'DELETE /sandboxes/{one.id} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {KEY}\r\n\r\n'.encode())
+        until(lambda: one.ask('GET', '/health')[0] == 502)
+        assert one.control('GET')[0] == 404
+        assert one.control('POST', '/timeout', {'timeout': 60})[0] == 404
+        assert one.control('POST', '/connect', {'timeout': 60})[0] == 404
+        assert one.id not in json.dumps(web.ask('GET', '/v2/sandboxes', X_API_Key=KEY)[2])
+    finally:
+        for pid in held:
+            os.kill(pid, signal.SIGCONT)
+    assert b' 204 ' in killing.recv(65536)
+    killing.close()
 
 
 # ---- programs inside that answer what is no HTTP ----

@@ -33,14 +33,20 @@ bool e2b_life(struct http_request *request, const json_t *body, const char *name
         return true;
 }
 
-/* The sandbox of the path; NULL: there is none, and that is answered. */
-struct e2b_sandbox *e2b_named(struct http_request *request)
+static struct e2b_sandbox *named(struct http_request *request, bool doomed)
 {
         const char *id = http_part(request, 0);
         struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(request), id, request->tenant);
-        if (!sandbox)
-                e2b_error(request, MHD_HTTP_NOT_FOUND, "Sandbox %.60s doesn't exist or you don't have access to it", id);
-        return sandbox;
+        if (sandbox && (doomed || !sandbox->doomed))
+                return sandbox;
+        e2b_error(request, MHD_HTTP_NOT_FOUND, "Sandbox %.60s doesn't exist or you don't have access to it", id);
+        return NULL;
+}
+
+/* The sandbox of the path; NULL: there is none, or only until it has ended, and that is answered. */
+struct e2b_sandbox *e2b_named(struct http_request *request)
+{
+        return named(request, false);
 }
 
 void e2b_fail(struct http_request *request, const struct csn_error *error)
@@ -209,9 +215,10 @@ static void get(struct http_request *request)
                 http_json(request, MHD_HTTP_OK, e2b_sandbox_describe(sandbox, !key || key->scopes & SCOPE_SANDBOXES));
 }
 
+/* Also of one that ends already: whoever asks may wait for it. */
 static void delete(struct http_request *request)
 {
-        struct e2b_sandbox *sandbox = e2b_named(request);
+        struct e2b_sandbox *sandbox = named(request, true);
         if (!sandbox)
                 return;
         answer_when(request, sandbox, E2B_WANTS_OVER, MHD_HTTP_NO_CONTENT, false);

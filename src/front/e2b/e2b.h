@@ -243,7 +243,7 @@ int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err);
 json_t *e2b_body(struct http_request *request);
 /* Seconds of a member as milliseconds.  False: they are wrong, and that is answered. */
 bool e2b_life(struct http_request *request, const json_t *body, const char *name, unsigned usual_s, uint64_t *ret_ms);
-/* The sandbox of the path; NULL: there is none, and that is answered. */
+/* The sandbox of the path; NULL: there is none, or it is being killed, and that is answered. */
 struct e2b_sandbox *e2b_named(struct http_request *request);
 /* What could not be made; what could not be changed (409 where it is busy). */
 void e2b_fail(struct http_request *request, const struct csn_error *error);
