@@ -13,7 +13,7 @@
 #define KEPT_US (30 * 1000000ULL)          /* the end of one that is over, for those who come late */
 #define KEPT_MAX 200                       /* of those */
 #define TAG_MAX 256                        /* bytes */
-#define KILL_PATIENCE_US 2000000           /* for a program to be gone before its end is reported to who asked for it */
+#define KILL_PATIENCE_US 20000000          /* for a program to be gone before its end is reported to who asked for it */
 
 /* A stream of what happens to a program. */
 struct listener {
