@@ -83,7 +83,7 @@ def test_a_text_that_takes_long_keeps_nobody_else_waiting_for_more_than_itself(d
         for number in range(1, 6):
             hostile.send(CHECK, number, {'language': 'python', 'code': slow})
         assert ask(client, language='python', code='x = 1')['verdict'] == 'allow'
-        assert 'took too long' in hostile.next(CHECKED)[1]['reason']
+        assert hostile.next(CHECKED)[1]['verdict'] == 'deny'      # by its time here, by that of its parser on a slower machine
 
 
 def test_the_end_of_the_daemon_is_the_end_of_its_worker(daemon):
