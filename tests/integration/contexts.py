@@ -14,7 +14,7 @@ from runners import BASH, CHANNEL_FD, ENVIRONMENT, FRAME_MAX, LANG, NODE, PYTHON
 NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'LEFT', 8: 'DISPLAY'}
 EXECUTE = 9
 BUILD = LANG.parents[1] / os.environ.get('CAISSON_BUILD', 'build')
-TIMEOUT = 60
+TIMEOUT = 180
 COMMANDS = {
     'python': (PYTHON, str(LANG / 'python' / 'context.py')),
     'javascript': (NODE, str(LANG / 'node' / 'context.js')),

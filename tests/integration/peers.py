@@ -18,7 +18,7 @@ from runners import CHANNEL_FD, COMMANDS, ENVIRONMENT, FRAME_MAX, NAMES, put_at
 
 TALK = 10
 ROOM = FRAME_MAX - 12
-TIMEOUT = 60
+TIMEOUT = 180
 MODULES = ['solution', 'submission', 'main']
 starting = threading.Lock()     # one at a time, so that nobody inherits what another is about to hand over
 

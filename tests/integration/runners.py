@@ -169,7 +169,7 @@ class Process:
         self.go.sendall(document)
         self.go.shutdown(socket.SHUT_WR)
 
-    def end(self, stdin=b'', timeout=60, told=()):
+    def end(self, stdin=b'', timeout=180, told=()):
         try:
             if told:
                 say(self.ours, told)
@@ -197,7 +197,7 @@ def runner_of(road, home):
     told is the packets that a role is told over the channel (talk()).
     """
 
-    def start(name, source, *arguments, files=(), options='', channel=True, stdin=b'', environment=(), timeout=60,
+    def start(name, source, *arguments, files=(), options='', channel=True, stdin=b'', environment=(), timeout=180,
               told=()):
         # Workers for Bash take no arguments.
         waiting = road == 'waiting' and not name.endswith('.py') and not (name.endswith('.sh') and arguments)
@@ -220,4 +220,4 @@ def runner_of(road, home):
 
 def plain(interpreter, home, name, **environment):
     return subprocess.run([interpreter, str(home / name)], cwd=home, capture_output=True, text=True,
-                          errors='replace', env={**ENVIRONMENT, 'HOME': str(home), **environment}, timeout=60, check=False)
+                          errors='replace', env={**ENVIRONMENT, 'HOME': str(home), **environment}, timeout=180, check=False)
