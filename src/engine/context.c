@@ -45,7 +45,9 @@ struct context {
         struct timer clock;              /* of the start, of an execution, of its end */
         uint64_t clock_left_us;          /* it stands, as its sandbox does */
         enum { CLOCK_START, CLOCK_WALL, CLOCK_GRACE, CLOCK_LEFT } meaning;
-        bool timed_out, done, before_due, after_due;
+        bool timed_out, done, after_due;
+        bool before_due;                 /* an execution waits until it is known what was used before it */
+        bool unwanted, early;            /* meanwhile that one was cancelled, or interrupted */
         bool dying;                      /* it has ended, and its cell is asked whether memory was the reason */
         bool stopping;                   /* nothing begins now */
         bool cold;                       /* a zygote could not give one */
@@ -121,6 +123,8 @@ static void drop_text(struct context *context)
 /* As much as there is room for; the rest follows when there is more. */
 static void send_text(struct context *context)
 {
+        if (context->before_due)
+                return;
         while (context->text && context->text_at < context->text_len) {
                 size_t left = context->text_len - context->text_at, piece = min_u64(left, CHANNEL_FRAME_MAX - CHANNEL_HEADER);
                 if (!send_frame(context, piece < left ? CHANNEL_MORE : 0, context->text + context->text_at, piece))
@@ -130,7 +134,7 @@ static void send_text(struct context *context)
         drop_text(context);
 }
 
-static bool send_execution(struct context *context, const struct run *run, bool first)
+static bool make_text(struct context *context, const struct run *run, bool first)
 {
         json_t *json = run_as_execution(run);
         /* A fork of a zygote comes in the home directory. */
@@ -140,9 +144,7 @@ static bool send_execution(struct context *context, const struct run *run, bool 
         context->text_len = context->text ? strlen(context->text) : 0;
         context->text_at = 0;
         json_decref(json);
-        bool good = context->text;
-        send_text(context);
-        return good;
+        return context->text;
 }
 
 static void give_pending(struct context *context, struct run *run)
@@ -184,8 +186,9 @@ static void serve(struct context *context)
                 context->waiting--;
                 context->current = run;
                 context->state = CONTEXT_BUSY;
-                context->timed_out = context->done = context->after_due = false;
+                context->timed_out = context->done = context->after_due = context->early = false;
                 context->before_due = true;
+                context->unwanted = !make_text(context, run, first);
                 context->before = context->cell->seen;
                 context->executions++;
                 run->number = ++context->number;
@@ -197,11 +200,7 @@ static void serve(struct context *context)
                 run->channel.state = CHANNEL_READY;
                 cell_look(context->cell);
                 cell_touch(context->cell);
-                set_clock(context, CLOCK_WALL, run->request.limits.wall_ms);
-                bool good = send_execution(context, run, first);
                 give_pending(context, run);    /* which may be more than it may print, and cancel it */
-                if (!good)
-                        context_cancel(run);   /* then an interrupt, and the clock, end it */
         }
 }
 
@@ -235,25 +234,45 @@ static void finish_done(struct context *context)
         serve(context);
 }
 
+static void interrupt(struct context *context, int sig)
+{
+        call_signal(&context->call, sig, context->box ? context->pid : 0);
+}
+
+/* Not before this: one that is very fast would have used up the memory by then, and its end would be a riddle. */
+static void begin(struct context *context, const struct wire_seen *seen)
+{
+        struct run *run = context->current;
+        context->before_due = false;
+        context->before = *seen;
+        if (run && context->unwanted) {
+                context->state = CONTEXT_IDLE;
+                context->executions--;
+                context->number--;
+                finish(context, (struct wire_exit){ .reasons = WIRE_KILLED });
+                serve(context);
+        } else if (run) {
+                context->began_us = run->begun_us = clock_us();
+                set_clock(context, CLOCK_WALL, run->request.limits.wall_ms);
+                send_text(context);
+                if (context->early)
+                        interrupt(context, SIGINT);
+        }
+}
+
 void context_cell_seen(struct context *context, const struct wire_seen *seen)
 {
-        if (context->before_due) {
-                context->before_due = false;
-                context->before = *seen;
-        } else if (context->dying) {
+        if (context->dying) {
                 context->dying = false;
                 died_now(context, &context->how);
+        } else if (context->before_due) {
+                begin(context, seen);
         } else if (context->after_due && context->current) {
                 finish_done(context);
         }
 }
 
 /* ---- its end ---- */
-
-static void interrupt(struct context *context, int sig)
-{
-        call_signal(&context->call, sig, context->box ? context->pid : 0);
-}
 
 static void kill_interpreter(struct context *context)
 {
@@ -815,6 +834,8 @@ void context_cancel(struct run *run)
         if (unqueue(context, run)) {
                 err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
                 run_context_refused(run, &err);
+        } else if (context->current == run && context->before_due) {
+                context->unwanted = true;
         } else if (context->current == run) {
                 interrupt(context, SIGINT);
                 set_clock(context, CLOCK_GRACE, GRACE_MS);
@@ -838,7 +859,8 @@ void context_forget(struct run *run)
 
 void context_interrupt(struct context *context)
 {
-        if (context->current)
+        context->early = context->before_due;
+        if (context->current && !context->before_due)
                 interrupt(context, SIGINT);
 }
 

@@ -4,6 +4,7 @@ import base64
 import concurrent.futures
 import http.client
 import json
+import os
 import signal
 import time
 
@@ -11,7 +12,7 @@ import jsonschema
 import pytest
 
 from cli import caisson
-from daemon import until
+from daemon import supervisors, until
 from web import Web
 
 LANGUAGES = {'python': ('x = 6', 'x * 7', 42), 'javascript': ('const x = 6', 'x * 7', 42), 'typescript': ('const x: number = 6', 'x * 7', 42)}
@@ -181,6 +182,37 @@ def test_memory_is_the_sandbox_s_and_its_lack_ends_the_interpreter(web):
     assert execute(web, context, '1')['result']['value'] == 1
     assert web.ask('GET', f'/v1/sandboxes/{sandbox}/metrics')[2]['oom_kills'] >= 1
     web.ask('DELETE', f'/v1/sandboxes/{sandbox}')
+
+
+def test_what_ended_an_execution_is_known_however_late_the_supervisor_counts(web):
+    sandbox = web.ask('POST', '/v1/sandboxes', {'limits': {'memory_bytes': 200_000_000}})[2]['id']
+    context = context_in(web, sandbox)
+    supervisor, = supervisors(web.daemon.process.pid)
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        run = started(web, context, 'x = bytearray(10**9)')
+        time.sleep(1)       # without being asked for anything, an interpreter would have been killed by now
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    assert record_of(web, run)['status'] == 'memory_exceeded'
+    web.ask('DELETE', f'/v1/sandboxes/{sandbox}')
+
+
+@pytest.mark.parametrize('how', ['interrupt', 'cancel'])
+def test_one_that_waits_for_the_supervisor_can_be_ended_all_the_same(web, python, how):
+    execute(web, python, 'x = 5')
+    supervisor, = supervisors(web.daemon.process.pid)
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        run = started(web, python, 'import time\ntime.sleep(1000)')
+        if how == 'interrupt':
+            assert web.ask('POST', f'/v1/contexts/{python}/interrupt')[0] == 200
+        else:
+            assert web.ask('DELETE', f'/v1/runs/{run}')[0] == 202
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    assert record_of(web, run)['status'] == ('failed' if how == 'interrupt' else 'cancelled')
+    assert execute(web, python, 'x')['result']['value'] == 5
 
 
 def test_interrupt(web, python):
