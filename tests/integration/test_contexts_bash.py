@@ -115,6 +115,18 @@ def test_interrupt(bash, code):
     assert bash.execute('echo $x').stdout == '1\n'
 
 
+def test_an_interrupt_that_finds_a_copy_of_the_shell(bash):
+    """It would end by itself, and the shell would take that for an answer to the interrupt."""
+    bash.execute('export -n PATH; PATH=$(printf "/nowhere/%s:" {1..20000})$PATH')      # so sleep is looked for, for a while
+    for _ in range(3):
+        bash.ask('sleep 1000 | /bin/sh -c "echo on; exec /bin/sleep 1000"; echo no')
+        bash.wait_for_output('on\n')
+        bash.interrupt()
+        outcome = bash.answer()
+        assert outcome.kinds == 'STARTED ERROR DONE' and outcome.error['status'] == 130
+        assert 'no' not in outcome.stdout.split()
+
+
 def test_interrupt_while_idle_is_ignored(bash):
     for _ in range(3):
         bash.wait_until_idle()

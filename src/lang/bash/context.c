@@ -9,6 +9,7 @@
  *
  * Linked statically, and of our own code only what needs no library of the image.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -25,6 +26,8 @@
 #define CHANNEL_FD 3
 #define BROKEN_EXIT 70
 #define TEXT_MAX 4000
+#define SETTLE_LOOKS 2000       /* for those who are on their way, a millisecond after each other; then they are interrupted, too */
+#define SETTLE_TICKS 3          /* of CPU time, after which the shell is not on its way but busy */
 #define AGAIN_FIRST_MS 300
 #define AGAIN_LAST_MS 60000
 #define REQUEST_MAX (256 * (size_t)MIB)
@@ -364,6 +367,78 @@ static bool end_copy(pid_t pid)
         return true;
 }
 
+/* What /proc/PID/NAME says; "" for who has gone. */
+static const char *read_proc(pid_t pid, const char *name, char *text, size_t size)
+{
+        char path[48];
+        snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+        auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+        text[n > 0 ? n : 0] = '\0';
+        return text;
+}
+
+/* The state of a process, a letter of proc_pid_stat(5), or 0; its group, and the CPU time that it has used, in ticks. */
+static char look_at(pid_t pid, pid_t *ret_group, unsigned long *ret_ticks)
+{
+        char text[1024], state;
+        unsigned long user, system;
+        const char *end = strrchr(read_proc(pid, "stat", text, sizeof text), ')');   /* of its name, which may have any character */
+        if (!end || sscanf(end + 1, " %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, ret_group, &user, &system) != 4)
+                return 0;
+        *ret_ticks = user + system;
+        return state;
+}
+
+/* The signals that it has handlers for, as the kernel writes them. */
+static bool handlers_of(pid_t pid, char ret[static 17])
+{
+        char text[4096];
+        const char *line = strstr(read_proc(pid, "status", text, sizeof text), "\nSigCgt:");
+        return line && sscanf(line, "\nSigCgt: %16s", ret) == 1;
+}
+
+/* Whether one of the shell's group runs that still has the shell's handlers: a copy, and not yet the command that it is to be. */
+static bool has_copies(void)
+{
+        char shells[17], theirs[17];
+        DIR *all = opendir("/proc");
+        bool found = false;
+        if (!all || !handlers_of(shell.pid, shells)) {
+                if (all)
+                        closedir(all);
+                return false;
+        }
+        for (const struct dirent *entry; !found && (entry = readdir(all));) {
+                pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10), group;
+                unsigned long ticks;
+                if (pid <= 0 || pid == shell.pid)
+                        continue;
+                char state = look_at(pid, &group, &ticks);
+                found = (state == 'R' || state == 'D') && group == shell.pid && handlers_of(pid, theirs) && strcmp(theirs, shells) == 0;
+        }
+        closedir(all);
+        return found;
+}
+
+/*
+ * A copy of the shell that hears an interrupt ends by itself, and the shell, which waits for it, takes that for an answer to
+ * the interrupt and goes on with the next command (child_caught_sigint in jobs.c of Bash).  So those who are on their way are
+ * let arrive first: copies at their command, and the shell where it waits.
+ */
+static void settle(void)
+{
+        unsigned long begun = 0, ticks;
+        pid_t group;
+        for (int i = 0; i < SETTLE_LOOKS; i++) {
+                char state = look_at(shell.pid, &group, &ticks);
+                begun = i == 0 ? ticks : begun;
+                if ((state != 'R' || ticks - begun >= SETTLE_TICKS) && !has_copies())
+                        return;
+                poll(NULL, 0, 1);
+        }
+}
+
 static int await_status(void)
 {
         bool begun = false, interrupted = false;
@@ -383,6 +458,7 @@ static int await_status(void)
                 }
                 /* Before it has begun it could hit the shell as it reads, and break the line in two. */
                 if (begun && interrupted) {
+                        settle();
                         kill(-shell.pid, SIGINT);
                         shell.interrupted = true;
                         interrupted = false;
