@@ -13,6 +13,8 @@
 #define BATCH_BYTES_MAX (16 * MIB)
 #define ANSWER_MAX (64 * KIB)
 #define ATTRIBUTE_MAX 1000                 /* bytes of a text */
+#define LOOK_US 20                         /* that two clocks may be apart */
+#define LOOKS_MAX 10
 
 struct queued {
         struct queued *next;
@@ -69,11 +71,22 @@ static json_t *moment(uint64_t us, uint64_t clock_began_us)
         return json_string(text);
 }
 
-static json_t *span_of(const struct span *span)
+/* When our clock began, in microseconds since 1970.  Who is interrupted between two looks looks again, or spans of one trace would not fit. */
+static uint64_t clock_began_us(void)
 {
         struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        const uint64_t began_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 - clock_us();
+        uint64_t before_us;
+        int looks = 0;
+        do {
+                before_us = clock_us();
+                clock_gettime(CLOCK_REALTIME, &now);
+        } while (clock_us() - before_us > LOOK_US && ++looks < LOOKS_MAX);
+        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 - before_us;
+}
+
+static json_t *span_of(const struct span *span)
+{
+        const uint64_t began_us = clock_began_us();
         json_t *json = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "traceId", span->trace->id, "spanId", span->trace->span, "name", span->name, "kind",
                                  (int)span->kind, "startTimeUnixNano", moment(span->begun_us, began_us), "endTimeUnixNano",
                                  moment(span->ended_us, began_us), "attributes", attributes_of(span->attributes));
