@@ -19,14 +19,19 @@
 /* Its work is done from the loop, and never from within one of its own callbacks. */
 void http_kick(struct http *http)
 {
+        http->kicked = true;
         loop_timer(http->loop, &http->timer, 0);
 }
 
+/* What a callback resumes, libmicrohttpd looks at in its next round, which it does not ask for by itself. */
 static void run_daemon(struct http *http)
 {
         MHD_UNSIGNED_LONG_LONG ms;
+        http->kicked = false;
         MHD_run(http->daemon);
-        if (MHD_get_timeout(http->daemon, &ms) == MHD_YES)
+        if (http->kicked)
+                loop_timer(http->loop, &http->timer, 0);
+        else if (MHD_get_timeout(http->daemon, &ms) == MHD_YES)
                 loop_timer(http->loop, &http->timer, ms * 1000);
         else
                 loop_untimer(http->loop, &http->timer);

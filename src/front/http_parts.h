@@ -12,6 +12,7 @@ struct http {
         const struct http_face *inner;     /* of requests of our own; such a one does not listen */
         struct watch watch;                /* libmicrohttpd's epoll descriptor */
         struct timer timer;                /* its next deadline, or at once */
+        bool kicked;                       /* since its last round began */
         int listener;
         char address[160];
         bool ours;                         /* a socket of the file system that is removed at the end */

@@ -45,8 +45,8 @@ class Client:
                 if reply is not None:
                     self.reply({'call': event['call'], **reply})
 
-    def reply(self, *answers):
-        return self.web.ask('POST', f'/v1/runs/{self.id()}/tool-results', {'results': list(answers)})
+    def reply(self, *answers, **headers):
+        return self.web.ask('POST', f'/v1/runs/{self.id()}/tool-results', {'results': list(answers)}, **headers)
 
     def id(self):
         return until(lambda: self.events)[0]['id']
@@ -113,6 +113,19 @@ def test_a_tool_that_asks_waits_for_a_yes(web, answer, said):
     assert (str(out) if isinstance(out, int) else out['error']) == said
     assert [event['type'] for event in client.events if event['type'] in ('approval', 'tool_call')] == (['approval', 'tool_call'] if said == '3' else ['approval'])
     assert client.of('approval')[0] == {'type': 'approval', 'call': 'call_1', 'server': 'client', 'tool': 'add', 'arguments': {'a': 1, 'b': 2}}
+
+
+class Closing(Client):
+    def reply(self, *answers):
+        return super().reply(*answers, Connection='close')
+
+
+def test_an_answer_whose_connection_closes_wakes_the_stream(web):
+    """Nothing else happens then that could wake it later."""
+    client = Closing(web, 'print(sum(int(tools.add(a=n, b=n)) for n in range(30)))', lambda event: {'approve': True} if event['type'] == 'approval' else added(event),
+                     ask=['add'], call_ms=30000)
+    record = client.record()
+    assert record['stdout'] == '870\n', record
 
 
 def test_who_does_not_answer_is_not_waited_for(web):
