@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli import BUILD, children, folders_of
-from daemon import until
+from daemon import command_line, until
 
 (HELLO, PREPARE, _, _, START, _, KILL, LOOK, ZYGOTE, RETIRE, READY, JOINED, SEEN, EXITED, REFUSED, GONE, GUEST, ENTER, FREEZE, FROZEN,
  _) = range(1, 22)
@@ -266,9 +266,9 @@ def test_what_is_asked_of_a_guest_that_is_on_its_way_is_done(engine):
 def test_a_paused_sandbox_does_not_outlive_a_supervisor_that_is_killed(engine, victim):
     engine.guest(1)
     pid = engine.process.pid
-    janitor = [child for child in children(pid) if b'janitor' in Path(f'/proc/{child}/cmdline').read_bytes()]
+    janitor = until(lambda: [child for child in children(pid) if b'janitor' in command_line(child)])   # once it has taken its name
     inside = [int(line) for root in folders_of(pid) for leaf in Path(root).glob(f'caisson-{pid}-*/test-*') for line in (leaf / 'cgroup.procs').read_text().split()]
-    assert inside and janitor
+    assert inside
     engine.ask(FREEZE, 1, numbers(1))
     engine.wait(FROZEN, 1)
     if victim == 'janitor too':
