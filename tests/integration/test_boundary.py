@@ -234,7 +234,7 @@ def children_of(pid):
 @pytest.mark.parametrize("victim", ["caisson", "supervisor"])
 def test_kill_9_leaves_nothing(victim):
     marker = f"4{os.getpid()}"
-    runs = [subprocess.Popen([CAISSON, "run", "-q", "-l", "bash", "-c", f"sleep {marker} & sleep {marker}"]) for _ in range(5)]
+    runs = [subprocess.Popen([CAISSON, "run", "-q", "-l", "bash", "--timeout", "3600s", "-c", f"sleep {marker} & sleep {marker}"]) for _ in range(5)]
     until(lambda: sleepers(marker) == 10)
     supervisors = [pid for run_ in runs for pid in children_of(run_.pid)]
     assert len(supervisors) == 5

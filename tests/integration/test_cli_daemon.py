@@ -202,7 +202,7 @@ def test_a_daemon_that_does_not_let_us_in_is_none(place):
 
 def begin(daemon, *args, **more):
     env = environment(CAISSON_DAEMON='always', CAISSON_ENGINE_SOCKET=str(daemon.path))
-    return subprocess.Popen([CAISSON, 'run', *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, **more)
+    return subprocess.Popen([CAISSON, 'run', '--timeout', '90s', *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, **more)
 
 
 def test_output_comes_while_the_program_runs_and_an_interrupt_ends_it(daemon):
@@ -294,7 +294,7 @@ def test_a_daemon_that_breaks_the_rules_is_told(tmp_path, answer, words):
 
 @pytest.fixture
 def busy(daemon):
-    with begin(daemon, '-l', 'bash', '--profile', 'lightweight', '--timeout', '90s', '-c', 'echo first; sleep 97') as process:
+    with begin(daemon, '-l', 'bash', '--profile', 'lightweight', '-c', 'echo first; sleep 97') as process:
         assert process.stdout.read(6) == b'first\n'
         yield daemon
         process.send_signal(signal.SIGINT)

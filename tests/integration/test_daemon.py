@@ -38,7 +38,8 @@ def start(place):
     daemons = []
 
     def one(*options, **more):
-        daemons.append(Daemon(place, *options, **more))
+        # What sleeps is to sleep until the test has seen it.
+        daemons.append(Daemon(place, '--set', 'limits.wall_ms=90s', *options, **more))
         return daemons[-1]
     yield one
     for daemon in daemons:
@@ -606,7 +607,7 @@ def test_who_does_not_read_is_not_read_from(daemon):
 def test_a_run_may_end_by_itself(start):
     daemon = start('--set', 'engine.shutdown_ms=60s').ready()
     with daemon.client() as client, daemon.client() as idle:
-        client.run(1, 'echo started; sleep 97; echo done', limits={'wall_ms': 90_000})
+        client.run(1, 'echo started; sleep 97; echo done')
         assert client.get() == (OUTPUT, 1, b'\1started\n')
         sleeping, = until(lambda: [pid for pid in daemon.tree() if commands([pid]) == ['sleep']])
         daemon.process.terminate()

@@ -520,8 +520,8 @@ def test_a_killed_command_line_leaves_nothing(victim, host):
     need_engine()
     before = state()
     marker = new_marker()
-    program = f"import os, time\nfor _ in range(3):\n    if os.fork() == 0:\n        os.setsid()\n        os.execlp('sleep', 'sleep', '{marker}')\ntime.sleep(60)"
-    with subprocess.Popen(command("python", ["-c", program]), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+    program = f"import os, time\nfor _ in range(3):\n    if os.fork() == 0:\n        os.setsid()\n        os.execlp('sleep', 'sleep', '{marker}')\ntime.sleep(600)"
+    with subprocess.Popen(command("python", ["-c", program], ["--timeout", "600s"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         wait_for_sleepers(marker, 3)
         running.send_signal(victim)
         running.communicate(timeout=2 * BUSY_S)
