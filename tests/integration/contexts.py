@@ -1,5 +1,6 @@
 """Starts context runners as the engine does, and talks to them over the channel ("Contexts" in src/lang/README.md)."""
 
+import contextlib
 import json
 import os
 import select
@@ -147,15 +148,20 @@ class Context:
         os.kill(self.hello['pid'], signal.SIGINT)
 
     def wait_until_idle(self):
-        """Until it sleeps.  A signal wakes who sleeps before kill() returns; so what sleeps has dealt with it."""
-        end = time.monotonic() + TIMEOUT
-        while self.state() != 'S':
+        """Until all of it sleeps, at two looks.  A signal wakes who sleeps before kill() returns, and a thread that tells another of it wakes
+        that before it sleeps again; so what sleeps has dealt with it."""
+        end, looks = time.monotonic() + TIMEOUT, 0
+        while looks < 2:
             assert time.monotonic() < end
+            looks = looks + 1 if self.states() == {'S'} else 0
             time.sleep(0.001)
 
-    def state(self):
-        with open('/proc/%d/stat' % self.hello['pid'], encoding='ascii', errors='replace') as file:
-            return file.read().rpartition(')')[2].split()[0]
+    def states(self):
+        folder, found = '/proc/%d/task' % self.hello['pid'], set()
+        for thread in os.listdir(folder):
+            with contextlib.suppress(OSError), open('%s/%s/stat' % (folder, thread), encoding='ascii', errors='replace') as file:
+                found.add(file.read().rpartition(')')[2].split()[0])
+        return found
 
 
 class Started(Context):

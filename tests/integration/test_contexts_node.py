@@ -259,8 +259,9 @@ def test_interrupt(node, code):
 
 def test_interrupt_while_idle_is_ignored(node):
     for _ in range(3):
+        node.wait_until_idle()
         node.interrupt()
-        time.sleep(0.05)        # as long as nobody asks, no time is wrong
+        node.wait_until_idle()
         assert node.execute('await 1; 2').value['value'] == 2
 
 
