@@ -267,6 +267,42 @@ static int refuse_new(const struct http_request *request, unsigned *ret_status, 
         return http_draining(request->http, err);
 }
 
+struct framing {
+        unsigned lengths, codings;
+        bool chunked;              /* the last coding is that, and that alone */
+};
+
+static enum MHD_Result count_framing(void *owner, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        struct framing *framing = owner;
+        (void)kind;
+        framing->lengths += strcasecmp(name, "Content-Length") == 0;
+        if (strcasecmp(name, "Transfer-Encoding") == 0) {
+                framing->codings++;
+                framing->chunked = value && strcasecmp(value, "chunked") == 0;
+        }
+        return MHD_YES;
+}
+
+/*
+ * Where the body ends has to be said once and in one way, or somebody in front of us may take for a body what is a request to
+ * us (RFC 9112, 6.1 and 6.3).
+ */
+static int check_framing(struct http_request *request, unsigned *ret_status, struct csn_error *err)
+{
+        struct framing framing = { 0 };
+        MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_framing, &framing);
+        if (framing.codings ? framing.codings == 1 && framing.chunked && !framing.lengths : framing.lengths <= 1)
+                return 0;
+        http_set_header(request, "Connection", "close");
+        if (framing.codings && !framing.lengths) {
+                *ret_status = MHD_HTTP_NOT_IMPLEMENTED;
+                return err_field(err, "Transfer-Encoding", "the only Transfer-Encoding that is understood is chunked, once");
+        }
+        *ret_status = MHD_HTTP_BAD_REQUEST;
+        return err_field(err, "Content-Length", "a request has one Content-Length, or Transfer-Encoding: chunked, and not both");
+}
+
 /* What can be refused by the head alone is, so that nobody has to send a body for nothing. */
 static int check_head(struct http_request *request, const char *method, unsigned *ret_status, struct csn_error *err)
 {
@@ -274,7 +310,7 @@ static int check_head(struct http_request *request, const char *method, unsigned
         const char *length = http_header(request, "Content-Length");
         uint64_t announced = length ? strtoull(length, NULL, 10) : 0;
         request->face = http->events->face(http->owner, request);
-        if (http_find_route(request, method, ret_status, err) < 0)
+        if (check_framing(request, ret_status, err) < 0 || http_find_route(request, method, ret_status, err) < 0)
                 return -err->code;
         if (refuse_new(request, ret_status, err) < 0 || check_query(request, err) < 0)
                 return -err->code;

@@ -446,6 +446,17 @@ def test_what_is_no_http_harms_nobody(web, data):
     assert web.ask('GET', '/healthz')[0] == 200
 
 
+@pytest.mark.parametrize('framing, status', [
+    (b'Content-Length: 0\r\nContent-Length: 48\r\n\r\n', 400), (b'Content-Length: 5\r\nContent-Length: 0\r\n\r\n', 400),
+    (b'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400), (b'Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n', 400),
+    (b'Transfer-Encoding: gzip\r\n\r\n', 501), (b'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 501),
+    (b'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', 501)], ids=range(7))
+def test_where_a_body_ends_is_said_once(web, framing, status):
+    """What stands behind it is never answered as a request of its own."""
+    answer = web.raw(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n' + framing + b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert answer.split(b' ')[1] == b'%d' % status and answer.count(b'HTTP/1.1 ') == 1 and b'Connection: close' in answer, answer
+
+
 def test_a_body_that_is_too_long_is_refused_before_it_is_sent(web):
     answer = web.raw(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\nConnection: close\r\n\r\n')
     assert b'413' in answer.split(b'\r\n')[0] and b'too_large' in answer
