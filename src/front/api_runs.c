@@ -163,11 +163,13 @@ static void on_told(void *owner, json_t *event)
 
 static const struct run_listener listener = { on_told };
 
-/* Nobody waits for the record any more. */
+/* Nobody waits for the record any more; but whoever named his request lost its answer perhaps, and asks for it again. */
 static void on_gone(struct http_request *request)
 {
         struct api_run *one = request->owner;
         one->waiting = NULL;
+        if (one->name)
+                return;
         if (one->words && one->words->gone)
                 one->words->gone(one->own);
         run_cancel(one->run);

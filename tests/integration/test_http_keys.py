@@ -208,6 +208,16 @@ def test_the_same_request_at_the_same_time(place):
     assert place.web.ask('POST', '/v1/runs', body, Idempotency_Key='race', **bearer(place.alice))[0] == 200
 
 
+def test_a_run_whose_answer_was_lost_goes_on(place):
+    body = {'language': 'bash', 'code': 'sleep 2; echo done'}
+    connection = place.web.open()
+    connection.request('POST', '/v1/runs', json.dumps(body), {'Idempotency-Key': 'lost', **bearer(place.alice)})
+    until(place.web.runs)
+    connection.close()
+    status, headers, record = until(lambda: (answer := place.web.ask('POST', '/v1/runs', body, Idempotency_Key='lost', **bearer(place.alice)))[0] != 409 and answer)
+    assert status == 200 and headers['Idempotency-Replayed'] == 'true' and (record['status'], record['stdout']) == ('completed', 'done\n')
+
+
 def test_a_started_run_is_found_again(place):
     body = {'language': 'bash', 'code': 'true'}
     first = place.web.ask('POST', '/v1/runs', body, Idempotency_Key='later', Prefer='respond-async', **bearer(place.alice))
