@@ -2,6 +2,8 @@
 #include "policy/tree.h"
 #include "policy/quick.h"
 
+#include <time.h>
+
 /* In this order: each of them leaves out what the other has, or should have. */
 #include <tree_sitter/parser.h>
 
@@ -291,13 +293,23 @@ static void release(TSTree *tree, TSParser *parser, bool overrun)
         ts_parser_delete(parser);
 }
 
+static uint64_t cpu_us(void)
+{
+        struct timespec now;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+        return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
 {
         struct tree tree = { .text = text, .len = len };
         TSParser *parser = ts_parser_new();
         TSTree *from = NULL;
         ts_parser_set_timeout_micros(parser, TREE_TIME_US);
-        if (ts_parser_set_language(parser, grammar->language()))
+        /* It looks at the clock on the wall; of that, others may have had all.  Then it goes on where it was. */
+        const uint64_t end = cpu_us() + TREE_TIME_US;
+        bool known = ts_parser_set_language(parser, grammar->language());
+        for (int i = 0; known && !from && (i == 0 || (i < TREE_TIMES_MAX && cpu_us() < end)); i++)
                 from = ts_parser_parse_string(parser, NULL, text, (uint32_t)len);
         int rc = from ? copy(grammar, from, NULL, &tree, arena, err)
                       : err_field(err, "/code", "the program is too complex to be checked: its parser took more than %d s",

@@ -41,11 +41,12 @@ struct tree {
 };
 
 /*
- * Errors: CSN_E_INPUT (more nodes than TREE_NODES_MAX, or more time than TREE_TIME_US).  A text that does not
+ * Errors: CSN_E_INPUT (more nodes than TREE_NODES_MAX, or more CPU time than TREE_TIME_US).  A text that does not
  * parse is no error.  Everything lives in the arena; the text has to stay.
  */
 #define TREE_NODES_MAX 4000000
 #define TREE_TIME_US 1000000
+#define TREE_TIMES_MAX 60              /* so often as much time may pass, for others */
 int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
 
 /*
