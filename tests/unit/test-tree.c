@@ -165,10 +165,11 @@ static void time_that_others_have_is_not_that_of_the_parser(void)
         struct tree tree;
         struct csn_error err;
         size_t len;
-        char *text = repeated(&arena, "print(a, *b); x, y = c, d\n", 2000, &len);
+        char *text = repeated(&arena, "print(a, *b); x, y = c, d\n", 600, &len);
         signal(SIGPROF, sleep_for_a_while);
         CHECK(setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_usec = 1000 }, NULL) == 0);
-        CHECK(tree_parse_slowly(&python_grammar, text, len, &arena, &tree, &err) == 0 && !tree.broken);
+        for (int i = 0; i < 100 && !slept; i++)
+                CHECK(tree_parse_slowly(&python_grammar, text, len, &arena, &tree, &err) == 0 && !tree.broken);
         signal(SIGPROF, SIG_IGN);
         CHECK(slept);
         arena_done(&arena);
