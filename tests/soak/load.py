@@ -271,6 +271,7 @@ def a_session_of_a_model(client):
 
     with contextlib.closing(connection):
         answer, _ = post('initialize', 1, {}, protocolVersion='2025-11-25', capabilities={})
+        must(answer.headers['Mcp-Session-Id'], 'initialize gave', answer.status)
         session = {'Mcp_Session_Id': answer.headers['Mcp-Session-Id']}
         _, told = post('tools/call', 2, session, name='run_code', arguments={'language': 'bash', 'code': 'echo 42', 'exports': []})
         must(b'notifications/message' in told and b'"isError":false' in told, told)

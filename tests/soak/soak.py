@@ -109,7 +109,8 @@ class Soak:
         return now
 
     def steps(self):
-        return sum((worker.taken for worker in self.workers), Counter())
+        """Workers go on counting: what one has taken is copied at once, and then added up."""
+        return sum((Counter(dict(worker.taken)) for worker in self.workers), Counter())
 
     def wrong(self):
         return [what for worker in self.workers for what in worker.wrong]
