@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define RESULT_MAX (16 * MIB)
 
@@ -21,6 +22,7 @@ struct checker {
         struct check *unsendable;      /* refused without asking the worker */
         char last_key[80];             /* of the check that was sent last */
         bool sent;
+        uint64_t sent_us, work_us;     /* when, and what the worker had worked by then */
         bool used;                     /* this worker has answered before */
         bool stale;                    /* it has policies of before a reload, and ends after its answer */
         struct buf out, in;
@@ -146,9 +148,30 @@ static void worker_died(struct checker *checker, const char *why)
         work(checker);
 }
 
+/* What it has worked so far; of one that is dead nothing, for its socket tells that. */
+static uint64_t worked_us(const struct checker *checker)
+{
+        clockid_t clock;
+        struct timespec time;
+        if (clock_getcpuclockid(checker->pid, &clock) != 0 || clock_gettime(clock, &time) < 0)
+                return 0;
+        return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+/* Nobody tells when a process has worked so long: it is looked at when it can have done so at the earliest. */
+static void look_at_worker(struct checker *checker)
+{
+        uint64_t work = worked_us(checker), most = CHECK_TIME_MS * 1000ULL + checker->work_us;
+        uint64_t wall = clock_us() - checker->sent_us, wall_most = 1000 * (checker->paths.wall_ms ? checker->paths.wall_ms : CHECK_WALL_MS);
+        if (work >= most || wall >= wall_most)
+                worker_lost(checker, "it took too long");
+        else
+                loop_timer(checker->loop, &checker->deadline, most - work < wall_most - wall ? most - work : wall_most - wall);
+}
+
 static void too_late(struct timer *timer)
 {
-        worker_lost(timer->owner, "it took too long");
+        look_at_worker(timer->owner);
 }
 
 /* ---- sending and reading ---- */
@@ -235,7 +258,9 @@ static void work(struct checker *checker)
                 }
                 encode(checker, &checker->first->request);
                 checker->sent = true;
-                loop_timer(checker->loop, &checker->deadline, CHECK_TIME_MS * 1000ULL);
+                checker->sent_us = clock_us();
+                checker->work_us = worked_us(checker);
+                look_at_worker(checker);
                 if (!write_more(checker)) {
                         worker_died(checker, "its checker died");
                         return;

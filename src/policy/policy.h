@@ -114,9 +114,15 @@ struct checker_paths {
         const char *folders[2];        /* of policies; NULL: none */
         /* Starts the worker with its socket in our place, or NULL. */
         int (*start)(int sock, pid_t *ret_pid, struct csn_error *err);
+        uint64_t wall_ms;              /* instead of CHECK_WALL_MS; 0: that */
 };
 
-#define CHECK_TIME_MS 2000             /* for one program; then the worker is killed, and the program denied */
+/*
+ * Of the worker's work for one program, and of the time that may pass, which is for a worker that does nothing.  After
+ * either the worker is killed, and the program denied.  Time alone would refuse good programs on a busy machine.
+ */
+#define CHECK_TIME_MS 2000
+#define CHECK_WALL_MS 30000
 #define CHECK_CODE_MAX MIB             /* bytes of a program; a longer one is denied */
 
 /* A check that goes on.  Embedded in its owner; all zeros is none. */

@@ -320,15 +320,20 @@ static uint64_t now_ms(void)
 static struct loop *loop;
 static struct checker *checker;
 
-static void open_worker(void)
+static void open_worker_with(int (*start)(int sock, pid_t *ret_pid, struct csn_error *err), uint64_t wall_ms)
 {
         static char worker[5000], policies[5000];
         struct csn_error err;
         snprintf(worker, sizeof worker, "%s", built("caisson-policy"));
         snprintf(policies, sizeof policies, "%s", built("src/policy/policies"));
-        const struct checker_paths paths = { .worker = worker, .folders = { policies } };
+        const struct checker_paths paths = { .worker = worker, .folders = { policies }, .start = start, .wall_ms = wall_ms };
         CHECK(loop_new(&loop, &err) == 0);
         checker_open(loop, &paths, &checker);
+}
+
+static void open_worker(void)
+{
+        open_worker_with(NULL, 0);
 }
 
 static void close_worker(void)
@@ -439,10 +444,10 @@ static void survives(const char *what, char *text, size_t len)
         uint64_t begin = now_ms();
         answers = 0;
         ask(&check, text, len);
-        step_until(1, PATIENCE_MS);
+        step_until(1, 2 * CHECK_WALL_MS);
         uint64_t took = now_ms() - begin;
         printf("# %-28s %7zu bytes %5llu ms: %s\n", what, len, (unsigned long long)took, answers ? check.result.reason : "no answer");
-        CHECK(answers == 1 && took < 5ULL * CHECK_TIME_MS);
+        CHECK(answers == 1);
         CHECK(answers == 1 && check.result.reason);
         checker_cancel(checker, &check);
         check_done(&check);
@@ -626,7 +631,7 @@ static void a_worker_that_was_killed_is_replaced(void)
 static void a_worker_that_hangs_is_given_up(void)
 {
         struct check check;
-        open_worker();
+        open_worker_with(NULL, CHECK_TIME_MS);
         CHECK(is_answered("x = 1\n", true));
         pid_t pid = worker_pid();
         if (pid) {
@@ -636,10 +641,53 @@ static void a_worker_that_hangs_is_given_up(void)
                 ask(&check, "x = 1\n", 6);
                 step_until(1, PATIENCE_MS);
                 CHECK(answers == 1 && check.result.verdict == verdict_DENY && strstr(check.result.reason, "too long"));
-                CHECK(now_ms() - begin >= CHECK_TIME_MS - 100 && now_ms() - begin < 5ULL * CHECK_TIME_MS);
+                CHECK(now_ms() - begin >= CHECK_TIME_MS - 100);
                 check_done(&check);
                 CHECK(is_answered("x = 1\n", true));
         }
+        close_worker();
+}
+
+static void a_worker_that_has_to_wait_for_a_processor_is_not_given_up(void)
+{
+        struct check check;
+        open_worker();
+        CHECK(is_answered("x = 1\n", true));
+        pid_t pid = worker_pid();
+        if (pid) {
+                kill(pid, SIGSTOP);
+                answers = 0;
+                ask(&check, "x = 1\n", 6);
+                step_until(1, CHECK_TIME_MS + 500);
+                CHECK(answers == 0);
+                kill(pid, SIGCONT);
+                step_until(1, PATIENCE_MS);
+                CHECK(answers == 1 && check.result.verdict == verdict_ALLOW && worker_pid() == pid);
+                check_done(&check);
+        }
+        close_worker();
+}
+
+static int start_toiler(int sock, pid_t *ret_pid, struct csn_error *err)
+{
+        (void)sock, (void)err;
+        *ret_pid = fork();
+        while (*ret_pid == 0)
+                ;
+        return 0;
+}
+
+/* Only its work can end this one. */
+static void a_worker_that_works_too_long_is_given_up(void)
+{
+        struct check check;
+        open_worker_with(start_toiler, 10ULL * PATIENCE_MS);
+        answers = 0;
+        ask(&check, "x = 1\n", 6);
+        step_until(1, 5ULL * PATIENCE_MS);
+        CHECK(answers == 1 && check.result.verdict == verdict_DENY && strstr(check.result.reason, "too long"));
+        checker_cancel(checker, &check);
+        check_done(&check);
         close_worker();
 }
 
@@ -731,6 +779,8 @@ int main(void)
         RUN(two_hundred_at_once_are_all_answered);
         RUN(a_worker_that_was_killed_is_replaced);
         RUN(a_worker_that_hangs_is_given_up);
+        RUN(a_worker_that_has_to_wait_for_a_processor_is_not_given_up);
+        RUN(a_worker_that_works_too_long_is_given_up);
         RUN(a_worker_that_cannot_be_started_is_an_answer);
         RUN(policies_that_are_wrong_are_the_answer);
         RUN(a_check_can_be_given_up_at_any_time);
