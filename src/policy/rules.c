@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "model/settings.h"
 
@@ -413,6 +414,16 @@ static void index_patterns(const struct loading *load, struct policy *policy)
                 }
 }
 
+/* Whoever opened a FIFO would wait for its other end. */
+static ssize_t read_policy(const char *file, char *text, struct csn_error *err)
+{
+        struct stat st;
+        if (stat(file, &st) == 0 && !S_ISREG(st.st_mode))
+                return err_set(err, CSN_E_CONFIG, 0, "%s is no regular file, which a policy has to be; remove it, or give it another ending", file);
+        ssize_t len = io_read_file(AT_FDCWD, file, text, FILE_MAX);
+        return len < 0 ? err_set(err, CSN_E_CONFIG, errno, "read %s", file) : len;
+}
+
 static int make_ready(struct loading *load, struct policy *policy, unsigned depth)
 {
         struct yaml_node root;
@@ -422,9 +433,9 @@ static int make_ready(struct loading *load, struct policy *policy, unsigned dept
         policy->loading = true;
         load->policy = policy;
         char *text = arena_alloc(arena, FILE_MAX + 1);
-        ssize_t len = io_read_file(AT_FDCWD, policy->file, text, FILE_MAX);
+        ssize_t len = read_policy(policy->file, text, load->err);
         if (len < 0)
-                return err_set(load->err, CSN_E_CONFIG, errno, "read %s", policy->file);
+                return -CSN_E_CONFIG;
         if (yaml_parse(text, (size_t)len, policy->file, arena, &root, load->err) < 0)
                 return -CSN_E_CONFIG;
         policy->rules = arena_alloc(arena, RULES_MAX * sizeof *policy->rules);
