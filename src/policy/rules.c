@@ -449,6 +449,8 @@ static int make_ready(struct loading *load, struct policy *policy, unsigned dept
                         return -CSN_E_CONFIG;
         if (check_sentences(load) < 0)
                 return -CSN_E_CONFIG;
+        if (!extends && !entry(&root, "rules") && !entry(&root, "allow") && !entry(&root, "deny"))
+                return wrong(load, 1, "this decides nothing: a policy needs rules, extends, deny or allow; \"rules: []\" is one that looks for nothing");
         index_patterns(load, policy);
         policy->ready = true;
         policy->loading = false;
