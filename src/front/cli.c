@@ -9,7 +9,7 @@ const struct cli_command cli_commands[] = {
         { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run, cli_run_options, cli_run_objects },
         { "grade", "[OPTIONS] FILE | - ...", "Grade submissions, one JSON object a line, by cases and test code.", cli_grade, cli_grade_options, cli_grade_objects },
         { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check, cli_check_options, NULL },
-        { "policy", "list | show NAME | test NAME FILE...", "List source policies, show one, or test it.", cli_policy, NULL, NULL },
+        { "policy", "list | show NAME | test NAME [-l LANGUAGE] FILE...", "List source policies, show one, or test it.", cli_policy, cli_policy_options, NULL },
         { "serve", "[--listen ADDRESS] [--keys]", "Start the daemon in the foreground, with its HTTP interface.", cli_serve, cli_serve_options, NULL },
         { "ps", "[--json]", "List the runs of the daemon.", cli_ps, NULL, NULL },
         { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top, NULL, NULL },

@@ -33,7 +33,7 @@ extern const struct cli_command cli_commands[];
 
 extern const struct cli_option cli_run_options[];   /* those that are no field of fields.def */
 extern const struct cli_option cli_check_options[], cli_describe_options[], cli_e2b_options[], cli_grade_options[], cli_keys_options[], cli_logs_options[],
-        cli_mcp_options[], cli_runs_options[], cli_serve_options[];
+        cli_mcp_options[], cli_policy_options[], cli_runs_options[], cli_serve_options[];
 
 /*
  * Hand the options of argv to take(), without letters by their names; optind is where the other arguments are then.

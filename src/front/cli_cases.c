@@ -195,15 +195,14 @@ static int try_program(struct test *test, char *at, char *end, struct arena *are
         return 0;
 }
 
-static int try_file(struct test *test, struct arena *arena, struct csn_error *err)
+static int try_programs(struct test *test, const struct bytes *text, struct arena *arena, struct csn_error *err)
 {
-        struct bytes text;
-        if (cli_read_whole(test->file, FILE_MAX, "", arena, &text, err) < 0)
-                return -err->code;
+        bool any = false;
         test->line = 1;
-        for (char *at = text.bytes, *next; *at; at = next) {
+        for (char *at = text->bytes, *next; *at; at = next) {
                 next = after_line(at);
                 if (begins(at, "=== ")) {
+                        any = true;
                         while (*next && !begins(next, "=== "))
                                 next = after_line(next);
                         if (try_program(test, at, next, arena, err) < 0)
@@ -211,7 +210,7 @@ static int try_file(struct test *test, struct arena *arena, struct csn_error *er
                 }
                 test->line += lines_between(at, next);
         }
-        return 0;
+        return any ? 0 : err_field(err, "", "%s: there is no program in it; each begins with a line === TITLE", test->file);
 }
 
 /* The name of the folder that a file is in. */
@@ -225,28 +224,52 @@ static const char *folder_of(const char *file, struct arena *arena)
         return slash ? slash + 1 : folder;
 }
 
-int cli_cases(int argc, char **argv, const struct settings *settings)
+/* `given` may be NULL. */
+static int try_file(struct test *test, const char *given, struct arena *arena, struct csn_error *err)
+{
+        struct bytes text;
+        const struct language *language = NULL;
+        const char *name = given ? given : folder_of(test->file, arena);
+        if (cli_read_whole(test->file, FILE_MAX, "", arena, &text, err) < 0)
+                return -err->code;
+        if (!name[0])
+                return err_field(err, "", "%s: its language is what -l says, or the name of the folder that it is in; give -l LANGUAGE", test->file);
+        if (lang_find(engine_languages(test->engine), name, &language, err) < 0)
+                return err_wrap(err, "%s: the language is what -l says, or the name of the folder", test->file);
+        test->language = language->name;
+        return try_programs(test, &text, arena, err);
+}
+
+static int find_policy(const struct settings *settings, const char *name, struct csn_error *err)
+{
+        struct policies *policies = NULL;
+        const struct policy *policy;
+        int rc = front_load_policies(settings, &policies, err);
+        if (rc == 0)
+                rc = policies_find(policies, name, &policy, err);
+        policies_free(policies);
+        return rc;
+}
+
+int cli_cases(int argc, char **argv, const char *language, const struct settings *settings)
 {
         struct test test = { .policy = argv[0] };
         struct arena arena = { 0 };
         struct csn_error err = { 0 };
-        const char *given = argc > 2 && strcmp(argv[1], "-l") == 0 ? argv[2] : NULL;
-        int rc = engine_open(settings, &test.engine, &err);
-        for (int i = given ? 3 : 1; rc == 0 && i < argc; i++) {
-                const struct language *language = NULL;
+        int rc = find_policy(settings, test.policy, &err);
+        if (rc == 0)
+                rc = engine_open(settings, &test.engine, &err);
+        for (int i = 1; rc == 0 && i < argc; i++) {
                 test.file = argv[i];
-                rc = lang_find(engine_languages(test.engine), given ? given : folder_of(test.file, &arena), &language, &err);
-                if (rc == 0 && language) {
-                        test.language = language->name;
-                        rc = try_file(&test, &arena, &err);
-                } else {
-                        err_wrap(&err, "%s: the language is what -l says, or the name of the folder", test.file);
-                }
+                rc = try_file(&test, language, &arena, &err);
         }
+        if (rc == 0 && !test.n)
+                rc = err_field(&err, "", "no line of these files says what %s should say; write --- deny %s or --- allow %s", test.policy, test.policy,
+                               test.policy);
         engine_close(test.engine);
         arena_done(&arena);
         if (rc < 0)
                 return cli_fail(&err);
         printf("%zu of %zu are right\n", test.n - test.wrong, test.n);
-        return test.wrong || !test.n ? 1 : 0;
+        return test.wrong ? 1 : 0;
 }

@@ -18,6 +18,6 @@ void sarif_add_trouble(json_t *sarif, const char *text);
 /* ---- caisson policy test NAME [-l LANGUAGE] FILE... (cli_cases.c) ---- */
 
 /* From NAME on.  Returns the exit status. */
-int cli_cases(int argc, char **argv, const struct settings *settings);
+int cli_cases(int argc, char **argv, const char *language, const struct settings *settings);
 
 #endif

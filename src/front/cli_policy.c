@@ -75,22 +75,48 @@ static void list_policies(const struct policies *policies, bool json)
         json_decref(list);
 }
 
+const struct cli_option cli_policy_options[] = {
+        { "json", 'j', NULL, "Of list and show: as JSON." },
+        { "language", 'l', "TEXT", "Of test: the language of all files; else the name of the folder that each is in." },
+        { NULL, 0, NULL, NULL },
+};
+
+struct policy_cli {
+        bool json;
+        const char *language;
+};
+
+static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)
+{
+        struct policy_cli *cli = owner;
+        (void)err;
+        if (strcmp(name, "json") == 0)
+                cli->json = true;
+        else
+                cli->language = value;
+        return 0;
+}
+
 static int policy_command(int argc, char **argv, const struct settings *settings)
 {
-        bool json = cli_has_flag(&argc, argv, "--json");
-        bool list = argc == 1 || (argc == 2 && strcmp(argv[1], "list") == 0);
+        struct policy_cli cli = { 0 };
         struct policies *policies = NULL;
         const struct policy *found;
         struct csn_error err = { 0 };
-        if (argc > 3 && strcmp(argv[1], "test") == 0)
-                return cli_cases(argc - 2, argv + 2, settings);
-        if (!list && (argc != 3 || strcmp(argv[1], "show") != 0))
+        if (cli_parse(cli_policy_options, argc, argv, take_option, &cli, &err) < 0)
+                return cli_fail(&err);
+        const char *word = argv[optind] ? argv[optind] : "list", *name = argv[optind] ? argv[optind + 1] : NULL;
+        int words = argc - optind;
+        bool list = words <= 1 && strcmp(word, "list") == 0;
+        if (words > 2 && strcmp(word, "test") == 0)
+                return cli_cases(words - 1, argv + optind + 1, cli.language, settings);
+        if (!list && (words != 2 || strcmp(word, "show") != 0))
                 return cli_usage("policy: say list, show NAME, or test NAME [-l LANGUAGE] FILE...");
         if (front_load_policies(settings, &policies, &err) < 0)
                 return cli_fail(&err);
         if (list)
-                list_policies(policies, json);
-        else if (policies_find(policies, argv[2], &found, &err) == 0 && json)
+                list_policies(policies, cli.json);
+        else if (policies_find(policies, name, &found, &err) == 0 && cli.json)
                 cli_print_json(policy_describe(found));
         else if (!err.code) {
                 json_t *all = policy_describe(found);
