@@ -67,9 +67,13 @@ void findings_print(const struct check_result *result)
         for (size_t i = 0; i < result->findings_n; i++)
                 print_finding(file, &result->findings[i], &colours);
         if (HAS(result, check_result, error) && HAS(&result->error, failure, line)) {
+                const char *type = result->error.type ? result->error.type : "error", *message = result->error.message;
+                size_t len = strlen(type);
+                if (strncmp(message, type, len) == 0 && strncmp(message + len, ": ", 2) == 0)
+                        message += len + 2;   /* Node.js says it in its message */
                 printf("%s%s:%" PRIu64 ":%" PRIu64 ":%s %s%s:%s ", colours.bold, file, result->error.line, result->error.column, colours.off,
-                       colours.red, result->error.type ? result->error.type : "error", colours.off);
-                print_visible(result->error.message);
+                       colours.red, type, colours.off);
+                print_visible(message);
                 putchar('\n');
                 if (result->error.text)
                         print_line(result->error.text, result->error.column, 0, &colours);
