@@ -15,20 +15,26 @@ void check_unreadable(struct check *check)
         SET(result, check_result, reason, arena_text(&check->arena, "Line %" PRIu64 ": %s", result->error.line, result->error.message));
 }
 
-/* Its error instead of our parser's.  Whatever else became of the run says nothing about the program. */
+/*
+ * Its error instead of our parser's, or of what was found in a program that is none.  Whatever else became of the run
+ * says nothing about the program.
+ */
 static void take_words(struct check *check, const struct run_result *record)
 {
         struct check_result *result = &check->result;
         struct arena *arena = &check->arena;
         const struct failure *said = &record->error;
         if (record->status == status_COMPLETED) {
-                check_unreadable(check);
+                if (!check->doubtful)
+                        check_unreadable(check);
                 return;
         }
         if (record->status != status_SYNTAX_ERROR || !HAS(record, run_result, error) || !HAS(said, failure, message) ||
             !HAS(said, failure, line))
                 return;
-        result->error = (struct failure){ 0 };
+        policy_result(&check->request, arena, result);
+        SET(result, check_result, verdict, verdict_DENY);
+        MARK(result, check_result, error);
         if (HAS(said, failure, type))
                 SET(&result->error, failure, type, arena_text(arena, "%s", said->type));
         SET(&result->error, failure, message, arena_text(arena, "%s", said->message));
@@ -71,7 +77,7 @@ static void on_checked(struct check *check)
         struct inquiry *inquiry = check->owner;
         const struct check_result *result = &check->result;
         bool broken = HAS(result, check_result, error) && HAS(&result->error, failure, line);
-        if (broken && HAS(&check->request, check_request, language) && strcmp(check->request.language, lang_python.name) == 0)
+        if ((broken || check->doubtful) && HAS(&check->request, check_request, language) && strcmp(check->request.language, lang_python.name) == 0)
                 ask_interpreter(inquiry);
         else
                 finish(inquiry);

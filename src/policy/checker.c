@@ -276,8 +276,8 @@ static bool take_answer(struct checker *checker, bool *ret_wrong)
         if (checker->in.len < sizeof len)
                 return false;
         memcpy(&len, checker->in.bytes, sizeof len);
-        bool last = len & WORKER_LAST;
-        len &= ~WORKER_LAST;
+        bool last = len & WORKER_LAST, doubtful = len & WORKER_DOUBTFUL;
+        len &= ~(WORKER_LAST | WORKER_DOUBTFUL);
         *ret_wrong = len > RESULT_MAX || !checker->sent;
         if (*ret_wrong || checker->in.len < sizeof len + len)
                 return false;
@@ -286,6 +286,7 @@ static bool take_answer(struct checker *checker, bool *ret_wrong)
                      model_decode_text(&object_check_result, checker->in.bytes + sizeof len, len, &check->arena, &check->result, &err) < 0;
         if (*ret_wrong)
                 return false;
+        check->doubtful = doubtful;
         checker->in.len = 0;
         checker->used = true;
         take_first(checker);
@@ -365,6 +366,7 @@ void checker_start(struct checker *checker, struct check *check)
 {
         struct csn_error err;
         check->active = true;
+        check->doubtful = false;
         check->next = NULL;
         loop_timer(checker->loop, &checker->refused, 0);
         if (check->request.code.len > CHECK_CODE_MAX) {

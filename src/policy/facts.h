@@ -36,6 +36,7 @@ struct facts {
         bool broken;
         uint32_t broken_at;
         const char *broken_why;
+        bool doubtful;                 /* it may be none, which only its interpreter can say */
 };
 
 /* Everything in it lives in the arena.  Names have to. */

@@ -423,17 +423,18 @@ static int analyse(struct match *match, const struct analysis *analysis, struct 
         return facts->full ? err_field(err, "/code", "the program is too complex to be checked") : 0;
 }
 
-static void check_with(struct match *match, const struct analysis *analysis, struct check_result *ret)
+/* Whether the program is doubtful. */
+static bool check_with(struct match *match, const struct analysis *analysis, struct check_result *ret)
 {
         struct csn_error err = { 0 };
         struct facts facts = { .arena = match->arena };
         if (analyse(match, analysis, &facts, &err) < 0) {
                 policy_refuse(match->request, &err, match->arena, ret);
-                return;
+                return false;
         }
         if (facts.broken) {
                 refuse_broken(match, &facts, ret);
-                return;
+                return false;
         }
         match->hits = arena_alloc(match->arena, FINDINGS_MAX * sizeof *match->hits);
         for (size_t i = 0; i < facts.n; i++)
@@ -441,13 +442,17 @@ static void check_with(struct match *match, const struct analysis *analysis, str
         add_findings(match, ret);
         add_imports(match, &facts, ret);
         decide(match, ret);
+        return facts.doubtful;
 }
 
-void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret)
+void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret,
+                  bool *ret_doubtful)
 {
         struct csn_error err = { 0 };
         const struct analysis *analysis = HAS(request, check_request, language) ? analysis_find(request->language) : NULL;
         struct match match = { .request = request, .language = request->language, .arena = arena };
+        if (ret_doubtful)
+                *ret_doubtful = false;
         policy_result(request, arena, ret);
         if (policies_find(policies, ret->policy, &match.policy, &err) < 0) {
                 policy_refuse(request, &err, arena, ret);
@@ -460,5 +465,7 @@ void policy_check(const struct policies *policies, const struct check_request *r
                 return;
         }
         match.block_at = HAS(request, check_request, block_at) ? request->block_at : match.policy->block_at;
-        check_with(&match, analysis, ret);
+        bool doubtful = check_with(&match, analysis, ret);
+        if (ret_doubtful)
+                *ret_doubtful = doubtful;
 }

@@ -66,8 +66,11 @@ const char *package_of(const char *language, const char *module, struct arena *a
 /*
  * Everything in *ret lives in the arena.  A program that cannot be analysed is denied, with ret->error; that is an
  * answer and no error.  This parses foreign text in the process that calls it: see the checker.
+ *
+ * *ret_doubtful, which may be NULL: there is something in it that the interpreter may refuse, and only it can say.
  */
-void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret);
+void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret,
+                  bool *ret_doubtful);
 
 /* ---- results (result.c) ---- */
 
@@ -85,7 +88,9 @@ int policy_trouble(const struct check_result *result, struct csn_error *ret);
 /* ---- the worker (worker.c) ---- */
 
 #define WORKER_SOCKET_FD 3
-#define WORKER_LAST 0x80000000U    /* beside the length of an answer: the worker ends after it */
+/* Beside the length of an answer: the worker ends after it; the program is doubtful. */
+#define WORKER_LAST 0x80000000U
+#define WORKER_DOUBTFUL 0x40000000U
 
 /* Before each request: the lengths of its JSON, in which the code is empty, and of the code, which follows as it is. */
 struct worker_head {
@@ -135,6 +140,7 @@ struct check {
         const char *key;               /* for whom, or NULL: after a check of one key those of others come first */
         struct check *next;
         bool active;
+        bool doubtful;                 /* once it is done: see policy_check() */
 };
 
 /* The worker is started when it is needed first, and again when it died. */

@@ -170,8 +170,9 @@ static const char *without_signs(struct arena *arena, const char *text, size_t l
         return out;
 }
 
-static int parse(const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
+static int parse(const char *text, size_t len, struct facts *facts, struct tree *ret, struct csn_error *err)
 {
+        struct arena *arena = facts->arena;
         struct tree again;
         int rc = tree_parse(&python_grammar, text, len, arena, ret, err);
         const char *other = rc == 0 && ret->broken ? without_signs(arena, text, len) : NULL;
@@ -179,6 +180,7 @@ static int parse(const char *text, size_t len, struct arena *arena, struct tree 
                 return rc;
         rc = tree_parse(&python_grammar, other, len, arena, &again, err);
         if (rc == 0 && !again.broken) {
+                facts->doubtful = true;   /* what is new may be too new */
                 *ret = again;
                 ret->text = text;
         }
@@ -204,11 +206,12 @@ static int analyse(const char *text, size_t len, struct facts *facts, struct csn
         struct python py = { .tree = &tree, .arena = facts->arena, .facts = facts };
         if (facts->broken)
                 return 0;
-        if (parse(text, len, facts->arena, &tree, err) < 0)
+        if (parse(text, len, facts, &tree, err) < 0)
                 return -err->code;
         python_check(facts, &tree);
         if (facts->broken)
                 return 0;
+        facts->doubtful = facts->doubtful || python_is_doubtful(facts, &tree);
         py.order = tree_order(&tree, facts->arena);
         python_scopes(&py);
         python_values(&py);

@@ -3,7 +3,8 @@
  *
  *   python.c         the program as the interpreter reads it (encoding, line ends), and the order of the rest
  *   python_check.c   what the grammar lets pass and the interpreter does not: places, lines and columns;
- *                    python_form.c: what stands in what; python_literal.c: texts and numbers
+ *                    python_form.c: what stands in what; python_literal.c: texts and numbers.  And what only
+ *                    the interpreter can say
  *   python_scope.c   scopes, and what each name is bound to
  *   python_value.c   what expressions stand for: a path such as os.path.join, or a constant
  *   python_call.c    functions that take or give names: getattr, import_module, chr, join …
@@ -174,6 +175,8 @@ struct python {
 bool python_is_starred(const struct tree *tree, uint32_t at);
 
 void python_check(struct facts *facts, const struct tree *tree);
+/* Of a program in which nothing is wrong so far: whether the interpreter may know better. */
+bool python_is_doubtful(struct facts *facts, const struct tree *tree);
 /* Of one node of any kind, with all that is in a kind of brackets or a clause: python_form.c. */
 void python_check_form(struct facts *facts, const struct tree *tree, uint32_t at);
 void python_check_string(struct facts *facts, const struct tree *tree, uint32_t at);          /* python_literal.c */

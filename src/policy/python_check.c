@@ -327,3 +327,283 @@ void python_check(struct facts *facts, const struct tree *tree)
         check_lines(facts, tree);
         check_indents(facts, tree);
 }
+
+/* ---- doubts ---- */
+
+/*
+ * What is right for the grammar and may be wrong for the interpreter, for reasons that are the compiler's or those of its
+ * version: await outside of a coroutine, a name that is a parameter twice, types with parameters.  Here it is only
+ * noticed, and the interpreter is asked, whose business all this is.  A doubt too many costs its time; so what is in
+ * most programs raises none.
+ */
+
+#define KIND(tree, at) ((tree)->nodes[at].kind)
+#define LIST_LONG 64               /* of parameters and arguments; a longer one is not compared */
+#define NESTED_DEEP 10             /* of statements: the interpreter takes twenty at the most, some of them for two */
+#define DIGITS_MAX 4300            /* of a decimal number */
+
+struct doubts {
+        struct facts *facts;
+        const struct tree *tree;
+        uint64_t work;                 /* steps that are left; then it is doubtful */
+};
+
+static bool step(struct doubts *d)
+{
+        if (d->work)
+                d->work--;
+        return d->work > 0;
+}
+
+static bool same_word(struct doubts *d, uint32_t a, uint32_t b)
+{
+        const struct node *x = &d->tree->nodes[a], *y = &d->tree->nodes[b];
+        return step(d) && x->end - x->start == y->end - y->start && memcmp(d->tree->text + x->start, d->tree->text + y->start, x->end - x->start) == 0;
+}
+
+static bool is_word(const struct tree *tree, uint32_t at, const char *word)
+{
+        size_t len = strlen(word);
+        return tree->nodes[at].end - tree->nodes[at].start == len && memcmp(tree->text + tree->nodes[at].start, word, len) == 0;
+}
+
+static bool is_async(const struct tree *tree, uint32_t at)
+{
+        return tree->nodes[at].end - tree->nodes[at].start > 5 && memcmp(tree->text + tree->nodes[at].start, "async", 5) == 0;
+}
+
+/* ---- places ---- */
+
+enum { WAY_COMPREHENSION = 1, WAY_TYPE = 2 };
+
+/* The function, lambda or class in whose body a node stands, 0 for the module; and what is between. */
+static uint32_t scope_of(struct doubts *d, uint32_t at, unsigned *ret_way)
+{
+        *ret_way = 0;
+        while (at && step(d)) {
+                uint32_t below = at;
+                at = d->tree->nodes[at].parent;
+                unsigned kind = KIND(d->tree, at);
+                if (kind == PY_LIST_COMPREHENSION || kind == PY_SET_COMPREHENSION || kind == PY_DICT_COMPREHENSION || kind == PY_GENERATOR)
+                        *ret_way |= WAY_COMPREHENSION;
+                else if (kind == PY_TYPE)
+                        *ret_way |= WAY_TYPE;
+                else if ((kind == PY_FUNCTION || kind == PY_LAMBDA || kind == PY_CLASS) && d->tree->nodes[below].field == PYF_body)
+                        return at;
+        }
+        return 0;
+}
+
+/* await, and whatever begins with async. */
+static bool is_odd_await(struct doubts *d, uint32_t at)
+{
+        unsigned way;
+        uint32_t scope = scope_of(d, at, &way);
+        return KIND(d->tree, scope) != PY_FUNCTION || !is_async(d->tree, scope) || way & WAY_TYPE;
+}
+
+static bool is_odd_yield(struct doubts *d, uint32_t at)
+{
+        unsigned way, kind;
+        uint32_t scope = scope_of(d, at, &way);
+        kind = KIND(d->tree, scope);
+        return way || (kind != PY_FUNCTION && kind != PY_LAMBDA) || is_async(d->tree, scope);
+}
+
+static bool is_odd_naming(struct doubts *d, uint32_t at)
+{
+        unsigned way;
+        do
+                at = scope_of(d, at, &way);
+        while (!way && KIND(d->tree, at) == PY_LAMBDA);
+        return way != 0;
+}
+
+static bool is_inside(struct doubts *d, uint32_t at)
+{
+        unsigned way;
+        return scope_of(d, at, &way) != 0;
+}
+
+/* Loops and the like in each other. */
+static bool is_deep(struct doubts *d, uint32_t at)
+{
+        unsigned n = 0;
+        for (; at && step(d) && KIND(d->tree, at) != PY_FUNCTION; at = d->tree->nodes[at].parent) {
+                unsigned kind = KIND(d->tree, at);
+                n += kind == PY_FOR || kind == PY_WHILE || kind == PY_TRY || kind == PY_WITH;
+        }
+        return n >= NESTED_DEEP;
+}
+
+/* ---- names ---- */
+
+/* A global name that is used before it is said to be one, or has a type. */
+static bool is_odd_global(struct doubts *d, uint32_t at)
+{
+        const struct tree *tree = d->tree;
+        unsigned way;
+        uint32_t scope = scope_of(d, at, &way), end = scope ? tree->nodes[scope].end : (uint32_t)tree->len;
+        for (uint32_t name = tree_kind(tree, at, PY_IDENTIFIER); name; name = tree->nodes[name].next)
+                for (uint32_t other = scope; other < tree->n && tree->nodes[other].start < end && step(d); other++) {
+                        bool before = other < at, typed = tree->nodes[other].field == PYF_left && tree_field(tree, tree->nodes[other].parent, PYF_type);
+                        if (KIND(tree, other) == PY_IDENTIFIER && (before || typed) && same_word(d, name, other))
+                                return true;
+                }
+        return false;
+}
+
+static uint32_t name_of(const struct tree *tree, uint32_t at)
+{
+        for (;;) {
+                unsigned kind = KIND(tree, at);
+                if (kind == PY_TYPED || kind == PY_SPLAT_PATTERN || kind == PY_DICT_SPLAT_PATTERN)
+                        at = tree->nodes[at].child;
+                else if (kind == PY_DEFAULT || kind == PY_TYPED_DEFAULT || kind == PY_KEYWORD)
+                        at = tree_field(tree, at, PYF_name);
+                else
+                        return kind == PY_IDENTIFIER ? at : 0;
+        }
+}
+
+/* Of parameters, or of arguments that have names. */
+static bool has_repeated(struct doubts *d, uint32_t list)
+{
+        const struct tree *tree = d->tree;
+        struct name { const char *text; size_t len; } names[LIST_LONG];
+        bool call = KIND(tree, list) == PY_ARGUMENTS;
+        size_t n = 0;
+        for (uint32_t child = tree->nodes[list].child; child; child = tree->nodes[child].next) {
+                uint32_t at = call && KIND(tree, child) != PY_KEYWORD ? 0 : name_of(tree, child);
+                if (!at)
+                        continue;
+                if (n == LIST_LONG)
+                        return true;
+                struct name *name = &names[n++];
+                name->text = words_normal(d->facts->arena, tree->text + tree->nodes[at].start, tree->nodes[at].end - tree->nodes[at].start, &name->len);
+                for (size_t i = 0; i + 1 < n; i++)
+                        if (names[i].len == name->len && memcmp(names[i].text, name->text, name->len) == 0)
+                                return true;
+        }
+        return false;
+}
+
+/* ---- statements ---- */
+
+static bool is_docstring(const struct tree *tree, uint32_t statement)
+{
+        uint32_t of = KIND(tree, statement) == PY_STATEMENT ? tree->nodes[statement].child : 0;
+        const char *text = tree->text + tree->nodes[of].start;
+        if (!of || KIND(tree, of) != PY_STRING || tree->nodes[of].next)
+                return false;
+        return strspn(text, "rRuU") == strcspn(text, "'\"");
+}
+
+/* Before all but a docstring, and something that all versions have. */
+static bool is_odd_future(const struct tree *tree, uint32_t at)
+{
+        static const char *const known[] = { "annotations", "print_function", "division", "absolute_import", "unicode_literals", "with_statement",
+                                             "generators", "nested_scopes", "generator_stop" };
+        if (tree->nodes[at].parent)
+                return true;
+        for (uint32_t before = tree->nodes[0].child; before != at; before = tree->nodes[before].next)
+                if (KIND(tree, before) != PY_COMMENT && KIND(tree, before) != PY_FUTURE && !is_docstring(tree, before))
+                        return true;
+        for (uint32_t child = tree->nodes[at].child; child; child = tree->nodes[child].next) {
+                uint32_t name = KIND(tree, child) == PY_ALIASED ? tree_field(tree, child, PYF_name) : child;
+                size_t i = 0;
+                while (i < ARRAY_LEN(known) && !is_word(tree, name, known[i]))
+                        i++;
+                if (i == ARRAY_LEN(known) && KIND(tree, child) != PY_COMMENT)
+                        return true;
+        }
+        return false;
+}
+
+/* "except:" with another one behind it. */
+static bool is_early_except(const struct tree *tree, uint32_t at)
+{
+        uint32_t first = tree->nodes[at].child, next = tree->nodes[at].next;
+        while (first && KIND(tree, first) == PY_COMMENT)
+                first = tree->nodes[first].next;
+        while (next && KIND(tree, next) == PY_COMMENT)
+                next = tree->nodes[next].next;
+        return KIND(tree, first) == PY_BLOCK && next && KIND(tree, next) == PY_EXCEPT;
+}
+
+/* A star that does not stand in a list, a call or the head of a function, or is not the only one of a target. */
+static bool is_odd_star(struct doubts *d, uint32_t at)
+{
+        const struct tree *tree = d->tree;
+        uint32_t parent = tree->nodes[at].parent;
+        unsigned above = KIND(tree, parent);
+        if (KIND(tree, at) == PY_LIST_SPLAT) {
+                while ((above == PY_LIST || above == PY_TUPLE) && step(d))
+                        above = KIND(tree, parent = tree->nodes[parent].parent);
+                return above == PY_AS_TARGET || above == PY_DELETE ||
+                       (tree->nodes[at].parent == parent && above != PY_ARGUMENTS && above != PY_SET && above != PY_EXPRESSIONS);
+        }
+        if (above == PY_PARAMETERS || above == PY_LAMBDA_PARAMETERS || above == PY_TYPED)
+                return false;
+        return (above != PY_PATTERN_LIST && above != PY_TUPLE_PATTERN && above != PY_LIST_PATTERN) || tree_kind(tree, parent, PY_SPLAT_PATTERN) != at;
+}
+
+/* ---- texts ---- */
+
+/* Before Python 3.12 an expression in a text has none of its quotes, no backslash, no comment and no line feed. */
+static bool is_odd_hole(struct doubts *d, uint32_t at)
+{
+        const struct tree *tree = d->tree;
+        const struct node *node = &tree->nodes[at];
+        uint32_t start = tree_kind(tree, node->parent, PY_STRING_START);
+        if (KIND(tree, node->parent) != PY_STRING || !start)
+                return KIND(tree, at) == PY_FORMAT_EXPRESSION && tree_kind(tree, at, PY_FORMAT);
+        const char *end = tree->text + tree->nodes[start].end;
+        size_t quotes = end[-1] == end[-2] && end[-2] == end[-3] && tree->nodes[start].end - tree->nodes[start].start >= 3 ? 3 : 1;
+        size_t len = node->end - node->start;
+        if (d->work <= len)
+                return true;
+        d->work -= len;
+        const char *text = tree->text + node->start;
+        return memchr(text, '\\', len) || memchr(text, '#', len) || memmem(text, len, end - quotes, quotes) || (quotes == 1 && memchr(text, '\n', len));
+}
+
+/* ---- all of them ---- */
+
+static bool is_doubtful(struct doubts *d, uint32_t at)
+{
+        const struct tree *tree = d->tree;
+        const struct node *node = &tree->nodes[at];
+        switch (node->kind) {
+        case PY_NONLOCAL: case PY_EXCEPT_GROUP: case PY_MATCH: case PY_TYPE_ALIAS: return !node->token;
+        case PY_AWAIT: return is_odd_await(d, at);
+        case PY_FOR: case PY_WITH: return (is_async(tree, at) && is_odd_await(d, at)) || is_deep(d, at);
+        case PY_WHILE: case PY_TRY: return is_deep(d, at);
+        case PY_FOR_IN: return is_async(tree, at) && is_odd_await(d, at);
+        case PY_YIELD: return !node->token && is_odd_yield(d, at);
+        case PY_NAMED: return is_odd_naming(d, at);
+        case PY_GLOBAL: return is_odd_global(d, at);
+        case PY_IDENTIFIER: return node->end - node->start == 9 && is_word(tree, at, "__debug__");
+        case PY_WILDCARD: return is_inside(d, at);
+        case PY_FUTURE: return is_odd_future(tree, at);
+        case PY_PARAMETERS: case PY_LAMBDA_PARAMETERS: case PY_ARGUMENTS: return has_repeated(d, at);
+        case PY_TYPE_PARAMETER: return KIND(tree, node->parent) == PY_FUNCTION || KIND(tree, node->parent) == PY_CLASS;
+        case PY_EXCEPT: return is_early_except(tree, at);
+        case PY_GENERATOR: return KIND(tree, node->parent) == PY_CLASS;
+        case PY_SPLAT_PATTERN: case PY_LIST_SPLAT: return is_odd_star(d, at);
+        case PY_INTERPOLATION: case PY_FORMAT_EXPRESSION: return is_odd_hole(d, at);
+        case PY_INTEGER: return node->end - node->start > DIGITS_MAX;
+        default: return false;
+        }
+}
+
+bool python_is_doubtful(struct facts *facts, const struct tree *tree)
+{
+        struct doubts d = { facts, tree, 100000 + 50 * (uint64_t)tree->n };
+        if (memmem(tree->text, tree->len, "\\N{", 3))   /* a character by its name, and not all names are there */
+                return true;
+        for (uint32_t at = 0; at < tree->n; at++)
+                if (is_doubtful(&d, at))
+                        return true;
+        return !d.work;
+}

@@ -109,7 +109,7 @@ static int add_part(const char *bytes, size_t len, void *buf)
         return buf_add(buf, bytes, len) ? 0 : -1;
 }
 
-static bool answer(const struct check_result *result)
+static bool answer(const struct check_result *result, bool doubtful)
 {
         struct buf buf;
         uint32_t len = 0;
@@ -118,7 +118,7 @@ static bool answer(const struct check_result *result)
         bool good = buf_add(&buf, &len, sizeof len) && json_dump_callback(json, add_part, &buf, JSON_COMPACT) == 0;
         json_decref(json);
         if (good) {
-                len = (uint32_t)(buf.len - sizeof len) | (tree_is_worn() ? WORKER_LAST : 0);
+                len = (uint32_t)(buf.len - sizeof len) | (tree_is_worn() ? WORKER_LAST : 0) | (doubtful ? WORKER_DOUBTFUL : 0);
                 memcpy(buf.bytes, &len, sizeof len);
                 good = io_write_all(WORKER_SOCKET_FD, buf.bytes, buf.len) == 0;
         }
@@ -133,6 +133,7 @@ static bool serve_one(const struct policies *policies, const struct csn_error *w
         struct check_request request = { 0 };
         struct check_result result;
         struct csn_error err;
+        bool doubtful = false;
         if (!read_all(&head, sizeof head) || head.json > JSON_MAX || head.code > CHECK_CODE_MAX)
                 return false;
         size_t len = (size_t)head.json + head.code;
@@ -151,9 +152,9 @@ static bool serve_one(const struct policies *policies, const struct csn_error *w
                 policy_refuse(&request, why, &arena, &result);
         } else {
                 policy_defaults(&request);
-                policy_check(policies, &request, &arena, &result);
+                policy_check(policies, &request, &arena, &result, &doubtful);
         }
-        bool good = answer(&result);
+        bool good = answer(&result, doubtful);
         arena_done(&arena);
         return good;
 }

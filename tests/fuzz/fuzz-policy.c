@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         SET(&request, check_request, language, arena_text(&arena, "%s", language_at(bytes[0] >> 4 & 3)));
         SET(&request, check_request, code, ((struct bytes){ arena_copy(&arena, (const char *)bytes + 1, len - 1), len - 1 }));
         policy_defaults(&request);
-        policy_check(policies, &request, &arena, &result);
+        policy_check(policies, &request, &arena, &result, NULL);
         is_sound(&request, &result);
         survives_the_journey(&result, &arena);
         arena_done(&arena);

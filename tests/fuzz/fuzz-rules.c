@@ -63,7 +63,7 @@ static void use(const struct policies *policies)
         SET(&request, check_request, language, arena_text(&arena, "python"));
         SET(&request, check_request, code, ((struct bytes){ arena_copy(&arena, program, strlen(program)), strlen(program) }));
         policy_defaults(&request);
-        policy_check(policies, &request, &arena, &result);
+        policy_check(policies, &request, &arena, &result, NULL);
         require(result.verdict == verdict_ALLOW || result.findings_n || HAS(&result, check_result, error));
         json_t *json = model_encode(&object_check_result, &result);
         require(json);

@@ -1,6 +1,7 @@
 """caisson check: what goes in (files, folders, lines of JSON) and what comes out (JSON, SARIF, packages)."""
 
 import json
+import os
 import re
 
 import jsonschema
@@ -189,7 +190,50 @@ def test_syntax_errors_are_told_in_pythons_words(code):
     assert re.match(f"Line {got['error']['line']}: ", got['reason'])
 
 
+@pytest.mark.parametrize('code', [
+    'await x', 'def f(a, *, a): pass', 'lambda a, a: 1', 'f(a=1, a=2)', 'class A[T]: pass', 'def f[T](x): pass', 'type X = int', r'"\N{foo}"', '*a = 1',
+    '*a, *b = c', 'from __future__ import braces', 'import os\nfrom __future__ import annotations', 'def f():\n  x = 1\n  global x',
+    'def f():\n  from os import *', '__debug__ = 1', 'def f():\n  nonlocal x', 'def f():\n  async with a: pass', 'def f():\n  async for a in b: pass',
+    'def f():\n  [x async for x in y]', 'async def f():\n  yield from a', 'async def f():\n  yield 1\n  return 2', 'f"{x["a"]}"', 'print(x)\nglobal x',
+    '[i for i in (lambda: (j := x))]', 'async def f(x=await y): pass', 'match x:\n  case a: pass\n  case b: pass',
+    # And what is right, at least somewhere.
+    'async def f():\n  await x\n  yield 1', 'match x:\n  case 1: pass', r'"\N{BULLET}"', 'def f():\n  x = 1\n  def g():\n    nonlocal x'])
+def test_what_only_the_compiler_refuses_is_refused(code):
+    try:
+        compile(code, 'main.py', 'exec', dont_inherit=True)
+        wanted = None
+    except SyntaxError as error:
+        wanted = error
+    done = caisson('check', '--json', '-p', 'off', '-l', 'python', '-c', code)
+    [got] = lines(done)
+    assert (got['verdict'], done.status) == (('deny', 3) if wanted else ('allow', 0))
+    if wanted:
+        assert (got['error']['type'], got['error']['message'], got['error']['line']) == ('SyntaxError', wanted.msg, wanted.lineno)
+        assert got['findings'] == [] and got['reason'] == f'Line {wanted.lineno}: {wanted.msg}'
+
+
+@pytest.mark.parametrize('language, code', [('javascript', 'let = = 1'), ('typescript', 'let x: = 1'), ('bash', 'if x; then'), ('python', 'x = = 1')])
+def test_what_kind_of_error_it_is_is_said_once(language, code):
+    done = caisson('check', '-p', 'off', '-l', language, '-c', code)
+    assert done.status == 3 and done.out.splitlines()[0].count('SyntaxError') == 1
+
+
 # ---- policies ----
+
+@pytest.mark.parametrize('text', ['', 'description: x\n', 'policy: mine\nblock_at: LOW\n'])
+def test_a_policy_that_decides_nothing_is_an_error(tmp_path, text):
+    write(tmp_path / 'mine.yaml', text)
+    done = caisson('check', '-p', 'mine', '-l', 'python', '-c', 'eval("1")', f'--set=engine.policies_dir={tmp_path}')
+    assert done.status not in (0, 1, 2, 3) and 'mine.yaml:1: ' in done.err and 'needs rules, extends, deny or allow' in done.err
+
+
+def test_a_fifo_among_the_policies_is_an_error(tmp_path):
+    os.mkfifo(tmp_path / 'mine.yaml')
+    option = f'--set=engine.policies_dir={tmp_path}'
+    for words in (['check', '-p', 'linx', '-l', 'python', '-c', 'x = 1'], ['policy', 'list']):
+        done = caisson(*words, option)
+        assert done.status not in (0, 1, 2, 3) and 'mine.yaml is no regular file' in done.err
+
 
 def test_policies_are_listed_and_shown(tmp_path):
     write(tmp_path / 'mine.yaml', 'policy: mine\nextends: linx\ndeny: [requests]\n')
@@ -224,6 +268,32 @@ def test_a_policy_is_tested_with_programs(tmp_path):
     assert caisson('policy', 'test', 'linx', '-l', 'python', right).status == 0
     done = caisson('policy', 'test', 'linx', '-l', 'python', wrong)
     assert done.status == 1 and ':1: c: allow wanted, deny[dynamic_code] found' in done.out
+
+
+def test_the_language_of_programs_may_stand_anywhere(tmp_path):
+    file = write(tmp_path / 'a.cases', '=== a\n--- deny linx[dynamic_code]\neval("1")\n')
+    for words in (['-l', 'python', 'linx', file], ['linx', file, '-l', 'python'], ['linx', file, '--language=python']):
+        done = caisson('policy', 'test', *words)
+        assert (done.status, done.out) == (0, '1 of 1 are right\n')
+    assert '--language' in caisson('policy', '--help').out
+
+
+@pytest.mark.parametrize('policy, text, why', [
+    ('nope', '=== a\n--- deny nope\neval("1")\n', 'there is no policy "nope"'), ('linx', 'eval("1")\n', 'each begins with a line === TITLE'),
+    ('linx', '', 'each begins with a line === TITLE'), ('linx', '=== a\n--- deny codemie\neval("1")\n', 'write --- deny linx or --- allow linx'),
+    ('linx', None, 'No such file')])
+def test_why_nothing_was_compared(tmp_path, policy, text, why):
+    file = tmp_path / 'a.cases'
+    if text is not None:
+        write(file, text)
+    done = caisson('policy', 'test', policy, file, '-l', 'python')
+    assert (done.status, done.out) == (64, '') and why in done.err
+
+
+def test_a_file_that_is_in_no_folder_needs_a_language(tmp_path):
+    write(tmp_path / 'a.cases', '=== a\n--- deny linx\neval("1")\n')
+    done = caisson('policy', 'test', 'linx', 'a.cases', cwd=tmp_path)
+    assert done.status == 64 and 'give -l LANGUAGE' in done.err
 
 
 @pytest.mark.parametrize('claim, right', [('deny linx[dynamic_code]', True), ('deny linx[dynamic_code,!file]', True), ('deny linx', True),

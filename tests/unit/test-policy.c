@@ -58,7 +58,8 @@ static int load_own(struct policies **ret, struct csn_error *err)
         return policies_load((const char *const[]){ folder() }, 1, ret, err);
 }
 
-static struct check_result look(const struct policies *policies, const char *policy, const char *code, struct arena *arena, int block_at)
+static struct check_result look_for_doubt(const struct policies *policies, const char *policy, const char *code, struct arena *arena, int block_at,
+                                          bool *ret_doubtful)
 {
         struct check_request request = { 0 };
         struct check_result result;
@@ -68,8 +69,13 @@ static struct check_result look(const struct policies *policies, const char *pol
         if (block_at >= 0)
                 SET(&request, check_request, block_at, block_at);
         policy_defaults(&request);
-        policy_check(policies, &request, arena, &result);
+        policy_check(policies, &request, arena, &result, ret_doubtful);
         return result;
+}
+
+static struct check_result look(const struct policies *policies, const char *policy, const char *code, struct arena *arena, int block_at)
+{
+        return look_for_doubt(policies, policy, code, arena, block_at, NULL);
 }
 
 /* ---- files that are wrong ---- */
@@ -119,6 +125,10 @@ static void a_wrong_file_is_refused_with_its_line(void)
                 { "policy: own\npolicy: own\n", ":2:", "is there twice" },
                 { "- a\n", ":1:", "one mapping" },
                 { "policy: \"\n", ":2:", "" },
+                { "", ":1:", "needs rules, extends, deny or allow" },
+                { "description: x\n", ":1:", "needs rules, extends, deny or allow" },
+                { "policy: own\nblock_at: LOW\nlanguages: [python]\n", ":1:", "needs rules, extends, deny or allow" },
+                { "rules:\n", ":1:", "rules has to be a list" },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct policies *policies = NULL;
@@ -161,6 +171,56 @@ static void languages_of_a_policy_are_those_of_its_rules(void)
         put("own", NULL);
 }
 
+/* Whoever raises a doubt pays for the interpreter. */
+static void ordinary_programs_raise_no_doubt(void)
+{
+        static const struct { const char *code; bool doubtful; } rows[] = {
+                { "from __future__ import annotations\nimport os\n", false },
+                { "r'a'\n# b\nfrom __future__ import (division, print_function as p)\n", false },
+                { "import os\nfrom __future__ import annotations\n", true },
+                { "async def f(a, b=1, *c, d, **e):\n    async with a as b:\n        return [await x async for x in y]\n", false },
+                { "async def f():\n    def g():\n        await x\n", true },
+                { "async def f():\n    lambda: await x\n", true },
+                { "n = 0\ndef f():\n    global n\n    n += 1\n", false },
+                { "def f():\n    n += 1\n    global n\n", true },
+                { "def f():\n    global n\n    n: int = 1\n", true },
+                { "def f(self, x):\n    yield from x\n    y = yield\n", false },
+                { "if (m := f(a=1, b=2)): pass\n", false },
+                { "[y for x in z if (y := x)]\n", true },
+                { "a, *b = c\n[*a, b], (d, *e) = f(*a, *b, **c)\n", false },
+                { "*a, *b = c\n", true },
+                { "f'{a[\"b\"]} {x:{y}}' f\"\"\"{a['b']}\"\"\"\n", false },
+                { "f'{a['b']}'\n", true },
+                { "f'{chr(10)!r:{x:{y}}}'\n", true },
+                { "x: dict[str, int] = {}\ndef f(x: list[int]) -> set[str]: pass\n", false },
+                { "class A(B, metaclass=C):\n    pass\n", false },
+                { "try:\n    pass\nexcept A:\n    pass\nexcept:\n    pass\n", false },
+                { "x = '\\n\\x41'\n", false },
+                /* Types of Python 3.12. */
+                { "type Vec = list[float]\n", true },
+                { "type X[T] = list[T]\n", true },
+                { "type X[T: int, *Ts, **P] = int\n", true },
+                { "class A[T: int](B[T]): pass\n", true },
+                { "def f[T](a: T) -> T: pass\n", true },
+        };
+        struct policies *policies = NULL;
+        struct csn_error err;
+        put("own", "policy: own\nrules: []\n");
+        CHECK(load_own(&policies, &err) == 0);
+        for (size_t i = 0; policies && i < ARRAY_LEN(rows); i++) {
+                struct arena arena = { 0 };
+                bool doubtful;
+                struct check_result result = look_for_doubt(policies, "own", rows[i].code, &arena, -1, &doubtful);
+                bool good = result.verdict == verdict_ALLOW && doubtful == rows[i].doubtful;
+                if (!good)
+                        printf("# row %zu: %s\n", i, result.reason);
+                CHECK(good);
+                arena_done(&arena);
+        }
+        policies_free(policies);
+        put("own", NULL);
+}
+
 static void a_circle_of_policies_is_refused(void)
 {
         struct policies *policies;
@@ -184,6 +244,9 @@ static void a_file_that_cannot_be_read_is_named(void)
         CHECK(mkdir(path, 0700) == 0);
         CHECK(load_own(&policies, &err) == -CSN_E_CONFIG && strstr(err.text, "own.yaml"));
         rmdir(path);
+        CHECK(mkfifo(path, 0600) == 0);   /* and nobody waits for its other end */
+        CHECK(load_own(&policies, &err) == -CSN_E_CONFIG && strstr(err.text, "own.yaml is no regular file"));
+        unlink(path);
         char *large = malloc(300 * KIB);
         memset(large, '#', 300 * KIB - 1);
         large[300 * KIB - 1] = 0;
@@ -764,6 +827,7 @@ int main(void)
         RUN(a_wrong_file_is_refused_with_its_line);
         RUN(languages_of_a_policy_are_those_of_its_rules);
         RUN(a_circle_of_policies_is_refused);
+        RUN(ordinary_programs_raise_no_doubt);
         RUN(a_file_that_cannot_be_read_is_named);
         RUN(a_folder_that_is_not_there_is_empty);
         RUN(an_extension_changes_nothing_in_what_it_extends);
