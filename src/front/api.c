@@ -221,14 +221,18 @@ static int check_scope(struct http_request *request, struct csn_error *err)
         return http_refuse(request, MHD_HTTP_FORBIDDEN, err);
 }
 
-int api_check_tools(const struct http_request *request, const struct tools_request *tools, struct csn_error *err)
+int api_check_tools(const struct http_request *request, const char *name, const struct tools_request *tools, struct csn_error *err)
 {
         const struct store_key *key = request->key;
-        if (!key || !tools->allow_n || (key->scopes & (SCOPE_TOOLS | SCOPE_ADMIN)))
+        const struct settings *settings = api_of(request)->settings;
+        struct arena arena = { 0 };
+        struct profile profile;
+        if (!key || !tools->present || (key->scopes & (SCOPE_TOOLS | SCOPE_ADMIN)))
                 return 0;
-        err_set(err, CSN_E_DENIED, 0, "this key does not allow tools.allow: it needs the scope tools");
-        snprintf(err->field, sizeof err->field, "/tools/allow");
-        return -err->code;
+        int rc = profile_find(settings, name ? name : settings->engine.profile, &arena, &profile, err);
+        rc = rc < 0 ? rc : tools_check_narrow(tools, &profile.request.tools, profile.name, err);
+        arena_done(&arena);
+        return rc;
 }
 
 static int check_key(struct api *api, struct http_request *request, const char *text, struct csn_error *err)

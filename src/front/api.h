@@ -110,9 +110,10 @@ int api_admit(struct http_request *request, const char *text, struct csn_error *
 /* The key that a request came with; NULL: it needed none. */
 const struct store_key *api_key(const struct http_request *request);
 /*
- * Whether its key lets code call these tools of the daemon's; those that its client serves need nothing.  Errors: CSN_E_DENIED.
+ * Whether its key lets a request say this of tools: only one with the scope may widen what the profile grants (NULL: that of the
+ * settings).  Those that its client serves need nothing.  Errors: CSN_E_DENIED; those of profile_find().
  */
-int api_check_tools(const struct http_request *request, const struct tools_request *tools, struct csn_error *err);
+int api_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools, struct csn_error *err);
 /* Whether its tenant has CPU time for another run, which then has its quotas.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM. */
 int api_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err);
 /* Only the first half of that. */

@@ -363,7 +363,7 @@ static int begin_run(struct http_request *request, struct bulk_one *one, json_t 
         struct http_limit limit;
         struct run *run = run_new(api_of(request)->engine);
         if (api_begin_run(request, run, &limit, err) < 0 || model_decode(&object_run_request, json, run_arena(run), &given, err) < 0 ||
-            api_check_tools(request, &given.tools, err) < 0) {
+            api_check_tools(request, given.profile, &given.tools, err) < 0) {
                 run_free(run);
                 return -err->code;
         }

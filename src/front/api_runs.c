@@ -395,7 +395,7 @@ void api_post_run_in(struct http_request *request, const char *context)
         }
         if (context)
                 SET(&given, run_request, context, arena_text(run_arena(run), "%s", context));
-        if (api_check_tools(request, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
+        if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
                 run_free(run);
                 http_fail(request, &err);
                 return;

@@ -99,7 +99,7 @@ void api_post_sandbox(struct http_request *request)
         struct api *api = api_of(request);
         if (!api_decode(request, &object_sandbox_request, &request->arena, &given))
                 return;
-        if (api_check_tools(request, &given.tools, &err) < 0 || cell_open(api->engine, &given, request->tenant, &cell, &err) < 0)
+        if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || cell_open(api->engine, &given, request->tenant, &cell, &err) < 0)
                 http_fail(request, &err);
         else
                 answer_when(request, cell, CELL_WANTS_READY, MHD_HTTP_CREATED);

@@ -159,7 +159,7 @@ void api_post_session(struct http_request *request)
         if (!HAS(&one->given.sandbox, sandbox_request, idle_ms))
                 SET(&one->given.sandbox, sandbox_request, idle_ms, IDLE_MS);
         int rc = one->mode == session_mode_NONE ? err_field(&err, "/mode", "without anything that lasts it is a run: POST /v1/runs")
-              : api_check_tools(request, &one->given.sandbox.tools, &err) < 0 ? -err.code
+              : api_check_tools(request, one->given.sandbox.profile, &one->given.sandbox.tools, &err) < 0 ? -err.code
                                                 : cell_open(api->engine, &one->given.sandbox, one->tenant, &cell, &err);
         if (rc < 0) {
                 session_free(one);

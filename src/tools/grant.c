@@ -1,6 +1,7 @@
 /* Which tools a broker may call, and by what name. */
 #include "tools/parts.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #define NAMES_TOLD 50              /* in the error of a name that is none */
@@ -41,6 +42,68 @@ bool grant_matches(const char *pattern, const char *server, const char *tool)
 bool grant_check_pattern(const char *pattern)
 {
         return pattern[0] && strspn(pattern, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./*") == strlen(pattern);
+}
+
+/* Whether all that `narrow` matches is matched by `wide`, by their texts: a * of the one is found by a * of the other. */
+static bool covers(const char *wide, const char *narrow)
+{
+        return strcmp(wide, "*") == 0 || (!strchr(wide, '.') == !strchr(narrow, '.') && glob(wide, narrow));
+}
+
+/* The first of `narrow` that none of `wide` covers; NULL: there is none. */
+static const char *uncovered(char *const *wide, size_t wide_n, char *const *narrow, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                size_t at = 0;
+                while (at < wide_n && !covers(wide[at], narrow[i]))
+                        at++;
+                if (at == wide_n)
+                        return narrow[i];
+        }
+        return NULL;
+}
+
+static int widens(const char *field, struct csn_error *err)
+{
+        snprintf(err->field, sizeof err->field, "/tools/%s", field);
+        return -err->code;
+}
+
+/* Where the profile allows nothing, all tools are a client's own, and only numbers that it sets itself bind them. */
+static int numbers_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile, struct csn_error *err)
+{
+        for (size_t i = 0; i < object_tools_request.n; i++) {
+                const struct field *field = &object_tools_request.fields[i];
+                bool set = granted->present >> i & 1;
+                if (field->kind != KIND_NUM || !(given->present >> i & 1) || (!set && !granted->allow_n))
+                        continue;
+                uint64_t asked = *(const uint64_t *)(const void *)((const char *)given + field->at);
+                uint64_t most = set ? *(const uint64_t *)(const void *)((const char *)granted + field->at) : field->def;
+                if (asked <= most)
+                        continue;
+                err_set(err, CSN_E_DENIED, 0, "tools.%s is %" PRIu64 "; the profile %.60s allows at most %" PRIu64 ". For more this key needs the scope tools",
+                        field->name, asked, profile, most);
+                return widens(field->name, err);
+        }
+        return 0;
+}
+
+int tools_check_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile, struct csn_error *err)
+{
+        static const char left_out[] = "tools.%s leaves out \"%.100s\" of the profile %.60s: name that as well. To leave it out this key needs the scope tools";
+        const char *allow = uncovered(granted->allow, granted->allow_n, given->allow, given->allow_n);
+        const char *deny = HAS(given, tools_request, deny) ? uncovered(given->deny, given->deny_n, granted->deny, granted->deny_n) : NULL;
+        const char *ask = HAS(given, tools_request, ask) ? uncovered(given->ask, given->ask_n, granted->ask, granted->ask_n) : NULL;
+        if (allow) {
+                err_set(err, CSN_E_DENIED, 0, "tools.allow has \"%.100s\", which the profile %.60s does not allow. To name it this key needs the scope tools",
+                        allow, profile);
+                return widens("allow", err);
+        }
+        if (deny || ask) {
+                err_set(err, CSN_E_DENIED, 0, left_out, deny ? "deny" : "ask", deny ? deny : ask, profile);
+                return widens(deny ? "deny" : "ask", err);
+        }
+        return numbers_narrow(given, granted, profile, err);
 }
 
 static bool is_listed(char *const *patterns, size_t n, const char *server, const char *tool)

@@ -130,6 +130,14 @@ void tools_changed(struct tool_source *source);
 bool tools_is_server(const char *name);
 bool tools_is_name(const char *name);
 
+/* ---- what a request may say of them (grant.c) ---- */
+
+/*
+ * Whether a request only narrows what its profile grants: no other tools, none that is not denied or waits for no yes any more,
+ * and no larger number.  Errors: CSN_E_DENIED, with the field.
+ */
+int tools_check_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile, struct csn_error *err);
+
 /* ---- answers of a run's own client (broker.c) ---- */
 
 /* Errors: CSN_E_INPUT, no such call waits, or it waits for something else. */

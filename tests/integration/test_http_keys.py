@@ -39,7 +39,9 @@ def made(tmp_path_factory):
     keys.alice = keys.make('a', '--tenant', 'alice', '--scopes', 'run,check,read,metrics')
     keys.alice2 = keys.make('a2', '--tenant', 'alice', '--scopes', 'run,read')
     keys.mallory = keys.make('m', '--tenant', 'mallory', '--scopes', 'run,check,read')
-    keys.web = Web(folder, keyless=False)
+    (folder / 'profiles').mkdir()
+    (folder / 'profiles/adm.yaml').write_text('tools: {allow: ["s.*"], deny: ["s.env"], ask: ["s.add"], calls: 2}\n')
+    keys.web = Web(folder, '--set', f'engine.profiles_dir={folder}/profiles', keyless=False)
     yield keys
     assert keys.web.daemon.stop(signal.SIGTERM) == 0
 
@@ -333,3 +335,34 @@ def test_tools_of_the_daemon_need_a_scope(place):
     line = json.dumps({'id': 1, **body}) + '\n'
     answer = place.web.ask('POST', '/v1/runs/bulk', line, **bearer(without))[2]
     assert b'scope tools' in (answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+
+
+@pytest.mark.parametrize('tools, field', [
+    ({'deny': []}, 'deny'), ({'deny': ['s.other']}, 'deny'), ({'ask': []}, 'ask'), ({'calls': 3}, 'calls'), ({'payload_bytes': 200001}, 'payload_bytes'),
+    ({'concurrent': 17}, 'concurrent'), ({'call_ms': 30001}, 'call_ms'), ({'ask_ms': 300001}, 'ask_ms'), ({'allow': ['*']}, 'allow'), ({'allow': ['add']}, 'allow'),
+    ({'allow': ['s.a*'], 'deny': ['*'], 'ask': ['s.*'], 'calls': 1, 'payload_bytes': 200000}, None)])
+def test_what_a_profile_grants_of_tools_is_narrowed_with_any_key_and_widened_with_the_scope(place, tools, field):
+    without, with_it = place.make('nt', '--tenant', 'alice', '--scopes', 'run,sandboxes'), place.make('wt', '--tenant', 'alice', '--scopes', 'run,sandboxes,tools')
+    run = {'profile': 'adm', 'language': 'bash', 'code': 'true', 'tools': tools}
+    sandbox = {'profile': 'adm', 'tools': tools}
+    session = {'sandbox': sandbox}
+    for path, request, good in (('/v1/runs', run, 200), ('/v1/sandboxes', sandbox, 201), ('/v1/sessions', session, 201)):
+        status, _, answer = place.web.ask('POST', path, request, **bearer(without))
+        if field:
+            assert status == 403 and answer['code'] == 'permission_denied' and answer['field'] == f'/tools/{field}', answer
+            assert f'tools.{field}' in answer['detail'] and 'profile adm' in answer['detail'] and 'scope tools' in answer['detail'], answer
+        else:
+            assert status == good, answer
+        status, _, answer = place.web.ask('POST', path, request, **bearer(with_it))
+        assert status == good and answer.get('status') in ('completed', 'ready', None), answer
+        if 'id' in answer and path != '/v1/runs':
+            place.web.ask('DELETE', f'{path}/{answer["id"]}', **bearer(with_it))
+    line = place.web.ask('POST', '/v1/runs/bulk', json.dumps({'id': 1, **run}) + '\n', **bearer(without))[2]
+    assert (b'scope tools' in (line if isinstance(line, bytes) else json.dumps(line).encode())) == bool(field)
+
+
+def test_a_client_that_serves_its_own_tools_chooses_its_numbers(place):
+    key = place.make('own', '--tenant', 'alice', '--scopes', 'run')
+    assert run(place, key, 'true', tools={'enabled': True, 'calls': 10000, 'call_ms': 60000})['status'] == 'completed'
+    status, _, problem = place.web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true', 'profile': 'tools', 'tools': {'calls': 201}}, **bearer(key))
+    assert status == 403 and 'tools.calls is 201; the profile tools allows at most 200' in problem['detail']

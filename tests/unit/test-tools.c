@@ -31,6 +31,52 @@ static void a_pattern_with_a_dot_is_about_a_server(void)
         CHECK(!grant_matches("files.*", "evil", "files.delete") && grant_matches("evil.files.*", "evil", "files.delete"));
 }
 
+static bool narrows(struct tools_request *given, const struct tools_request *granted, const char *field)
+{
+        struct csn_error err = { 0 };
+        int rc = tools_check_narrow(given, granted, "adm", &err);
+        return field ? rc == -CSN_E_DENIED && strcmp(err.field, field) == 0 && strstr(err.text, "adm") && strstr(err.text, "scope tools") : rc == 0;
+}
+
+static bool with_lists(const struct tools_request *granted, char **allow, size_t allow_n, char **deny, size_t deny_n, const char *field)
+{
+        struct tools_request given = { .allow = allow, .allow_n = allow_n, .deny = deny, .deny_n = deny_n };
+        MARK(&given, tools_request, allow);
+        MARK(&given, tools_request, deny);
+        return narrows(&given, granted, field);
+}
+
+static void a_request_narrows_what_its_profile_grants(void)
+{
+        static char s_all[] = "s.*", get_all[] = "get_*", s_env[] = "s.env", s_x[] = "s.x*", anything[] = "*", s_a[] = "s.a*", get_x[] = "get_x", add[] = "add",
+                    t_get_x[] = "t.get_x";
+        char *allow[] = { s_all, get_all }, *deny[] = { s_env, s_x }, *all[] = { anything }, *none[] = { NULL };
+        char *within[] = { s_a, get_x }, *tool[] = { add }, *other[] = { t_get_x }, *more[] = { s_all };
+        struct tools_request granted = { .allow = allow, .allow_n = 2, .deny = deny, .deny_n = 2, .ask = deny, .ask_n = 1, .calls = 2 }, empty = { 0 };
+        MARK(&granted, tools_request, allow);
+        MARK(&granted, tools_request, deny);
+        MARK(&granted, tools_request, ask);
+        MARK(&granted, tools_request, calls);
+        CHECK(with_lists(&granted, allow, 2, deny, 2, NULL) && with_lists(&granted, within, 2, all, 1, NULL) && with_lists(&granted, none, 0, more, 1, NULL));
+        CHECK(with_lists(&granted, all, 1, deny, 2, "/tools/allow") && with_lists(&granted, tool, 1, deny, 2, "/tools/allow"));
+        CHECK(with_lists(&granted, other, 1, deny, 2, "/tools/allow") && with_lists(&empty, tool, 1, none, 0, "/tools/allow"));
+        CHECK(with_lists(&granted, allow, 2, deny, 1, "/tools/deny") && with_lists(&granted, allow, 2, none, 0, "/tools/deny"));
+
+        struct tools_request given = { 0 };
+        CHECK(narrows(&given, &granted, NULL));
+        MARK(&given, tools_request, ask);
+        CHECK(narrows(&given, &granted, "/tools/ask") && narrows(&given, &empty, NULL));
+        given = (struct tools_request){ 0 };
+        SET(&given, tools_request, calls, 2);
+        CHECK(narrows(&given, &granted, NULL));
+        SET(&given, tools_request, calls, 3);
+        CHECK(narrows(&given, &granted, "/tools/calls") && narrows(&given, &empty, NULL));
+        /* What it does not say has its default there. */
+        given = (struct tools_request){ 0 };
+        SET(&given, tools_request, payload_bytes, 200001);
+        CHECK(narrows(&given, &granted, "/tools/payload_bytes") && narrows(&given, &empty, NULL));
+}
+
 static void patterns_and_names_have_an_alphabet(void)
 {
         CHECK(grant_check_pattern("a-b_c.d/e*") && !grant_check_pattern("") && !grant_check_pattern("a b") && !grant_check_pattern("a\n"));
@@ -216,6 +262,7 @@ static void an_error_is_a_text_within_bounds(void)
 int main(void)
 {
         RUN(a_pattern_with_a_dot_is_about_a_server);
+        RUN(a_request_narrows_what_its_profile_grants);
         RUN(patterns_and_names_have_an_alphabet);
         RUN(schemas_say_what_fits);
         RUN(what_is_wrong_has_its_place);
