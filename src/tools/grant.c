@@ -145,10 +145,10 @@ static struct tool_source *next_source(const struct broker *broker, const struct
         return source == broker->client ? broker->tools->sources : source->next;
 }
 
+/* Those of a source that cannot be used now are still its own: a name is not another server's for as long as that is away. */
 static const struct tool *list_of(struct tool_source *source, size_t *ret_n)
 {
-        *ret_n = 0;
-        return source->state == TOOLS_READY ? source->kind->list(source, ret_n) : NULL;
+        return source->kind->list(source, ret_n);
 }
 
 static int by_name(const void *a, const void *b)
@@ -191,9 +191,13 @@ const struct granted *grant_all(struct broker *broker, size_t *ret_n)
         for (size_t i = 0; i + 1 < n; i++)
                 if (strcmp(all[i].tool->name, all[i + 1].tool->name) == 0)
                         all[i].shared = all[i + 1].shared = true;
-        qsort(all, n, sizeof *all, by_shown_name);
+        size_t ready = 0;
+        for (size_t i = 0; i < n; i++)
+                if (all[i].source->state == TOOLS_READY)
+                        all[ready++] = all[i];
+        qsort(all, ready, sizeof *all, by_shown_name);
         broker->granted = all;
-        *ret_n = broker->granted_n = n;
+        *ret_n = broker->granted_n = ready;
         return all;
 }
 
@@ -266,10 +270,10 @@ bool grant_find(struct broker *broker, const char *server, const char *name, str
                         found++;
                 }
         }
-        if (found == 1) {
+        if (found == 1 && ret->source->state == TOOLS_READY) {
                 ret->shared = is_shared(broker, ret);
                 return true;
         }
-        *ret_error = found ? arena_text(arena, "Tool '%.200s' is on several servers. Name one: %s", name, servers) : not_found(broker, server, name, arena);
+        *ret_error = found > 1 ? arena_text(arena, "Tool '%.200s' is on several servers. Name one: %s", name, servers) : not_found(broker, server, name, arena);
         return false;
 }

@@ -67,6 +67,23 @@ print('back')
     assert 'exit status 7' in record['stdout'] and 'going down' not in record['stdout'] and record['stdout'].endswith('back\n')
 
 
+def test_a_name_of_two_servers_is_so_while_one_of_them_is_away(daemon):
+    record = run(daemon, """
+import json, time
+end = time.time() + 60
+while 's.add' not in tools.list_tools() and time.time() < end: time.sleep(0.1)
+ask = lambda: print(json.loads(tools.call('add', a=1, b=2))['error'], [t for t in tools.list_tools() if 'add' in t])
+ask()
+tools.s.exit()
+ask()
+print(json.loads(tools.w.add(a=1, b=2)))
+""", '--tool-timeout', '100s')
+    before, away, done = record['stdout'].splitlines()
+    assert before == "Tool 'add' is on several servers. Name one: s.add, w.add ['s.add', 'w.add']", record['stdout']
+    assert away.startswith("Tool 'add' is on several servers. Name one: s.add, w.add [") and "'add'" not in away.split('[')[1], record['stdout']
+    assert done == "{'sum': 3}"
+
+
 def test_a_call_that_nobody_waits_for_is_cancelled(daemon):
     record = run(daemon, """
 import json
