@@ -19,6 +19,22 @@ static struct bytes stripped(const struct bytes *bytes)
         return copy;
 }
 
+/*
+ * A stream as it was kept, with a mark where its middle is missing: without one the line before and the line after read as one.
+ * What was left out at the edges for being half a character moves the place by as much.
+ */
+static void add_stream(struct buf *buf, const struct bytes *bytes, uint64_t missing, const struct run_result *result)
+{
+        size_t head = missing ? min_u64(bytes->len, result->limits.output_bytes - result->limits.output_bytes / 2) : bytes->len;
+        while (head && head < bytes->len && ((unsigned char)bytes->bytes[head] & 0xc0) == 0x80)
+                head--;
+        buf_add(buf, bytes->bytes ? bytes->bytes : "", head);
+        if (missing)
+                buf_printf(buf, "\n... (output truncated)%s", head < bytes->len ? "\n" : "");
+        if (head < bytes->len)
+                buf_add(buf, bytes->bytes + head, bytes->len - head);
+}
+
 /* In quotes, on one line: a name is the program's to choose, and must not be able to look like another line. */
 static void add_name(struct buf *buf, const char *name)
 {
@@ -54,10 +70,10 @@ static const char *reason(const struct run_result *result)
 static void plain(const struct run_result *result, struct buf *buf)
 {
         struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
-        add_bytes(buf, &out);
+        add_stream(buf, &out, result->truncated.stdout_bytes, result);
         if (error.len) {
-                buf_printf(buf, "%sSTDERR: ", out.len ? "\n" : "");
-                add_bytes(buf, &error);
+                buf_printf(buf, "%sSTDERR: ", buf->len ? "\n" : "");
+                add_stream(buf, &error, result->truncated.stderr_bytes, result);
         }
         if (result->status != status_COMPLETED)
                 buf_printf(buf, "%s%s: %s", buf->len ? "\n" : "", status_name(result->status), reason(result));
@@ -110,12 +126,12 @@ static void linx(const struct run_result *result, struct buf *buf)
                 buf_printf(buf, "Code executed successfully (no output)\n");
         } else if (result->status == status_COMPLETED) {
                 buf_printf(buf, "Code executed successfully:\n");
-                add_bytes(buf, &out);
+                add_stream(buf, &out, result->truncated.stdout_bytes, result);
                 buf_add(buf, "\n", 1);
         } else {
                 buf_printf(buf, "Code execution failed:\n");
                 if (error.len) {
-                        add_bytes(buf, &error);
+                        add_stream(buf, &error, result->truncated.stderr_bytes, result);
                         buf_add(buf, "\n", 1);
                 }
                 buf_printf(buf, "%s\n", reason(result));
@@ -136,10 +152,10 @@ static void codemie(const struct run_result *result, struct buf *buf)
                 buf_printf(buf, "Code execution failed.\n\n");
         if (good && !out.len && !error.len)
                 buf_printf(buf, "Code executed successfully with no output.");
-        add_bytes(buf, &out);
+        add_stream(buf, &out, result->truncated.stdout_bytes, result);
         if (error.len) {
                 buf_printf(buf, "%sSTDERR:\n", out.len ? "\n" : "");
-                add_bytes(buf, &error);
+                add_stream(buf, &error, result->truncated.stderr_bytes, result);
         }
         if (!good && !error.len)
                 buf_printf(buf, "%s%s", out.len ? "\n" : "", reason(result));

@@ -35,8 +35,25 @@ static void a_kept_file_has_a_line_that_a_model_can_link(void)
         CHECK(strcmp(text_of("codemie", &result), "File created\n") == 0);
 }
 
+static void a_mark_stands_where_the_middle_is_missing(void)
+{
+        struct run_result result = { .status = status_COMPLETED, .stdout = { (char[]){ "1\n2\n98\n99\n" }, 10 }, .stderr = { (char[]){ "\xc3\xa4\xc3\xb6" }, 4 } };
+        result.limits.output_bytes = 10;
+        CHECK(strcmp(text_of("plain", &result), "1\n2\n98\n99\nSTDERR: \xc3\xa4\xc3\xb6\n") == 0);
+        result.truncated.stdout_bytes = 300;
+        CHECK(strcmp(text_of("plain", &result), "1\n2\n9\n... (output truncated)\n8\n99\nSTDERR: \xc3\xa4\xc3\xb6\n") == 0);
+        CHECK(strstr(text_of("linx", &result), "9\n... (output truncated)\n8") && strstr(text_of("codemie", &result), "9\n... (output truncated)\n8"));
+        result.stdout.len = 0;
+        result.truncated.stderr_bytes = 1;
+        result.limits.output_bytes = 5;
+        CHECK(strcmp(text_of("plain", &result), "\n... (output truncated)\nSTDERR: \xc3\xa4\n... (output truncated)\n\xc3\xb6\n") == 0);
+        result.limits.output_bytes = 0;
+        CHECK(strstr(text_of("plain", &result), "STDERR: \n... (output truncated)\n\xc3\xa4\xc3\xb6\n"));
+}
+
 int main(void)
 {
         RUN(a_kept_file_has_a_line_that_a_model_can_link);
+        RUN(a_mark_stands_where_the_middle_is_missing);
         return tap_done();
 }
