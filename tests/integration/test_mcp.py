@@ -286,10 +286,34 @@ def test_what_a_program_prints_cannot_look_like_a_message(web):
     assert messages[-1]['result']['structuredContent']['status'] == 'completed'
 
 
+@pytest.mark.parametrize('arguments, said', [
+    ({'language': 'python', 'code': '6*7'}, ['42']), ({'language': 'javascript', 'code': '({ a: 6 * 7 })'}, ['{"a":42}']), ({'language': 'python', 'code': '"x"'}, ['"x"']),
+    ({'language': 'python', 'code': 'print(1)\nset'}, ['1\n', "<class 'set'>"]), ({'language': 'python', 'code': 'print(1)'}, ['1\n']),
+    ({'language': 'python', 'code': 'None'}, ['\n'])])
+def test_the_last_expression_is_seen(web, arguments, said):
+    assert [one['text'] for one in web.call('run_code', arguments)['content']] == said
+
+
+def test_the_last_expression_of_a_context_is_seen(web):
+    sandbox = web.call('create_sandbox', {})['structuredContent']['id']
+    context = web.call('create_context', {'sandbox': sandbox, 'language': 'python'})['structuredContent']['id']
+    assert [one['text'] for one in web.call('run_code', {'context': context, 'code': 'x = 6\nx * 7'})['content']] == ['42']
+    web.call('kill_sandbox', {'sandbox': sandbox})
+
+
+def test_the_folder_of_a_list_of_files_is_home_if_none_is_named(web):
+    sandbox = web.call('create_sandbox', {})['structuredContent']['id']
+    web.call('write_file', {'sandbox': sandbox, 'path': 'a.txt', 'content': 'x'})
+    assert [one['name'] for one in web.call('list_files', {'sandbox': sandbox})['structuredContent']['entries']] == ['a.txt']
+    web.call('kill_sandbox', {'sandbox': sandbox})
+
+
 def test_a_flood_of_output_is_cut_as_it_is_everywhere(web):
-    result = web.call('run_code', {'language': 'bash', 'code': 'head -c 30000000 /dev/zero | tr "\\0" x'})
+    arguments = {'language': 'bash', 'code': 'head -c 30000000 /dev/zero | tr "\\0" x', 'limits': {'wall_ms': 200000}}
+    result = web.call('run_code', arguments)
     assert result['structuredContent']['truncated']['stdout_total_bytes'] == 30000000
-    messages = web.modern('tools/call', {'name': 'run_code', 'arguments': {'language': 'bash', 'code': 'head -c 30000000 /dev/zero | tr "\\0" x'}}, meta={'progressToken': 'a'})[2]
+    assert 'x\n... (output truncated)\nx' in result['content'][0]['text']
+    messages = web.modern('tools/call', {'name': 'run_code', 'arguments': arguments}, meta={'progressToken': 'a'})[2]
     assert messages[-1]['result']['structuredContent']['truncated']['stdout_total_bytes'] == 30000000
 
 

@@ -98,6 +98,23 @@ static void give_bytes(struct mcp_call *call)
 
 /* ---- a record ---- */
 
+/* The value of the last expression, which is nowhere in what was printed. */
+static void add_value(struct mcp_call *call, json_t *record)
+{
+        json_t *value = json_object_get(record, "result"), *json = json_object_get(value, "value");
+        json_t *text = json_object_get(json_object_get(value, "data"), "text/plain"), *repr = json_object_get(value, "repr");
+        char *dumped = text || !json ? NULL : json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+        if (!text)
+                text = repr;
+        if (dumped)
+                add_text(call, dumped, strlen(dumped));
+        else if (text)
+                add_text(call, json_string_value(text), json_string_length(text));
+        free(dumped);
+        if (json_is_true(json_object_get(value, "truncated")))
+                add_text(call, "... (value truncated)", strlen("... (value truncated)"));
+}
+
 /* As a model reads it.  A record of ours that cannot be read is told as JSON. */
 static void add_rendered(struct mcp_call *call, json_t *record)
 {
@@ -109,7 +126,10 @@ static void add_rendered(struct mcp_call *call, json_t *record)
         buf_init(&buf, MCP_ANSWER_MAX);
         if (client_read_record(copy, &arena, &result, &err) < 0 || render_text("plain", &result, &buf, &err) < 0)
                 buf_printf(&buf, "%s", err.text);
-        add_text(call, buf.bytes, buf.len);
+        /* Where nothing was printed, a value says enough. */
+        if (buf.len > 1 || !json_is_object(json_object_get(record, "result")))
+                add_text(call, buf.bytes, buf.len);
+        add_value(call, record);
         for (size_t i = 0; i < result.feedback_n; i++)
                 add_text(call, result.feedback[i], strlen(result.feedback[i]));
         json_decref(copy);

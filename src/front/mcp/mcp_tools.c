@@ -17,6 +17,7 @@ struct param {
         enum place place;
         bool required, number;
         const char *text;
+        const char *usually;               /* of one in the query, where it is not given; NULL: nothing */
 };
 
 struct mcp_tool {
@@ -418,6 +419,9 @@ static bool take_arguments(struct mcp_call *call, json_t *arguments, struct aske
                 }
         return true;
 }
+                if (param->usually && !given)
+                        asked->query[asked->query_n++] = (struct pair){ (char *)(uintptr_t)param->name, (char *)(uintptr_t)param->usually };
+        }
 
 /* Files are kept where they can be: a client has no other way to them. */
 static void add_usual(const struct mcp_call *call, json_t *body)
