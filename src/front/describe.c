@@ -7,6 +7,7 @@
  */
 #include "front/front.h"
 
+#include <fnmatch.h>
 #include <unistd.h>
 
 #define REFUSED_MAX 60                     /* names that are listed */
@@ -57,12 +58,67 @@ static bool has_library(const char *name)
         return false;
 }
 
-static void add_libraries(struct buf *buf)
+/* ---- what the policy says to it; NULL: there is none ---- */
+
+static int severity_of(const json_t *json)
+{
+        const char *text = json_string_value(json);
+        for (size_t i = 0; text && i < choices_severity.n; i++)
+                if (strcmp(choices_severity.values[i].text, text) == 0)
+                        return (int)i;
+        return severity_CRITICAL;
+}
+
+static bool blocks(json_t *policy, json_t *rule)
+{
+        return severity_of(json_object_get(rule, "severity")) >= severity_of(json_object_get(policy, "block_at"));
+}
+
+static bool is_among(json_t *patterns, const char *name)
+{
+        size_t i;
+        json_t *pattern;
+        json_array_foreach(patterns, i, pattern) {
+                if (json_is_string(pattern) && fnmatch(json_string_value(pattern), name, 0) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Imports of any name are refused, but for those that the policy or the profile allows. */
+static bool is_short_list(json_t *policy)
+{
+        size_t i;
+        json_t *rule;
+        json_array_foreach(json_object_get(policy, "rules"), i, rule) {
+                if (blocks(policy, rule) && is_among(json_object_get(json_object_get(rule, "finds"), "import"), "any.name"))
+                        return true;
+        }
+        return false;
+}
+
+static bool is_refused(json_t *policy, const struct run_request *whole, const char *module)
+{
+        size_t i;
+        json_t *rule;
+        bool allowed = is_among(json_object_get(policy, "allow"), module);
+        for (i = 0; i < whole->allow_imports_n && !allowed; i++)
+                allowed = strcmp(whole->allow_imports[i], module) == 0;
+        json_array_foreach(json_object_get(policy, "rules"), i, rule) {
+                if (!allowed && blocks(policy, rule) && is_among(json_object_get(json_object_get(rule, "finds"), "import"), module))
+                        return true;
+        }
+        return false;
+}
+
+/* ---- more sentences ---- */
+
+static void add_libraries(struct buf *buf, json_t *policy, const struct run_request *whole)
 {
         bool first = true;
         buf_printf(buf, "Python libraries beside the standard library: ");
         for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
-                if (has_library(libraries[i]))
+                if (has_library(libraries[i]) && !is_refused(policy, whole, libraries[i]))
                         add_item(buf, &first, libraries[i]);
         buf_printf(buf, "%s. Nothing can be installed.\n", first ? "none" : "");
 }
@@ -89,58 +145,94 @@ static void add_network(struct buf *buf, const struct run_request *whole)
         }
 }
 
-static int severity_of(const json_t *json)
-{
-        const char *text = json_string_value(json);
-        for (size_t i = 0; text && i < choices_severity.n; i++)
-                if (strcmp(choices_severity.values[i].text, text) == 0)
-                        return (int)i;
-        return severity_CRITICAL;
-}
-
-static void add_patterns(struct buf *buf, json_t *patterns, size_t *n, bool *first)
+/* Each once; what is refused but for a short list is told by the list. */
+static void add_patterns(struct buf *buf, json_t *patterns, json_t *told, bool *first)
 {
         size_t i;
         json_t *pattern;
         json_array_foreach(patterns, i, pattern) {
-                const char *text = json_string_value(pattern);
-                if (text && (*n)++ < REFUSED_MAX)
-                        add_item(buf, first, strncmp(text, "builtins.", 9) == 0 ? text + 9 : text);
+                const char *text = json_string_value(pattern), *name = text && strncmp(text, "builtins.", 9) == 0 ? text + 9 : text;
+                if (!name || strcmp(name, "*") == 0 || json_object_get(told, name))
+                        continue;
+                if (json_object_size(told) < REFUSED_MAX)
+                        add_item(buf, first, name);
+                json_object_set_new(told, name, json_true());
         }
 }
 
 static void add_refused(struct buf *buf, json_t *policy)
 {
-        size_t i, n = 0;
-        json_t *rule;
+        size_t i;
+        json_t *rule, *told = json_object();
         bool first = true;
-        int block_at = severity_of(json_object_get(policy, "block_at"));
         json_array_foreach(json_object_get(policy, "rules"), i, rule) {
                 json_t *finds = json_object_get(rule, "finds");
-                if (severity_of(json_object_get(rule, "severity")) < block_at)
+                if (!blocks(policy, rule))
                         continue;
-                add_patterns(buf, json_object_get(finds, "import"), &n, &first);
-                add_patterns(buf, json_object_get(finds, "reference"), &n, &first);
+                add_patterns(buf, json_object_get(finds, "import"), told, &first);
+                add_patterns(buf, json_object_get(finds, "reference"), told, &first);
         }
-        buf_printf(buf, "%s%s.\n", n > REFUSED_MAX ? " and others" : "", first ? "nothing by name" : "");
+        buf_printf(buf, "%s%s.\n", json_object_size(told) > REFUSED_MAX ? " and others" : "", first ? "nothing by name" : "");
+        json_decref(told);
 }
 
-static int add_policy(struct buf *buf, const struct settings *settings, const char *name, struct csn_error *err)
+static void add_allowed(struct buf *buf, json_t *policy, const struct run_request *whole)
+{
+        size_t i;
+        json_t *name;
+        bool first = true;
+        buf_printf(buf, "Of modules these alone may be imported: ");
+        json_array_foreach(json_object_get(policy, "allow"), i, name) {
+                add_item(buf, &first, json_string_value(name));
+        }
+        for (i = 0; i < whole->allow_imports_n; i++)
+                add_item(buf, &first, whole->allow_imports[i]);
+        buf_printf(buf, "%s.\n", first ? "none" : "");
+}
+
+/* *ret: as JSON, or NULL where programs are not looked at. */
+static int find_policy(const struct settings *settings, const char *name, json_t **ret, struct csn_error *err)
 {
         struct policies *policies = NULL;
         const struct policy *policy;
+        *ret = NULL;
         if (!name || strcmp(name, "off") == 0)
                 return 0;
         int rc = front_load_policies(settings, &policies, err);
         rc = rc < 0 ? rc : policies_find(policies, name, &policy, err);
-        if (rc == 0) {
-                json_t *json = policy_describe(policy);
-                buf_printf(buf, "Programs with one of these are refused before they run (source policy %s): ", name);
-                add_refused(buf, json);
-                json_decref(json);
-        }
+        if (rc == 0)
+                *ret = policy_describe(policy);
         policies_free(policies);
         return rc;
+}
+
+static void add_policy(struct buf *buf, json_t *policy, const struct run_request *whole)
+{
+        if (!policy)
+                return;
+        if (is_short_list(policy))
+                add_allowed(buf, policy, whole);
+        buf_printf(buf, "Programs with one of these are refused before they run (source policy %s): ", whole->policy);
+        add_refused(buf, policy);
+}
+
+static void add_names(struct buf *buf, char *const *names, size_t n)
+{
+        bool first = true;
+        for (size_t i = 0; i < n; i++)
+                add_item(buf, &first, names[i]);
+}
+
+static void add_tools(struct buf *buf, const struct tools_request *tools)
+{
+        if (!tools->allow_n)
+                return;
+        buf_printf(buf, "Tools outside, called as tools.NAME(name=value) in Python, await tools.NAME({name: value}) in JavaScript and tool NAME --name value in Bash: ");
+        add_names(buf, tools->allow, tools->allow_n);
+        if (tools->deny_n)
+                buf_printf(buf, ", but not ");
+        add_names(buf, tools->deny, tools->deny_n);
+        buf_printf(buf, ". tools.list_tools() names them, tools.get_tool_info(NAME) says what one takes.\n");
 }
 
 /* As JSON strings: a name is somebody's to choose, and must not be able to look like a sentence of ours. */
@@ -180,18 +272,22 @@ int front_describe(const struct settings *settings, const struct language *added
         struct arena arena = { 0 };
         struct profile profile;
         struct run_request whole;
+        json_t *policy = NULL;
         int rc = front_profile(settings, about->profile, &arena, &profile, &whole, err);
+        rc = rc < 0 ? rc : find_policy(settings, whole.policy, &policy, err);
         if (rc == 0) {
                 buf_printf(buf, "Run a program in a closed sandbox, and get what it prints. A value is only seen when it is printed, or when it is the last "
                                 "expression.\n");
                 add_languages(buf, added);
-                add_libraries(buf);
+                add_libraries(buf, policy, &whole);
                 add_limits(buf, &whole.limits);
                 add_network(buf, &whole);
-                rc = add_policy(buf, settings, whole.policy, err);
+                add_tools(buf, &whole.tools);
+                add_policy(buf, policy, &whole);
                 add_files(buf, about);
                 add_session(buf, about->session);
         }
+        json_decref(policy);
         arena_done(&arena);
         return rc;
 }

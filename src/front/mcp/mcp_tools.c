@@ -79,7 +79,7 @@ static const struct mcp_tool tools[] = {
           .path = "/v1/contexts/{context}", .params = { CONTEXT }, .how = GIVES_NOTHING, .destroys = true, .repeats = true },
         { .name = "list_files", .title = "List files", .text = "What is in a folder of a sandbox.", .method = "GET",
           .path = "/v1/sandboxes/{sandbox}/entries",
-          .params = { SANDBOX, { "path", IN_QUERY, false, false, "The folder. Default: /home/user." },
+          .params = { SANDBOX, { "path", IN_QUERY, false, false, "The folder. Default: /home/user.", "/home/user" },
                       { "depth", IN_QUERY, false, true, "How many folders deep. Default: 1." } },
           .gives = &object_entry_list, .how = GIVES_JSON, .reads = true, .repeats = true },
         { .name = "read_file", .title = "Read a file", .text = "The content of a file of a sandbox: text, an image, or any bytes.", .method = "GET",
@@ -142,7 +142,7 @@ static json_t *input_schema(const struct mcp_tool *tool)
 /* NULL: a profile or a policy is wrong, and that is answered. */
 static json_t *text_of(struct mcp_call *call, const struct mcp_tool *tool)
 {
-        const struct describe about = { .profile = "standard", .session = session_mode_NONE };
+        const struct describe about = { .profile = call->api->settings->engine.profile, .session = session_mode_NONE };
         struct csn_error err;
         struct buf buf;
         if (tool->text)
@@ -412,16 +412,18 @@ static bool take_arguments(struct mcp_call *call, json_t *arguments, struct aske
                 else if (!put(call, param, value, asked))
                         return false;
         }
-        for (size_t i = 0; i < PARAMS_MAX && tool->params[i].name; i++)
-                if (tool->params[i].required && !json_object_get(arguments, tool->params[i].name)) {
-                        give_error(call, "%s needs the argument \"%s\"", tool->name, tool->params[i].name);
+        for (size_t i = 0; i < PARAMS_MAX && tool->params[i].name; i++) {
+                const struct param *param = &tool->params[i];
+                bool given = json_object_get(arguments, param->name) != NULL;
+                if (param->required && !given) {
+                        give_error(call, "%s needs the argument \"%s\"", tool->name, param->name);
                         return false;
                 }
-        return true;
-}
                 if (param->usually && !given)
                         asked->query[asked->query_n++] = (struct pair){ (char *)(uintptr_t)param->name, (char *)(uintptr_t)param->usually };
         }
+        return true;
+}
 
 /* Files are kept where they can be: a client has no other way to them. */
 static void add_usual(const struct mcp_call *call, json_t *body)
