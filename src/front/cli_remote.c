@@ -39,7 +39,7 @@ static const struct cli_option json_of_tools[] = {
 };
 
 static const struct cli_option call_options[] = {
-        { "timeout", 0, "TIME", "How long it may take (1min)." },
+        { "timeout", 0, "TIME", "How long it may take, whatever its entry says (1min where that says nothing)." },
         { "json", 'j', NULL, "Print a text as JSON too." },
         { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal." },
         { NULL, 0, NULL, NULL },

@@ -194,9 +194,20 @@ static void print_value(struct remote *remote, json_t *value)
         free(text);
 }
 
+/* As its entry says; a tool that is in no list is the server's to refuse. */
+static uint64_t usual_ms(struct tool_source *source, const char *name)
+{
+        size_t n;
+        const struct tool *tools = source->kind->list(source, &n);
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(tools[i].name, name) == 0 && tools[i].timeout_ms)
+                        return tools[i].timeout_ms;
+        return CALL_MS;
+}
+
 static int wait_for_call(struct remote *remote, const struct bench *bench, struct calling *calling, struct tool_source *source, struct csn_error *err)
 {
-        uint64_t wait_ms = CALL_MS;
+        uint64_t wait_ms = usual_ms(source, calling->call.name);
         const char *timeout = remote_option(remote, "timeout");
         if (timeout && (!duration_parse(timeout, &wait_ms) || !wait_ms))
                 return err_field(err, "timeout", "--timeout is \"%.40s\"; it has to be a time, as 30s", timeout);

@@ -595,12 +595,56 @@ static void on_notification(struct mcp *mcp, const struct rpc *rpc)
                 plan_list(mcp);
 }
 
+static bool is_digit(char c)
+{
+        return c >= '0' && c <= '9';
+}
+
+static size_t skip_blanks(const char *text, size_t len, size_t at)
+{
+        while (at < len && (text[at] == ' ' || text[at] == '\t'))
+                at++;
+        return at;
+}
+
+/*
+ * The id of an answer that cannot be read, so that its call need not wait for one that never comes; -1: it has none.  Half a
+ * pair of surrogates or 5,000 levels leave the outermost object as it is.
+ */
+static int64_t id_of_unreadable(const char *text, size_t len)
+{
+        int64_t id = -1;
+        size_t depth = 0;
+        for (size_t at = 0; at < len; at++) {
+                if (text[at] == '{' || text[at] == '[')
+                        depth++;
+                else if ((text[at] == '}' || text[at] == ']') && depth)
+                        depth--;
+                if (text[at] != '"')
+                        continue;
+                const char *name = text + at + 1;
+                for (at++; at < len && text[at] != '"'; at++)
+                        at += text[at] == '\\';
+                size_t next = skip_blanks(text, len, at + 1);
+                if (depth != 1 || next >= len || text[next] != ':')
+                        continue;
+                if (strncmp(name, "method\"", 7) == 0)
+                        return -1;
+                if (strncmp(name, "id\"", 3) != 0)
+                        continue;
+                next = skip_blanks(text, len, next + 1);
+                for (id = next < len && is_digit(text[next]) ? 0 : -1; next < len && is_digit(text[next]) && id < INT32_MAX; next++)
+                        id = id * 10 + text[next] - '0';
+        }
+        return id;
+}
+
 bool mcp_message(struct mcp *mcp, const char *text, size_t len)
 {
         struct rpc rpc = { 0 };
         struct csn_error err;
         if (rpc_read(text, len, &rpc, &err) < 0) {
-                struct waiting *meant = json_is_integer(rpc.id) ? mcp_find(mcp, json_integer_value(rpc.id)) : NULL;
+                struct waiting *meant = mcp_find(mcp, rpc.json ? json_is_integer(rpc.id) ? json_integer_value(rpc.id) : -1 : id_of_unreadable(text, len));
                 log_text(LOG_WARN, "MCP server %s says what is no message: %s", mcp->server->name, err.text);
                 rpc_done(&rpc);
                 if (meant)

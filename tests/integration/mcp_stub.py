@@ -113,6 +113,8 @@ class Server:
             return text(json.dumps(dict(os.environ)))
         if name == "huge":
             return text("x" * (20 << 20))
+        if name == "surrogate":
+            return text("\ud800", id={"id": 1}, method="x")
         if name == "no-content":
             return {"content": [{"no": "type"}]}
         if name == "input":

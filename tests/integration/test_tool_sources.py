@@ -129,7 +129,21 @@ def test_long_descriptions_are_cut_and_wide_schemas_left_out(config):
 
 def test_answers_have_bounds(config):
     assert 'a line of more than' in call(config(mcpServers={'s': stub()}), 's.huge').err
-    assert 'not answered within' in call(config(mcpServers={'s': stub('deep')}), 's.echo', {'text': 'x'}, '--timeout', '1s').err
+
+
+def test_an_answer_that_cannot_be_read_ends_its_call(config):
+    assert 'nested deeper than' in call(config(mcpServers={'s': stub('deep')}), 's.echo', {'text': 'x'}).err
+    done = call(config(mcpServers={'s': stub()}), 's.surrogate')
+    assert 'the server s: not JSON' in done.err and done.status == 1
+    with http_stub('sse') as url:
+        assert 'not JSON' in call(config(mcpServers={'h': {'url': url}}), 'h.surrogate').err
+
+
+def test_a_call_has_the_time_that_its_entry_says(config):
+    env = config(mcpServers={'s': stub(timeout='300ms')}, tools={'host': {'wait': {'command': ['sleep', '100'], 'timeout': '300ms'}}})
+    assert 'it has not answered within 300 ms' in call(env, 's.never').err
+    assert 'it has not answered within 300 ms' in call(env, 'host.wait').err
+    assert 'it has not answered within 400 ms' in call(env, 's.never', None, '--timeout', '400ms').err
 
 
 def test_names_are_allowed_and_denied_by_patterns(config):
