@@ -9,7 +9,7 @@ void engine_set_tools(struct engine *engine, const struct engine_tools *tools, v
 
 bool toolbox_wanted(const struct tools_request *request)
 {
-        return request->enabled || request->allow_n || request->client_n || request->replay_n;
+        return request->enabled || request->allow_n || request->client_n || HAS(request, tools_request, replay);
 }
 
 /* Texts in JSON may take twice their bytes; beyond that the broker need not look. */

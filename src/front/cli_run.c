@@ -37,6 +37,7 @@ struct run_cli {
         struct cli_field fields[64];
         size_t fields_n;
         const char *code, *stdin_file, *request_file, *daemon, *record_tools, *replay_tools;
+        int record_fd;             /* where they are recorded */
         struct cli_show show;
         struct cli_road *road;     /* by way of the daemon; NULL: our own engine runs it */
         bool done;
@@ -307,6 +308,10 @@ static int take_calls(struct run_cli *cli, struct csn_error *err)
         struct tools_request given = { 0 };
         struct bytes text;
         if (cli->record_tools) {
+                /* What tools did cannot be done once more for a file that cannot be written.  An older one stays until then. */
+                cli->record_fd = open(cli->record_tools, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+                if (cli->record_fd < 0)
+                        return err_field(err, "--record-tools", "%s: %s; name a file that can be written", cli->record_tools, strerrordesc_np(errno));
                 SET(&request->tools, tools_request, record, true);
                 MARK(request, run_request, tools);
         }
@@ -327,14 +332,13 @@ static int take_calls(struct run_cli *cli, struct csn_error *err)
 /* A file of the caller's, and in it what he gave to tools: for him alone. */
 static void keep_calls(const struct run_cli *cli, const struct run_result *result)
 {
-        if (!cli->record_tools || !HAS(result, run_result, tools))
+        if (cli->record_fd < 0 || !HAS(result, run_result, tools))
                 return;
         json_t *list = json_array();
         for (size_t i = 0; i < result->tools.list_n; i++)
                 json_array_append_new(list, model_encode(&object_tool_record, &result->tools.list[i]));
         char *text = json_dumps(list, JSON_INDENT(1));
-        auto_fd fd = open(cli->record_tools, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (!text || fd < 0 || io_write_all(fd, text, strlen(text)) < 0)
+        if (!text || (ftruncate(cli->record_fd, 0) < 0 && errno != EINVAL) || io_write_all(cli->record_fd, text, strlen(text)) < 0)
                 fprintf(stderr, "caisson: %s: %s; the calls of tools are not kept\n", cli->record_tools, strerrordesc_np(errno));
         else if (HAS(&result->tools, tools_used, list_truncated))
                 fprintf(stderr, "caisson: %s has not all calls of tools, there were too many\n", cli->record_tools);
@@ -368,7 +372,7 @@ static void run_alone(struct run_cli *cli, const struct csn_error *why)
         if (cli->show.verbose)
                 fprintf(stderr, "caisson: running alone: %s\n", why->text);
         const struct tools_request *tools = &run_request(cli->run)->tools;
-        if (tools->allow_n && !tools->replay_n)
+        if (tools->allow_n && !HAS(tools, tools_request, replay))
                 fprintf(stderr, "caisson: this run finds no tools, because only a daemon has servers of them; start caissond, and see docs/tool-sources.md\n");
         run_start(cli->run, true, &events, cli);
 }
@@ -482,7 +486,7 @@ int cli_run(int argc, char **argv)
 {
         struct settings settings;
         struct csn_error err;
-        struct run_cli cli = { .signals = { .fd = -1 }, .settings = &settings };
+        struct run_cli cli = { .signals = { .fd = -1 }, .record_fd = -1, .settings = &settings };
         cli.fields_n = cli_fields_of(cli_run_objects, cli.fields, ARRAY_LEN(cli.fields));
         parse_options(&cli, argc, argv, &cli.from, &err);   /* what is wrong is said the second time */
         int status = cli_load_settings(&cli.from, &settings);
@@ -496,6 +500,7 @@ int cli_run(int argc, char **argv)
                 loop_unwatch(engine_loop(cli.engine), &cli.signals);
         }
         fd_close(&cli.signals.fd);
+        fd_close(&cli.record_fd);
         engine_close(cli.engine);
         settings_done(&settings);
         return status;

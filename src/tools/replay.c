@@ -101,10 +101,11 @@ static int take_record(struct replay *replay, const struct tool_record *record, 
 int replay_open(const struct tools_request *request, struct replay **ret, struct csn_error *err)
 {
         *ret = NULL;
-        if (!request->replay_n)
+        /* One without calls is a recording, too: nothing is called outside. */
+        if (!HAS(request, tools_request, replay))
                 return 0;
         struct replay *replay = mem_alloc(sizeof *replay);
-        replay->list = arena_alloc(&replay->arena, request->replay_n * sizeof *replay->list);
+        replay->list = arena_alloc(&replay->arena, (request->replay_n + 1) * sizeof *replay->list);
         for (size_t i = 0; i < request->replay_n; i++)
                 if (take_record(replay, &request->replay[i], err) < 0) {
                         replay_close(replay);

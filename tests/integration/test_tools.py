@@ -392,3 +392,18 @@ def test_a_recording_is_replayed_from_the_command_line(tmp_path):
     assert call['result'] == {'t': -3} and call['duration_ms'] >= 0
     done = caisson('run', '-l', 'python', '-c', 'print(tools.weather(city="Oslo"))', '--replay-tools', again)
     assert done.out == '{"t": -3}\n', done.err
+
+
+def test_a_recording_that_cannot_be_written_is_said_before_anything_runs(tmp_path):
+    for path in ('/nonexistent/calls.json', tmp_path):
+        done = caisson('run', '-l', 'python', '-c', 'print("ran")', '--replay-tools', '/dev/stdin', '--record-tools', path, stdin=json.dumps([OSLO]).encode())
+        assert done.status == 64 and done.out == '' and f'{path}: ' in done.err and 'name a file that can be written' in done.err, done.err
+    kept = tmp_path / 'kept.json'
+    kept.write_text(json.dumps([OSLO, OSLO], indent=5))
+    done = caisson('run', '-l', 'python', '-c', 'tools.weather(city="Oslo")', '--replay-tools', kept, '--record-tools', kept)
+    assert done.status == 0 and len(json.loads(kept.read_text())) == 1, done.err
+
+
+def test_a_recording_without_calls_is_one_too():
+    record = replayed('print(tools.list_tools(), tools.s.add(a=1))', [])
+    assert 'Available: none' in record['stdout'] and record['stdout'].startswith('[] '), record['stdout']
