@@ -531,6 +531,8 @@ int cell_open(struct engine *engine, const struct sandbox_request *request, cons
                 return err_field(err, "/root", "root inside is switched off here (engine.sandbox_root)");
         if (request->sudo && !request->root)
                 return err_field(err, "/sudo", "sudo needs root: \"root\": true");
+        if (request->tools.record)
+                return err_field(err, "/tools/record", "calls are kept in the record of a run, and a persistent sandbox has none; leave it out, or call from POST /v1/runs");
         if (has_room(engine, owner, err) < 0)
                 return -err->code;
         struct run *template = run_new(engine);

@@ -278,6 +278,11 @@ def test_tools_of_a_client_are_not_for_persistent_sandboxes(web):
     assert status == 422 and '/tools/client' in json.dumps(problem)
 
 
+def test_a_persistent_sandbox_has_no_record_of_calls(web):
+    status, _, problem = web.ask('POST', '/v1/sandboxes', {'tools': {'enabled': True, 'record': True}})
+    assert status == 422 and problem['field'] == '/tools/record' and 'leave it out' in problem['detail'], problem
+
+
 def test_the_example_shows_its_point(web):
     done = subprocess.run([sys.executable, ROOT / 'examples/tools.py', f'http://127.0.0.1:{web.port}'], capture_output=True, text=True, check=True, timeout=120)
     one, turns = done.stdout.splitlines()
