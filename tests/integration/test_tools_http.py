@@ -76,9 +76,10 @@ def test_a_program_calls_its_client_in_a_loop(web, language, code):
 
 
 def test_many_calls_at_once_are_answered_in_any_order(web):
-    waiting = []
+    waiting, begun = [], threading.Event()
 
     def later(event):
+        assert begun.wait(60)           # calls may come before there is a client to answer by
         waiting.append({'call': event['call'], **added(event)})
         if len(waiting) == 8:
             status, _, answer = client.reply(*reversed(waiting))
@@ -89,6 +90,7 @@ def test_many_calls_at_once_are_answered_in_any_order(web):
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(16) as pool: print(sum(pool.map(lambda i: tools.add(a=i, b=1), range(16))))
 ''', later, decode=True, concurrent=8)
+    begun.set()
     assert client.record()['stdout'] == '136\n'
 
 
