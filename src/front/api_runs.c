@@ -449,10 +449,13 @@ void api_post_tool_results(struct http_request *request)
                 return;
         json_t *errors = json_array();
         for (size_t i = 0; i < given.results_n; i++) {
-                if (broker_answer(one->run, &given.results[i], &err) == 0)
+                if (broker_answer(one->run, &given.results[i], &err) == 0) {
                         taken++;
-                else
-                        json_array_append_new(errors, json_pack("{s:s, s:s}", "call", given.results[i].call, "message", err.text));
+                        continue;
+                }
+                char *where = arena_text(&request->arena, "/results/%zu%s", i, err.field);
+                snprintf(err.field, sizeof err.field, "%s", where);
+                json_array_append_new(errors, json_pack("{s:s, s:s, s:s}", "call", given.results[i].call, "field", where, "message", err.text));
         }
         if (given.results_n && !taken) {
                 json_decref(errors);

@@ -259,7 +259,7 @@ static void on_clock(struct timer *timer)
                 fail(ask, "Tool '%s' needs a yes, and nobody said it within %" PRIu64 " ms", ask->tool, broker->request->ask_ms);
         } else {
                 cancel(ask);
-                fail(ask, "Tool '%s' did not answer in time (%.0f s)", ask->tool, (double)(ask->call.deadline_us - ask->begun_us) / 1e6);
+                fail(ask, "Tool '%s' did not answer in time (%g s)", ask->tool, (double)(ask->call.deadline_us - ask->begun_us) / 1e6);
         }
 }
 
@@ -415,9 +415,11 @@ int broker_answer(struct run *run, const struct tool_answer *answer, struct csn_
                 ask = ask->next;
         bool approval = ask && ask->state == ASK_APPROVAL, calling = ask && ask->state == ASK_CALLING && ask->call.source == broker->client;
         if (!approval && !calling)
-                return err_field(err, "call", "there is no call %.40s that waits for an answer; it may have been answered, or its time is over", answer->call);
-        if (approval != HAS(answer, tool_answer, approve))
-                return err_field(err, "call", "%.40s waits for %s", answer->call, approval ? "approve: true or false" : "result or error");
+                return err_field(err, "/call", "there is no call %.40s that waits for an answer; it may have been answered, or its time is over", answer->call);
+        if (approval != HAS(answer, tool_answer, approve) || (!approval && !HAS(answer, tool_answer, result) && !HAS(answer, tool_answer, error)))
+                return err_field(err, "", "%.40s waits for %s", answer->call, approval ? "approve: true or false" : "result or error");
+        if (HAS(answer, tool_answer, result) && HAS(answer, tool_answer, error))
+                return err_field(err, "/error", "the answer to %.40s has a result and an error; give one of them", answer->call);
         if (approval && answer->approve) {
                 ask->approved = true;
                 go_on(ask);
@@ -455,6 +457,25 @@ static void answer_error(const struct broker *broker, struct hatch_call *from, c
 {
         answer_json(from, json_pack("{s:b, s:s, s:s, s:b, s:b}", "ok", 0, "error", error, "tool", "", "decode", broker->request->decode, "raise",
                                     broker->request->raise));
+}
+
+/* No JSON, or none that is within bounds; why NULL: it has too many parts. */
+static void answer_unread(const struct broker *broker, struct hatch_call *from, const char *message, size_t len, const json_error_t *why)
+{
+        struct arena arena = { 0 };
+        const char *text;
+        if (!why) {
+                text = arena_text(&arena, "The arguments cannot be passed on: they have more than %d values and names", TOOL_PARTS_MAX);
+        } else if (json_error_code(why) == json_error_numeric_overflow) {
+                size_t end = min_u64((uint64_t)why->position, len), at = end;
+                while (at && message[at - 1] && strchr("+-.0123456789eE", message[at - 1]))
+                        at--;
+                text = arena_text(&arena, "The arguments cannot be passed on: %.*s is a number of more than 64 bits; give it as a text", (int)min_u64(end - at, 100), message + at);
+        } else {
+                text = arena_text(&arena, "The arguments cannot be passed on: %s", why->text);
+        }
+        answer_error(broker, from, model_utf8(&arena, text, strlen(text), &len));
+        arena_done(&arena);
 }
 
 static void set_text(json_t *json, const char *name, const char *text)
@@ -586,7 +607,9 @@ void broker_asked(void *owner, struct hatch_call *from, const char *message, siz
                 answer_error(broker, from, text);
                 return;
         }
-        json_t *request = model_has_many_parts(message, len, TOOL_PARTS_MAX) ? NULL : json_loadb(message, len, JSON_ALLOW_NUL, NULL);
+        json_error_t why;
+        bool many = model_has_many_parts(message, len, TOOL_PARTS_MAX);
+        json_t *request = many ? NULL : json_loadb(message, len, JSON_ALLOW_NUL, &why);
         json_t *server = json_object_get(request, "server");
         const char *op = json_string_value(json_object_get(request, "op"));
         bool named = is_name(json_object_get(request, "tool")) && (!server || is_name(server));
@@ -598,7 +621,10 @@ void broker_asked(void *owner, struct hatch_call *from, const char *message, siz
                 op_call(broker, from, request);
         } else {
                 broker->refused++;
-                answer_error(broker, from, request ? "what was asked is no call of a tool" : "the arguments are no JSON that can be passed on");
+                if (request)
+                        answer_error(broker, from, "what was asked is no call of a tool");
+                else
+                        answer_unread(broker, from, message, len, many ? NULL : &why);
         }
         json_decref(request);
 }

@@ -237,6 +237,14 @@ static int get_pairs(struct reader *r, json_t *json, const char *key, const char
         return 0;
 }
 
+static char *words_of(struct arena *arena, const char *const *words)
+{
+        char *text = arena_text(arena, "%s", words[0]);
+        for (size_t i = 1; words[i]; i++)
+                text = arena_text(arena, "%s, %s", text, words[i]);
+        return text;
+}
+
 /* Nobody notices a misspelt key otherwise. */
 static int check_keys(struct reader *r, json_t *json, const char *const *known)
 {
@@ -250,8 +258,10 @@ static int check_keys(struct reader *r, json_t *json, const char *const *known)
                         if (model_alike(*at, name))
                                 near = *at;
                 }
+                if (!found && r->strict && near)
+                        return wrong(r, name, "there is no such key; did you mean %s?", near);
                 if (!found && r->strict)
-                        return near ? wrong(r, name, "there is no such key; did you mean %s?", near) : wrong(r, name, "there is no such key");
+                        return wrong(r, name, "there is no such key; known are %s", words_of(r->arena, known));
                 if (!found)
                         log_text(LOG_INFO, "%s.%.100s is not known here, and left alone", r->where, name);
         }

@@ -140,7 +140,7 @@ int tools_check_narrow(const struct tools_request *given, const struct tools_req
 
 /* ---- answers of a run's own client (broker.c) ---- */
 
-/* Errors: CSN_E_INPUT, no such call waits, or it waits for something else. */
+/* Errors: CSN_E_INPUT, no such call waits, or it waits for something else; err->field is where in the answer. */
 int broker_answer(struct run *run, const struct tool_answer *answer, struct csn_error *err);
 
 /* ---- arguments (schema.c) ---- */

@@ -407,6 +407,8 @@ def test_servers_come_from_a_file_as_mcp_clients_have_it(config, tmp_path):
     ({'mcpServers': {'s': {}}}, 'mcpServers.s.command: it is missing'),
     ({'mcpServers': {'s s': {'command': 'x'}}}, 'no name for a server of tools'),
     ({'mcpServers': {'s': {'comand': 'x'}}}, 'did you mean command'),
+    ({'mcpServers': {'s': {'command': 'x', 'zz': 1}}}, 'mcpServers.s.zz: there is no such key; known are type, transport, command, args,'),
+    ({'tools': {'s': {'t': {'command': ['x'], 'zz': 1}}}}, 'network, memory'),
     ({'mcpServers': {'s': {'type': 'sse', 'url': 'http://h/'}}}, 'stdio and http are known'),
     ({'mcpServers': {'s': {'url': 'ftp://h/'}}}, 'mcpServers.s.url: it has to be http'),
     ({'mcpServers': {'s': {'url': 'http://u:hunter2@h/'}}}, 'a user name or a password'),

@@ -79,6 +79,28 @@ except tools.ToolError as error: print(error, error.tool)
     assert lines(replayed(code, [OSLO, AWAY], decode=True, **{'raise': True})) == ['-3', 'no such city weather']
 
 
+def test_exceptions_of_what_there_is_to_know():
+    code = '''
+try: tools.get_tool_info('nix')
+except tools.ToolError as error: print(error, error.tool)
+print(tools.get_tool_info('weather')['tool'])
+'''
+    assert lines(replayed(code, [OSLO], **{'raise': True})) == ["Tool 'nix' not found. Available: weather nix", 'weather']
+    code = 'try { tools.sync.getToolInfo("nix"); } catch (e) { console.log(e.message, e.tool); }'
+    assert lines(replayed(code, [OSLO], 'javascript', **{'raise': True})) == ["Tool 'nix' not found. Available: weather nix"]
+
+
+def test_javascript_writes_tools_into_a_text():
+    assert lines(replayed('console.log(`${tools} ${tools.weather} ${tools.home.weather}`)', [OSLO], 'javascript')) == [
+        '<tools: 1: weather> <tool weather> <tool home.weather>']
+
+
+@pytest.mark.parametrize('argument', [2 ** 70, 12345678901234567890, -2 ** 70])
+def test_a_number_that_cannot_be_passed_on_is_named(argument):
+    failure = json.loads(lines(replayed(f'print(tools.weather(city={argument}))', [OSLO]))[0])
+    assert failure['tool'] == 'weather' and f': {argument} is a number of more than 64 bits; give it as a text' in failure['error'], failure
+
+
 def test_javascript_calls_later_and_at_once():
     code = '''(async () => {
   console.log(await tools.weather({ city: 'Oslo' }), tools.sync.home.weather({ city: 'Oslo' }), await tools.call('weather', { city: 'Oslo' }));

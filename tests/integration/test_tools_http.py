@@ -132,7 +132,7 @@ def test_an_answer_whose_connection_closes_wakes_the_stream(web):
 
 def test_who_does_not_answer_is_not_waited_for(web):
     client = Client(web, 'print(tools.add(a=1, b=2))', lambda event: None, call_ms=300)
-    assert "did not answer in time" in client.record()['stdout'] and client.of('tool_cancelled') == [{'type': 'tool_cancelled', 'call': 'call_1'}]
+    assert "did not answer in time (0.3 s)" in client.record()['stdout'] and client.of('tool_cancelled') == [{'type': 'tool_cancelled', 'call': 'call_1'}]
     client = Client(web, 'print(tools.add(a=1, b=2))', lambda event: None, ask=['*'], ask_ms=300)
     assert 'nobody said it within 300 ms' in client.record()['stdout']
 
@@ -140,8 +140,12 @@ def test_who_does_not_answer_is_not_waited_for(web):
 def test_an_answer_that_nobody_waits_for_is_refused(web):
     client = Client(web, 'print(tools.add(a=1, b=2))', lambda event: None)
     until(lambda: client.of('tool_call'))
-    assert client.reply({'call': 'call_9', 'result': 1})[0] == 409
-    assert client.reply({'call': 'call_1', 'approve': True})[0] == 409
+    for answers, field, said in (([{'call': 'call_9', 'result': 1}], '/results/0/call', 'there is no call call_9 that waits'),
+                                 ([{'call': 'call_1', 'approve': True}], '/results/0', 'call_1 waits for result or error'),
+                                 ([{'call': 'call_9', 'result': 1}, {'call': 'call_1'}], '/results/1', 'call_1 waits for result or error'),
+                                 ([{'call': 'call_1', 'result': 1, 'error': 'x'}], '/results/0/error', 'give one of them')):
+        status, _, problem = client.reply(*answers)
+        assert (status, problem['field']) == (409, field) and said in problem['detail'], problem
     status, _, answer = client.reply({'call': 'call_1', 'result': 3}, {'call': 'call_1', 'result': 4})
     assert status == 200 and answer['taken'] == 1 and answer['errors'][0]['call'] == 'call_1'
     assert client.record()['stdout'] == '3\n'

@@ -51,7 +51,9 @@ class Answer {
     const bytes = Buffer.concat(this.pieces);
     if (bytes.length < HEAD || bytes.length < HEAD + bytes.readUInt32LE())
       return unreachable(request, 'the connection was ended');
-    return JSON.parse(bytes.toString('utf8', HEAD, HEAD + bytes.readUInt32LE()));
+    const answer = JSON.parse(bytes.toString('utf8', HEAD, HEAD + bytes.readUInt32LE()));
+    // A failure names the tool that was asked for, even where the request could not be read at the other end.
+    return answer.ok || answer.tool ? answer : { ...answer, tool: request.tool ?? '' };
   }
 }
 
@@ -137,10 +139,14 @@ function failure({ error, tool }) {
   return { status: 'error', error, tool: tool ?? '' };
 }
 
-function resultOf(answer) {
+function infoOf(answer) {
   if (!answer.ok && answer.raise)
     throw new ToolError(answer.error, answer.tool);
-  const result = answer.ok ? answer.result : failure(answer);
+  return answer.ok ? answer.result : failure(answer);
+}
+
+function resultOf(answer) {
+  const result = infoOf(answer);
   return answer.decode ? result : JSON.stringify(result);
 }
 
@@ -161,7 +167,6 @@ function parseCall(given) {
 }
 
 const namesOf = (answer) => (answer.ok ? answer.tools.map(({ name }) => name).sort() : []);
-const infoOf = (answer) => (answer.ok ? answer.result : failure(answer));
 
 // How an answer comes: as a promise, or at once.
 const later = { ask, then: async (answer, use) => use(await answer) };
@@ -175,7 +180,11 @@ function isPrivate(name) {
 function toolOf(way, names) {
   return new Proxy(() => {}, {
     apply: (_target, _self, [args = {}]) => way.then(way.ask(callRequest(names, args)), resultOf),
-    get: (_target, name) => (isPrivate(name) ? undefined : toolOf(way, [names.at(-1), name])),
+    get: (_target, name) => {
+      if (name === Symbol.toPrimitive)
+        return () => `<tool ${names.join('.')}>`;
+      return isPrivate(name) ? undefined : toolOf(way, [names.at(-1), name]);
+    },
   });
 }
 
@@ -189,10 +198,11 @@ function toolsOf(way, more) {
   };
   own.list_tools = own.listTools;
   own.get_tool_info = own.getToolInfo;
-  own[Symbol.for('nodejs.util.inspect.custom')] = () => {
+  own[Symbol.toPrimitive] = () => {
     const names = namesOf(askSync({ op: 'list' }));
     return `<tools: ${names.length}: ${names.slice(0, 5).join(', ')}${names.length > 5 ? ', ...' : ''}>`;
   };
+  own[Symbol.for('nodejs.util.inspect.custom')] = own[Symbol.toPrimitive];
   return new Proxy(own, {
     get: (target, name) => (Object.hasOwn(target, name) ? target[name] : isPrivate(name) ? undefined : toolOf(way, [name])),
     set: () => false,

@@ -33,6 +33,11 @@ def receive(connection, size):
     return b''.join(pieces)
 
 
+def named(answer, request):
+    """A failure names the tool that was asked for, even where the request could not be read at the other end."""
+    return answer if answer.get('ok') or answer.get('tool') else {**answer, 'tool': request.get('tool', '')}
+
+
 def ask(request):
     """The answer to a request, a dict; one that could not be asked gets the answer of a failure."""
     text = dumps(request, ensure_ascii=False, allow_nan=False, separators=(',', ':')).encode('utf-8', 'surrogatepass')
@@ -48,7 +53,7 @@ def ask(request):
         size = int.from_bytes(head, 'little')
         answer = receive(connection, size) if len(head) == HEAD else b''
         if len(head) == HEAD and len(answer) == size:
-            return loads(answer)
+            return named(loads(answer), request)
     except OSError as error:
         problem = error.strerror or str(error)
     finally:
@@ -60,17 +65,18 @@ def failure(answer):
     return {'status': 'error', 'error': answer['error'], 'tool': answer.get('tool', '')}
 
 
+def result_of(answer):
+    if not answer.get('ok') and answer.get('raise'):
+        raise ToolError(answer['error'], answer.get('tool', ''))
+    return answer['result'] if answer.get('ok') else failure(answer)
+
+
 def call(server, name, arguments):
     request = {'op': 'call', 'tool': name, 'arguments': arguments}
     if server is not None:
         request['server'] = server
     answer = ask(request)
-    if answer.get('ok'):
-        result = answer['result']
-    elif answer.get('raise'):
-        raise ToolError(answer['error'], answer.get('tool', ''))
-    else:
-        result = failure(answer)
+    result = result_of(answer)
     return result if answer.get('decode') else dumps(result, ensure_ascii=False)
 
 
@@ -151,8 +157,7 @@ class Tools:
         return sorted(one['name'] for one in listed())
 
     def get_tool_info(self, name):
-        answer = ask({'op': 'info', 'tool': name})
-        return answer['result'] if answer.get('ok') else failure(answer)
+        return result_of(ask({'op': 'info', 'tool': name}))
 
     def __dir__(self):
         return sorted({'call', 'list_tools', 'get_tool_info', 'ToolError', *(as_identifier(one['tool']) for one in listed())})
