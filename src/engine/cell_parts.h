@@ -15,6 +15,7 @@ struct cell {
         bool changing;                   /* it was asked to pause or to go on */
         struct run *template;            /* never started: its request, shape, limits and environment */
         struct sandbox_request request;  /* in the template's arena */
+        struct limits bounds;            /* of executions: those that the request itself had */
         struct egress *egress;
         struct watch sock;               /* to the guest */
         struct outbox out;
@@ -28,6 +29,48 @@ struct cell {
         int64_t created_ms, expires_ms;
         struct wire_seen seen;
         struct csn_error why;            /* of its end, if it was not asked for */
+};
+
+enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_BUSY, CONTEXT_DEAD };
+
+struct context {
+        struct context *next;
+        struct cell *cell;
+        char id[40];
+        enum context_state state;
+        const struct language *language;
+        struct arena arena;
+        struct context_request request;  /* in the arena */
+        struct call call;
+        struct box *box;                 /* of an interpreter from a zygote */
+        struct backend_program program;  /* its; in `started` */
+        struct arena started;
+        bool left;                       /* it has ended, and what it printed last is on its way */
+        struct wire_exit how;
+        uint64_t pid;                    /* as it says */
+        struct context_waiter *waiter;
+        struct run *current, *first, *last;
+        size_t waiting;
+        struct capture pending[2];
+        char *text;                      /* of the execution, while it is sent; or NULL */
+        size_t text_len, text_at;
+        struct timer clock;              /* of the start, of an execution, of its end */
+        uint64_t clock_left_us;          /* it stands, as its sandbox does */
+        enum { CLOCK_START, CLOCK_WALL, CLOCK_GRACE, CLOCK_LEFT } meaning;
+        struct timer meter;              /* of the CPU time of an execution */
+        unsigned timed_out;              /* WIRE_WALL or WIRE_CPU; 0: it was not */
+        bool done, after_due;
+        bool before_due;                 /* an execution waits until it is known what was used before it */
+        bool unwanted, early;            /* meanwhile that one was cancelled, or interrupted */
+        bool dying;                      /* it has ended, and its cell is asked whether memory was the reason */
+        bool stopping;                   /* nothing begins now */
+        bool cold;                       /* a zygote could not give one */
+        bool used;                       /* something was executed by this interpreter */
+        struct wire_seen before;
+        uint64_t executions, began_us;
+        uint64_t number;                 /* of those, how many this interpreter has begun */
+        int64_t created_ms;
+        char why[200];                   /* it is dead */
 };
 
 /* News of its box. */
@@ -49,8 +92,19 @@ void context_left(struct context *context, const struct wire_exit *how, const st
 void context_cell_seen(struct context *context, const struct wire_seen *seen);
 /* Those that wait for something to execute: their calls are open, and mean nothing. */
 size_t contexts_resting(const struct cell *cell);
-/* A request that names a context: it has to exist, and its language is the request's.  Errors: CSN_E_INPUT. */
+
+/* ---- executions: what one asks for, and what it has of its sandbox ---- */
+
+/*
+ * A request that names a context: it has to exist, and its language is the request's, and so are the limits of its sandbox that the
+ * request does not have.  Errors: CSN_E_INPUT, also for what only the whole sandbox could have.
+ */
 int context_bind(struct run *run, struct csn_error *err);
+/* Its request is whole: what belongs to the sandbox is as it is there; `profile`: that of the sandbox, too. */
+void context_adopt(struct run *run, bool profile);
+
+/* ---- context.c: executions ---- */
+
 /* A run for a context, from run_checked() on.  Errors: CSN_E_INPUT (there is none), CSN_E_BUSY. */
 int context_submit(struct run *run, struct csn_error *err);
 /* A run of a context is not wanted any more. */

@@ -15,49 +15,11 @@
 #define START_MS 60000
 #define GRACE_MS 2000          /* after an interrupt for a time-out; then it is killed */
 #define LEFT_MS 500            /* for what an interpreter that has ended still had in its pipes */
+#define METER_LEAST_US 20000   /* CPU time is looked at no more often than this, */
+#define METER_MOST_US 1000000  /* and no less: where the kernel does not keep cpu_milli more may be used at once */
 #define KILLED_MS 2000         /* for one that was killed; whoever has got the better of process 1 can keep its end to himself */
 #define PENDING_MAX (64 * KIB) /* printed while nothing was executed; it belongs to the next execution */
 #define HELLO_MAX (4 * KIB)
-
-enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_BUSY, CONTEXT_DEAD };
-
-struct context {
-        struct context *next;
-        struct cell *cell;
-        char id[40];
-        enum context_state state;
-        const struct language *language;
-        struct arena arena;
-        struct context_request request;  /* in the arena */
-        struct call call;
-        struct box *box;                 /* of an interpreter from a zygote */
-        struct backend_program program;  /* its; in `started` */
-        struct arena started;
-        bool left;                       /* it has ended, and what it printed last is on its way */
-        struct wire_exit how;
-        uint64_t pid;                    /* as it says */
-        struct context_waiter *waiter;
-        struct run *current, *first, *last;
-        size_t waiting;
-        struct capture pending[2];
-        char *text;                      /* of the execution, while it is sent; or NULL */
-        size_t text_len, text_at;
-        struct timer clock;              /* of the start, of an execution, of its end */
-        uint64_t clock_left_us;          /* it stands, as its sandbox does */
-        enum { CLOCK_START, CLOCK_WALL, CLOCK_GRACE, CLOCK_LEFT } meaning;
-        bool timed_out, done, after_due;
-        bool before_due;                 /* an execution waits until it is known what was used before it */
-        bool unwanted, early;            /* meanwhile that one was cancelled, or interrupted */
-        bool dying;                      /* it has ended, and its cell is asked whether memory was the reason */
-        bool stopping;                   /* nothing begins now */
-        bool cold;                       /* a zygote could not give one */
-        bool used;                       /* something was executed by this interpreter */
-        struct wire_seen before;
-        uint64_t executions, began_us;
-        uint64_t number;                 /* of those, how many this interpreter has begun */
-        int64_t created_ms;
-        char why[200];                   /* it is dead */
-};
 
 static struct loop *loop_of(const struct context *context)
 {
@@ -67,6 +29,7 @@ static struct loop *loop_of(const struct context *context)
 static void stop_clock(struct context *context)
 {
         loop_untimer(loop_of(context), &context->clock);
+        loop_untimer(loop_of(context), &context->meter);
         context->clock_left_us = 0;
 }
 
@@ -186,7 +149,8 @@ static void serve(struct context *context)
                 context->waiting--;
                 context->current = run;
                 context->state = CONTEXT_BUSY;
-                context->timed_out = context->done = context->after_due = context->early = false;
+                context->timed_out = 0;
+                context->done = context->after_due = context->early = false;
                 context->before_due = true;
                 context->unwanted = !make_text(context, run, first);
                 context->before = context->cell->seen;
@@ -220,7 +184,7 @@ static void finish(struct context *context, struct wire_exit how)
         how.memory_peak = after->memory_peak;
         how.oom_kills = after->oom_kills - min_u64(context->before.oom_kills, after->oom_kills);
         how.pids_hits = after->pids_hits - min_u64(context->before.pids_hits, after->pids_hits);
-        how.reasons |= context->timed_out ? WIRE_WALL : 0;
+        how.reasons |= context->timed_out;
         cell_touch(context->cell);
         run_context_over(run, &how);
 }
@@ -239,6 +203,33 @@ static void interrupt(struct context *context, int sig)
         call_signal(&context->call, sig, context->box ? context->pid : 0);
 }
 
+static void time_is_up(struct context *context, unsigned which)
+{
+        context->timed_out = which;
+        interrupt(context, SIGINT);
+        set_clock(context, CLOCK_GRACE, GRACE_MS);
+}
+
+/* As in its record, that is the CPU time of the whole sandbox since it began. */
+static void measure(struct context *context, const struct wire_seen *seen)
+{
+        const struct limits *limits = &context->current->request.limits;
+        uint64_t most = limits->cpu_ms * 1000, used = seen->cpu_us - min_u64(context->before.cpu_us, seen->cpu_us);
+        if (!most || context->meaning != CLOCK_WALL)
+                return;
+        if (used >= most)
+                time_is_up(context, WIRE_CPU);
+        else                           /* however busy it is, it is not used up before that */
+                loop_timer(loop_of(context), &context->meter,
+                           max_u64(METER_LEAST_US, min_u64((most - used) * 1000 / limits->cpu_milli, METER_MOST_US)));
+}
+
+static void on_meter(struct timer *timer)
+{
+        const struct context *context = timer->owner;
+        cell_look(context->cell);
+}
+
 /* Not before this: one that is very fast would have used up the memory by then, and its end would be a riddle. */
 static void begin(struct context *context, const struct wire_seen *seen)
 {
@@ -254,6 +245,7 @@ static void begin(struct context *context, const struct wire_seen *seen)
         } else if (run) {
                 context->began_us = run->begun_us = clock_us();
                 set_clock(context, CLOCK_WALL, run->request.limits.wall_ms);
+                measure(context, seen);
                 send_text(context);
                 if (context->early)
                         interrupt(context, SIGINT);
@@ -269,6 +261,8 @@ void context_cell_seen(struct context *context, const struct wire_seen *seen)
                 begin(context, seen);
         } else if (context->after_due && context->current) {
                 finish_done(context);
+        } else if (context->current) {
+                measure(context, seen);
         }
 }
 
@@ -394,9 +388,7 @@ static void on_clock(struct timer *timer)
         struct context *context = timer->owner;
         switch (context->meaning) {
         case CLOCK_WALL:
-                context->timed_out = true;
-                interrupt(context, SIGINT);
-                set_clock(context, CLOCK_GRACE, GRACE_MS);
+                time_is_up(context, WIRE_WALL);
                 break;
         case CLOCK_START:
                 snprintf(context->why, sizeof context->why, "it was not ready after %d seconds", START_MS / 1000);
@@ -622,6 +614,7 @@ int context_open(struct cell *cell, const struct context_request *request, struc
                 return err_set(err, CSN_E_BUSY, 0, "the sandbox has %zu contexts, as many as engine.contexts_max allows; close one", n);
         struct context *context = mem_alloc(sizeof *context);
         *context = (struct context){ .cell = cell, .language = language, .clock = { .fired = on_clock, .owner = context },
+                                     .meter = { .fired = on_meter, .owner = context },
                                      .created_ms = time_now_ms() };
         for (int i = 0; i < 2; i++)
                 capture_init(&context->pending[i], PENDING_MAX);
@@ -737,6 +730,7 @@ void contexts_frozen(struct cell *cell, bool on)
                 } else if (!on && context->clock_left_us) {
                         loop_timer(loop_of(context), &context->clock, context->clock_left_us);
                         context->clock_left_us = 0;
+                        loop_timer(loop_of(context), &context->meter, METER_LEAST_US);
                 }
                 if (!on && context->current)
                         context->began_us += now - max_u64(context->began_us, cell->paused_us);
@@ -762,27 +756,6 @@ void run_hold(struct run *run, bool on)
 }
 
 /* ---- runs ---- */
-
-int context_bind(struct run *run, struct csn_error *err)
-{
-        struct run_request *request = &run->request;
-        const struct context *context = context_find(run->engine, request->context, run->owner_key);
-        const struct language *language;
-        if (!context)
-                return err_field(err, "/context", "there is no context %.60s", request->context);
-        if (request->files_n || request->exports_n || request->stdin.len || request->args_n || HAS(request, run_request, work_dir) ||
-            HAS(request, run_request, workspace))
-                return err_field(err, "/context", "an execution in a context has no files, exports, stdin or args of its own; use the files of its sandbox");
-        if (HAS(request, run_request, tools))
-                return err_field(err, "/tools", "an execution in a context has the tools of its sandbox; give tools when that is made");
-        if (!HAS(request, run_request, language))
-                SET(request, run_request, language, arena_text(&run->arena, "%s", context->language->name));
-        else if (lang_find(NULL, request->language, &language, err) < 0)
-                return -err->code;
-        else if (language != context->language)
-                return err_field(err, "/language", "the context is one of %s, not of %s", context->language->title, language->title);
-        return 0;
-}
 
 int context_submit(struct run *run, struct csn_error *err)
 {

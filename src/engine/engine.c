@@ -388,12 +388,14 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         run->events = events;
         run->owner = owner;
         time_print(time_now_ms(), run->started_at, sizeof run->started_at);
-        bool bound = HAS(&run->request, run_request, context);
+        bool bound = HAS(&run->request, run_request, context), named = HAS(&run->request, run_request, profile);
         if ((bound && context_bind(run, &err) < 0) || run_prepare(run, &err) < 0 || (!bound && run_has_room(run, &room, &err) < 0) ||
             open_toolbox(run, &err) < 0) {
                 run_refuse(run, &err, events, owner);
                 return;
         }
+        if (bound)
+                context_adopt(run, !named);
         for (int i = 0; i < 2; i++)
                 capture_init(&run->streams[i].capture, (size_t)run->request.limits.output_bytes);
         channel_init(&run->channel, (size_t)run->request.limits.value_bytes);

@@ -359,6 +359,78 @@ def test_the_channel_is_no_way_to_lie(web, python):
     assert execute(web, python, '1')['result']['value'] == 1
 
 
+# ---- limits ----
+
+@pytest.fixture(name='bounded')
+def made_with_limits(web):
+    request = {'limits': {'wall_ms': 60_000, 'cpu_ms': 1000, 'output_bytes': 100, 'memory_bytes': 200_000_000, 'pids': 50}, 'profile': 'data'}
+    status, _, sandbox = web.ask('POST', '/v1/sandboxes', request)
+    assert status == 201
+    yield sandbox
+    web.ask('DELETE', f'/v1/sandboxes/{sandbox["id"]}')
+
+
+def test_an_execution_has_the_limits_of_its_sandbox(web, bounded):
+    context = context_in(web, bounded['id'])
+    record = execute(web, context, 'print("x" * 5000)')
+    assert record['limits'] == bounded['limits'] and record['profile'] == 'data'
+    assert (len(record['stdout']), record['truncated']['stdout_total_bytes']) == (100, 5001)
+    record = execute(web, context, 'print("begun", flush=True)\nwhile True: pass')
+    assert (record['status'], record['stdout']) == ('timeout', 'begun\n') and 'CPU time limit of 1 second' in record['error']['message']
+    assert 900 <= record['usage']['cpu_ms']
+    assert execute(web, context, '1')['result']['value'] == 1
+    record = execute(web, context, 'while True: pass', limits={'wall_ms': 1500, 'cpu_ms': 900})
+    assert (record['limits']['wall_ms'], record['limits']['cpu_ms'], record['limits']['output_bytes']) == (1500, 900, 100)
+    assert record['status'] == 'timeout'
+
+
+def test_who_waits_uses_no_cpu_time(web, bounded):
+    context = context_in(web, bounded['id'], language='bash')
+    record = execute(web, context, 'sleep 2; echo done')
+    assert (record['status'], record['stdout']) == ('completed', 'done\n')
+
+
+@pytest.mark.parametrize('path', ['sandboxes', 'sessions'])
+def test_time_that_a_sandbox_was_made_with_ends_an_execution(web, path):
+    request = {'limits': {'wall_ms': 1500}}
+    made = web.ask('POST', f'/v1/{path}', request if path == 'sandboxes' else {'sandbox': request})[2]
+    runs = f'/v1/sessions/{made["id"]}/runs' if path == 'sessions' else f'/v1/contexts/{context_in(web, made["id"])}/runs'
+    status, _, record = web.ask('POST', runs, {'code': 'import time; time.sleep(1000)'})
+    assert (status, record['status'], record['limits']['wall_ms']) == (200, 'timeout', 1500)
+    web.ask('DELETE', f'/v1/{path}/{made["id"]}')
+
+
+@pytest.mark.parametrize('more, field, words', [
+    ({'limits': {'wall_ms': 61_000}}, '/limits/wall_ms', ['61s', '60s']), ({'limits': {'cpu_ms': 2000}}, '/limits/cpu_ms', ['2s', '1s']),
+    ({'limits': {'cpu_ms': 0}}, '/limits/cpu_ms', ['1s']), ({'limits': {'output_bytes': 101}}, '/limits/output_bytes', ['101', '100']),
+    ({'limits': {'memory_bytes': 8_000_000}}, '/limits/memory_bytes', ['8000000', '200000000']), ({'limits': {'pids': 51}}, '/limits/pids', ['51', '50']),
+    ({'limits': {'cpu_milli': 100}}, '/limits/cpu_milli', ['100', '2000']), ({'limits': {'disk_bytes': 100_000}}, '/limits/disk_bytes', ['100000']),
+    ({'network': 'public'}, '/network', ['public', 'none']), ({'network': 'allow', 'allow': ['example.org']}, '/network', ['allow', 'none']),
+    ({'image': 'small'}, '/image', ['small', 'data']), ({'landlock': 'require'}, '/landlock', ['require', 'prefer']),
+    ({'strict_proc': True}, '/strict_proc', ['true', 'false']), ({'backend': 'host'}, '/backend', ['host', 'native'])], ids=str)
+def test_an_execution_cannot_have_more_than_its_sandbox_nor_what_is_its_sandbox_s(web, bounded, more, field, words):
+    record = execute(web, context_in(web, bounded['id']), 'print(1)', **more)
+    assert (record['status'], record['error']['field'], record['stdout']) == ('bad_request', field, '')
+    assert all(word in record['error']['message'] for word in [*words, field[1:].replace('/', '.')])
+
+
+def test_what_a_sandbox_has_an_execution_may_name(web, bounded):
+    own = {name: bounded['limits'][name] for name in ('memory_bytes', 'pids', 'cpu_milli', 'disk_bytes', 'wall_ms', 'output_bytes')}
+    record = execute(web, context_in(web, bounded['id']), '6 * 7', limits=own, network='none', landlock='prefer', strict_proc=False, image='data')
+    assert (record['result']['value'], record['limits']) == (42, bounded['limits'])
+
+
+def test_the_record_tells_what_is_in_force_in_the_sandbox(web, bounded):
+    record = execute(web, context_in(web, bounded['id']), 'x = bytearray(10**9)')
+    assert record['status'] == 'memory_exceeded' and 'memory_bytes=200000000' in record['error']['hint']
+    status, _, sandbox = web.ask('POST', '/v1/sandboxes', {'network': 'public', 'profile': 'strict'})
+    assert status == 201
+    record = execute(web, context_in(web, sandbox['id']), '1', profile='lightweight')
+    assert record['boundary'] == sandbox['boundary'] and record['boundary']['network'] == 'proxy' and record['limits'] == sandbox['limits']
+    assert record['profile'] == 'lightweight'
+    web.ask('DELETE', f'/v1/sandboxes/{sandbox["id"]}')
+
+
 # ---- sessions ----
 
 @pytest.mark.parametrize('mode, kept', [('interpreter', True), ('files', False)])
