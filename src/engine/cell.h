@@ -168,7 +168,10 @@ struct context_waiter {
         void *owner;
 };
 
-/* The request stays the caller's.  waiter may be NULL; it is told once when the interpreter is there, or is not. */
+/*
+ * The request stays the caller's.  waiter may be NULL; it is told once when the interpreter is there, or is not.  With a CSN_E_INPUT, of the
+ * field /cwd, the context is not there any more: it cannot work in its folder.
+ */
 int context_open(struct cell *cell, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err);
 struct context *context_find(struct engine *engine, const char *id, const char *owner);
 struct context *context_next(struct cell *cell, struct context *context);

@@ -42,6 +42,7 @@ struct context {
         struct arena arena;
         struct context_request request;  /* in the arena */
         struct call call;
+        struct call look;                /* whether its folder is there */
         struct box *box;                 /* of an interpreter from a zygote */
         struct backend_program program;  /* its; in `started` */
         struct arena started;
@@ -90,8 +91,17 @@ void context_joined(struct context *context);
 void context_left(struct context *context, const struct wire_exit *how, const struct csn_error *error);
 /* Its cell was looked at. */
 void context_cell_seen(struct context *context, const struct wire_seen *seen);
+/* Its folder was looked at; with an error it cannot begin there, or nobody knows. */
+void context_looked(struct context *context, const struct csn_error *error);
 /* Those that wait for something to execute: their calls are open, and mean nothing. */
 size_t contexts_resting(const struct cell *cell);
+
+/* ---- the folder that a context is to begin in (call.c) ---- */
+
+/* It begins in another folder than all do, and that may not be there. */
+bool context_is_elsewhere(const struct context *context);
+/* context_looked() follows.  Errors: those of call_file(). */
+int context_look(struct context *context, struct csn_error *err);
 
 /* ---- executions: what one asks for, and what it has of its sandbox ---- */
 

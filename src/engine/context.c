@@ -101,7 +101,7 @@ static bool make_text(struct context *context, const struct run *run, bool first
 {
         json_t *json = run_as_execution(run);
         /* A fork of a zygote comes in the home directory. */
-        if (first && context->box && !HAS(&run->request, run_request, cwd) && strcmp(context->request.cwd, SANDBOX_HOME) != 0)
+        if (first && context->box && !HAS(&run->request, run_request, cwd) && context_is_elsewhere(context))
                 json_object_set_new(json, "cwd", json_string(context->request.cwd));
         context->text = json_dumps(json, JSON_COMPACT);
         context->text_len = context->text ? strlen(context->text) : 0;
@@ -319,6 +319,7 @@ static void died(struct context *context, const struct wire_exit *how)
         struct run *run = context->current;
         struct csn_error error;
         bool was_starting = context->state == CONTEXT_STARTING;
+        call_close(&context->look);
         call_close(&context->call);
         stop_clock(context);
         drop_text(context);
@@ -624,12 +625,15 @@ int context_open(struct cell *cell, const struct context_request *request, struc
         wait_for(context, waiter);
         context->next = cell->contexts;
         cell->contexts = context;
-        if (start(context, err) < 0) {
+        bool elsewhere = context_is_elsewhere(context);
+        if ((elsewhere ? context_look(context, err) : start(context, err)) < 0) {
                 if (waiter)
                         context_unwait(waiter);
                 context_close(context);
                 return -err->code;
         }
+        if (elsewhere)
+                set_clock(context, CLOCK_START, START_MS);
         *ret = context;
         return 0;
 }
@@ -640,6 +644,7 @@ static void let_go(struct context *context)
         if (context->box)
                 context->box->context = NULL, box_kill(context->box);
         context->box = NULL;
+        call_close(&context->look);
         call_close(&context->call);
         stop_clock(context);
         drop_text(context);
@@ -701,6 +706,13 @@ static void context_free(struct context *context, const struct csn_error *error)
         arena_done(&context->started);
         arena_done(&context->arena);
         free(context);
+}
+
+void context_looked(struct context *context, const struct csn_error *error)
+{
+        struct csn_error err;
+        if (error || start(context, &err) < 0)
+                context_free(context, error ? error : &err);
 }
 
 void context_close(struct context *context)

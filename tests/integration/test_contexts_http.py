@@ -359,6 +359,19 @@ def test_the_channel_is_no_way_to_lie(web, python):
     assert execute(web, python, '1')['result']['value'] == 1
 
 
+@pytest.mark.parametrize('language', [*LANGUAGES, 'bash'])
+def test_a_context_has_to_begin_in_a_folder_that_is_there(web, sandbox, language):
+    web.ask('POST', f'/v1/sandboxes/{sandbox}/processes', {'command': 'mkdir -m 0 /tmp/shut'})
+    for cwd, why in (('/nope', 'No such file'), ('/usr/bin/env', 'Not a directory'), ('/tmp/shut', 'Permission denied')):
+        status, _, problem = web.ask('POST', f'/v1/sandboxes/{sandbox}/contexts', {'language': language, 'cwd': cwd})
+        assert (status, problem['code'], problem['field']) == (422, 'bad_request', '/cwd'), problem
+        assert cwd in problem['detail'] and why in problem['detail']
+    assert web.ask('GET', f'/v1/sandboxes/{sandbox}/contexts')[2]['contexts'] == []
+    context = context_in(web, sandbox, language=language, cwd='/var/../tmp')
+    code = {'python': 'import os; print(os.getcwd())', 'bash': 'pwd -P'}.get(language, 'console.log(process.cwd())')
+    assert execute(web, context, code)['stdout'] == '/tmp\n'
+
+
 # ---- limits ----
 
 @pytest.fixture(name='bounded')
