@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #define KEPT_MAX 200                       /* of one sandbox, that are over and can be asked for */
-#define OUTPUT_MAX MIB                     /* kept of each stream for the record, head and tail */
 
 struct api_process {
         struct api_process *next;
@@ -361,8 +360,8 @@ void api_post_process(struct http_request *request)
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
         snprintf(one->sandbox, sizeof one->sandbox, "%s", cell_id(cell));
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
-        capture_init(&one->captures[0], OUTPUT_MAX);
-        capture_init(&one->captures[1], OUTPUT_MAX);
+        for (size_t i = 0; i < ARRAY_LEN(one->captures); i++)
+                capture_init(&one->captures[i], (size_t)cell_limits(cell)->output_bytes);
         events_init(&one->events);
         api->processes = one;
         if (start(one, cell, &given, &request->arena, &err) < 0) {

@@ -108,6 +108,17 @@ def test_much_output_is_bounded_and_costs_no_memory(web, box):
     assert memory_of(web.daemon.process.pid) - before < 30 << 20
 
 
+def test_a_record_keeps_as_much_as_its_sandbox_allows(web):
+    with Sandbox(web, limits={'output_bytes': 100}) as small:
+        record = small.run('seq 1 2000; seq 1 10 >&2')
+        assert (record['stdout'][:6], record['stdout'][-5:], len(record['stdout'])) == ('1\n2\n3\n', '2000\n', 100)
+        assert record['truncated'] == {'stdout_bytes': 8793, 'stdout_total_bytes': 8893, 'stderr_bytes': 0, 'stderr_total_bytes': 21}
+        over = small.start('seq 1 2000').over()
+        assert len(over['stdout']) == 100
+    with Sandbox(web, limits={'output_bytes': 3_000_000}) as large:
+        assert len(large.out('head -c 2500000 /dev/zero | tr "\\0" x')) == 2_500_000
+
+
 def test_records_that_are_kept_are_bounded(web):
     """Many programs that print much: their records are not kept for ever, and the newest are."""
     with Sandbox(web) as box:
