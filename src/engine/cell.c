@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/vfs.h>
 
 #define GREETING_MS 60000
 #define DAY_MS 86400000        /* the supervisor lets nothing live longer */
@@ -94,6 +95,7 @@ void cell_ended(struct cell *cell, const struct csn_error *error)
         loop_unwatch(cell->engine->loop, &cell->sock);
         outbox_done(&cell->out);
         fd_close(&cell->sock.fd);
+        fd_close(&cell->home_fd);
         egress_close(cell->egress);
         cell->egress = NULL;
         toolbox_close(&cell->template->toolbox);
@@ -285,7 +287,7 @@ void cell_attached(struct cell *cell, struct box *box)
         cell->template->boundary = box->boundary;
         cell->template->has_boundary = true;
         /* Its home is read through the guest, and the guest writes nothing of its own. */
-        fd_close(&box->ends.home);
+        cell->home_fd = take_fd(&box->ends.home);
         fd_close(&box->ends.out);
         fd_close(&box->ends.error);
         fd_close(&box->ends.channel);
@@ -308,6 +310,7 @@ void cell_refused(struct cell *cell, const struct csn_error *error, bool again)
         loop_unwatch(cell->engine->loop, &cell->sock);
         outbox_done(&cell->out);
         fd_close(&cell->sock.fd);
+        fd_close(&cell->home_fd);
         egress_close(cell->egress);
         cell->egress = NULL;
         if (box_new_cell(cell->engine, &cell->template->shape, cell, &cell->box, &err) < 0)
@@ -373,9 +376,17 @@ void cell_look(struct cell *cell)
 json_t *cell_use(const struct cell *cell)
 {
         const struct wire_seen *seen = &cell->seen;
-        return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I}", "cpu_ms", (double)seen->cpu_us / 1000, "memory_bytes", (json_int_t)seen->memory_bytes,
+        const struct limits *limits = cell_limits(cell);
+        struct statfs disk = { 0 };
+        if (cell->home_fd < 0 || fstatfs(cell->home_fd, &disk) < 0)
+                disk = (struct statfs){ 0 };
+        uint64_t bytes = (disk.f_blocks - disk.f_bfree) * (uint64_t)disk.f_bsize;
+        uint64_t files = disk.f_files - disk.f_ffree, own = !cell->request.root;   /* the home directory itself is no file of theirs */
+        return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_ms", (double)seen->cpu_us / 1000, "memory_bytes", (json_int_t)seen->memory_bytes,
                          "memory_peak_bytes", (json_int_t)seen->memory_peak, "processes", (json_int_t)(seen->processes ? seen->processes : 0), "oom_kills",
-                         (json_int_t)seen->oom_kills, "pids_hits", (json_int_t)seen->pids_hits);
+                         (json_int_t)seen->oom_kills, "pids_hits", (json_int_t)seen->pids_hits, "disk_bytes", (json_int_t)bytes,
+                         "disk_files", (json_int_t)(files - min_u64(files, own)), "disk_bytes_max", (json_int_t)limits->disk_bytes, "disk_files_max",
+                         (json_int_t)limits->disk_files);
 }
 
 const char *cell_id(const struct cell *cell)
@@ -539,7 +550,7 @@ int cell_open(struct engine *engine, const struct sandbox_request *request, cons
         struct run *template = run_new(engine);
         struct cell *cell = mem_alloc(sizeof *cell);
         *cell = (struct cell){ .engine = engine, .template = template, .created_ms = time_now_ms(),
-                               .sock = { .fd = -1, .ready = guest_ready, .owner = cell }, .out = { .loop = engine->loop, .watch = &cell->sock },
+                               .sock = { .fd = -1, .ready = guest_ready, .owner = cell }, .home_fd = -1, .out = { .loop = engine->loop, .watch = &cell->sock },
                                .ttl = { .fired = on_ttl, .owner = cell }, .idle = { .fired = on_idle, .owner = cell },
                                .gone = { .fired = cell_free, .owner = cell }, .greeting = { .fired = on_silence, .owner = cell } };
         snprintf(cell->id, sizeof cell->id, "sbx_");

@@ -19,6 +19,7 @@ struct cell {
         struct egress *egress;
         struct watch sock;               /* to the guest */
         struct outbox out;
+        int home_fd;                     /* for statfs(2) alone: what is in it is the guest's to read */
         bool greeted;
         struct call *calls;
         struct call sudo;                /* while it is there, for those inside alone */

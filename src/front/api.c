@@ -33,7 +33,7 @@ const struct http_route api_routes[] = {
         { "POST", "/v1/sandboxes/{id}/pause", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_pause_sandbox,
           "Everything in it stands still. Its memory stays in use, and its time goes on.", NULL, &object_sandbox_info },
         { "POST", "/v1/sandboxes/{id}/resume", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_resume_sandbox, "It goes on.", NULL, &object_sandbox_info },
-        { "GET", "/v1/sandboxes/{id}/metrics", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_sandbox_metrics, "CPU, memory and processes, by the kernel's count.", NULL,
+        { "GET", "/v1/sandboxes/{id}/metrics", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_sandbox_metrics, "CPU, memory, disk and processes, by the kernel's count.", NULL,
           &object_sandbox_usage },
         { "POST", "/v1/sandboxes/{id}/contexts", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_post_context,
           "Start a live interpreter in it, whose variables last. The answer comes when it waits.", &object_context_request, &object_context_info },

@@ -389,6 +389,8 @@ def test_a_session_that_forks_is_killed_as_a_whole(box):
 def test_disk_and_inodes_that_are_full_are_told(web):
     with Sandbox(web, limits={'disk_bytes': 4 << 20, 'disk_files': 50}) as box:
         box.put('kept', b'k' * 1000)
+        empty = box.good('GET', '/metrics')
+        assert (empty['disk_bytes_max'], empty['disk_files_max'], empty['disk_files']) == (4 << 20, 50, 1) and 1000 <= empty['disk_bytes'] < 100_000
         status, _, problem = box.ask('PUT', '/files?path=big', b'x' * (6 << 20))
         assert status == 507 and 'full' in problem['detail']
         assert box.names() == ['kept']
@@ -396,7 +398,10 @@ def test_disk_and_inodes_that_are_full_are_told(web):
         status, _, problem = box.ask('PUT', '/files?path=kept', b'n' * 100000)
         assert status == 507
         assert box.get('kept') == b'k' * 1000 and box.names() == ['full', 'kept']
+        full = box.good('GET', '/metrics')
+        assert (full['disk_bytes'], full['disk_files']) == (4 << 20, 2)
         box.good('DELETE', '/files?path=full')
+        assert box.good('GET', '/metrics')['disk_bytes'] == empty['disk_bytes']
         box.run('for i in $(seq 100); do : > f$i; done 2> /dev/null')
         assert box.ask('PUT', '/files?path=more', b'')[0] == 507
         assert box.ask('PATCH', '/files?path=folder', {'action': 'folder'})[0] == 507
