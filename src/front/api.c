@@ -4,6 +4,7 @@
 #include "front/e2b/e2b.h"
 #include "front/header.h"
 #include "front/mcp/mcp.h"
+#include "tools/tools.h"
 
 #include <stdio.h>
 
