@@ -1,4 +1,4 @@
-/* HTTP from the inside; for http.c, http_inner.c and http_raw.c. */
+/* HTTP from the inside; for http.c, http_inner.c, http_problem.c and http_raw.c. */
 #ifndef FRONT_HTTP_PARTS_H
 #define FRONT_HTTP_PARTS_H
 
