@@ -49,12 +49,13 @@ struct pools {
 
 /* ---- zygotes ---- */
 
-/* A request that says nothing but its language and its code, made whole; the caller frees the run. */
-static struct run *usual_run(struct engine *engine, const char *language, struct csn_error *err)
+/* A request that says nothing but its language, its image and its code, made whole; the caller frees the run. */
+static struct run *usual_run(struct engine *engine, const char *language, int image, struct csn_error *err)
 {
         struct run *run = run_new(engine);
         struct run_request *request = run_request(run);
         SET(request, run_request, language, arena_text(run_arena(run), "%s", language));
+        SET(request, run_request, image, image);
         SET(request, run_request, code, ((struct bytes){ .bytes = arena_text(run_arena(run), "%s", "") }));
         if (run_prepare(run, err) == 0)
                 return run;
@@ -76,7 +77,7 @@ static void start_zygote(struct engine *engine, int image)
         snprintf(warming, sizeof warming, "%" PRIu64, engine->settings->engine.pool_warming);
         argv[n++] = warming;
         /* With the arguments and the environment of a usual run, which then finds them as they are. */
-        struct run *run = usual_run(engine, lang_python.name, &err);
+        struct run *run = usual_run(engine, lang_python.name, image, &err);
         zygote->id = ++engine->pools->zygotes_made;
         zygote->asked = true;
         struct wire_program program = { .argv = argv, .argv_n = n };
@@ -451,7 +452,7 @@ static void tick(struct timer *timer)
 static void expect(struct engine *engine, const struct language *language)
 {
         struct csn_error err;
-        struct run *run = usual_run(engine, language->name, &err);
+        struct run *run = usual_run(engine, language->name, image_SYSTEM, &err);
         if (!run) {
                 log_text(LOG_WARN, "%s", err.text);
                 return;

@@ -277,6 +277,8 @@ static void build_argv(struct run *run)
                 buf_printf(&options, ",compile_only=1");
         else if (run->role)
                 buf_printf(&options, ",role=%s,alone=%d", run->role, run->backend == &backend_native);
+        else if (request->image == image_DATA)
+                buf_printf(&options, ",figures=1");
         for (size_t i = 0; i < request->preload_n; i++)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
         const char *file = arena_text(&run->arena, SANDBOX_HOME "/%s", run->main_file);

@@ -419,6 +419,23 @@ def test_request_ids(web):
 
 # ---- those who mean harm ----
 
+@pytest.mark.parametrize('way', ['warm', 'cold'])
+def test_figures_that_a_run_shows_are_files(web, tmp_path, way):
+    code = """import matplotlib.pyplot as plt
+plt.plot([1]); plt.show()
+open('image_0002.png', 'w').close()
+plt.plot([2]); plt.figure(); plt.plot([3]); plt.show()
+print(plt.get_fignums()); 1 / 0"""
+    if way == 'warm':
+        record = web.run(code, 'python', image='data')
+    else:
+        (tmp_path / 'program.py').write_text(code)
+        record = json.loads(caisson('run', '--daemon', 'never', '--image', 'data', '--json', tmp_path / 'program.py').out)
+    assert [file['name'] for file in record['files'] if file['size_bytes']] == ['image_0000.png', 'image_0001.png', 'image_0003.png']
+    assert (record['stdout'], record['error']['type'], record['error']['line']) == ('[]\n', 'ZeroDivisionError', 5)
+    assert {file['mime'] for file in record['files']} == {'image/png'}
+
+
 def test_web_pages_are_not_answered(web):
     assert web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}, Origin='http://evil.example')[0] == 403
     assert web.ask('GET', '/v1/profiles', Host='evil.example')[0] == 403

@@ -97,6 +97,8 @@ class Zygote:
         self.fresh = load_part('fresh')['Fresh']()
         self.leave = load_part('leave')['Leave'](self.caisson, self.main_names)
         load_part('report')
+        if image == 'data':
+            load_part('figures')
         self.load_roles()
         self.preloaded = {name.partition('.')[0] for name in set(sys.modules) - self.own_modules}
 

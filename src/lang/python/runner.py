@@ -112,7 +112,7 @@ def parse_options(text, **defaults):
 
 
 def read_options(text):
-    options = parse_options(text, value_max='200000', preload='', compile_only='0', role='', alone='0')
+    options = parse_options(text, value_max='200000', preload='', compile_only='0', role='', alone='0', figures='0')
     limit = options['value_max']
     options['value_max'] = int(limit) if limit.isdigit() else 200000
     options['preload'] = [name for name in options['preload'].split(':') if name]
@@ -297,6 +297,8 @@ class Runner:
         if self.options['compile_only'] == '1':
             raise SystemExit(0)
         bind_tools(self.folder, self.names)
+        if self.options['figures'] == '1':
+            load_part('figures')['save_what_is_shown']()
         if self.options['preload']:
             preload(self.options['preload'], self.folder, self.names)
         self.channel.send(STARTED)
