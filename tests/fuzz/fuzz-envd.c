@@ -1,4 +1,4 @@
-/* What E2B's clients send, from any bytes: as an envelope, and as a path, a header and its value, which a NUL divides. */
+/* What E2B's clients send, from any bytes: as an envelope, as an object with members, and as a path, a header and its value, which a NUL divides. */
 #include "front/e2b/envd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
@@ -24,6 +24,21 @@ static void try_label(const char *header, const char *value)
         arena_done(&arena);
 }
 
+static void try_members(const uint8_t *bytes, size_t len)
+{
+        static const struct e2b_member members[] = {
+                { .name = "path", .kind = E2B_TEXT },          { .name = "stdin", .kind = E2B_BOOL },      { .name = "depth", .kind = E2B_NUMBER, .most = UINT32_MAX },
+                { .name = "process", .kind = E2B_OBJECT },     { .name = "process.args", .kind = E2B_TEXTS }, { .name = "process.envs", .kind = E2B_VARIABLES },
+                { .name = "signal", .kind = E2B_WORD, .words = "SIGNAL_SIGKILL SIGNAL_SIGTERM" }, { 0 },
+        };
+        json_t *json = json_loadb((const char *)bytes, len, 0, NULL);
+        struct csn_error err;
+        uint64_t depth = 0;
+        if (json_is_object(json) && e2b_check(json, members, &err) == 0 && e2b_number(json_object_get(json, "depth"), &depth) && depth > UINT32_MAX)
+                abort();
+        json_decref(json);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
         struct arena arena = { 0 };
@@ -38,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         spell_mode(number, mode);
         spell_signature(text, len % 2, rest, "token", len % 3 ? rest : NULL, signature);
         rpc_header_number(text);
+        try_members(bytes, len);
         try_path(text);
         try_label(text, rest);
         arena_done(&arena);

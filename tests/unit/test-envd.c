@@ -47,6 +47,57 @@ static void numbers_are_read_as_they_are_written(void)
         json_decref(json);
 }
 
+static void members_are_what_a_table_says(void)
+{
+        static const struct e2b_member members[] = {
+                { .name = "text", .kind = E2B_TEXT },          { .name = "flag", .kind = E2B_BOOL },           { .name = "number", .kind = E2B_NUMBER, .most = 100 },
+                { .name = "object", .kind = E2B_OBJECT },      { .name = "object.in.text", .kind = E2B_TEXT }, { .name = "texts", .kind = E2B_TEXTS },
+                { .name = "variables", .kind = E2B_VARIABLES }, { .name = "word", .kind = E2B_WORD, .words = "ONE TWO" }, { 0 },
+        };
+        static const struct { const char *json, *text; } rows[] = {
+                { "{}", NULL }, { "{\"unknown\": 5}", NULL }, { "{\"text\": null, \"flag\": null, \"number\": null, \"object\": null}", NULL },
+                { "{\"text\": \"\", \"flag\": false, \"number\": 100, \"object\": {\"in\": {\"text\": \"x\"}}}", NULL },
+                { "{\"number\": \"7\", \"texts\": [], \"variables\": {\"A\": \"=\"}, \"word\": \"TWO\"}", NULL }, { "{\"number\": 7.0}", NULL },
+                { "{\"text\": 5}", "text is 5; it has to be a text" }, { "{\"flag\": \"no\"}", "flag is \"no\"; it has to be true or false" },
+                { "{\"number\": -1}", "number is -1; it has to be a whole number from 0 to 100" }, { "{\"number\": 101}", "from 0 to 100" },
+                { "{\"number\": \"x\"}", "number is \"x\"" }, { "{\"number\": 1.5}", "number is 1.5" }, { "{\"number\": true}", "number is true" },
+                { "{\"object\": []}", "object is []; it has to be an object" }, { "{\"object\": {\"in\": {\"text\": [1]}}}", "object.in.text is [1]" },
+                { "{\"texts\": \"x\"}", "texts is \"x\"; it has to be a list of texts" }, { "{\"texts\": [1]}", "texts is [1]" },
+                { "{\"variables\": {\"A=B\": \"1\"}}", "variables is {\"A=B\":\"1\"}" }, { "{\"variables\": {\"\": \"1\"}}", "variables is" },
+                { "{\"variables\": {\"A\": 1}}", "variables is" }, { "{\"word\": \"ON\"}", "word is \"ON\"; it has to be one of: ONE TWO" },
+                { "{\"word\": \"ONE TWO\"}", "word is" }, { "{\"word\": 1}", "word is 1" },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct csn_error err = { 0 };
+                json_t *json = json_loads(rows[i].json, 0, NULL);
+                int rc = e2b_check(json, members, &err);
+                CHECK(rows[i].text ? rc == -CSN_E_INPUT && strstr(err.text, rows[i].text) : rc == 0);
+                json_decref(json);
+        }
+}
+
+static void what_is_shown_of_a_value_has_a_length(void)
+{
+        char shown[E2B_SHOWN_MAX], longest[200];
+        memset(longest, 'x', sizeof longest);
+        json_t *json = json_stringn(longest, sizeof longest);
+        e2b_show(json, shown);
+        CHECK(strlen(shown) == E2B_SHOWN_MAX - 1 && strcmp(shown + E2B_SHOWN_MAX - 4, "...") == 0);
+        json_decref(json);
+        e2b_show(NULL, shown);
+        CHECK(strcmp(shown, "missing") == 0);
+}
+
+static void homes_are_known_by_any_spelling(void)
+{
+        static const char *const homes[] = { "/", "//", "/.", "/home", "/home/", "/home/user", "/home/./user/", "/home/user/x/..", "/tmp/../home/user", "/root", "/../root" };
+        static const char *const others[] = { "/home/user/x", "/home/user2", "/home/use", "/hom", "/root/x", "/tmp", "/home/user/x/../y" };
+        for (size_t i = 0; i < ARRAY_LEN(homes); i++)
+                CHECK(spell_is_home(homes[i]));
+        for (size_t i = 0; i < ARRAY_LEN(others); i++)
+                CHECK(!spell_is_home(others[i]));
+}
+
 static void accounts_are_root_and_user(void)
 {
         int account = -1;
@@ -139,6 +190,9 @@ int main(void)
         RUN(an_envelope_that_is_none_is_refused);
         RUN(every_code_has_a_name_and_a_status);
         RUN(numbers_are_read_as_they_are_written);
+        RUN(members_are_what_a_table_says);
+        RUN(what_is_shown_of_a_value_has_a_length);
+        RUN(homes_are_known_by_any_spelling);
         RUN(accounts_are_root_and_user);
         RUN(paths_are_from_the_home_folder_on);
         RUN(homes_of_others_and_long_paths_are_refused);

@@ -59,7 +59,8 @@ static size_t tags_of(const json_t *template)
 
 void builds_post_tags(struct http_request *request)
 {
-        json_t *body = e2b_body(request), *tags = json_object_get(body, "tags"), *template = NULL, *build = NULL, *tag;
+        static const struct e2b_member members[] = { { .name = "target", .kind = E2B_TEXT }, { 0 } };
+        json_t *body = e2b_body(request, members), *tags = json_object_get(body, "tags"), *template = NULL, *build = NULL, *tag;
         const char *target = e2b_text(body, "target");
         size_t i;
         if (!body || !check_tags(request, tags)) {
@@ -85,7 +86,8 @@ void builds_post_tags(struct http_request *request)
 
 void builds_delete_tags(struct http_request *request)
 {
-        json_t *body = e2b_body(request), *tags = json_object_get(body, "tags"), *tag;
+        static const struct e2b_member members[] = { { .name = "name", .kind = E2B_TEXT }, { 0 } };
+        json_t *body = e2b_body(request, members), *tags = json_object_get(body, "tags"), *tag;
         size_t i;
         if (!body || !check_tags(request, tags)) {
                 json_decref(body);
@@ -183,16 +185,22 @@ static bool is_name(const char *name)
                (!name[len] || kept_is_tag(name + len + 1));
 }
 
-/* Whole numbers from 1 on, or nothing. */
-static bool is_count(const json_t *body, const char *name, json_int_t most)
+/* A whole number from 1 on, or nothing.  False: it is something else, and that is answered. */
+static bool check_count(struct http_request *request, const json_t *body, const char *name, json_int_t most)
 {
         const json_t *given = json_object_get(body, name);
-        return !given || json_is_null(given) || (json_is_integer(given) && json_integer_value(given) >= 1 && json_integer_value(given) <= most);
+        char shown[E2B_SHOWN_MAX];
+        if (!given || json_is_null(given) || (json_is_integer(given) && json_integer_value(given) >= 1 && json_integer_value(given) <= most))
+                return true;
+        e2b_show(given, shown);
+        e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s is %s; it has to be a whole number from 1 to %lld", name, shown, (long long)most);
+        return false;
 }
 
 void builds_post_template(struct http_request *request)
 {
-        json_t *body = e2b_body(request);
+        static const struct e2b_member members[] = { { .name = "name", .kind = E2B_TEXT }, { .name = "alias", .kind = E2B_TEXT }, { 0 } };
+        json_t *body = e2b_body(request, members);
         const char *given = e2b_text(body, "name"), *slash = strrchr(given[0] ? given : e2b_text(body, "alias"), '/');
         const char *name = slash ? slash + 1 : given[0] ? given : e2b_text(body, "alias");
         char build_id[BUILD_ID_LEN + 1];
@@ -202,9 +210,7 @@ void builds_post_template(struct http_request *request)
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "name has to be letters, digits, - _ and ., at most %d, and may have a tag behind a colon", NAME_LEN_MAX);
         else if (e2b_template_named(name))
                 e2b_error(request, MHD_HTTP_FORBIDDEN, "template '%.100s' is part of this server", name);
-        else if (!is_count(body, "cpuCount", 1024) || !is_count(body, "memoryMB", 1 << 24))
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "cpuCount and memoryMB have to be whole numbers from 1 on");
-        else if (check_tags(request, json_object_get(body, "tags"))) {
+        else if (check_count(request, body, "cpuCount", 1024) && check_count(request, body, "memoryMB", 1 << 24) && check_tags(request, json_object_get(body, "tags"))) {
                 make_build_id(build_id);
                 json_t *template = prepare(request, name, body, build_id);
                 if (template)
@@ -220,7 +226,8 @@ void builds_post_template(struct http_request *request)
 /* Nobody but its owner sees a template, so this changes nothing; the command line asks for it all the same. */
 void builds_patch_template(struct http_request *request)
 {
-        json_t *body = e2b_body(request), *template = body ? named(request) : NULL;
+        static const struct e2b_member members[] = { { .name = "public", .kind = E2B_BOOL }, { 0 } };
+        json_t *body = e2b_body(request, members), *template = body ? named(request) : NULL;
         if (template && json_is_true(json_object_get(body, "public")))
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "templates here are their owner's; none is public");
         else if (template)
@@ -233,8 +240,11 @@ void builds_patch_template(struct http_request *request)
 
 void builds_post(struct http_request *request)
 {
+        static const struct e2b_member members[] = { { .name = "fromImage", .kind = E2B_TEXT }, { .name = "fromTemplate", .kind = E2B_TEXT },
+                                                     { .name = "fromImageRegistry", .kind = E2B_OBJECT }, { .name = "startCmd", .kind = E2B_TEXT },
+                                                     { .name = "readyCmd", .kind = E2B_TEXT }, { .name = "force", .kind = E2B_BOOL }, { 0 } };
         const char *id = http_part(request, 1);
-        json_t *body = e2b_body(request), *template = body ? named(request) : NULL, *build = kept_build(template, id);
+        json_t *body = e2b_body(request, members), *template = body ? named(request) : NULL, *build = kept_build(template, id);
         struct csn_error err;
         if (template && !build) {
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "build '%.60s' not found", id);

@@ -18,7 +18,14 @@ static bool is_type(const struct http_request *request, const char *wanted)
         return type && strncasecmp(type, wanted, len) == 0 && (!type[len] || strchr("; \t", type[len]));
 }
 
-json_t *rpc_body(struct http_request *request, bool stream)
+/* One that cannot be read is no reason to go on without. */
+static bool has_time(const struct http_request *request)
+{
+        const char *timeout = http_header(request, "Connect-Timeout-Ms");
+        return !timeout || (timeout[0] && strlen(timeout) <= 10 && !timeout[strspn(timeout, "0123456789")]);
+}
+
+json_t *rpc_body(struct http_request *request, bool stream, const struct e2b_member *members)
 {
         const char *wanted = stream ? "application/connect+json" : "application/json";
         struct csn_error err;
@@ -28,13 +35,23 @@ json_t *rpc_body(struct http_request *request, bool stream)
                 e2b_error(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "this takes %s", wanted);
                 return NULL;
         }
+        if (!has_time(request)) {
+                rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "protocol error: Connect-Timeout-Ms is \"%.40s\"; it has to be a number of milliseconds, of at most ten digits",
+                         http_header(request, "Connect-Timeout-Ms"));
+                return NULL;
+        }
         if (stream && rpc_unwrap(request->body.bytes, len, &at, &len, &err) < 0) {
                 rpc_fail(request, true, RPC_INVALID_ARGUMENT, "%s", err.text);
                 return NULL;
         }
         json_t *json = len ? words_load(request->body.bytes + at, len, JSON_REJECT_DUPLICATES, &err) : json_object();
-        if (!json)
+        if (!json) {
                 rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "the message is no JSON object: %s", err.text);
+        } else if (e2b_check(json, members, &err) < 0) {
+                rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "%s", err.text);
+                json_decref(json);
+                json = NULL;
+        }
         return json;
 }
 

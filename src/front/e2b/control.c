@@ -9,24 +9,27 @@
 
 /* ---- what came ---- */
 
-/* The body, or an object without members where there is none; the caller's reference.  NULL: it is wrong, and that is answered. */
-json_t *e2b_body(struct http_request *request)
+json_t *e2b_body(struct http_request *request, const struct e2b_member *members)
 {
         struct csn_error err;
         json_t *body = request->body.len ? words_body(request, &err) : json_object();
-        if (!body)
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
-        return body;
+        if (body && e2b_check(body, members, &err) == 0)
+                return body;
+        e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
+        json_decref(body);
+        return NULL;
 }
 
-/* Seconds as milliseconds.  False: they are wrong, and that is answered. */
 bool e2b_life(struct http_request *request, const json_t *body, const char *name, unsigned usual_s, uint64_t *ret_ms)
 {
         const json_t *given = json_object_get(body, name);
-        double seconds = usual_s;
+        bool none = !given || json_is_null(given);
+        double seconds = none ? usual_s : json_number_value(given);
         uint64_t most_s = min_u64(api_of(request)->settings->engine.sandbox_ttl_ms / 1000, E2B_TIMEOUT_MAX_S);
-        if (given && !json_is_null(given) && (!words_number(given, &seconds) || seconds < 0 || seconds > (double)most_s)) {
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s has to be a number of seconds from 0 to %llu", name, (unsigned long long)most_s);
+        char shown[E2B_SHOWN_MAX];
+        if (none ? !usual_s : !json_is_number(given) || seconds < 0 || seconds > (double)most_s) {
+                e2b_show(given, shown);
+                e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s has to be a number of seconds from 0 to %llu; it is %s", name, (unsigned long long)most_s, shown);
                 return false;
         }
         *ret_ms = (uint64_t)(seconds * 1000);
@@ -119,6 +122,15 @@ static int check_length(const json_t *body, const char *name, struct csn_error *
         return len > E2B_KEPT_MAX ? err_field(err, name, "%s has %zu bytes as JSON, %llu are possible", name, len, E2B_KEPT_MAX) : 0;
 }
 
+/* There are none to mount; who asks for some must not find a folder without them. */
+static int check_mounts(const json_t *body, struct csn_error *err)
+{
+        const json_t *mounts = json_object_get(body, "volumeMounts");
+        if (!mounts || json_is_null(mounts) || (json_is_array(mounts) && !json_array_size(mounts)))
+                return 0;
+        return err_field(err, "volumeMounts", "volume mounts are not enabled: there are no volumes here; leave volumeMounts out");
+}
+
 /* An object of texts, or nothing.  The caller's reference; NULL: it is something else. */
 static json_t *texts_of(const json_t *body, const char *name, struct csn_error *err)
 {
@@ -155,7 +167,7 @@ static int wish_of(struct http_request *request, const json_t *body, bool secure
                 return err_field(err, "templateID", "templateID is missing: base, code-interpreter-v1, or one that was built");
         if (e2b_template_find(api_of(request), request->tenant, name, &ret->template, ret_image, &ret->recipe, err) < 0)
                 return -err->code;
-        if (check_length(body, "network", err) < 0 || check_length(body, "metadata", err) < 0 || check_length(body, "envVars", err) < 0 ||
+        if (check_mounts(body, err) < 0 || check_length(body, "network", err) < 0 || check_length(body, "metadata", err) < 0 || check_length(body, "envVars", err) < 0 ||
             e2b_network_check(network, err) < 0)
                 return -err->code;
         if (json_is_object(network))
@@ -189,9 +201,23 @@ static void create(struct http_request *request, const json_t *body, bool secure
         e2b_wish_done(&wish);
 }
 
+static const struct e2b_member new_members[] = {
+        { .name = "templateID", .kind = E2B_TEXT },
+        { .name = "secure", .kind = E2B_BOOL },
+        { .name = "allow_internet_access", .kind = E2B_BOOL },
+        { .name = "network", .kind = E2B_OBJECT },
+        { .name = "network.allowPublicTraffic", .kind = E2B_BOOL },
+        { .name = "autoPause", .kind = E2B_BOOL },
+        { .name = "autoPauseMemory", .kind = E2B_BOOL },
+        { .name = "autoResume", .kind = E2B_OBJECT },
+        { .name = "autoResume.enabled", .kind = E2B_BOOL },
+        { .name = "autoResume.policy", .kind = E2B_TEXT },
+        { 0 },
+};
+
 static void post_v2(struct http_request *request)
 {
-        json_t *body = e2b_body(request);
+        json_t *body = e2b_body(request, new_members);
         if (body)
                 create(request, body, true, E2B_LIFE_S);
         json_decref(body);
@@ -199,13 +225,15 @@ static void post_v2(struct http_request *request)
 
 static void post_v1(struct http_request *request)
 {
-        json_t *body = e2b_body(request);
+        json_t *body = e2b_body(request, new_members);
         if (body)
                 create(request, body, json_is_true(json_object_get(body, "secure")), LIFE_V1_S);
         json_decref(body);
 }
 
 /* ---- one of them ---- */
+
+static const struct e2b_member no_members[] = { { 0 } }, memory_members[] = { { .name = "memory", .kind = E2B_BOOL }, { 0 } };
 
 static void get(struct http_request *request)
 {
@@ -225,12 +253,12 @@ static void delete(struct http_request *request)
         e2b_sandbox_kill(sandbox);
 }
 
-static void set_life(struct http_request *request, const char *name, bool only_longer)
+static void set_life(struct http_request *request, const char *name, unsigned usual_s, bool only_longer)
 {
         struct e2b_sandbox *sandbox = e2b_named(request);
-        json_t *body = sandbox ? e2b_body(request) : NULL;
+        json_t *body = sandbox ? e2b_body(request, no_members) : NULL;
         uint64_t life_ms;
-        if (body && e2b_life(request, body, name, LIFE_V1_S, &life_ms)) {
+        if (body && e2b_life(request, body, name, usual_s, &life_ms)) {
                 if (!e2b_sandbox_is_paused(sandbox) && (!only_longer || time_now_ms() + (int64_t)life_ms > sandbox->end_ms))
                         e2b_sandbox_set_end(sandbox, life_ms);
                 e2b_no_content(request);
@@ -240,12 +268,12 @@ static void set_life(struct http_request *request, const char *name, bool only_l
 
 static void timeout(struct http_request *request)
 {
-        set_life(request, "timeout", false);
+        set_life(request, "timeout", 0, false);   /* who forgets it does not mean the end of a sandbox */
 }
 
 static void refresh(struct http_request *request)
 {
-        set_life(request, "duration", true);
+        set_life(request, "duration", LIFE_V1_S, true);
 }
 
 static void resume(struct http_request *request, struct e2b_sandbox *sandbox, uint64_t life_ms)
@@ -262,7 +290,7 @@ static void resume(struct http_request *request, struct e2b_sandbox *sandbox, ui
 static void join(struct http_request *request, unsigned usual_s)
 {
         struct e2b_sandbox *sandbox = e2b_named(request);
-        json_t *body = sandbox ? e2b_body(request) : NULL;
+        json_t *body = sandbox ? e2b_body(request, memory_members) : NULL;
         uint64_t life_ms;
         if (body && e2b_life(request, body, "timeout", usual_s, &life_ms)) {
                 if (e2b_sandbox_is_paused(sandbox)) {
@@ -289,7 +317,7 @@ static void connect_v1(struct http_request *request)
 static void post_resume(struct http_request *request)
 {
         struct e2b_sandbox *sandbox = e2b_named(request);
-        json_t *body = sandbox ? e2b_body(request) : NULL;
+        json_t *body = sandbox ? e2b_body(request, no_members) : NULL;
         uint64_t life_ms;
         if (body && e2b_life(request, body, "timeout", LIFE_V1_S, &life_ms))
                 resume(request, sandbox, life_ms);
@@ -299,7 +327,7 @@ static void post_resume(struct http_request *request)
 static void post_pause(struct http_request *request)
 {
         struct e2b_sandbox *sandbox = e2b_named(request);
-        json_t *body = sandbox ? e2b_body(request) : NULL;
+        json_t *body = sandbox ? e2b_body(request, memory_members) : NULL;
         struct csn_error err;
         if (body && e2b_sandbox_pause(sandbox, !json_is_false(json_object_get(body, "memory")), &err) < 0)
                 e2b_conflict(request, &err);

@@ -9,6 +9,7 @@
  *
  *   e2b           whom a request is for, whether it may, what is wrong in E2B's words
  *   sandbox       the sandboxes: a cell each, and what E2B knows of it beside that; their life
+ *   members       what the members of a body may be    (pure, fuzzed)
  *   marks         files by which programs inside know where they are
  *   template      what a template is here
  *   snapshot      files of a sandbox that are kept as a template, or go into others: snapshots and forks
@@ -144,6 +145,25 @@ bool e2b_same(const char *one, const char *other);
 /* A text of an object; "" where there is none.  Borrowed. */
 const char *e2b_text(const json_t *json, const char *name);
 
+/* ---- what the members of a body may be (members.c) ---- */
+
+enum e2b_kind { E2B_TEXT, E2B_BOOL, E2B_NUMBER, E2B_OBJECT, E2B_TEXTS, E2B_VARIABLES, E2B_WORD };
+
+struct e2b_member {
+        const char *name;                  /* "process.cmd" is a member of the member `process`; NULL ends a table */
+        enum e2b_kind kind;
+        uint64_t most;                     /* of a number */
+        const char *words;                 /* of a word: all that there are, with blanks between */
+};
+
+/* Whether those that a table names are what it says.  Errors: CSN_E_INPUT: with the name, what it is, and what it has to be. */
+int e2b_check(const json_t *body, const struct e2b_member *members, struct csn_error *err);
+/* A whole number from 0 on; also as a text, as proto3 writes 64 bits.  False: it is none. */
+bool e2b_number(const json_t *value, uint64_t *ret);
+/* A value as JSON in an error, not longer than that; NULL is "missing". */
+#define E2B_SHOWN_MAX 64
+void e2b_show(const json_t *value, char ret[static E2B_SHOWN_MAX]);
+
 extern const struct http_route e2b_control_routes[], e2b_envd_routes[], e2b_interpreter_routes[], e2b_port_routes[];
 
 /* ---- sandboxes (sandbox.c) ---- */
@@ -239,9 +259,9 @@ int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err);
 
 /* ---- for the handlers of the control plane (control.c, list.c) ---- */
 
-/* The body, or an object without members where there is none; the caller's reference.  NULL: it is wrong, and that is answered. */
-json_t *e2b_body(struct http_request *request);
-/* Seconds of a member as milliseconds.  False: they are wrong, and that is answered. */
+/* The body, or an object without members where there is none; the caller's reference.  NULL: it is wrong, or its members are, and that is answered. */
+json_t *e2b_body(struct http_request *request, const struct e2b_member *members);
+/* Seconds of a member as milliseconds; usual_s is 0 where they may not be missing.  False: they are wrong, and that is answered. */
 bool e2b_life(struct http_request *request, const json_t *body, const char *name, unsigned usual_s, uint64_t *ret_ms);
 /* The sandbox of the path; NULL: there is none, or it is being killed, and that is answered. */
 struct e2b_sandbox *e2b_named(struct http_request *request);
@@ -250,6 +270,8 @@ void e2b_fail(struct http_request *request, const struct csn_error *error);
 void e2b_conflict(struct http_request *request, const struct csn_error *error);
 /* ?limit= of a list.  False: it is wrong, and that is answered. */
 bool e2b_limit(struct http_request *request, size_t *ret);
+/* A number of the query, or the usual one where there is none.  False: it is something else, and that is answered. */
+bool e2b_query_number(struct http_request *request, const char *name, int64_t usual, int64_t *ret);
 
 /* ---- handlers ---- */
 

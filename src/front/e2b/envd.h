@@ -66,8 +66,8 @@ bool rpc_bool(const json_t *json, const char *name, bool def);
 
 /* ---- its requests and answers (connect.c) ---- */
 
-/* The message of a request; the caller's reference.  NULL: it is none, and that is answered. */
-json_t *rpc_body(struct http_request *request, bool stream);
+/* The message of a request; the caller's reference.  NULL: it is none, or its members or its time-out are wrong, and that is answered. */
+json_t *rpc_body(struct http_request *request, bool stream, const struct e2b_member *members);
 /* The answer; takes the reference. */
 void rpc_answer(struct http_request *request, json_t *json);
 /* Instead: with an HTTP status of its own, or of a stream within it. */
@@ -89,6 +89,8 @@ const char *spell_home(int account);
  */
 int spell_path(const char *path, int account, const char *folder, char ret[static GUEST_PATH_MAX], struct csn_error *err);
 const char *spell_name(const char *path);   /* its last part */
+/* Whether a path, which is absolute, is a home, or what has one in it: without it there is no sandbox to speak of. */
+bool spell_is_home(const char *path);
 /* As ls and Go do: "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx"; at most SPELL_MODE_MAX bytes. */
 #define SPELL_MODE_MAX 24
 void spell_mode(uint64_t mode, char ret[static SPELL_MODE_MAX]);

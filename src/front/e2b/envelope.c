@@ -71,11 +71,8 @@ const char *rpc_string(const json_t *json, const char *name)
 
 uint64_t rpc_number(const json_t *json, const char *name, uint64_t def)
 {
-        const json_t *value = json_object_get(json, name);
-        const char *text = json_string_value(value);
-        if (json_is_integer(value) && json_integer_value(value) >= 0)
-                return (uint64_t)json_integer_value(value);
-        return text && text[0] && strlen(text) < 20 && !text[strspn(text, "0123456789")] ? strtoull(text, NULL, 10) : def;
+        uint64_t number;
+        return e2b_number(json_object_get(json, name), &number) ? number : def;
 }
 
 bool rpc_bool(const json_t *json, const char *name, bool def)

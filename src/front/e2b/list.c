@@ -78,6 +78,16 @@ bool e2b_limit(struct http_request *request, size_t *ret)
         return false;
 }
 
+bool e2b_query_number(struct http_request *request, const char *name, int64_t usual, int64_t *ret)
+{
+        const char *text = http_query(request, name);
+        *ret = text && *text ? strtoll(text, NULL, 10) : usual;
+        if (!text || (strlen(text) < 19 && !text[strspn(text, "0123456789")]))
+                return true;
+        e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s is \"%.40s\"; it has to be a whole number, from 0 on", name, text);
+        return false;
+}
+
 /* Of ours or of one that was built, by its name or id; NULL: there is none. */
 static const char *template_id(struct http_request *request, const char *name)
 {
@@ -88,6 +98,17 @@ static const char *template_id(struct http_request *request, const char *name)
         return id;
 }
 
+/* "running", "paused", or both with a comma between. */
+static bool is_states(const char *text)
+{
+        for (size_t len; *text; text += len + (text[len] == ',')) {
+                len = strcspn(text, ",");
+                if ((len != 7 || memcmp(text, "running", len) != 0) && (len != 6 || memcmp(text, "paused", len) != 0))
+                        return false;
+        }
+        return true;
+}
+
 /* False: it is wrong, and that is answered. */
 static bool parse_filter(struct http_request *request, struct filter *ret)
 {
@@ -96,7 +117,9 @@ static bool parse_filter(struct http_request *request, struct filter *ret)
         *ret = (struct filter){ .running = !state || strstr(state, "running"), .paused = state ? strstr(state, "paused") != NULL : true, .at_id = "" };
         if (!e2b_limit(request, &ret->limit))
                 return false;
-        if (order && strcmp(order, "asc") != 0 && strcmp(order, "desc") != 0)
+        if (state && !is_states(state))
+                e2b_error(request, MHD_HTTP_BAD_REQUEST, "state is \"%.40s\"; it has to be running, paused, or both with a comma between", state);
+        else if (order && strcmp(order, "asc") != 0 && strcmp(order, "desc") != 0)
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "order is \"%.40s\"; it has to be asc or desc", order);
         else if (after && !parse_time(after, &ret->after_ms))
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "startedAfter is \"%.40s\"; it has to be a time as 2026-01-02T03:04:05Z", after);

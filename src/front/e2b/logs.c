@@ -46,26 +46,21 @@ static json_t *describe(const struct e2b_line *line, struct arena *arena)
         return json;
 }
 
-/* A number of the query, or the usual one where there is none. */
-static int64_t number_of(const struct http_request *request, const char *name, int64_t usual)
-{
-        const char *text = http_query(request, name);
-        return text && *text ? strtoll(text, NULL, 10) : usual;
-}
-
 /* Oldest first, from ?start= (or ?cursor=) on, in milliseconds. */
 void e2b_get_logs(struct http_request *request)
 {
         const struct e2b_sandbox *sandbox = e2b_named(request);
         const struct e2b_logs *logs = sandbox ? sandbox->logs : NULL;
-        int64_t from_ms = number_of(request, "cursor", number_of(request, "start", 0)), limit = number_of(request, "limit", LIMIT);
+        int64_t from_ms, limit;
+        if (!sandbox || !e2b_query_number(request, "start", 0, &from_ms) || !e2b_query_number(request, "cursor", from_ms, &from_ms) ||
+            !e2b_query_number(request, "limit", LIMIT, &limit))
+                return;
         json_t *list = json_array();
         for (uint64_t i = logs && logs->made > E2B_LINES_MAX ? logs->made - E2B_LINES_MAX : 0; logs && i < logs->made; i++) {
                 const struct e2b_line *line = &logs->lines[i % E2B_LINES_MAX];
                 if (line->ms >= from_ms && (int64_t)json_array_size(list) < limit)
                         json_array_append_new(list, describe(line, &request->arena));
         }
-        if (sandbox)
-                http_json(request, MHD_HTTP_OK, json_pack("{s:O, s:O}", "logs", list, "logEntries", list));
+        http_json(request, MHD_HTTP_OK, json_pack("{s:O, s:O}", "logs", list, "logEntries", list));
         json_decref(list);
 }

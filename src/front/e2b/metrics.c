@@ -96,19 +96,14 @@ static void on_gone(struct http_request *request)
         looking_free(request->owner);
 }
 
-static bool is_now(const struct http_request *request)
-{
-        const char *start = http_query(request, "start"), *end = http_query(request, "end");
-        int64_t now_s = time_now_ms() / 1000;
-        return (!start || strtoll(start, NULL, 10) <= now_s) && (!end || strtoll(end, NULL, 10) + SLACK_S >= now_s);
-}
 
 void e2b_metrics(struct http_request *request)
 {
         struct e2b_sandbox *sandbox = e2b_named(request);
-        if (!sandbox)
+        int64_t start_s, end_s, now_s = time_now_ms() / 1000;
+        if (!sandbox || !e2b_query_number(request, "start", 0, &start_s) || !e2b_query_number(request, "end", now_s, &end_s))
                 return;
-        if (sandbox->state != E2B_RUNNING || !is_now(request)) {
+        if (sandbox->state != E2B_RUNNING || start_s > now_s || end_s + SLACK_S < now_s) {
                 http_json(request, MHD_HTTP_OK, json_array());
                 return;
         }

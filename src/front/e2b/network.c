@@ -99,8 +99,9 @@ int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err)
 void e2b_put_network(struct http_request *request)
 {
         static const char *const out[] = { "allowOut", "denyOut", "rules", "egressProxy" };
+        static const struct e2b_member members[] = { { .name = "allow_internet_access", .kind = E2B_BOOL }, { 0 } };
         struct e2b_sandbox *sandbox = e2b_named(request);
-        json_t *body = sandbox ? e2b_body(request) : NULL;
+        json_t *body = sandbox ? e2b_body(request, members) : NULL;
         struct csn_error err;
         if (!body)
                 return;

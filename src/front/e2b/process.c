@@ -431,6 +431,9 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
 
 /* ---- starting ---- */
 
+#define TERMINAL_MEMBERS { .name = "pty", .kind = E2B_OBJECT }, { .name = "pty.size", .kind = E2B_OBJECT }, \
+                         { .name = "pty.size.rows", .kind = E2B_NUMBER, .most = UINT16_MAX }, { .name = "pty.size.cols", .kind = E2B_NUMBER, .most = UINT16_MAX }
+
 static json_t *object_of(const json_t *json, const char *name)
 {
         json_t *member = json_object_get(json, name);
@@ -464,8 +467,7 @@ static struct pair *read_envs(json_t *config, struct arena *arena, size_t *ret_n
         const char *name;
         size_t n = 0;
         json_object_foreach(envs, name, value) {
-                if (json_is_string(value) && name[0] && !strchr(name, '='))
-                        pairs[n++] = (struct pair){ arena_text(arena, "%s", name), arena_text(arena, "%s", json_string_value(value)) };
+                pairs[n++] = (struct pair){ arena_text(arena, "%s", name), arena_text(arena, "%s", json_string_value(value)) };
         }
         *ret_n = n;
         return pairs;
@@ -518,9 +520,13 @@ static int start(struct envd_process *process, const json_t *message, const stru
 
 void envd_start(struct http_request *request)
 {
+        static const struct e2b_member members[] = { { .name = "process", .kind = E2B_OBJECT }, { .name = "process.cmd", .kind = E2B_TEXT },
+                                                     { .name = "process.args", .kind = E2B_TEXTS }, { .name = "process.envs", .kind = E2B_VARIABLES },
+                                                     { .name = "process.cwd", .kind = E2B_TEXT }, TERMINAL_MEMBERS, { .name = "tag", .kind = E2B_TEXT },
+                                                     { .name = "stdin", .kind = E2B_BOOL }, { 0 } };
         struct envd_target target;
         struct csn_error err;
-        json_t *message = envd_target(request, true, &target) ? rpc_body(request, true) : NULL;
+        json_t *message = envd_target(request, true, &target) ? rpc_body(request, true, members) : NULL;
         if (!message)
                 return;
         struct e2b_envd *envd = envd_of(target.sandbox);
@@ -541,6 +547,11 @@ void envd_start(struct http_request *request)
 }
 
 /* ---- which one ---- */
+
+#define WHICH_MEMBERS { .name = "process", .kind = E2B_OBJECT }, { .name = "process.pid", .kind = E2B_NUMBER, .most = UINT32_MAX }, \
+                      { .name = "process.tag", .kind = E2B_TEXT }
+
+static const struct e2b_member which_members[] = { WHICH_MEMBERS, { 0 } };
 
 static bool is_meant(const struct envd_process *process, uint64_t pid, const char *tag)
 {
@@ -577,7 +588,7 @@ static struct envd_process *find(struct http_request *request, bool stream, cons
 void envd_connect(struct http_request *request)
 {
         struct envd_target target;
-        json_t *message = envd_target(request, true, &target) ? rpc_body(request, true) : NULL;
+        json_t *message = envd_target(request, true, &target) ? rpc_body(request, true, which_members) : NULL;
         struct envd_process *process = message ? find(request, true, message, true) : NULL;
         json_decref(message);
         if (!process)
@@ -589,8 +600,9 @@ void envd_connect(struct http_request *request)
 
 void envd_list_processes(struct http_request *request)
 {
+        static const struct e2b_member members[] = { { 0 } };
         struct envd_target target;
-        json_t *message = envd_target(request, false, &target) ? rpc_body(request, false) : NULL;
+        json_t *message = envd_target(request, false, &target) ? rpc_body(request, false, members) : NULL;
         if (!message)
                 return;
         json_t *list = json_array();
@@ -609,10 +621,10 @@ void envd_list_processes(struct http_request *request)
 /* ---- what is done to it ---- */
 
 /* A unary call about a program that goes on; its message is the caller's reference.  NULL: it is answered. */
-static struct envd_process *begin(struct http_request *request, json_t **ret_message)
+static struct envd_process *begin(struct http_request *request, const struct e2b_member *members, json_t **ret_message)
 {
         struct envd_target target;
-        *ret_message = envd_target(request, false, &target) ? rpc_body(request, false) : NULL;
+        *ret_message = envd_target(request, false, &target) ? rpc_body(request, false, members) : NULL;
         return *ret_message ? find(request, false, *ret_message, false) : NULL;
 }
 
@@ -644,12 +656,13 @@ static int signal_of(const char *name)
 /* Who kills it and then looks expects it to be gone. */
 void envd_signal(struct http_request *request)
 {
+        static const struct e2b_member members[] = { WHICH_MEMBERS, { .name = "signal", .kind = E2B_WORD, .words = "SIGNAL_SIGKILL SIGNAL_SIGTERM" }, { 0 } };
         json_t *message;
-        struct envd_process *process = begin(request, &message);
+        struct envd_process *process = begin(request, members, &message);
         const char *name = rpc_string(message, "signal");
         int sig = signal_of(name);
         if (process && !sig) {
-                rpc_fail(request, false, RPC_UNIMPLEMENTED, "signal is \"%.30s\"; it has to be SIGNAL_SIGKILL or SIGNAL_SIGTERM", name ? name : "");
+                rpc_fail(request, false, RPC_UNIMPLEMENTED, "signal is missing; it has to be SIGNAL_SIGKILL or SIGNAL_SIGTERM");
         } else if (process && !call_signal(&process->call, sig, 0)) {
                 rpc_fail(request, false, RPC_RESOURCE_EXHAUSTED, "the sandbox does not take it; try again");
         } else if (process && sig == SIGKILL) {
@@ -664,8 +677,10 @@ void envd_signal(struct http_request *request)
 
 void envd_input(struct http_request *request)
 {
+        static const struct e2b_member members[] = { WHICH_MEMBERS, { .name = "input", .kind = E2B_OBJECT }, { .name = "input.stdin", .kind = E2B_TEXT },
+                                                     { .name = "input.pty", .kind = E2B_TEXT }, { 0 } };
         json_t *message;
-        struct envd_process *process = begin(request, &message);
+        struct envd_process *process = begin(request, members, &message);
         const json_t *input = object_of(message, "input");
         const char *text = process ? rpc_string(input, process->terminal ? "pty" : "stdin") : NULL;
         struct bytes bytes;
@@ -688,7 +703,7 @@ void envd_input(struct http_request *request)
 void envd_close_input(struct http_request *request)
 {
         json_t *message;
-        struct envd_process *process = begin(request, &message);
+        struct envd_process *process = begin(request, which_members, &message);
         json_decref(message);
         if (!process)
                 return;
@@ -704,8 +719,9 @@ void envd_close_input(struct http_request *request)
 
 void envd_update(struct http_request *request)
 {
+        static const struct e2b_member members[] = { WHICH_MEMBERS, TERMINAL_MEMBERS, { 0 } };
         json_t *message;
-        struct envd_process *process = begin(request, &message);
+        struct envd_process *process = begin(request, members, &message);
         const json_t *size = object_of(object_of(message, "pty"), "size");
         uint64_t rows = rpc_number(size, "rows", 0), columns = rpc_number(size, "cols", 0);
         if (!process)

@@ -249,10 +249,11 @@ static void begin_snapshot(struct http_request *request, struct e2b_sandbox *san
 
 void e2b_post_snapshot(struct http_request *request)
 {
+        static const struct e2b_member members[] = { { .name = "name", .kind = E2B_TEXT }, { 0 } };
         struct e2b_sandbox *sandbox = e2b_named(request);
-        json_t *body = sandbox ? e2b_body(request) : NULL, *given = json_object_get(body, "name");
-        const char *name = json_string_value(given);
-        if (body && ((given && !json_is_null(given) && !name) || (name && !is_name(name))))
+        json_t *body = sandbox ? e2b_body(request, members) : NULL;
+        const char *name = json_string_value(json_object_get(body, "name"));
+        if (name && !is_name(name))
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "name has to be a text of letters, digits, - _ and ., at most %d", NAME_MAX_LEN);
         else if (body)
                 begin_snapshot(request, sandbox, name ? name : "");
@@ -381,14 +382,15 @@ static void on_forked(struct cell_copy *copy, const struct csn_error *error)
 void e2b_fork(struct http_request *request)
 {
         struct e2b_sandbox *sandbox;
-        json_t *body = e2b_body(request), *given = json_object_get(body, "count");
-        double count = 1;
-        uint64_t life_ms;
-        if (body && given && !json_is_null(given) && (!words_number(given, &count) || !(count >= 1 && count <= E2B_FORKS_MAX))) {
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "count has to be a number from 1 to %d", E2B_FORKS_MAX);
+        static const struct e2b_member members[] = { { .name = "count", .kind = E2B_NUMBER, .most = E2B_FORKS_MAX }, { 0 } };
+        json_t *body = e2b_body(request, members);
+        uint64_t count = 1, life_ms;
+        e2b_number(json_object_get(body, "count"), &count);
+        if (body && !count) {
+                e2b_error(request, MHD_HTTP_BAD_REQUEST, "count is 0; it has to be a whole number from 1 to %d", E2B_FORKS_MAX);
         } else if (body && e2b_life(request, body, "timeout", E2B_LIFE_S, &life_ms) && (sandbox = e2b_named(request))) {
                 struct saving *saving = mem_alloc(sizeof *saving);
-                *saving = (struct saving){ .wish = e2b_wish_copy(&sandbox->wish), .count = (size_t)count, .life_ms = life_ms };
+                *saving = (struct saving){ .wish = e2b_wish_copy(&sandbox->wish), .count = count, .life_ms = life_ms };
                 save(request, sandbox, saving, on_forked);
         }
         json_decref(body);

@@ -76,6 +76,21 @@ const char *spell_name(const char *path)
         return slash && slash[1] ? slash + 1 : path;
 }
 
+bool spell_is_home(const char *path)
+{
+        static const int accounts[] = { account_USER, account_ROOT };
+        char plain[GUEST_PATH_MAX] = "";
+        if (!add_parts(plain, path))
+                return false;
+        size_t len = strcmp(plain, "/") == 0 ? 0 : strlen(plain);
+        for (size_t i = 0; i < ARRAY_LEN(accounts); i++) {
+                const char *home = spell_home(accounts[i]);
+                if (strncmp(home, plain, len) == 0 && (home[len] == 0 || home[len] == '/'))
+                        return true;
+        }
+        return false;
+}
+
 /* ---- permissions ---- */
 
 void spell_mode(uint64_t mode, char ret[static SPELL_MODE_MAX])

@@ -307,11 +307,13 @@ static bool has_room(struct http_request *request, struct e2b_envd *envd, bool c
 
 static void watch(struct http_request *request, bool collects)
 {
+        static const struct e2b_member members[] = { { .name = "path", .kind = E2B_TEXT }, { .name = "recursive", .kind = E2B_BOOL }, { .name = "includeEntry", .kind = E2B_BOOL },
+                                                     { .name = "allowNetworkMounts", .kind = E2B_BOOL }, { 0 } };
         static const struct call_events events = { on_packet, on_room, on_ended };
         struct envd_target target;
         struct csn_error err;
         char path[GUEST_PATH_MAX];
-        json_t *message = envd_target(request, !collects, &target) ? rpc_body(request, !collects) : NULL;
+        json_t *message = envd_target(request, !collects, &target) ? rpc_body(request, !collects, members) : NULL;
         if (!message)
                 return;
         const char *given = rpc_string(message, "path");
@@ -357,15 +359,17 @@ void envd_create_watcher(struct http_request *request)
 static struct envd_watcher *find(struct http_request *request)
 {
         struct envd_target target;
-        json_t *message = envd_target(request, false, &target) ? rpc_body(request, false) : NULL;
+        static const struct e2b_member members[] = { { .name = "watcherId", .kind = E2B_TEXT }, { 0 } };
+        json_t *message = envd_target(request, false, &target) ? rpc_body(request, false, members) : NULL;
         uint64_t id = rpc_number(message, "watcherId", 0);
+        const char *given = arena_text(&request->arena, "%s", message ? e2b_text(message, "watcherId") : "");
         if (!message)
                 return NULL;
         json_decref(message);
         for (struct envd_watcher *watcher = envd_of(target.sandbox)->watchers; watcher; watcher = watcher->next)
                 if (watcher->collects && watcher->begun && watcher->id == id)
                         return watcher;
-        rpc_fail(request, false, RPC_NOT_FOUND, "watcher with id %" PRIu64 " not found", id);
+        rpc_fail(request, false, RPC_NOT_FOUND, "watcher with id %.40s not found", given);
         return NULL;
 }
 

@@ -248,6 +248,24 @@ test('errors of unary calls have a code and a status', async () => {
   assert.equal((await rpc('Nothing', {})).status, 404)
 })
 
+test('what has the wrong type is refused with its name', async () => {
+  for (const [method, body, word] of [['SendSignal', { process: { pid: 'x' }, signal: 'SIGNAL_SIGKILL' }, /process\.pid is "x"; it has to be a whole number/],
+    ['SendSignal', { process: { pid: 1 }, signal: 'SIGNAL_FOO' }, /signal is "SIGNAL_FOO"; it has to be one of: SIGNAL_SIGKILL SIGNAL_SIGTERM/],
+    ['SendSignal', { process: 1 }, /process is 1; it has to be an object/], ['CloseStdin', { process: { tag: 5 } }, /process\.tag is 5/],
+    ['SendInput', { process: { pid: 1 }, input: { stdin: 5 } }, /input\.stdin is 5/], ['Update', { process: { pid: 1 }, pty: { size: { rows: -1 } } }, /pty\.size\.rows is -1/],
+    ['Update', { process: { pid: 1 }, pty: { size: { cols: 99999999 } } }, /pty\.size\.cols is 99999999; .* from 0 to 65535/]]) {
+    const got = await rpc(method, body)
+    assert.deepEqual([got.status, got.body.code], [400, 'invalid_argument'])
+    assert.match(got.body.message, word)
+  }
+  for (const timeout of ['abc', '-1', '1s', '12345678901']) {
+    const got = await rpc('List', {}, { 'Connect-Timeout-Ms': timeout })
+    assert.deepEqual([got.status, got.body.code], [400, 'invalid_argument'])
+    assert.match(got.body.message, /Connect-Timeout-Ms is/)
+  }
+  assert.equal((await rpc('List', { unknown: 1 }, { 'Connect-Timeout-Ms': '60000' })).status, 200)
+})
+
 function envelope(message) {
   const text = Buffer.from(JSON.stringify(message))
   const head = Buffer.alloc(5)
@@ -282,6 +300,23 @@ test('a stream ends with an envelope that says how', async () => {
     assert.equal(bad.length, 1)
     assert.deepEqual([bad[0][0], bad[0][1].error.code], [2, code])
   }
+})
+
+test('a program of the wrong types is not begun', async () => {
+  const cmd = '/bin/true'
+  for (const [message, word] of [[{ process: { cmd, args: 'x' } }, /process\.args is "x"/], [{ process: { cmd: 5 } }, /process\.cmd is 5/], [{ process: { cmd, cwd: 5 } }, /process\.cwd is 5/],
+    [{ process: { cmd, envs: { 'A=B': '1' } } }, /process\.envs is/], [{ process: { cmd, envs: { A: 1 } } }, /process\.envs is/], [{ process: { cmd }, tag: 5 }, /tag is 5/],
+    [{ process: { cmd }, stdin: 'no' }, /stdin is "no"/], [{ process: { cmd }, pty: { size: { cols: 99999999 } } }, /pty\.size\.cols/],
+    [{ process: { cmd }, pty: { size: { rows: -1 } } }, /pty\.size\.rows/]]) {
+    const bad = await stream('process.Process', 'Start', envelope(message))
+    assert.equal(bad.length, 1)
+    assert.deepEqual([bad[0][0], bad[0][1].error.code], [2, 'invalid_argument'])
+    assert.match(bad[0][1].error.message, word)
+  }
+  const late = await stream('process.Process', 'Start', envelope({ process: { cmd } }), { 'Connect-Timeout-Ms': 'abc' })
+  assert.match(late[0][1].error.message, /Connect-Timeout-Ms is "abc"/)
+  const good = await stream('process.Process', 'Start', envelope({ process: { cmd, args: null, envs: null, cwd: null, more: 1 }, pty: null, tag: null, stdin: null }))
+  assert.equal(good.at(-2)[1].event.end.status, 'exit status 0')
 })
 
 test('on a stream on which nothing happens there are signs of life', async () => {

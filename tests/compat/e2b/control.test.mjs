@@ -126,6 +126,17 @@ test('a time that is too long, or none, is refused with its limit', async (t) =>
   }
 })
 
+test('a time that is forgotten, or none, changes nothing', async (t) => {
+  const sandbox = await make(t, { timeoutMs: 600_000 })
+  const { endAt } = await sandbox.getInfo()
+  for (const [body, shown] of [[{}, 'missing'], [{ timeout: null }, 'null'], [{ timeOut: 3600 }, 'missing'], [{ timeout: '5' }, '"5"'], [undefined, 'missing']]) {
+    const got = await ask(server, 'POST', `/sandboxes/${sandbox.sandboxId}/timeout`, body)
+    assert.deepEqual([got.status, got.body.code], [400, 400])
+    assert.match(got.body.message, new RegExp(`timeout has to be a number of seconds from 0 to 86400; it is ${shown}`))
+  }
+  assert.deepEqual((await sandbox.getInfo()).endAt, endAt)
+})
+
 test('sandboxes are listed, newest first, with what is known of them', async (t) => {
   const mark = { list: `${Math.random()}` }
   const made = []
@@ -230,9 +241,40 @@ test('what is no JSON, and what has the wrong type, is refused with its name', a
   const answer = await fetch(`${server.url}/v2/sandboxes`, { method: 'POST', headers: { 'X-API-Key': 'x' }, body: '{' })
   assert.equal(answer.status, 400)
   for (const [body, word] of [[{}, /templateID/], [{ templateID: 'base', metadata: [] }, /metadata/], [{ templateID: 'base', envVars: { A: 1 } }, /envVars/],
-    [{ templateID: 'base', timeout: 'x' }, /timeout/]]) {
-    const got = await ask(server, 'POST', '/v2/sandboxes', body)
-    assert.equal(got.status, 400)
+    [{ templateID: 'base', timeout: 'x' }, /timeout.*it is "x"/], [{ templateID: 'base', timeout: '5' }, /timeout.*it is "5"/], [{ templateID: 5 }, /templateID is 5; it has to be a text/],
+    [{ templateID: 'base', secure: 'no' }, /secure is "no"; it has to be true or false/], [{ templateID: 'base', autoResume: 'x' }, /autoResume is "x"; it has to be an object/],
+    [{ templateID: 'base', autoResume: { enabled: 1 } }, /autoResume\.enabled is 1/], [{ templateID: 'base', autoPause: 'yes' }, /autoPause is "yes"/],
+    [{ templateID: 'base', network: [] }, /network is \[\]/], [{ templateID: 'base', network: { allowPublicTraffic: 'no' } }, /network\.allowPublicTraffic/],
+    [{ templateID: 'base', volumeMounts: [{ name: 'data', path: '/data' }] }, /volume mounts are not enabled/], [{ templateID: 'base', volumeMounts: 5 }, /volume mounts/]]) {
+    for (const version of ['/v2', '']) {
+      const got = await ask(server, 'POST', `${version}/sandboxes`, body)
+      assert.deepEqual([got.status, got.body.code], [400, 400])
+      assert.match(got.body.message, word)
+    }
+  }
+})
+
+test('members that are null, and others that are unknown, are as none', async () => {
+  const names = ['timeout', 'secure', 'network', 'metadata', 'envVars', 'autoPause', 'autoPauseMemory', 'autoResume', 'allow_internet_access', 'volumeMounts', 'mcp', 'iam']
+  const got = await ask(server, 'POST', '/v2/sandboxes', { templateID: 'base', ...Object.fromEntries(names.map((name) => [name, null])), of: { the: 'future' } })
+  assert.equal(got.status, 201)
+  const where = `/sandboxes/${got.body.sandboxID}`
+  assert.equal((await ask(server, 'POST', `/v2${where}/connect`, { timeout: null, memory: null, more: 1 })).status, 200)
+  assert.equal((await ask(server, 'DELETE', where)).status, 204)
+})
+
+test('what is asked of a list, of logs and of metrics has its kind', async (t) => {
+  const where = `/sandboxes/${(await make(t)).sandboxId}`
+  for (const [path, word] of [['/v2/sandboxes?state=foo', /state is "foo"/], ['/v2/sandboxes?state=running,foo', /state is "running,foo"/], [`${where}/logs?start=x`, /start is "x"/],
+    [`/v2${where}/logs?cursor=x`, /cursor is "x"/], [`${where}/logs?limit=-1`, /limit is "-1"/], [`${where}/metrics?start=x`, /start is "x"/], [`${where}/metrics?end=1e9`, /end is "1e9"/]]) {
+    const got = await ask(server, 'GET', path)
+    assert.deepEqual([got.status, got.body.code], [400, 400])
+    assert.match(got.body.message, word)
+  }
+  for (const [path, body, word] of [['pause', { memory: 'x' }, /memory is "x"/], ['connect', { memory: 1 }, /memory is 1/], ['fork', { count: 'x' }, /count is "x"/],
+    ['fork', { count: 0 }, /count is 0/], ['snapshots', { name: 5 }, /name is 5/]]) {
+    const got = await ask(server, 'POST', `${where}/${path}`, body)
+    assert.deepEqual([got.status, got.body.code], [400, 400])
     assert.match(got.body.message, word)
   }
 })

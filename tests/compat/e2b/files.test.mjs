@@ -342,6 +342,38 @@ async function rpc(method, body) {
   return { status: answer.status, body: await answer.json() }
 }
 
+test('nothing is removed or renamed without its name, and homes stay', async () => {
+  await files.write('kept', 'content')
+  for (const [method, body, word] of [['Remove', { path: 5 }, /path is 5; it has to be a text/], ['Remove', {}, /path is missing or empty/], ['Remove', { path: '' }, /path is missing or empty/],
+    ['Remove', { path: null }, /path is missing or empty/], ['Remove', { Path: 'kept' }, /path is missing or empty/], ['Remove', { path: '~' }, /path is \/home\/user/],
+    ['Remove', { path: '.' }, /path is \/home\/user/], ['Remove', { path: '/home/user/' }, /path is \/home\/user/], ['Remove', { path: '/home/user/x/..' }, /home folder/],
+    ['Remove', { path: '/home' }, /path is \/home/], ['Remove', { path: '/' }, /path is \//], ['Remove', { path: '/root' }, /path is \/root/],
+    ['Move', { source: 5, destination: 'x' }, /source is 5/], ['Move', { destination: '/tmp/x' }, /source is missing or empty/], ['Move', { source: '~', destination: '/tmp/x' }, /source is \/home\/user/],
+    ['Move', { source: 'kept' }, /destination is missing or empty/], ['Move', { source: 'kept', destination: [] }, /destination is \[\]/]]) {
+    const got = await rpc(method, body)
+    assert.deepEqual([got.status, got.body.code], [400, 'invalid_argument'])
+    assert.match(got.body.message, word)
+  }
+  await assert.rejects(files.remove(''), /path is missing or empty/)
+  assert.equal(await files.read('kept'), 'content')
+})
+
+test('what has the wrong type is refused, and what is missing is the home folder', async () => {
+  for (const [method, body, word] of [['Stat', { path: 5 }, /path is 5/], ['ListDir', { path: '.', depth: 'x' }, /depth is "x"/], ['ListDir', { path: '.', depth: -1 }, /depth is -1/],
+    ['MakeDir', { path: {} }, /path is {}/], ['CreateWatcher', { path: '.', recursive: 'yes' }, /recursive is "yes"/], ['GetWatcherEvents', { watcherId: 5 }, /watcherId is 5/]]) {
+    const got = await rpc(method, body)
+    assert.deepEqual([got.status, got.body.code], [400, 'invalid_argument'])
+    assert.match(got.body.message, word)
+  }
+  assert.equal((await rpc('Stat', {})).body.entry.path, '/home/user')
+  assert.equal((await rpc('ListDir', { path: null, depth: '1', unknown: 1 })).status, 200)
+  assert.deepEqual((await rpc('GetWatcherEvents', { watcherId: 'nope' })).body, { code: 'not_found', message: 'watcher with id nope not found' })
+})
+
+test('what is missing of a move is its source', async () => {
+  assert.deepEqual((await rpc('Move', { source: 'nope.txt', destination: 'dst.txt' })).body, { code: 'not_found', message: "path not found: '/home/user/nope.txt'" })
+})
+
 test('a part of a file is fetched', async () => {
   await files.write('part', '0123456789')
   const get = async (range) => fetch(`${server.url}/files?path=part`, { headers: { ...head, Range: range } })

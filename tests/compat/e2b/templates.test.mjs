@@ -232,7 +232,7 @@ test('what is wrong is told', async () => {
   await wrong('POST', '/v3/templates', { name: 'a b' }, 400, /name has to be/)
   await wrong('POST', '/v3/templates', { name: 'a:' }, 400, /name has to be/)
   await wrong('POST', '/v3/templates', { name: 'base' }, 403, /part of this server/)
-  await wrong('POST', '/v3/templates', { name: 'a', cpuCount: 0 }, 400, /whole numbers/)
+  await wrong('POST', '/v3/templates', { name: 'a', cpuCount: 0 }, 400, /whole number from 1/)
   await wrong('POST', '/v3/templates', { name: 'a', tags: ['b c'] }, 400, /tags has to be/)
   await wrong('GET', '/templates/nothing/files/abc', undefined, 404, /not found/)
   await wrong('GET', '/templates/nothing/builds/abc/status', undefined, 404, /not found/)
@@ -266,6 +266,13 @@ test('an archive that is none fails its step', needsRoot, async () => {
     assert.match(status.reason.message, /unpack the files of COPY a/)
     break
   }
+})
+
+test('numbers of a template are told with their bounds', async () => {
+  const got = await ask(server, 'POST', '/v3/templates', { name: unique(), cpuCount: 99999 })
+  assert.deepEqual([got.status, got.body.message], [400, 'cpuCount is 99999; it has to be a whole number from 1 to 1024'])
+  assert.match((await ask(server, 'POST', '/v3/templates', { name: unique(), memoryMB: 'x' })).body.message, /memoryMB is "x"; it has to be a whole number from 1 to/)
+  assert.match((await ask(server, 'POST', '/v3/templates', { name: 5 })).body.message, /name is 5; it has to be a text/)
 })
 
 test('a build has a time', async () => {
