@@ -21,6 +21,7 @@ static const char workdir_script[] = "mkdir -p -- \"$1\" && { [ -n \"$(ls -A -- 
 static const char copy_script[] =
         "set -e; shopt -s dotglob nullglob; src=${2%/}; src=${src#./}; cd -- \"$1\"\n"
         "whole=; [ \"${src:-.}\" != . ] || whole=1; above=$(dirname -- \"${src:-.}\"); [ -z \"$whole\" ] && [ -d \"$above\" ] && cd -- \"$above\"\n"
+        "base=$(basename -- \"$src\"); wild='*[*?[{(]*'; [ -n \"$whole\" ] || [[ $src == $wild ]] || [ -e \"$base\" ] || [ -L \"$base\" ] || { echo \"there is no '$2' in the archive\" >&2; exit 1; }\n"
         "entries=(*); [ ${#entries[@]} -gt 0 ] || { echo \"there is nothing in '$2'\" >&2; exit 1; }\n"
         "chown -R -h -- \"$4:\" \"${entries[@]}\"; [ -z \"$5\" ] || chmod -R -- \"$5\" \"${entries[@]}\"\n"
         "folder() { [ -d \"$1\" ] || { mkdir -p -- \"$1\"; chown -- \"$owner:\" \"$1\"; }; }; owner=$4\n"
@@ -188,6 +189,22 @@ static void resolve(const struct build *build, const char *path, char ret[static
                 snprintf(ret, GUEST_PATH_MAX, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path);
 }
 
+/* Names and values in turn; clients make "A=B" the name of what is to be A=B and something that is nothing.  False: it failed. */
+static bool set_env(struct build *build)
+{
+        const json_t *step = step_of(build);
+        size_t n = json_array_size(json_object_get(step, "args"));
+        for (size_t i = 0; i < n; i += 2) {
+                const char *name = arg_of(step, i);
+                if (!name[0] || strchr(name, '=') || i + 1 == n) {
+                        fail(build, "ENV '%.60s': a name without = and a value belong together; a value with blanks needs quotes", name);
+                        return false;
+                }
+                json_object_set_new(json_object_get(build->recipe, "env"), name, json_string(arg_of(step, i + 1)));
+        }
+        return true;
+}
+
 /* False: it failed. */
 static bool apply(struct build *build)
 {
@@ -196,8 +213,8 @@ static bool apply(struct build *build)
         char path[GUEST_PATH_MAX];
         int account;
         if (strcmp(type, "ENV") == 0) {
-                for (size_t i = 0; i + 1 < json_array_size(json_object_get(step, "args")); i += 2)
-                        json_object_set_new(json_object_get(build->recipe, "env"), arg_of(step, i), json_string(arg_of(step, i + 1)));
+                if (!set_env(build))
+                        return false;
         } else if (strcmp(type, "USER") == 0) {
                 if (!first[0] || !spell_account(first, &account)) {
                         fail(build, "USER '%.60s': there are user and root", first);

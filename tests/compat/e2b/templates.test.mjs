@@ -1,6 +1,7 @@
 // Templates that are built here: steps, files, layers that are there already, tags, and what runs in each sandbox.
 
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -8,7 +9,7 @@ import { after, test } from 'node:test'
 
 import { BuildError, Sandbox, Template, waitForFile, waitForPort, waitForTimeout } from 'e2b'
 
-import { ask, needsRoot, serve } from './server.mjs'
+import { ask, needsRoot, serve, until } from './server.mjs'
 
 const server = await serve()
 const { options } = server
@@ -266,6 +267,25 @@ test('an archive that is none fails its step', needsRoot, async () => {
     assert.match(status.reason.message, /unpack the files of COPY a/)
     break
   }
+})
+
+test('files that an archive does not have fail their step', needsRoot, async () => {
+  const { body } = await ask(server, 'POST', '/v3/templates', { name: unique() })
+  const link = await ask(server, 'GET', `/templates/${body.templateID}/files/other`)
+  const { stdout } = spawnSync('tar', ['-C', folder, '-cz', 'one.txt'])
+  assert.equal((await fetch(link.body.url, { method: 'PUT', body: stdout })).status, 200)
+  const where = `/templates/${body.templateID}/builds/${body.buildID}`
+  await ask(server, 'POST', `/v2${where}`, { steps: [{ type: 'COPY', args: ['nope', '/app', '', ''], filesHash: 'other' }] })
+  const status = await until(async () => {
+    const got = (await ask(server, 'GET', `${where}/status`)).body
+    return got.status !== 'building' && got
+  })
+  assert.equal(status.status, 'error')
+  assert.match(status.logs.join('\n'), /there is no 'nope' in the archive/)
+})
+
+test('a name of the environment has no =', needsRoot, async () => {
+  await fails(Template().fromBaseImage().setEnvs({ 'A=B': 'c' }), '1', /ENV 'A=B'/)
 })
 
 test('numbers of a template are told with their bounds', async () => {
