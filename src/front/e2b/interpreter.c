@@ -1,9 +1,11 @@
 /* Port 49999, E2B's code interpreter: its routes, and which contexts there are; see interpreter.h. */
+#include "front/e2b/envd.h"
 #include "front/e2b/interpreter.h"
 
 #include "front/words.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define HOME "/home/user"
 #define ROOT_HOME "/root"
@@ -216,9 +218,20 @@ static json_t *describe(const struct e2b_context *one)
 struct opening {
         struct context_waiter waiter;
         struct http_request *request;
+        struct call look;                  /* at its folder, before there is a context */
+        uint64_t mode;                     /* what that is */
+        char *cwd;                         /* the same, as it was asked for; or NULL */
+        const char *language;
         char id[37];
         bool is_restart;
 };
+
+static void opening_drop(struct opening *opening)
+{
+        call_close(&opening->look);
+        free(opening->cwd);
+        free(opening);
+}
 
 static void answer_opened(struct http_request *request, const struct e2b_context *one, bool is_restart)
 {
@@ -245,21 +258,20 @@ static void on_opened(struct context_waiter *waiter, const struct csn_error *err
         } else {
                 answer_opened(request, one, opening->is_restart);
         }
-        free(opening);
+        opening_drop(opening);
 }
 
 static void on_gone(struct http_request *request)
 {
         struct opening *opening = request->owner;
         context_unwait(&opening->waiter);
-        free(opening);
+        opening_drop(opening);
 }
 
-static struct opening *opening_new(struct http_request *request, const struct e2b_context *one, bool is_restart)
+static struct opening *opening_new(struct http_request *request, bool is_restart)
 {
         struct opening *opening = mem_alloc(sizeof *opening);
         *opening = (struct opening){ .waiter = { .done = on_opened, .owner = opening }, .request = request, .is_restart = is_restart };
-        snprintf(opening->id, sizeof opening->id, "%s", one->id);
         request->owner = opening;
         request->gone = on_gone;
         return opening;
@@ -269,7 +281,86 @@ static struct opening *opening_new(struct http_request *request, const struct e2
 static void opening_free(struct opening *opening)
 {
         opening->request->gone = NULL;
-        free(opening);
+        opening_drop(opening);
+}
+
+/* ---- a new one ---- */
+
+static void refuse(struct http_request *request, const struct csn_error *err)
+{
+        e2b_error(request, err->code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s", err->text);
+}
+
+static void begin(struct opening *opening)
+{
+        struct http_request *request = opening->request;
+        struct e2b_sandbox *sandbox = e2b_target(request);
+        struct context *context;
+        struct csn_error err;
+        bool is_new;
+        if (!sandbox) {
+                opening_free(opening);
+                e2b_not_found(request);
+                return;
+        }
+        struct e2b_context *one = context_new(interpreter_of(sandbox), opening->language, opening->cwd, false);
+        snprintf(opening->id, sizeof opening->id, "%s", one->id);
+        if (e2b_context_open(sandbox, one, &opening->waiter, &context, &is_new, &err) == 0)
+                return;
+        opening_free(opening);
+        forget(sandbox, one);
+        refuse(request, &err);
+}
+
+static void on_look_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+{
+        struct opening *opening = call->owner;
+        struct arena arena = { 0 };
+        struct guest_entry entry;
+        struct csn_error err;
+        (void)fds;
+        if (kind == GUEST_ENTRY && guest_get_entry(bytes, len, &arena, &entry, &err) == 0)
+                opening->mode = S_ISLNK(entry.mode) ? entry.target_mode : entry.mode;
+        arena_done(&arena);
+}
+
+static void on_look_ended(struct call *call, const struct csn_error *error)
+{
+        struct opening *opening = call->owner;
+        struct http_request *request = opening->request;
+        struct csn_error err;
+        if (!error && S_ISDIR(opening->mode)) {
+                begin(opening);
+                return;
+        }
+        if (error && !call->refused) {
+                opening_free(opening);
+                e2b_not_found(request);
+                return;
+        }
+        err_field(&err, "cwd", "cwd '%.300s' %s", opening->cwd, !error || error->sys == ENOTDIR ? "is not a directory" : error->sys == ENOENT ? "does not exist" : error->text);
+        opening_free(opening);
+        refuse(request, &err);
+}
+
+/* Every execution would fail in a folder that is not there, so there is no context of it. */
+static void look(struct opening *opening)
+{
+        static const struct call_events events = { on_look_packet, on_health_room, on_look_ended };
+        struct http_request *request = opening->request;
+        struct e2b_sandbox *sandbox = e2b_target(request);
+        char path[GUEST_PATH_MAX];
+        struct csn_error err;
+        bool has_root = cell_has_account(sandbox->cell, account_ROOT, &err) == 0;
+        const struct guest_file file = { .verb = GUEST_STAT, .flags = has_root ? GUEST_FILE_AS_ROOT : 0, .path = path, .space = (char[]){ "" } };
+        opening->look = (struct call){ .events = &events, .owner = opening };
+        if (spell_path(opening->cwd, account_USER, NULL, path, &err) == 0 && call_file(sandbox->cell, &opening->look, &file, &err) == 0) {
+                free(opening->cwd);
+                opening->cwd = mem_copy(path, strlen(path));
+                return;
+        }
+        opening_free(opening);
+        refuse(request, &err);
 }
 
 /* ---- what is asked of them ---- */
@@ -290,26 +381,18 @@ static void list(struct http_request *request)
 
 static void post(struct http_request *request)
 {
-        struct e2b_sandbox *sandbox = e2b_target(request);
         struct csn_error err;
         json_t *body = request->body.len ? words_body(request, &err) : json_object();
-        const char *cwd = json_string_value(json_object_get(body, "cwd"));
-        const char *language;
-        struct context *context;
-        bool is_new;
+        const char *cwd = e2b_text(body, "cwd"), *language;
         if (!body || find_language(json_string_value(json_object_get(body, "language")), &language, &err) < 0) {
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
-                json_decref(body);
-                return;
+        } else if (e2b_check_text(request, body, "cwd") && e2b_check_text(request, body, "language")) {
+                struct opening *opening = opening_new(request, false);
+                opening->language = language;
+                opening->cwd = mem_copy(cwd[0] ? cwd : HOME, strlen(cwd[0] ? cwd : HOME));
+                strcmp(opening->cwd, HOME) == 0 ? begin(opening) : look(opening);
         }
-        struct e2b_context *one = context_new(interpreter_of(sandbox), language, cwd && cwd[0] ? cwd : HOME, false);
-        struct opening *opening = opening_new(request, one, false);
         json_decref(body);
-        if (e2b_context_open(sandbox, one, &opening->waiter, &context, &is_new, &err) == 0)
-                return;
-        opening_free(opening);
-        forget(sandbox, one);
-        e2b_error(request, err.code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s", err.text);
 }
 
 static void delete(struct http_request *request)
@@ -335,7 +418,8 @@ static void restart(struct http_request *request)
         } else if (!context) {             /* it has never been anything but new */
                 answer_opened(request, one, true);
         } else {
-                struct opening *opening = opening_new(request, one, true);
+                struct opening *opening = opening_new(request, true);
+                snprintf(opening->id, sizeof opening->id, "%s", one->id);
                 if (context_restart(context, &opening->waiter, &err) == 0)
                         return;
                 opening_free(opening);

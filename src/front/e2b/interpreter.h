@@ -31,6 +31,11 @@ int e2b_context_of(struct e2b_sandbox *sandbox, const char *language, struct e2b
 int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struct context_waiter *waiter, struct context **ret, bool *ret_new,
                      struct csn_error *err);
 
+/* A member that is none, as E2B's framework tells it; input may be NULL. */
+void e2b_fail_member(struct http_request *request, const char *name, const char *type, const char *text, json_t *input);
+/* Whether a member is a text or not there.  False: it is something else, and that is answered. */
+bool e2b_check_text(struct http_request *request, const json_t *body, const char *name);
+
 /* POST /execute */
 void e2b_execute(struct http_request *request);
 

@@ -415,10 +415,27 @@ test('a context that is not there is told so', async () => {
   await assert.rejects(shared.restartCodeContext('nope'), /not found/)
 })
 
-test('contexts that do not begin take nothing away', async (t) => {
+test('a context in a folder that is none is not made', async () => {
+  const { length } = await shared.listCodeContexts()
+  for (const language of ['python', 'javascript', 'bash']) {
+    await assert.rejects(shared.createCodeContext({ language, cwd: '/nowhere' }), /400/)
+    for (const [cwd, why] of [['/nowhere', 'does not exist'], ['/etc/passwd', 'is not a directory'], ['/etc/passwd/x', 'is not a directory']])
+      assert.deepEqual(await raw('POST', '/contexts', { language, cwd }).then((got) => [got.status, got.body]), [400, { code: 400, message: `cwd '${cwd}' ${why}` }])
+  }
+  assert.equal((await shared.listCodeContexts()).length, length)
+  await shared.commands.run('mkdir -p sub && ln -sfn /tmp link')
+  for (const [cwd, there] of [['sub', '/home/user/sub'], ['~/sub', '/home/user/sub'], ['/home/user/link', '/tmp']]) {
+    const context = await shared.createCodeContext({ cwd })
+    assert.equal((await run('import os; os.getcwd()', { context })).text, there)
+    await shared.removeCodeContext(context)
+  }
+})
+
+test('contexts that do not begin take nothing away', needsRoot, async (t) => {
   const sandbox = await make(t)
+  await sandbox.commands.run('mkdir -m 700 /closed', { user: 'root' })
   for (let i = 0; i < 40; i++)
-    await assert.rejects(sandbox.createCodeContext({ language: 'bash', cwd: '/nowhere' }), /500/)
+    await assert.rejects(sandbox.createCodeContext({ language: 'bash', cwd: '/closed' }), /500/)
   assert.equal((await sandbox.listCodeContexts()).length, 2)
   const context = await sandbox.createCodeContext({ cwd: '/tmp' })
   assert.equal((await sandbox.runCode('import os; os.getcwd()', { context })).text, '/tmp')
@@ -512,6 +529,10 @@ test('what is no request is refused', async () => {
   const missing = await raw('POST', '/execute', { code: '1', context_id: 'zz' })
   assert.deepEqual([missing.status, missing.body], [404, 'Context zz not found'])
   assert.equal((await raw('POST', '/contexts', { language: 'cobol' })).status, 400)
+  for (const [path, body] of [['/contexts', { cwd: 5 }], ['/contexts', { language: 5 }], ['/execute', { code: '1', language: 5 }], ['/execute', { code: '1', context_id: 5 }]]) {
+    const wrong = await raw('POST', path, body)
+    assert.equal(wrong.status, 422)
+  }
 })
 
 test('the access token is asked for', async () => {
