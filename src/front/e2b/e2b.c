@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #define KEY_PREFIX "e2b_"
+#define NO_PORT 65536                      /* E2b-Sandbox-Port is none, and nobody's */
 
 /* ---- what is wrong ---- */
 
@@ -152,8 +153,9 @@ static unsigned parse_target(const struct http_request *request, const char **re
                 return parse_token(request, ret_id, ret_len);
         *ret_id = id;
         *ret_len = strlen(id);
-        unsigned long given = port ? strtoul(port, NULL, 10) : E2B_ENVD_PORT;
-        return given > 0 && given <= 65535 ? (unsigned)given : E2B_ENVD_PORT;
+        bool digits = port && port[0] && strlen(port) <= 5 && !port[strspn(port, "0123456789")];
+        unsigned long given = port ? digits ? strtoul(port, NULL, 10) : 0 : E2B_ENVD_PORT;
+        return given > 0 && given <= 65535 ? (unsigned)given : NO_PORT;
 }
 
 unsigned e2b_port(const struct http_request *request)
@@ -270,6 +272,11 @@ static int admit_port(struct http_request *request, struct csn_error *err)
 {
         const char *token = http_header(request, "E2B-Traffic-Access-Token");
         find_target(request);
+        if (e2b_port(request) == NO_PORT) {
+                err_set(err, CSN_E_INPUT, 0, "Invalid sandbox port: E2b-Sandbox-Port is \"%.40s\"; it has to be a number from 1 to 65535",
+                        http_header(request, "E2b-Sandbox-Port"));
+                return http_refuse(request, MHD_HTTP_BAD_REQUEST, err);
+        }
         const struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(request), request->target, "");
         if (!is_there(sandbox))
                 return refuse_absent(request, err);
@@ -355,6 +362,9 @@ static const struct http_face port_face = { .routes = e2b_port_routes, .slashes 
 static const struct http_face *face_of(struct http_request *request)
 {
         static const struct http_route files[] = { { .path = "/files" }, { .path = NULL } };
+        /* Where nobody else has anything: what is not there is told in E2B's words. */
+        static const char *const theirs[] = { "/v2/", "/v3/", "/sandboxes/", "/templates/", "/snapshots/", "/volumes/", "/volumecontent/", "/secrets/", "/teams/",
+                                              "/nodes/", "/events/", "/api-keys/", "/access-tokens/" };
         const char *id;
         size_t len;
         unsigned port = parse_target(request, &id, &len);
@@ -362,6 +372,11 @@ static const struct http_face *face_of(struct http_request *request)
                 return port == E2B_ENVD_PORT ? &envd_face : port == E2B_INTERPRETER_PORT ? &interpreter_face : &port_face;
         if (http_is_for(request, e2b_control_routes, true))
                 return &control_face;
+        for (size_t i = 0; i < ARRAY_LEN(theirs); i++) {
+                size_t name = strlen(theirs[i]) - 1;
+                if (strncmp(request->path, theirs[i], name) == 0 && (request->path[name] == '/' || request->path[name] == 0))
+                        return &control_face;
+        }
         /* A signed URL names no sandbox. */
         return http_is_for(request, files, false) ? &envd_face : NULL;
 }

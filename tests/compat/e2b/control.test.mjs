@@ -279,6 +279,24 @@ test('what is asked of a list, of logs and of metrics has its kind', async (t) =
   }
 })
 
+test('what is not there is told in words of E2B, too', async () => {
+  for (const path of ['/volumes', '/volumes/x', '/secrets', '/teams', '/v2/nothing', '/v3/nothing', '/sandboxes/a/b/c', '/templates/a/b/c/d/e', '/snapshots/x']) {
+    const got = await ask(server, 'GET', path)
+    assert.deepEqual([got.status, got.body.code, typeof got.body.message], [404, 404, 'string'])
+  }
+  assert.equal((await ask(server, 'PUT', '/sandboxes')).body.code, 405)
+  assert.equal((await ask(server, 'GET', '/v1/nothing')).body.code, 'not_found')
+})
+
+test('a port that is none is refused', async (t) => {
+  const sandbox = await make(t)
+  for (const port of ['abc', '99999', '0', '', '49983x', '-1']) {
+    const got = await ask(server, 'GET', '/health', undefined, { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': port })
+    assert.deepEqual([got.status, got.body.code], [400, 400])
+    assert.match(got.body.message, /Invalid sandbox port/)
+  }
+})
+
 test('what is kept of a request has a length', async () => {
   for (const [name, value] of [['metadata', { a: 'x'.repeat(70_000) }], ['envVars', { A: 'x'.repeat(70_000) }], ['network', { allowOut: ['x'.repeat(70_000)] }]]) {
     const answer = await ask(server, 'POST', '/v2/sandboxes', { templateID: 'base', [name]: value })
