@@ -482,7 +482,7 @@ def test_a_body_that_is_too_long_is_refused_before_it_is_sent(web):
 def test_a_body_that_has_no_end_is_cut(web):
     piece = b'%x\r\n%s\r\n' % (1 << 20, b' ' * (1 << 20))
     sent = 0
-    with socket.create_connection(('127.0.0.1', web.port), timeout=20) as connection:
+    with socket.create_connection(('127.0.0.1', web.port), timeout=60) as connection:
         connection.sendall(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
         with pytest.raises(ConnectionError):
             for sent in range(400):
