@@ -1,6 +1,8 @@
 /* caisson e2b: what a client of E2B needs to find the daemon. */
 #include "front/cli_store.h"
 
+#include <ctype.h>
+
 #define KEYLESS "e2b_0000000000000000000000000000000000000000"
 
 const struct cli_option cli_e2b_options[] = {
@@ -48,6 +50,15 @@ static int make_key(const struct e2b_cli *cli, const struct settings *settings, 
         return rc;
 }
 
+/* What is printed is for a shell's eval: nothing in it may be more than a word. */
+static int check_word(const char *option, const char *value, const char *others, struct csn_error *err)
+{
+        size_t at = strspn(value, others);
+        while (isalnum((unsigned char)value[at]))
+                at += 1 + strspn(value + at + 1, others);
+        return value[at] || !value[0] ? err_field(err, option, "--%s is \"%.100s\"; it has letters, digits and %s", option, value, others) : 0;
+}
+
 /* Clients of a year ago insist on e2b_ and letters of hex, so that is what a key is spelled as. */
 static int print_env(const struct e2b_cli *cli, const struct settings *settings, struct csn_error *err)
 {
@@ -55,6 +66,11 @@ static int print_env(const struct e2b_cli *cli, const struct settings *settings,
         bool spelled = cli->key && strncmp(cli->key, "e2b_", 4) == 0, keyless = !cli->key && (settings->engine.http_keyless || !settings->engine.http[0]);
         if (cli->key && !spelled && (strncmp(cli->key, "csn_", 4) != 0 || strlen(cli->key) >= KEY_TEXT_MAX))
                 return err_field(err, "key", "--key has to be a key of caisson keys create: csn_...");
+        if ((cli->url && check_word("url", cli->url, "-._~:/[]", err) < 0) || (cli->domain && check_word("domain", cli->domain, "-.:", err) < 0) ||
+            (spelled && check_word("key", cli->key, "_", err) < 0))
+                return -err->code;
+        if (cli->url && strncmp(cli->url, "http://", 7) != 0 && strncmp(cli->url, "https://", 8) != 0)
+                return err_field(err, "url", "--url is \"%.100s\"; it begins with http:// or https://", cli->url);
         if (url_of(cli, settings, url, sizeof url, err) < 0 || (!cli->key && !keyless && make_key(cli, settings, made, err) < 0))
                 return -err->code;
         const char *key = cli->key ? cli->key : made;

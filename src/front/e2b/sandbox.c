@@ -144,15 +144,23 @@ static json_t *limits_of(const struct settings *settings, const json_t *recipe)
         return limits;
 }
 
+/* pip of Debian does not install beside Debian's own packages (PEP 668); but a sandbox is no system that has to be kept whole. */
+static json_t *with_pip(json_t *env)
+{
+        json_t *with = json_pack("{s:s}", "PIP_BREAK_SYSTEM_PACKAGES", "1");
+        json_object_update(with, env);
+        return with;
+}
+
 int e2b_open_cell(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *recipe, json_t *env, const char *label,
                   struct cell **ret, struct csn_error *err)
 {
         const struct settings *settings = api->settings;
         struct sandbox_request given = { 0 };
         struct arena arena = { 0 };
-        json_t *words = json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:O, s:o, s:{s:s, s:s}}", "profile", "e2b", "image", template->image, "root",
+        json_t *words = json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:o, s:o, s:{s:s, s:s}}", "profile", "e2b", "image", template->image, "root",
                                   settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root, "ttl_ms", (json_int_t)longest_ms(api), "idle_ms", 0,
-                                  "network", settings->engine.network == network_PUBLIC ? "public" : "none", "env", env, "limits",
+                                  "network", settings->engine.network == network_PUBLIC ? "public" : "none", "env", with_pip(env), "limits",
                                   limits_of(settings, recipe), "labels", "e2b", label, "template", template->name);
         int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
         json_decref(words);

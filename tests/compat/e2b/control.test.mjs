@@ -56,6 +56,12 @@ test('what is known of a sandbox is told', async (t) => {
   assert.deepEqual(info.lifecycle, { onTimeout: 'kill', autoResume: false })
 })
 
+test('pip may install beside the packages of Debian, unless the client says otherwise', async (t) => {
+  const say = async (one) => (await one.commands.run('echo $PIP_BREAK_SYSTEM_PACKAGES')).stdout
+  assert.equal(await say(await make(t)), '1\n')
+  assert.equal(await say(await make(t, { envs: { PIP_BREAK_SYSTEM_PACKAGES: '0' } })), '0\n')
+})
+
 test('programs inside know where they are, by their environment and by files', needsRoot, async (t) => {
   const marks = async (one) => (await one.commands.run('for name in E2B_SANDBOX E2B_SANDBOX_ID E2B_TEMPLATE_ID; do echo "${!name} $(cat /run/e2b/.$name)"; done; stat -c "%U %a" /run/e2b/.E2B_SANDBOX_ID')).stdout
   const expected = (one, { templateId }) => `true true\n${one.sandboxId} ${one.sandboxId}\n${templateId} ${templateId}\nroot 644\n`

@@ -37,6 +37,15 @@ test('the environment has a key as clients of a year ago want it, and where the 
   assert.equal(env('--url', 'https://x.test', '--domain', 'y.test').E2B_DOMAIN, 'y.test')
 })
 
+test('what is printed for a shell is words and nothing that it would carry out', () => {
+  for (const [option, value] of [['--url', 'http://x"; rm -rf $(id)'], ['--url', 'http://x/a;b'], ['--url', 'ftp://x'], ['--url', ''], ['--domain', 'a b;c'], ['--domain', ''],
+    ['--key', 'e2b_$(id)']]) {
+    const done = caisson('e2b', 'env', option, value)
+    assert.deepEqual([done.status, done.out], [64, ''], value)
+    assert.ok(done.error.includes(`${option} is "${value}"`), done.error)
+  }
+})
+
 test('a key of ours is spelled again, and anything else is refused', () => {
   const text = Buffer.from(made.E2B_API_KEY.slice(4), 'hex').toString()
   assert.match(text, /^csn_/)
