@@ -428,8 +428,8 @@ static bool has_copies(void)
  */
 static void settle(void)
 {
-        unsigned long begun = 0, ticks;
-        pid_t group;
+        unsigned long begun = 0, ticks = 0;
+        pid_t group = 0;
         for (int i = 0; i < SETTLE_LOOKS; i++) {
                 char state = look_at(shell.pid, &group, &ticks);
                 begun = i == 0 ? ticks : begun;
