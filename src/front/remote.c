@@ -32,6 +32,11 @@ int remote_fail(const struct remote *remote, const struct csn_error *err)
         return remote->link.status >= 300 && remote->link.status != 422 ? 125 : csn_code_exit(err->code);
 }
 
+int remote_status(int status)
+{
+        return status == 1 ? 125 : status;
+}
+
 int remote_usage(const struct remote *remote, const char *fmt, ...)
 {
         va_list args;

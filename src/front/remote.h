@@ -97,6 +97,8 @@ const char *remote_option(const struct remote *remote, const char *name);
 
 /* Print what went wrong; the exit status that goes with it: 1 for what is not there. */
 int remote_fail(const struct remote *remote, const struct csn_error *err);
+/* The same of a command whose exit status is a program's: 1 would be taken for that, so 125 is said. */
+int remote_status(int status);
 int remote_usage(const struct remote *remote, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* link_ask(), and remote_fail().  The exit status. */
 int remote_ask(struct remote *remote, const char *method, const char *path, json_t *body, json_t **ret);

@@ -265,12 +265,12 @@ int remote_run_context(struct remote *remote)
         struct csn_error err;
         execution.context = remote_context(remote, remote->args[0]);
         if (!execution.context)
-                return remote->failed;
+                return remote_status(remote->failed);
         execution.show.json = remote_option(remote, "json");
         execution.show.raw = remote_option(remote, "raw");
         execution.show.quiet = remote_option(remote, "quiet");
         show_prepare(&execution.show);
-        int status = execute(&execution, &err) < 0 ? remote_fail(remote, &err) : execution.show.exit_status;
+        int status = execute(&execution, &err) < 0 ? remote_status(remote_fail(remote, &err)) : execution.show.exit_status;
         json_decref(execution.record);
         fd_close(&execution.signals_fd);
         return status;

@@ -87,9 +87,9 @@ def test_ids_may_be_shortened_where_they_are_clear(daemon, sandbox):
     for wrong in ('sbx_', ''):
         create(daemon)
         done = execute(daemon, wrong, 'true')
-        assert done.status == 1 and ('begin with' in done.err or 'no sandbox' in done.err)
+        assert done.status == 125 and ('begin with' in done.err or 'no sandbox' in done.err)
     done = execute(daemon, 'zzz', 'true')
-    assert done.status == 1 and 'no sandbox zzz' in done.err
+    assert done.status == 125 and 'no sandbox zzz' in done.err
 
 
 def test_what_is_paused_stands_still_until_it_is_resumed(daemon):
@@ -459,9 +459,9 @@ def test_every_user_has_sandboxes_of_their_own(tmp_path):
         theirs = as_user(12345, 'sandbox', 'create').stdout.decode().strip()
         assert as_user(12345, 'sandbox', 'exec', theirs, 'echo', 'hi').stdout == b'hi\n'
         done = as_user(12345, 'sandbox', 'exec', ours, 'true')
-        assert done.returncode == 1 and ours.encode() in done.stderr
+        assert done.returncode == 125 and ours.encode() in done.stderr
         done = one.caisson('sandbox', 'exec', theirs, 'true')
-        assert done.status == 1
+        assert done.status == 125
         done = as_user(12346, 'sandbox', 'list')
         assert done.returncode == 125 and b'engine.socket_uids' in done.stderr
     finally:
