@@ -128,7 +128,8 @@ struct tool_source *replay_sources(const struct replay *replay)
         return replay->sources;
 }
 
-const struct tool_record *replay_take(struct replay *replay, const char *server, const char *tool, json_t *arguments)
+/* The first that is not taken; NULL: there is none. */
+static const struct tool_record *take(struct replay *replay, const char *server, const char *tool, json_t *arguments)
 {
         char *key = key_of(arguments);
         const struct tool_record *found = NULL;
@@ -142,5 +143,28 @@ const struct tool_record *replay_take(struct replay *replay, const char *server,
         while (replay->first < replay->n && replay->list[replay->first].taken)
                 replay->first++;
         free(key);
+        return found;
+}
+
+/* `tool add --a 1` has read its 1 by the tool's schema, and a recording has none: texts that are JSON are what they say. */
+static json_t *read_texts(const json_t *arguments)
+{
+        json_t *read = json_object(), *value;
+        const char *name;
+        json_object_foreach((json_t *)(uintptr_t)arguments, name, value) {
+                json_t *meant = json_is_string(value) ? json_loadb(json_string_value(value), json_string_length(value), JSON_DECODE_ANY, NULL) : NULL;
+                json_object_set_new(read, name, meant ? meant : json_incref(value));
+        }
+        return read;
+}
+
+const struct tool_record *replay_take(struct replay *replay, const char *server, const char *tool, json_t *arguments)
+{
+        const struct tool_record *found = take(replay, server, tool, arguments);
+        if (found)
+                return found;
+        json_t *read = read_texts(arguments);
+        found = take(replay, server, tool, read);
+        json_decref(read);
         return found;
 }

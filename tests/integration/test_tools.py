@@ -125,6 +125,13 @@ def test_bash_has_a_command():
     assert record['stderr'] == "tool: Tool 'nope' not found. Available: get-time, weather\n"
 
 
+def test_a_recording_of_bash_is_found_by_what_its_texts_say():
+    add = {'server': 'sums', 'tool': 'add', 'arguments': {'a': 1, 'b': -2.5, 'of': ['x'], 'name': '2x'}, 'result': -1.5}
+    text = {**add, 'arguments': {'a': '1'}, 'result': 'a text'}
+    record = replayed("tool add --a 1 --b -2.5 --of '[\"x\"]' --name 2x; tool add --a 1; tool add --a 2; echo $?", [text, add], 'bash')
+    assert lines(record) == ['-1.5', 'a text', '1'] and "no call of 'add'" in record['stderr']
+
+
 def test_threads_forks_and_children_call():
     record = replayed('''
 import os, subprocess, sys, threading
