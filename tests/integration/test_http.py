@@ -427,10 +427,10 @@ open('image_0002.png', 'w').close()
 plt.plot([2]); plt.figure(); plt.plot([3]); plt.show()
 print(plt.get_fignums()); 1 / 0"""
     if way == 'warm':
-        record = web.run(code, 'python', image='data')
+        record = web.run(code, 'python', image='data', limits={'wall_ms': 200000})
     else:
         (tmp_path / 'program.py').write_text(code)
-        record = json.loads(caisson('run', '--daemon', 'never', '--image', 'data', '--json', tmp_path / 'program.py').out)
+        record = json.loads(caisson('run', '--daemon', 'never', '--image', 'data', '--timeout', '200s', '--json', tmp_path / 'program.py').out)
     assert [file['name'] for file in record['files'] if file['size_bytes']] == ['image_0000.png', 'image_0001.png', 'image_0003.png']
     assert (record['stdout'], record['error']['type'], record['error']['line']) == ('[]\n', 'ZeroDivisionError', 5)
     assert {file['mime'] for file in record['files']} == {'image/png'}
