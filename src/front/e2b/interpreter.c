@@ -5,7 +5,6 @@
 #include "front/words.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
 #define HOME "/home/user"
 #define ROOT_HOME "/root"
@@ -218,19 +217,13 @@ static json_t *describe(const struct e2b_context *one)
 struct opening {
         struct context_waiter waiter;
         struct http_request *request;
-        struct call look;                  /* at its folder, before there is a context */
-        uint64_t mode;                     /* what that is */
-        char *cwd;                         /* the same, as it was asked for; or NULL */
-        const char *language;
         char id[37];
         bool is_restart;
 };
 
-static void opening_drop(struct opening *opening)
+static void refuse(struct http_request *request, const struct csn_error *err)
 {
-        call_close(&opening->look);
-        free(opening->cwd);
-        free(opening);
+        e2b_error(request, err->code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s", err->text);
 }
 
 static void answer_opened(struct http_request *request, const struct e2b_context *one, bool is_restart)
@@ -251,6 +244,9 @@ static void on_opened(struct context_waiter *waiter, const struct csn_error *err
         request->gone = NULL;
         if (!one || cell_state(sandbox->cell) == CELL_OVER) {
                 e2b_not_found(request);
+        } else if (error && error->code == CSN_E_INPUT && !opening->is_restart) {
+                refuse(request, error);    /* of its folder */
+                forget(sandbox, one);
         } else if (error) {
                 e2b_error(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "%s", error->text);
                 if (!opening->is_restart)
@@ -258,14 +254,14 @@ static void on_opened(struct context_waiter *waiter, const struct csn_error *err
         } else {
                 answer_opened(request, one, opening->is_restart);
         }
-        opening_drop(opening);
+        free(opening);
 }
 
 static void on_gone(struct http_request *request)
 {
         struct opening *opening = request->owner;
         context_unwait(&opening->waiter);
-        opening_drop(opening);
+        free(opening);
 }
 
 static struct opening *opening_new(struct http_request *request, bool is_restart)
@@ -281,86 +277,7 @@ static struct opening *opening_new(struct http_request *request, bool is_restart
 static void opening_free(struct opening *opening)
 {
         opening->request->gone = NULL;
-        opening_drop(opening);
-}
-
-/* ---- a new one ---- */
-
-static void refuse(struct http_request *request, const struct csn_error *err)
-{
-        e2b_error(request, err->code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s", err->text);
-}
-
-static void begin(struct opening *opening)
-{
-        struct http_request *request = opening->request;
-        struct e2b_sandbox *sandbox = e2b_target(request);
-        struct context *context;
-        struct csn_error err;
-        bool is_new;
-        if (!sandbox) {
-                opening_free(opening);
-                e2b_not_found(request);
-                return;
-        }
-        struct e2b_context *one = context_new(interpreter_of(sandbox), opening->language, opening->cwd, false);
-        snprintf(opening->id, sizeof opening->id, "%s", one->id);
-        if (e2b_context_open(sandbox, one, &opening->waiter, &context, &is_new, &err) == 0)
-                return;
-        opening_free(opening);
-        forget(sandbox, one);
-        refuse(request, &err);
-}
-
-static void on_look_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
-{
-        struct opening *opening = call->owner;
-        struct arena arena = { 0 };
-        struct guest_entry entry;
-        struct csn_error err;
-        (void)fds;
-        if (kind == GUEST_ENTRY && guest_get_entry(bytes, len, &arena, &entry, &err) == 0)
-                opening->mode = S_ISLNK(entry.mode) ? entry.target_mode : entry.mode;
-        arena_done(&arena);
-}
-
-static void on_look_ended(struct call *call, const struct csn_error *error)
-{
-        struct opening *opening = call->owner;
-        struct http_request *request = opening->request;
-        struct csn_error err;
-        if (!error && S_ISDIR(opening->mode)) {
-                begin(opening);
-                return;
-        }
-        if (error && !call->refused) {
-                opening_free(opening);
-                e2b_not_found(request);
-                return;
-        }
-        err_field(&err, "cwd", "cwd '%.300s' %s", opening->cwd, !error || error->sys == ENOTDIR ? "is not a directory" : error->sys == ENOENT ? "does not exist" : error->text);
-        opening_free(opening);
-        refuse(request, &err);
-}
-
-/* Every execution would fail in a folder that is not there, so there is no context of it. */
-static void look(struct opening *opening)
-{
-        static const struct call_events events = { on_look_packet, on_health_room, on_look_ended };
-        struct http_request *request = opening->request;
-        struct e2b_sandbox *sandbox = e2b_target(request);
-        char path[GUEST_PATH_MAX];
-        struct csn_error err;
-        bool has_root = cell_has_account(sandbox->cell, account_ROOT, &err) == 0;
-        const struct guest_file file = { .verb = GUEST_STAT, .flags = has_root ? GUEST_FILE_AS_ROOT : 0, .path = path, .space = (char[]){ "" } };
-        opening->look = (struct call){ .events = &events, .owner = opening };
-        if (spell_path(opening->cwd, account_USER, NULL, path, &err) == 0 && call_file(sandbox->cell, &opening->look, &file, &err) == 0) {
-                free(opening->cwd);
-                opening->cwd = mem_copy(path, strlen(path));
-                return;
-        }
-        opening_free(opening);
-        refuse(request, &err);
+        free(opening);
 }
 
 /* ---- what is asked of them ---- */
@@ -379,19 +296,38 @@ static void list(struct http_request *request)
         http_json(request, MHD_HTTP_OK, json);
 }
 
+/* Where there is no such folder the engine makes none: every execution would fail there. */
+static void begin(struct http_request *request, const char *language, const char *cwd)
+{
+        struct e2b_sandbox *sandbox = e2b_target(request);
+        struct opening *opening;
+        struct context *context;
+        char path[GUEST_PATH_MAX];
+        struct csn_error err;
+        bool is_new;
+        if (spell_path(cwd[0] ? cwd : HOME, account_USER, NULL, path, &err) < 0) {
+                refuse(request, &err);
+                return;
+        }
+        struct e2b_context *one = context_new(interpreter_of(sandbox), language, path, false);
+        opening = opening_new(request, false);
+        snprintf(opening->id, sizeof opening->id, "%s", one->id);
+        if (e2b_context_open(sandbox, one, &opening->waiter, &context, &is_new, &err) == 0)
+                return;
+        opening_free(opening);
+        forget(sandbox, one);
+        refuse(request, &err);
+}
+
 static void post(struct http_request *request)
 {
         struct csn_error err;
         json_t *body = request->body.len ? words_body(request, &err) : json_object();
-        const char *cwd = e2b_text(body, "cwd"), *language;
-        if (!body || find_language(json_string_value(json_object_get(body, "language")), &language, &err) < 0) {
+        const char *language;
+        if (!body || find_language(json_string_value(json_object_get(body, "language")), &language, &err) < 0)
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
-        } else if (e2b_check_text(request, body, "cwd") && e2b_check_text(request, body, "language")) {
-                struct opening *opening = opening_new(request, false);
-                opening->language = language;
-                opening->cwd = mem_copy(cwd[0] ? cwd : HOME, strlen(cwd[0] ? cwd : HOME));
-                strcmp(opening->cwd, HOME) == 0 ? begin(opening) : look(opening);
-        }
+        else if (e2b_check_text(request, body, "cwd") && e2b_check_text(request, body, "language"))
+                begin(request, language, e2b_text(body, "cwd"));
         json_decref(body);
 }
 
