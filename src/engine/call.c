@@ -1,8 +1,6 @@
 /* Calls: one operation of a guest, on a socket of its own.  What comes is hostile. */
 #include "engine/cell_parts.h"
 
-#include "sandbox/sandbox.h"
-
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -222,45 +220,4 @@ void call_hold(struct call *call, bool on)
                 loop_unwatch(call->cell->engine->loop, &call->watch);
         else if (!call->watch.active && loop_watch(call->cell->engine->loop, &call->watch, call->watch.fd, EPOLLIN, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
-}
-
-/* ---- the folder that a context is to begin in ---- */
-
-/* Before an interpreter is started, for one that comes from a zygote goes there with its first execution only. */
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
-{
-        (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
-}
-
-static void on_room(struct call *call)
-{
-        (void)call;
-}
-
-static void on_ended(struct call *call, const struct csn_error *error)
-{
-        struct context *context = call->owner;
-        struct csn_error err;
-        const char *why = error ? strerrordesc_np(error->sys) : NULL;
-        if (error && call->refused) {
-                err_field(&err, "/cwd", "a context cannot begin in %.300s: %s; make the folder first, or name another", context->request.cwd, why ? why : "it is not allowed");
-                error = &err;
-        }
-        context_looked(context, error);
-}
-
-bool context_is_elsewhere(const struct context *context)
-{
-        return strcmp(context->request.cwd, SANDBOX_HOME) != 0;
-}
-
-int context_look(struct context *context, struct csn_error *err)
-{
-        static const struct call_events events = { on_packet, on_room, on_ended };
-        /* What is in a folder can be looked at by whoever can go there. */
-        const struct guest_file file = { .verb = GUEST_STAT, .flags = context->request.user == account_ROOT ? GUEST_FILE_AS_ROOT : 0,
-                                         .path = arena_text(&context->arena, "%s/.", context->request.cwd), .to = (char[]){ "" }, .space = (char[]){ "" } };
-        context->look.events = &events;
-        context->look.owner = context;
-        return call_file(context->cell, &context->look, &file, err);
 }

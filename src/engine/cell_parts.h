@@ -97,14 +97,14 @@ void context_looked(struct context *context, const struct csn_error *error);
 /* Those that wait for something to execute: their calls are open, and mean nothing. */
 size_t contexts_resting(const struct cell *cell);
 
-/* ---- the folder that a context is to begin in (call.c) ---- */
+/* ---- the folder that a context is to begin in (context_terms.c) ---- */
 
 /* It begins in another folder than all do, and that may not be there. */
 bool context_is_elsewhere(const struct context *context);
 /* context_looked() follows.  Errors: those of call_file(). */
 int context_look(struct context *context, struct csn_error *err);
 
-/* ---- executions: what one asks for, and what it has of its sandbox ---- */
+/* ---- executions: what one asks for, and what it has of its sandbox (context_terms.c) ---- */
 
 /*
  * A request that names a context: it has to exist, and its language is the request's, and so are the limits of its sandbox that the
