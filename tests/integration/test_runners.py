@@ -294,6 +294,12 @@ PYTHON_ENDINGS = [
     'import os\nf = open("o", "w")\nf.write("text")\nclass A:\n'
     '    def __del__(self, size=os.path.getsize): print(size("o"))\na = A()\ng = open("p", "w")\ng.write("x")\n',
     'import weakref\nclass A: pass\na = A()\nweakref.finalize(a, print, "fin")\nr = weakref.ref(a, print)\n',
+    'class A:\n    __slots__ = ()\n    def __del__(self): print("del")\na = A()\n',
+    'def g():\n    try: yield\n    finally: print("end")\na = g()\nnext(a)\n',
+    'async def f(): pass\na = f()\n',
+    'import weakref\nclass A: pass\na = A()\nr = weakref.ref(a, lambda ref: print("gone"))\n',
+    'import weakref\nclass R(weakref.ref): pass\nclass A: pass\na = A()\nr = R(a, lambda ref: print("gone"))\n',
+    'import gc\ngc.callbacks.append(lambda phase, info: print(phase) if phase == "start" else None)\n',
     'import logging.handlers\nm = logging.handlers.MemoryHandler(9, target=logging.StreamHandler())\n'
     'logging.getLogger().addHandler(m)\nlogging.warning("x")\n',
     'from concurrent.futures import ThreadPoolExecutor\ne = ThreadPoolExecutor(2)\nf = e.submit(print, "in")\n',

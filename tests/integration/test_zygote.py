@@ -21,14 +21,17 @@ from runners import ENVIRONMENT, LANG, PYTHON, Outcome, receive, say
 from test_runners import addresses_removed
 
 HERE = Path(__file__).resolve().parent
+BUILD = LANG.parents[1] / os.environ.get('CAISSON_BUILD', 'build')
 NAMESPACE = ['unshare', '--map-root-user', '--user', '--pid', '--fork', '--mount-proc', '--kill-child']
 
 
 def copy_runners(folder):
-    """The runners with the stub as _caisson, which a link would not find."""
+    """The runners with the stub as _caisson, which a link would not find, and the real one for it."""
     for path in (LANG / 'python').glob('*.py'):
         shutil.copy(path, folder)
     shutil.copy(HERE / 'zygote_stub.py', folder / '_caisson.py')
+    (folder / 'real').mkdir()
+    shutil.copy(BUILD / '_caisson.abi3.so', folder / 'real')
 
 
 class Zygote:

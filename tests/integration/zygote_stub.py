@@ -1,6 +1,7 @@
-"""Stands in for the C side of the Python zygote: the same three functions over plain os.fork(), and no sandbox.
+"""Stands in for the C side of the Python zygote: the same, but over plain os.fork(), and without a sandbox.
 
-test_zygote.py copies it beside the runners as _caisson.py.  Descriptor 3 of the zygote is a socket to the test, which
+test_zygote.py copies it beside the runners as _caisson.py, and the real one into a folder there, of which this takes what has
+to do with neither.  Descriptor 3 of the zygote is a socket to the test, which
 sends one packet for each process that it wants and another, straight to that process, with its program.  With
 CAISSON_STUB_NAMESPACE in the environment each process is the first of a process namespace, as the zygote may be.
 """
@@ -20,6 +21,15 @@ CLONE_NEWPID = 0x20000000
 
 control = None
 program = None
+usual = None
+
+stub = sys.modules['_caisson']
+real = sys.modules['_frozen_importlib_external'].ExtensionFileLoader(
+    '_caisson', os.path.dirname(os.path.abspath(__file__)) + '/real/_caisson.abi3.so')
+real = real.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_caisson', real, origin=real.path))
+sys.modules['_caisson'] = stub
+fill_room, has_only, have_ends, is_kind, renew, strangers = (
+    real.fill_room, real.has_only, real.have_ends, real.is_kind, real.renew, real.strangers)
 
 
 def fork():
@@ -43,8 +53,9 @@ def tell(fd):
     os.write(fd, bytes(16))
 
 
-def serve(info, pages):
-    global control
+def serve(info, pages, *lists):
+    global control, usual
+    usual = lists
     assert bool(pages) == (sys.argv[2:] != ['0']) and len(pages) % 16 == 0
     control = socket.socket(fileno=3)
     control.send(info)
@@ -52,7 +63,7 @@ def serve(info, pages):
         words, descriptors, _, _ = socket.recv_fds(control, 65536, 4)
         if not words:
             os._exit(0)
-        pid = os.fork()
+        pid = fork()
         if pid == 0:
             if NAMESPACE:
                 enter_namespace()
@@ -91,11 +102,7 @@ def wait():
     program.close()
     os.dup2(descriptors[0], 0)
     os.close(descriptors[0])
-    return marshal.loads(words)
-
-
-def strangers(names, known, values):
-    return [name for name, value in names.items() if type(name) is not str or name not in known or (values and known[name] is not value)]
+    return [known if known == given else given for known, given in zip(usual, marshal.loads(words))]
 
 
 def leave(status, _channel):

@@ -11,19 +11,22 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <dlfcn.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "lang/python/pages.h"
 #include "sandbox/sandbox.h"
 
 static struct plan plan;
+static PyObject *usual_argv, *usual_env;   /* lists of bytes, or None: what most programs have */
 
 static PyObject *raise_error(const struct csn_error *err)
 {
@@ -117,8 +120,10 @@ static PyObject *serve(PyObject *self, PyObject *args)
         struct csn_error err;
         struct zygote_message message = { .op = ZYGOTE_SERVES };
         (void)self;
-        if (!PyArg_ParseTuple(args, "y#y#", &info, &len, &pages, &pages_len))
+        if (!PyArg_ParseTuple(args, "y#y#OO", &info, &len, &pages, &pages_len, &usual_argv, &usual_env))
                 return NULL;
+        Py_IncRef(usual_argv);
+        Py_IncRef(usual_env);
         if ((size_t)len >= sizeof message.info)
                 return PyErr_Format(PyExc_ValueError, "info has %zd bytes, %zu are possible", len, sizeof message.info - 1);
         memcpy(message.info, info, (size_t)len);
@@ -168,6 +173,25 @@ static PyObject *list_of(char *const *texts, size_t n)
         return list;
 }
 
+static bool is_list_of(PyObject *list, char *const *texts, size_t n)
+{
+        if (!PyList_Check(list) || PyList_Size(list) != (Py_ssize_t)n)
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(PyBytes_AsString(PyList_GetItem(list, (Py_ssize_t)i)), texts[i]) != 0)
+                        return false;
+        return true;
+}
+
+/* The usual list if that is what it would be: to make one anew, and to compare it, would touch memory that is shared. */
+static PyObject *list_or_usual(PyObject *usual, char *const *texts, size_t n)
+{
+        if (!is_list_of(usual, texts, n))
+                return list_of(texts, n);
+        Py_IncRef(usual);
+        return usual;
+}
+
 /* The interpreter and the runner are those of the cold command line, and no argument of the program. */
 #define OWN_ARGUMENTS 2
 
@@ -180,7 +204,8 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
         if (join_wait(&plan, &arena, &program, &err) < 0)
                 _exit(1);   /* it was told */
         size_t own = program.argv_n < OWN_ARGUMENTS ? program.argv_n : OWN_ARGUMENTS;
-        PyObject *argv = list_of(program.argv + own, program.argv_n - own), *env = list_of(program.env, program.env_n);
+        PyObject *argv = list_or_usual(usual_argv, program.argv + own, program.argv_n - own);
+        PyObject *env = list_or_usual(usual_env, program.env, program.env_n);
         arena_done(&arena);
         if (!argv || !env) {
                 Py_DecRef(argv);
@@ -188,6 +213,50 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
                 return NULL;
         }
         return Py_BuildValue("(NN)", argv, env);
+}
+
+/* Whether the working directory has one entry and no other. */
+static PyObject *has_only(PyObject *self, PyObject *args)
+{
+        const char *name;
+        bool found = false, others = false;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "y", &name))
+                return NULL;
+        DIR *folder = opendir(".");
+        for (struct dirent *entry; folder && (entry = readdir(folder));) {
+                if (strcmp(entry->d_name, name) == 0)
+                        found = true;
+                else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                        others = true;
+        }
+        if (folder)
+                closedir(folder);
+        return PyBool_FromLong(found && !others);
+}
+
+/* Whether a descriptor is of a kind: the type of its file, and which device it is. */
+static PyObject *is_kind(PyObject *self, PyObject *args)
+{
+        int fd;
+        unsigned long type, device;
+        struct stat about;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "ikk", &fd, &type, &device))
+                return NULL;
+        return PyBool_FromLong(fstat(fd, &about) == 0 && (about.st_mode & S_IFMT) == type && about.st_rdev == device);
+}
+
+/* Other random bytes in an object that nobody has hashed or handed on yet. */
+static PyObject *renew(PyObject *self, PyObject *bytes)
+{
+        char *text = PyBytes_AsString(bytes);
+        (void)self;
+        if (!text)
+                return NULL;
+        if (getrandom(text, (size_t)PyBytes_Size(bytes), 0) != PyBytes_Size(bytes))
+                return PyErr_SetFromErrno(PyExc_OSError);
+        return nothing();
 }
 
 /*
@@ -212,6 +281,38 @@ static PyObject *strangers(PyObject *self, PyObject *args)
                 }
         }
         return found;
+}
+
+/*
+ * Whether something happens when these objects end that a program could tell: a finalizer, or the callback of a weak
+ * reference.  What knows neither ends in silence.
+ */
+static bool has_callback(PyObject *reference)
+{
+        PyObject *callback = PyObject_GetAttrString(reference, "__callback__");
+        Py_DecRef(callback);
+        return callback != Py_None;   /* compared and not looked at */
+}
+
+static PyObject *have_ends(PyObject *self, PyObject *args)
+{
+        PyObject *objects;
+        PyTypeObject *reference;
+        bool found = false;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &objects, &PyType_Type, &reference))
+                return NULL;
+        Py_ssize_t n = PyList_Size(objects);
+        for (Py_ssize_t i = 0; i < n && !found; i++) {
+                PyObject *one = PyList_GetItem(objects, i);
+                PyTypeObject *type = Py_TYPE(one);
+                found = PyType_GetSlot(type, Py_tp_finalize) || PyType_GetSlot(type, Py_tp_del) ||
+                        (PyType_IsSubtype(type, reference) && has_callback(one));
+                /* Of a class of the program's its objects may be ones that no collector knows. */
+                if (!found && PyType_IsSubtype(type, &PyType_Type))
+                        found = PyType_GetSlot((PyTypeObject *)one, Py_tp_finalize) != NULL;
+        }
+        return PyErr_Occurred() ? NULL : PyBool_FromLong(found);
 }
 
 /* LEFT on the channel: nobody has to wait for the kernel to take our memory down. */
@@ -268,6 +369,30 @@ static PyObject *forget_text(PyObject *self, PyObject *none)
         return nothing();
 }
 
+/*
+ * What a process allocates after the fork goes where something was freed before, a little in each page, and each such page
+ * is one to copy.  So all such room is taken here and never given back: then it is in few pages, one beside the other.
+ * CPython has pools of 16 KiB for each size (Objects/obmalloc.c, 3.10 and on), whose first object is behind a header.
+ * Where pools are of another kind FILL_MAX ends it, and all that is lost is some memory.
+ */
+#define SIZES_MAX 512
+#define SIZE_STEP 16
+#define POOL_SIZE 16384
+#define POOL_HEADER 48
+#define FILL_MAX 4096
+
+static PyObject *fill_room(PyObject *self, PyObject *none)
+{
+        (void)self, (void)none;
+        for (size_t size = SIZE_STEP; size <= SIZES_MAX; size += SIZE_STEP)
+                for (int i = 0; i < FILL_MAX; i++) {
+                        uintptr_t at = (uintptr_t)PyObject_Malloc(size);
+                        if (!at || at % POOL_SIZE == POOL_HEADER)
+                                break;
+                }
+        return nothing();
+}
+
 static PyObject *keep_text(PyObject *self, PyObject *none)
 {
         struct csn_error err;
@@ -293,11 +418,16 @@ static PyMethodDef methods[] = {
         { "fork", fork_here, METH_NOARGS, "fork() -> pid, and 0 in the new process, in which no handler has run." },
         { "remember", remember, METH_NOARGS, "remember(): what is mapped now." },
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
+        { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
         { "keep_text", keep_text, METH_NOARGS, "keep_text(): let forks have the page tables of program text." },
         { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },
-        { "serve", serve, METH_VARARGS, "serve(info, pages): tell that everything is loaded, and fork at each request; returns in the children." },
-        { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes." },
+        { "has_only", has_only, METH_VARARGS, "has_only(name): whether the working directory has this entry and no other." },
+        { "is_kind", is_kind, METH_VARARGS, "is_kind(fd, type, device): whether it is a file of that type, and of that device." },
+        { "renew", renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
+        { "have_ends", have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
+        { "serve", serve, METH_VARARGS, "serve(info, pages, argv, env): tell that everything is loaded, and fork at each request; returns in the children." },
+        { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes; those of serve() if they are the same." },
         { "leave", leave, METH_VARARGS, "leave(status, channel): end this process at once, and say so on the channel if it is not -1." },
         { NULL, NULL, 0, NULL },
 };

@@ -1,19 +1,24 @@
 """What must not be the same in two runs, though both were forked from one process; and what is a run's own.
 
-state() is called before the program is there, so what it costs is not on the way of a run.
+What can be made ready is made in the zygote (settle()), for whatever a run does to an object of the zygote's copies the page
+that it is in.  state() is called in each run, before the program is there.
 """
 
 import gc
 import sys
-from posix import close, dup, dup2, fstat, getcwd, pipe, putenv, unsetenv, urandom
+from _thread import get_native_id
+from posix import close, dup, dup2, fstat, getcwd, pipe, putenv, unsetenv
+from time import time
 
-S_IFMT, S_IFCHR, S_IFIFO = 0o170000, 0o020000, 0o010000
+S_IFCHR, S_IFIFO = 0o020000, 0o010000
 USUAL_KINDS = (S_IFCHR, 0x103), (S_IFIFO, 0), (S_IFIFO, 0)     # /dev/null and two pipes
 STREAMS = (('stdin', 0, 'r'), ('stdout', 1, 'w'), ('stderr', 2, 'w'))
 BLAS_NAMES = (b'OPENBLAS_NUM_THREADS', b'GOTO_NUM_THREADS', b'OMP_NUM_THREADS')     # in OpenBLAS's own order
 BLAS_SETTERS = ('openblas_set_num_threads', 'openblas_set_num_threads64_', 'scipy_openblas_set_num_threads',
                 'scipy_openblas_set_num_threads64_')
 RTLD_LAZY, RTLD_NOLOAD = 1, 4
+USUAL_THREAD = 2        # a sandbox has its first process, and then the interpreter
+KEY_SIZE = 32
 
 
 def instances(module, *names):
@@ -40,29 +45,47 @@ def find_blas():
     return found
 
 
+def reseeders():
+    """For each generator what gives it new random numbers: of most it is the C function below random.Random.seed()."""
+    base, usual = sys.modules.get('_random'), getattr(sys.modules.get('random'), 'Random', None)
+    found = []
+    for one in instances('random', 'Random'):
+        if type(one) is usual and one.gauss_next is None:
+            found.append(base.Random.seed.__get__(one))
+        elif type(one).__name__ != 'SystemRandom':
+            found.append(one.seed)
+    return found
+
+
 class Fresh:
-    def __init__(self):
+    def __init__(self, caisson):
+        self.is_kind, self.renew = caisson.is_kind, caisson.renew
         self.wrapping = {name: (getattr(sys, name).encoding, getattr(sys, name).errors) for name, _, _ in STREAMS}
         self.open = sys.modules['io'].open
         self.text = sys.modules['io'].TextIOWrapper
-        self.generators = [one for one in instances('random', 'Random') if type(one).__name__ != 'SystemRandom']
         self.numpy_states = instances('numpy.random', 'RandomState')
         seeded = [state._bit_generator for state in self.numpy_states]
         self.numpy_bits = [bits for bits in instances('numpy.random', 'BitGenerator') if bits not in seeded]
-        self.registries = [module.__dict__ for module in list(sys.modules.values())
-                           if getattr(module, '__warningregistry__', None) is not None]
         self.blas = find_blas()
         self.unbuffered = None
-        self.reset(ONCE)
         sys.path_importer_cache[HERE + '/run.py'] = sys.path_importer_cache.pop(HERE + '/zygote.py', None)
 
-    @staticmethod
-    def reset(table):
-        for name, reset in table.items():
+    # ---- in the zygote
+
+    def settle(self):
+        """After all that a zygote does itself."""
+        for module in list(sys.modules.values()):
+            module_names = getattr(module, '__dict__', {})
+            if module_names.get('__warningregistry__') is not None:
+                del module_names['__warningregistry__']
+        for name, reset in ONCE.items():
             if name in sys.modules:
                 reset(sys.modules[name])
-
-    # ---- in the zygote
+        self.reseeders = reseeders()
+        self.logging = sys.modules.get('logging')
+        self.main_thread = sys.modules['threading'].main_thread() if 'threading' in sys.modules else None
+        self.key = (sys.modules['multiprocessing.process'].current_process()._config['authkey']
+                    if 'multiprocessing.process' in sys.modules else None)
 
     def usual_streams(self, environment):
         """Those that nearly every run needs: its descriptors have the same numbers, and are of the same kinds."""
@@ -77,17 +100,21 @@ class Fresh:
 
     # ---- before there is a program
 
-    def state(self):
+    def state(self, probing):
         self.unusual_streams(1, 2)
-        for generator in self.generators:
-            generator.seed()
+        for reseed in self.reseeders:
+            reseed()
         for bits in self.numpy_bits:
             bits.state = type(bits)().state
         for state in self.numpy_states:
             state.seed()
-        self.reset(EACH)
-        for names in self.registries:
-            names.pop('__warningregistry__', None)
+        if self.logging is not None:
+            self.logging._startTime = time()
+        # Python before 3.12 keeps the number of the process that it was forked from.
+        if self.main_thread is not None and get_native_id() != USUAL_THREAD and not probing:
+            self.main_thread._set_native_id()
+        if self.key is not None:
+            self.renew(self.key)
 
     # ---- as the program comes
 
@@ -99,12 +126,7 @@ class Fresh:
 
     def unusual_streams(self, *fds):
         for fd in fds:
-            try:
-                about = fstat(fd)
-                usual = about.st_mode & S_IFMT, about.st_rdev
-            except OSError:
-                usual = None
-            if usual != USUAL_KINDS[fd]:
+            if not self.is_kind(fd, *USUAL_KINDS[fd]):
                 self.stream(*STREAMS[fd])
 
     def stream(self, name, fd, mode):
@@ -122,6 +144,11 @@ class Fresh:
             pass
         setattr(sys, name, stream)
         setattr(sys, '__%s__' % name, stream)
+
+    def place(self):
+        """The working directory, where it may be another one than the zygote's."""
+        if 'multiprocessing.process' in sys.modules:
+            sys.modules['multiprocessing.process'].ORIGINAL_DIR = getcwd()
 
     def environment(self, environment, before):
         if environment is before:
@@ -157,7 +184,8 @@ class Fresh:
 
 
 def reset_logging(logging):
-    logging._startTime = sys.modules['time'].time()
+    # What is written with no handler goes to standard error, which nobody has to flush for it at the end.
+    logging._handlerList.clear()
 
 
 def reset_tempfile(tempfile):
@@ -175,14 +203,14 @@ def reset_platform(platform):
 
 
 def reset_threading(threading):
-    # Python before 3.12 keeps the number of the process that it was forked from.
-    threading.main_thread()._set_native_id()
+    threading.main_thread()._native_id = USUAL_THREAD
     threading._counter = threading._count(1).__next__
 
 
 def reset_multiprocessing(process):
     process.ORIGINAL_DIR = getcwd()
-    process.current_process()._config['authkey'] = process.AuthenticationString(urandom(32))
+    # An object of its own, which nobody has hashed.
+    process.current_process()._config['authkey'] = process.AuthenticationString(KEY_SIZE)
 
 
 def reset_warnings(warnings):
@@ -197,8 +225,6 @@ ONCE = {
     'platform': reset_platform,
     'warnings': reset_warnings,
     'linecache': lambda linecache: linecache.clearcache(),
-}
-EACH = {
     'logging': reset_logging,
     'threading': reset_threading,
     'multiprocessing.process': reset_multiprocessing,

@@ -9,10 +9,11 @@ PROGRAM_FILE = b'/tmp/.caisson-sample.py'
 class Probe:
     """Stands in for _caisson in the process that finds out."""
 
-    def __init__(self, caisson, arguments, environment, answer):
+    def __init__(self, caisson, arguments, entries, answer):
         self.tell = caisson.tell
+        self.look = caisson.has_only
         self.arguments = arguments
-        self.environment = environment
+        self.entries = entries
         self.answer = answer
         caisson.remember()
 
@@ -22,7 +23,11 @@ class Probe:
         dup2(theirs.detach(), 3)
         for fd in 1, 2:
             dup2(pipe()[1], fd)
-        return self.arguments, [name + b'=' + value for name, value in self.environment.items()]
+        return self.arguments, self.entries
+
+    def has_only(self, name):
+        self.look(name)
+        return True
 
     def leave(self, status, _channel):
         if status == 0:
@@ -30,7 +35,7 @@ class Probe:
         _exit(status)
 
 
-def fork_probe(caisson, program, arguments, environment):
+def fork_probe(caisson, program, arguments, entries):
     """The ranges, as serve() wants them; in the new process, a Probe."""
     answer, answers = pipe()
     arguments = arguments or [b'', PROGRAM_FILE]
@@ -40,7 +45,7 @@ def fork_probe(caisson, program, arguments, environment):
     pid = caisson.fork()
     if pid == 0:
         close(answer)
-        return Probe(caisson, arguments, environment, answers)
+        return Probe(caisson, arguments, entries, answers)
     close(answers)
     pages = b''
     while piece := read(answer, 1 << 20):       # and nothing else runs here before it has told

@@ -21,7 +21,9 @@ SYS_FORGETS = ('path', 'argv', 'ps1', 'ps2', 'last_type', 'last_value', 'last_tr
                'path_importer_cache', 'meta_path', '__interactivehook__')
 STREAMS = 'stdin', 'stdout', 'stderr'
 
-get_enabled, collect, get_objects = gc.isenabled, gc.collect, gc.get_objects
+get_enabled, get_objects = gc.isenabled, gc.get_objects
+# A warning about what is collected tells where; of the interpreter's own end that is line 1 of sys.
+collect = eval(compile('lambda: collect()', 'sys', 'eval'), {'collect': gc.collect})
 run_exit_functions = atexit._run_exitfuncs
 Module = type(sys)
 module_names_of = Module.__dict__['__dict__'].__get__
@@ -106,7 +108,7 @@ def clear_names(names):
 class Leave:
     def __init__(self, caisson, main_names):
         self.leave = caisson.leave
-        self.strangers = caisson.strangers
+        self.strangers, self.have_ends = caisson.strangers, caisson.have_ends
         self.main_names = main_names
         self.channel = None
         self.modules = sys.modules
@@ -141,9 +143,11 @@ class Leave:
         sys.is_finalizing = True.__bool__
         if not flush_streams():
             status = BROKEN_OUTPUT_EXIT
-        if get_enabled():
-            collect()
-        self.clear_modules()
+        if self.have_ends(get_objects(), ref) or gc.callbacks or gc.get_debug():
+            if get_enabled():
+                collect()
+            gc.callbacks.clear()        # of later collections nobody is told
+            self.clear_modules()
         if interrupted:
             signal(SIGINT, SIG_DFL)
             kill(getpid(), SIGINT)

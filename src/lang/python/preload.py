@@ -69,6 +69,13 @@ def is_alone():
     return False
 
 
+def start_cold(arguments, environment, context):
+    for number in _signal.SIGPIPE, _signal.SIGXFSZ:
+        _signal.signal(number, _signal.SIG_DFL)
+    program = HERE.encode() + (b'/context.py' if context else b'/run.py')
+    execve(sys.executable, [sys.executable.encode(), program, *arguments], environment)
+
+
 class Zygote:
     def __init__(self, runner, image, arguments):
         if image not in IMAGES:
@@ -84,6 +91,8 @@ class Zygote:
         del sys.modules['_caisson']
         self.environment = dict(environ)
         self.expected = [sys.modules['os'].fsencode(word) for word in arguments[1:3]]
+        folder, _, name = self.expected[1].rpartition(b'/') if self.expected else (b'', b'', b'')
+        self.only_file = name if folder == getcwdb() else b''
         self.expected_run = None
         self.entries = [name + b'=' + value for name, value in environ.items()]
         self.early = early(self.environment)
@@ -94,7 +103,7 @@ class Zygote:
         main = sys.modules['__main__']
         self.program = load_part('warm')['program'](int(arguments[0]) if arguments else 1)     # for what is loaded
         self.main_names = [name for name, module in sys.modules.items() if module is main]  # multiprocessing has another
-        self.fresh = load_part('fresh')['Fresh']()
+        self.fresh = load_part('fresh')['Fresh'](self.caisson)
         self.leave = load_part('leave')['Leave'](self.caisson, self.main_names)
         load_part('report')
         if image == 'data':
@@ -169,21 +178,24 @@ class Zygote:
             self.warm()
             self.caisson.forget_text()
             copy_context().run(self.rehearse)
+        gc.unfreeze()           # a rehearsal has frozen all
+        self.fresh.settle()
         gc.collect()
+        self.caisson.fill_room()
         # Or a collection in a run would write to every object there is.
         gc.disable()
         gc.freeze()
+        if self.expected:
+            self.expected_run = self.become(self.expected)
         if not is_alone():
             sys.stderr.write('zygote.py: there are other threads, which would not live on in a fork\n')
             raise SystemExit(1)
         self.caisson.keep_text()
         pages = b'' if self.program is None else self.learn_pages()
         if not self.probing:
-            self.caisson.serve(info, pages)
+            self.caisson.serve(info, pages, self.expected or None, self.entries)
         gc.enable()
-        self.fresh.state()
-        if self.expected:
-            self.expected_run = self.become(self.expected)
+        self.fresh.state(self.probing)
 
     def warm(self):
         try:
@@ -200,7 +212,7 @@ class Zygote:
         In that process it returns nothing, and self.caisson is then one that has the program and keeps the answer.
         """
         learn = load_part('learn')
-        pages = learn['fork_probe'](self.caisson, self.program, self.expected, self.environment)
+        pages = learn['fork_probe'](self.caisson, self.program, self.expected, self.entries)
         if isinstance(pages, bytes):
             return pages
         self.probing = True
@@ -247,18 +259,17 @@ class Zygote:
     def receive(self):
         """Wait for the program, and take its arguments and environment.  Returns a Runner for it."""
         arguments, entries = self.caisson.wait()
-        environment = self.environment if entries == self.entries else parse_environment(entries)
+        environment = self.environment if entries is self.entries else parse_environment(entries)
         context = len(arguments) == 1 and b'context=1' in arguments[0].split(b',')
-        if self.needs_cold_start(arguments, environment, context):
-            for number in _signal.SIGPIPE, _signal.SIGXFSZ:
-                _signal.signal(number, _signal.SIG_DFL)
-            program = HERE.encode() + (b'/context.py' if context else b'/run.py')
-            execve(sys.executable, [sys.executable.encode(), program, *arguments], environment)
+        if not self.is_usual(arguments, environment):
+            if self.needs_cold_start(arguments, environment, context):
+                start_cold(arguments, environment, context)
+            self.fresh.place()
         self.fresh.environment(environment, self.environment)
         if context:
             run = self.become_context(arguments[0])
         else:
-            run = self.expected_run if arguments == self.expected else self.become(arguments)
+            run = self.expected_run if arguments is self.expected else self.become(arguments)
         run.open_channel()
         self.leave.channel = run.channel
         self.expected_run = None
@@ -281,6 +292,10 @@ class Zygote:
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']
         return run
+
+    def is_usual(self, arguments, environment):
+        """Whether it is what the interpreter was prepared for, and the program is all that there is at its home."""
+        return arguments is self.expected and environment is self.environment and self.caisson.has_only(self.only_file)
 
     def needs_cold_start(self, arguments, environment, context=False):
         """Whether the program could tell that this interpreter was started for another."""
