@@ -77,7 +77,8 @@ class CpuGroup:
             return False
         inside = set()
         for folder, _, _ in os.walk(self.folder):
-            inside |= {int(pid) for pid in Path(folder, "cgroup.procs").read_text(encoding="ascii").split()}
+            with contextlib.suppress(OSError):      # a sandbox has just ended
+                inside |= {int(pid) for pid in Path(folder, "cgroup.procs").read_text(encoding="ascii").split()}
         return inside >= {pid for pid in pids if os.path.exists(f"/proc/{pid}")}
 
     def usage_ns(self):
