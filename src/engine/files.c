@@ -227,11 +227,20 @@ static void examine(int home_fd, struct file_found *file, uint64_t *left, struct
         file->size = size;
 }
 
+/* The home of a run came from inside, open for reading: then nobody has to be asked. */
+static int open_for_names(int dir_fd, bool ours)
+{
+        int flags = fcntl(dir_fd, F_GETFL);
+        if (flags < 0 || flags & O_PATH || lseek(dir_fd, 0, SEEK_SET) < 0)
+                return open_folder(dir_fd, ".", ours);
+        return fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+}
+
 /* Sorted names of the regular files below; the caller frees list.names. */
 static int list_names(int dir_fd, bool ours, uint64_t until_ms, struct arena *arena, struct names *ret,
                       int *ret_readable, struct csn_error *err)
 {
-        auto_fd readable = open_folder(dir_fd, ".", ours);
+        auto_fd readable = open_for_names(dir_fd, ours);
         if (readable < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "read the folder");
         walk(readable, "", 0, ours, until_ms, arena, ret);

@@ -444,6 +444,8 @@ static void listen_to(struct watch *watch, bool by_program)
                         message.error.text[sizeof message.error.text - 1] = 0;
                         message.error.field[sizeof message.error.field - 1] = 0;
                         job_said(job, &message, fds, by_program);
+                        if (by_program && message.op == INIT_RUNNING)
+                                loop_unwatch(job->sup->loop, watch);   /* it was its last word */
                 }
                 for (size_t i = 0; i < WIRE_FDS_MAX; i++)
                         fd_close(&fds[i]);

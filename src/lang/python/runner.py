@@ -206,7 +206,7 @@ def preload(wanted, folder, names):
 
 def bind_tools(folder, names):
     """Where the sandbox was given tools: the stub that calls them, as a module and as a name."""
-    if 'CAISSON_TOOLS' in sys.modules['os'].environ:
+    if b'CAISSON_TOOLS' in sys.modules['os'].environ._data:
         path = HERE.rpartition('/')[0] + '/tools/python'
         if path not in sys.path:
             sys.path.append(path)
