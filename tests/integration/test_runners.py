@@ -299,6 +299,8 @@ PYTHON_ENDINGS = [
     'async def f(): pass\na = f()\n',
     'import weakref\nclass A: pass\na = A()\nr = weakref.ref(a, lambda ref: print("gone"))\n',
     'import weakref\nclass R(weakref.ref): pass\nclass A: pass\na = A()\nr = R(a, lambda ref: print("gone"))\n',
+    'import weakref\nclass R(weakref.ref):\n    __callback__ = property(lambda self: 1 / 0)\nclass A: pass\na = A()\nr = R(a)\n',
+    'import gc\ndel gc.callbacks, gc.get_objects, gc.collect, gc.isenabled\n',
     'import gc\ngc.callbacks.append(lambda phase, info: print(phase) if phase == "start" else None)\n',
     'import logging.handlers\nm = logging.handlers.MemoryHandler(9, target=logging.StreamHandler())\n'
     'logging.getLogger().addHandler(m)\nlogging.warning("x")\n',

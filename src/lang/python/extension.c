@@ -287,11 +287,20 @@ static PyObject *strangers(PyObject *self, PyObject *args)
  * Whether something happens when these objects end that a program could tell: a finalizer, or the callback of a weak
  * reference.  What knows neither ends in silence.
  */
-static bool has_callback(PyObject *reference)
+static bool has_end(PyObject *one, PyTypeObject *reference)
 {
-        PyObject *callback = PyObject_GetAttrString(reference, "__callback__");
-        Py_DecRef(callback);
-        return callback != Py_None;   /* compared and not looked at */
+        PyTypeObject *type = Py_TYPE(one);
+        if (PyType_GetSlot(type, Py_tp_finalize) || PyType_GetSlot(type, Py_tp_del))
+                return true;
+        if (type == reference) {
+                PyObject *callback = PyObject_GetAttrString(one, "__callback__");
+                Py_DecRef(callback);
+                return callback != Py_None;   /* compared and not looked at */
+        }
+        if (PyType_IsSubtype(type, reference))
+                return true;   /* and what it says of itself may be code of the program's */
+        /* Of a class of the program's its objects may be ones that no collector knows. */
+        return PyType_IsSubtype(type, &PyType_Type) && PyType_GetSlot((PyTypeObject *)one, Py_tp_finalize);
 }
 
 static PyObject *have_ends(PyObject *self, PyObject *args)
@@ -303,16 +312,10 @@ static PyObject *have_ends(PyObject *self, PyObject *args)
         if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &objects, &PyType_Type, &reference))
                 return NULL;
         Py_ssize_t n = PyList_Size(objects);
-        for (Py_ssize_t i = 0; i < n && !found; i++) {
-                PyObject *one = PyList_GetItem(objects, i);
-                PyTypeObject *type = Py_TYPE(one);
-                found = PyType_GetSlot(type, Py_tp_finalize) || PyType_GetSlot(type, Py_tp_del) ||
-                        (PyType_IsSubtype(type, reference) && has_callback(one));
-                /* Of a class of the program's its objects may be ones that no collector knows. */
-                if (!found && PyType_IsSubtype(type, &PyType_Type))
-                        found = PyType_GetSlot((PyTypeObject *)one, Py_tp_finalize) != NULL;
-        }
-        return PyErr_Occurred() ? NULL : PyBool_FromLong(found);
+        for (Py_ssize_t i = 0; i < n && !found; i++)
+                found = has_end(PyList_GetItem(objects, i), reference) || PyErr_Occurred();
+        PyErr_Clear();   /* Python 3.9 and before do not tell the slots of their own types */
+        return PyBool_FromLong(found);
 }
 
 /* LEFT on the channel: nobody has to wait for the kernel to take our memory down. */

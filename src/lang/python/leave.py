@@ -21,7 +21,7 @@ SYS_FORGETS = ('path', 'argv', 'ps1', 'ps2', 'last_type', 'last_value', 'last_tr
                'path_importer_cache', 'meta_path', '__interactivehook__')
 STREAMS = 'stdin', 'stdout', 'stderr'
 
-get_enabled, get_objects = gc.isenabled, gc.get_objects
+get_enabled, get_debug, get_objects, callbacks = gc.isenabled, gc.get_debug, gc.get_objects, gc.callbacks
 # A warning about what is collected tells where; of the interpreter's own end that is line 1 of sys.
 collect = eval(compile('lambda: collect()', 'sys', 'eval'), {'collect': gc.collect})
 run_exit_functions = atexit._run_exitfuncs
@@ -143,10 +143,10 @@ class Leave:
         sys.is_finalizing = True.__bool__
         if not flush_streams():
             status = BROKEN_OUTPUT_EXIT
-        if self.have_ends(get_objects(), ref) or gc.callbacks or gc.get_debug():
+        if self.have_ends(get_objects(), ref) or callbacks or get_debug():
             if get_enabled():
                 collect()
-            gc.callbacks.clear()        # of later collections nobody is told
+            callbacks.clear()           # of later collections nobody is told
             self.clear_modules()
         if interrupted:
             signal(SIGINT, SIG_DFL)
