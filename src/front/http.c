@@ -232,6 +232,17 @@ struct query_check {
         bool wrong;
 };
 
+static bool is_choice(const char *choices, const char *value)
+{
+        size_t len = strlen(value);
+        for (const char *at = choices;; at += strcspn(at, "| ") + 1) {
+                if (strcspn(at, "| ") == len && memcmp(at, value, len) == 0)
+                        return true;
+                if (at[strcspn(at, "| ")] != '|')
+                        return false;
+        }
+}
+
 static enum MHD_Result check_query_name(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_size, const char *value, size_t value_size)
 {
         struct query_check *check = owner;
@@ -242,9 +253,17 @@ static enum MHD_Result check_query_name(void *owner, enum MHD_ValueKind kind, co
                 err_field(check->err, name, "%.60s has a NUL in it (%%00)", name);
                 return MHD_NO;
         }
-        for (const char *at = check->known; at && *at; at += strcspn(at, " "), at += *at == ' ')
-                if (*at == '*' || (strcspn(at, " ") == len && memcmp(at, name, len) == 0))
+        for (const char *at = check->known; at && *at; at += strcspn(at, " "), at += *at == ' ') {
+                if (*at == '*')
                         return MHD_YES;
+                if (strcspn(at, " =") != len || memcmp(at, name, len) != 0)
+                        continue;
+                if (at[len] != '=' || is_choice(at + len + 1, value ? value : ""))
+                        return MHD_YES;
+                check->wrong = true;
+                err_field(check->err, name, "%s is \"%.40s\"; it can be: %.*s", name, value ? value : "", (int)strcspn(at + len + 1, " "), at + len + 1);
+                return MHD_NO;
+        }
         check->wrong = true;
         err_field(check->err, "", "the query has an unknown name \"%.60s\"; known are: %s", name, check->known ? check->known : "none");
         return MHD_NO;

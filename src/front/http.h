@@ -33,7 +33,7 @@ enum http_body { BODY_NONE, BODY_WHOLE, BODY_STREAM };
 
 struct http_route {
         const char *method, *path;         /* "/v1/runs/{id}": {…} is one segment, see http_part(); "*" is any, of both */
-        const char *query;                 /* names that it knows, with blanks between, or NULL; with a * it ignores all others */
+        const char *query;                 /* names that it knows, with blanks between, or NULL; "end=true|false": what the value can be; with a * it ignores all others */
         unsigned scope;                    /* what a key must allow; 0: nobody needs one */
         enum http_body body;
         void (*handle)(struct http_request *request);   /* once, when the body is there; of a stream before it */

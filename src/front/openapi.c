@@ -51,13 +51,31 @@ static json_t *content_of(const struct object *object)
         return json_pack("{s:{s:{s:{s:s+}}}}", "content", "application/json", "schema", "$ref", "#/components/schemas/", object->name);
 }
 
+/* "true|false" */
+static json_t *choices_of(const char *at)
+{
+        json_t *list = json_array();
+        for (bool more = true; more; at++) {
+                size_t len = strcspn(at, "| ");
+                json_array_append_new(list, json_stringn(at, len));
+                at += len;
+                more = *at == '|';
+        }
+        return list;
+}
+
 static void add_parameters(json_t *list, const struct http_route *route)
 {
         for (const char *at = route->path; (at = strchr(at, '{')); at++)
                 json_array_append_new(list, json_pack("{s:s%, s:s, s:b, s:{s:s}}", "name", at + 1, strcspn(at + 1, "}"), "in", "path", "required", 1,
                                                       "schema", "type", "string"));
-        for (const char *at = route->query; at && *at && *at != '*'; at += strcspn(at, " "), at += *at == ' ')
-                json_array_append_new(list, json_pack("{s:s%, s:s, s:{s:s}}", "name", at, strcspn(at, " "), "in", "query", "schema", "type", "string"));
+        for (const char *at = route->query; at && *at && *at != '*'; at += strcspn(at, " "), at += *at == ' ') {
+                json_t *schema = json_pack("{s:s}", "type", "string");
+                const char *choice = at + strcspn(at, " =");
+                if (*choice == '=')
+                        json_object_set_new(schema, "enum", choices_of(choice + 1));
+                json_array_append_new(list, json_pack("{s:s%, s:s, s:o}", "name", at, (size_t)(choice - at), "in", "query", "schema", schema));
+        }
 }
 
 /* "POST /v1/runs/{id}" -> "post_v1_runs_id" */

@@ -409,6 +409,13 @@ def test_a_wrong_method_says_which_are_right(web):
 def test_what_a_query_does_not_know_is_refused(web):
     assert web.ask('GET', '/v1/profiles?colour=red')[0] == 422
     assert web.ask('GET', '/healthz?x')[0] == 422
+    run = 'run_0123456789abcdef0123456789abcdef'
+    for query, field in (('follow=maybe', 'follow'), ('follow=', 'follow'), ('follow', 'follow'), ('follow=true|false', 'follow'), ('follow=tru', 'follow')):
+        status, _, problem = web.ask('GET', f'/v1/runs/{run}/events?{query}')
+        assert (status, problem['field']) == (422, field) and problem['detail'].endswith('it can be: true|false'), query
+    assert web.ask('GET', f'/v1/runs/{run}/events?follow=false')[0] == 404
+    parameters = web.ask('GET', '/openapi.json')[2]['paths']['/v1/runs/{id}/events']['get']['parameters']
+    assert [one['schema'] for one in parameters if one['name'] == 'follow'] == [{'type': 'string', 'enum': ['true', 'false']}]
 
 
 def test_request_ids(web):
