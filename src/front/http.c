@@ -444,6 +444,8 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         struct csn_error err;
         unsigned status = 0;
         (void)owner, (void)connection, (void)version;
+        if (request->http->closing)
+                return MHD_NO;   /* came in its last round, and who would be suspended now would never go on */
         if (request->state == HTTP_BEGINNING) {
                 begin(request, method, url);
                 if (check_head(request, method, &status, &err) == 0) {
@@ -841,6 +843,7 @@ void http_close(struct http *http)
 {
         if (!http)
                 return;
+        http->closing = true;
         for (struct http_request *request = http->requests; request; request = request->next) {
                 bool told = (request->state == HTTP_OWNED || request->state == HTTP_STREAMING) && !request->ended;
                 request->state = HTTP_GONE;

@@ -16,7 +16,7 @@ struct http {
         int listener;
         char address[160];
         bool ours;                         /* a socket of the file system that is removed at the end */
-        bool local, draining;
+        bool local, draining, closing;
         struct http_request *requests;
         size_t held;
 };

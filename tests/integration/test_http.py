@@ -7,6 +7,7 @@ import re
 import resource
 import signal
 import socket
+import time
 
 import jsonschema
 import pytest
@@ -422,6 +423,23 @@ def test_request_ids(web):
     assert web.ask('GET', '/healthz', X_Request_Id='mine-1')[1]['X-Request-Id'] == 'mine-1'
     for bad in ('x' * 100, 'a b', 'a"b'):
         assert web.ask('GET', '/healthz', X_Request_Id=bad)[1]['X-Request-Id'].startswith('req_')
+
+
+def test_a_request_that_comes_as_the_daemon_ends(tmp_path):
+    """It is stopped while it ends, most times, and the request comes then."""
+    for number in range(8):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        web = Web(folder)
+        with socket.create_connection(('127.0.0.1', web.port), timeout=60) as connection:
+            time.sleep(.05)         # that is accepted
+            web.daemon.process.send_signal(signal.SIGSTOP)
+            web.daemon.process.send_signal(signal.SIGTERM)
+            time.sleep(.02)
+            connection.sendall(b'GET /api/v2/runtimes HTTP/1.1\r\nHost: localhost\r\n\r\n')
+            time.sleep(.02)
+            web.daemon.process.send_signal(signal.SIGCONT)
+            assert web.daemon.process.wait(60) == 0
 
 
 # ---- those who mean harm ----
