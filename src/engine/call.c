@@ -54,6 +54,8 @@ static bool take_packet(struct call *call, const uint8_t *bytes, size_t len, int
         call->events->packet(call, kind, bytes, len, fds);
         if (!call->cell)
                 return false;
+        if (kind == GUEST_EXITED)
+                cell_meter(call->cell);
         if (done)
                 end(call, NULL);
         return !done;

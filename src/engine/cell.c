@@ -7,6 +7,8 @@
 #include <sys/vfs.h>
 
 #define GREETING_MS 60000
+#define METER_US 60000000ULL
+#define METER_SOON_US 1000000   /* many may end at once */
 #define DAY_MS 86400000        /* the supervisor lets nothing live longer */
 
 /* ---- those who wait ---- */
@@ -92,6 +94,7 @@ void cell_ended(struct cell *cell, const struct csn_error *error)
         loop_untimer(cell->engine->loop, &cell->ttl);
         loop_untimer(cell->engine->loop, &cell->idle);
         loop_untimer(cell->engine->loop, &cell->greeting);
+        loop_untimer(cell->engine->loop, &cell->meter);
         loop_unwatch(cell->engine->loop, &cell->sock);
         outbox_done(&cell->out);
         fd_close(&cell->sock.fd);
@@ -106,6 +109,35 @@ void cell_ended(struct cell *cell, const struct csn_error *error)
         loop_timer(cell->engine->loop, &cell->gone, 0);
 }
 
+/* While a context executes, what the whole sandbox uses goes into the record of that. */
+static void charge(struct cell *cell, uint64_t used_us)
+{
+        const struct engine *engine = cell->engine;
+        for (struct context *context = context_next(cell, NULL); context; context = context_next(cell, context))
+                if (context->current)
+                        return;
+        uint64_t owed_ms = (used_us - min_u64(cell->told_us, used_us)) / 1000;
+        if (!engine->meter || !owed_ms)
+                return;
+        cell->told_us += owed_ms * 1000;
+        engine->meter(engine->meter_owner, cell->owner, owed_ms);
+}
+
+void cell_meter(struct cell *cell)
+{
+        if (cell->engine->meter && !cell->meter_due)
+                loop_timer(cell->engine->loop, &cell->meter, METER_SOON_US);
+        cell->meter_due = true;
+}
+
+static void on_meter(struct timer *timer)
+{
+        struct cell *cell = timer->owner;
+        cell->meter_due = false;
+        cell_look(cell);
+        loop_timer(cell->engine->loop, timer, METER_US);
+}
+
 void cell_exited(struct cell *cell, const struct wire_exit *how)
 {
         struct csn_error why;
@@ -116,6 +148,7 @@ void cell_exited(struct cell *cell, const struct wire_exit *how)
         else
                 err_set(&why, CSN_E_BUSY, 0, "the sandbox has ended");
         cell_ended(cell, &why);
+        charge(cell, how->cpu_us);
 }
 
 static void end(struct cell *cell, const struct csn_error *why)
@@ -296,6 +329,8 @@ void cell_attached(struct cell *cell, struct box *box)
                 broken(cell, &err);
         else
                 loop_timer(cell->engine->loop, &cell->greeting, GREETING_MS * 1000ULL);
+        if (cell->engine->meter)
+                loop_timer(cell->engine->loop, &cell->meter, METER_US);
 }
 
 void cell_refused(struct cell *cell, const struct csn_error *error, bool again)
@@ -364,6 +399,7 @@ void cell_seen(struct cell *cell, const struct wire_seen *seen)
         cell->seen = *seen;
         for (struct context *context = context_next(cell, NULL); context; context = context_next(cell, context))
                 context_cell_seen(context, seen);
+        charge(cell, seen->cpu_us);
         tell(cell, CELL_WANTS_SEEN, NULL);
 }
 
@@ -552,7 +588,8 @@ int cell_open(struct engine *engine, const struct sandbox_request *request, cons
         *cell = (struct cell){ .engine = engine, .template = template, .created_ms = time_now_ms(),
                                .sock = { .fd = -1, .ready = guest_ready, .owner = cell }, .home_fd = -1, .out = { .loop = engine->loop, .watch = &cell->sock },
                                .ttl = { .fired = on_ttl, .owner = cell }, .idle = { .fired = on_idle, .owner = cell },
-                               .gone = { .fired = cell_free, .owner = cell }, .greeting = { .fired = on_silence, .owner = cell } };
+                               .gone = { .fired = cell_free, .owner = cell }, .greeting = { .fired = on_silence, .owner = cell },
+                               .meter = { .fired = on_meter, .owner = cell } };
         snprintf(cell->id, sizeof cell->id, "sbx_");
         hex_random(16, cell->id + 4);
         snprintf(cell->owner, sizeof cell->owner, "%s", owner);

@@ -12,6 +12,7 @@ struct cell {
         char id[40];
         char owner[OWNER_KEY_MAX];
         enum cell_state state;
+        bool meter_due;                  /* the meter's timer is about a program that ended */
         bool changing;                   /* it was asked to pause or to go on */
         struct run *template;            /* never started: its request, shape, limits and environment */
         struct sandbox_request request;  /* in the template's arena */
@@ -25,10 +26,11 @@ struct cell {
         struct call sudo;                /* while it is there, for those inside alone */
         struct context *contexts;
         struct cell_waiter *waiters;
-        struct timer ttl, idle, gone, greeting;
+        struct timer ttl, idle, gone, greeting, meter;
         uint64_t paused_us;
         int64_t created_ms, expires_ms;
         struct wire_seen seen;
+        uint64_t told_us;                /* CPU time that somebody was told of: the meter, or a record */
         struct csn_error why;            /* of its end, if it was not asked for */
 };
 
@@ -78,6 +80,8 @@ struct context {
 /* News of its box. */
 void cell_attached(struct cell *cell, struct box *box);
 void cell_seen(struct cell *cell, const struct wire_seen *seen);
+/* A program in it has ended: what that used is told soon. */
+void cell_meter(struct cell *cell);
 void cell_frozen(struct cell *cell, bool on, const struct csn_error *error);
 void cell_exited(struct cell *cell, const struct wire_exit *how);
 void cell_ended(struct cell *cell, const struct csn_error *error);

@@ -185,6 +185,7 @@ static void finish(struct context *context, struct wire_exit how)
         how.oom_kills = after->oom_kills - min_u64(context->before.oom_kills, after->oom_kills);
         how.pids_hits = after->pids_hits - min_u64(context->before.pids_hits, after->pids_hits);
         how.reasons |= context->timed_out;
+        context->cell->told_us += how.cpu_us;
         cell_touch(context->cell);
         run_context_over(run, &how);
 }

@@ -588,6 +588,12 @@ void engine_close(struct engine *engine)
         free(engine);
 }
 
+void engine_set_meter(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms), void *owner)
+{
+        engine->meter = used;
+        engine->meter_owner = owner;
+}
+
 void engine_warm(struct engine *engine)
 {
         pools_open(engine);

@@ -361,7 +361,7 @@ int api_has_cpu_time(const struct http_request *request, struct http_limit *ret_
                 return -err->code;
         *ret_limit = (struct http_limit){ .name = "cpu_ms_per_day", .limit = key->cpu_ms_per_day, .current = cpu_ms,
                                           .reset_s = (uint64_t)(until_ms + DAY_MS - now_ms + 999) / 1000 };
-        return err_set(err, CSN_E_BUSY, 0, "the runs of the last 24 hours took %llu ms of CPU time, and this key allows %llu",
+        return err_set(err, CSN_E_BUSY, 0, "what ran within the last 24 hours took %llu ms of CPU time, and this key allows %llu",
                        (unsigned long long)cpu_ms, (unsigned long long)key->cpu_ms_per_day);
 }
 
@@ -427,14 +427,24 @@ static int check_doors(const struct api *api, struct csn_error *err)
 
 static const struct http_events http_events = { on_face, on_answered, on_over, on_ended };
 
+/* Of a sandbox's programs, which have no records. */
+static void on_used(void *owner, const char *whose, uint64_t cpu_ms)
+{
+        struct csn_error err;
+        if (runs_add_cpu(owner, whose, time_now_ms(), cpu_ms, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+}
+
 int api_open(struct engine *engine, const struct settings *settings, struct store *store, int listener, bool ours, void (*idle)(void *owner),
              void *owner, struct api **ret, struct csn_error *err)
 {
         struct api *api = mem_alloc(sizeof *api);
         *api = (struct api){ .engine = engine, .settings = settings, .loop = engine_loop(engine), .store = store, .idle = idle, .owner = owner,
                              .started_us = clock_us() };
-        if (store)
+        if (store) {
                 shelf_sweep(store);
+                engine_set_meter(engine, on_used, store);
+        }
         int rc = otlp_open(api->loop, settings, &api->otlp, err);
         http_open_inner(api->loop, &api_face, &http_events, api, &api->inner);
         if (rc == 0 && listener >= 0)

@@ -345,9 +345,14 @@ void api_post_process(struct http_request *request)
         struct api *api = api_of(request);
         struct cell *cell = api_cell(request);
         struct process_request given = { 0 };
+        struct http_limit limit = { 0 };
         struct csn_error err;
         if (!cell || !api_decode(request, &object_process_request, &request->arena, &given))
                 return;
+        if (api_has_cpu_time(request, &limit, &err) < 0) {
+                api_answer_busy(request, &limit, &err);
+                return;
+        }
         model_defaults(&object_process_request, &given);
         if (check(&given, !stream && !ndjson && !async, &err) < 0) {
                 http_fail(request, &err);

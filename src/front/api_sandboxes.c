@@ -95,11 +95,14 @@ void api_post_sandbox(struct http_request *request)
 {
         struct sandbox_request given = { 0 };
         struct cell *cell;
+        struct http_limit limit = { 0 };
         struct csn_error err;
         struct api *api = api_of(request);
         if (!api_decode(request, &object_sandbox_request, &request->arena, &given))
                 return;
-        if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || cell_open(api->engine, &given, request->tenant, &cell, &err) < 0)
+        if (api_has_cpu_time(request, &limit, &err) < 0)
+                api_answer_busy(request, &limit, &err);
+        else if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || cell_open(api->engine, &given, request->tenant, &cell, &err) < 0)
                 http_fail(request, &err);
         else
                 answer_when(request, cell, CELL_WANTS_READY, MHD_HTTP_CREATED);

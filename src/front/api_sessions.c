@@ -143,6 +143,7 @@ void api_post_session(struct http_request *request)
         struct api *api = api_of(request);
         struct api_session *one = mem_alloc(sizeof *one);
         struct cell *cell = NULL;
+        struct http_limit limit = { 0 };
         struct csn_error err;
         *one = (struct api_session){ .next = api->sessions, .api = api, .request = request };
         api->sessions = one;
@@ -158,6 +159,11 @@ void api_post_session(struct http_request *request)
         one->mode = one->given.mode;
         if (!HAS(&one->given.sandbox, sandbox_request, idle_ms))
                 SET(&one->given.sandbox, sandbox_request, idle_ms, IDLE_MS);
+        if (api_has_cpu_time(request, &limit, &err) < 0) {
+                session_free(one);
+                api_answer_busy(request, &limit, &err);
+                return;
+        }
         int rc = one->mode == session_mode_NONE ? err_field(&err, "/mode", "without anything that lasts it is a run: POST /v1/runs")
               : api_check_tools(request, one->given.sandbox.profile, &one->given.sandbox.tools, &err) < 0 ? -err.code
                                                 : cell_open(api->engine, &one->given.sandbox, one->tenant, &cell, &err);

@@ -11,7 +11,7 @@ const struct cli_option cli_keys_options[] = {
         { "expires", 0, "TIME", "create: how long it is valid, such as 30d; for ever without." },
         { "running", 0, "N", "create: its runs that may go on at once." },
         { "queued", 0, "N", "create: its runs that may wait." },
-        { "cpu-per-day", 0, "TIME", "create: CPU time of its tenant within 24 hours." },
+        { "cpu-per-day", 0, "TIME", "create: CPU time of its tenant within 24 hours, of runs and in sandboxes." },
         { "stored", 0, "SIZE", "create: bytes of records, files and workspaces of its tenant that are kept." },
         { "json", 'j', NULL, "Print JSON." },
         { NULL, 0, NULL, NULL },

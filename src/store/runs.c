@@ -20,6 +20,13 @@ int runs_add(struct store *store, const struct store_run *run, struct csn_error 
         return rc < 0 ? err_wrap(err, "add the run %.60s to the audit", run->id) : 0;
 }
 
+int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err)
+{
+        int rc = sql_do(store, err, "INSERT INTO cpu_used VALUES (?1, ?2, ?3) ON CONFLICT (tenant, minute) DO UPDATE SET cpu_ms = cpu_ms + excluded.cpu_ms",
+                        SQL_VALUES(sql_text(tenant), sql_number(at_ms / 60000), sql_count(cpu_ms)));
+        return rc < 0 ? err_wrap(err, "add what %.64s used", tenant) : 0;
+}
+
 /* ---- records ---- */
 
 int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len, int64_t expires_ms, struct csn_error *err)

@@ -30,7 +30,7 @@
 /*
  * What brings a file from version N (its place here) to N + 1.  A row that is released is not changed any more.
  *
- * cpu_used and bytes_kept are sums of runs, and of records, files and workspaces, so that a quota costs the same however many runs there were, and
+ * cpu_used and bytes_kept are sums of runs and of what sandboxes used, and of records, files and workspaces, so that a quota costs the same however many runs there were, and
  * holds when the rows of the audit are gone.  Triggers keep them right whoever adds and removes.
  */
 static const char *const migrations[] = {

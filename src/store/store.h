@@ -72,7 +72,7 @@ struct store_key {
         /* Quotas; 0: none but the engine's own. */
         uint64_t running_max;          /* runs at once */
         uint64_t queued_max;           /* runs that wait */
-        uint64_t cpu_ms_per_day;       /* CPU time of runs that ended within 24 hours */
+        uint64_t cpu_ms_per_day;       /* CPU time within 24 hours, of runs and in sandboxes */
         uint64_t stored_bytes;         /* records and files that are kept */
 };
 
@@ -117,6 +117,9 @@ struct store_run {
 
 /* A row of the audit, which has neither code nor output. */
 int runs_add(struct store *store, const struct store_run *run, struct csn_error *err);
+
+/* CPU time that a tenant used in something that is no run. */
+int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err);
 
 /* The whole record as JSON text, until expires_ms; it counts against the tenant's stored_bytes. */
 int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len, int64_t expires_ms, struct csn_error *err);

@@ -187,6 +187,45 @@ def test_cpu_time_of_a_day(place):
     assert (headers['RateLimit-Limit'], headers['RateLimit-Remaining']) == ('50', '0')
 
 
+BURN = 'import time\nwhile time.process_time() < {}: pass\n'
+
+
+def cpu_used(place, tenant):
+    with contextlib.closing(sqlite3.connect(f'file:{place.folder}/caisson.db?mode=ro', uri=True)) as db:
+        return db.execute('SELECT coalesce(sum(cpu_ms), 0) FROM cpu_used WHERE tenant = ?', [tenant]).fetchone()[0]
+
+
+def test_cpu_time_of_programs_in_sandboxes_counts(place):
+    key = bearer(place.make('cell', '--tenant', 'cell', '--scopes', 'run,sandboxes,read', '--cpu-per-day', '900ms'))
+    status, _, sandbox = place.web.ask('POST', '/v1/sandboxes', {}, **key)
+    assert status == 201
+    processes = f'/v1/sandboxes/{sandbox["id"]}/processes'
+    status, _, done = place.web.ask('POST', processes, {'args': ['/usr/bin/python3', '-c', BURN.format(1)]}, **key)
+    assert (status, done['exit_code']) == (200, 0)
+    until(lambda: cpu_used(place, 'cell') >= 1000)
+    for path, body in ((processes, {'args': ['/bin/true']}), ('/v1/sandboxes', {}), ('/v1/sessions', {}), ('/v1/runs', {'language': 'bash', 'code': 'true'})):
+        status, _, problem = place.web.ask('POST', path, body, **key)
+        assert (status, problem['quota'], problem['limit']) == (429, 'cpu_ms_per_day', 900), path
+    status, _, problem = place.web.ask('POST', '/sandboxes', {'templateID': 'base'}, X_API_Key=key['Authorization'].split()[1])
+    assert (status, problem['code']) == (429, 429) and 'CPU time' in problem['message']
+    assert place.web.ask('DELETE', f'/v1/sandboxes/{sandbox["id"]}', **key)[0] == 204
+    assert place.web.ask('GET', '/v1/sandboxes', **key)[2]['sandboxes'] == []
+
+
+def test_cpu_time_of_executions_in_sandboxes_counts_once(place):
+    key = bearer(place.make('once', '--tenant', 'once', '--scopes', 'run,sandboxes,read'))
+    sandbox = place.web.ask('POST', '/v1/sandboxes', {}, **key)[2]['id']
+    context = place.web.ask('POST', f'/v1/sandboxes/{sandbox}/contexts', {'language': 'python'}, **key)[2]['id']
+    told = sum(place.web.ask('POST', f'/v1/contexts/{context}/runs', {'code': BURN.format(n)}, **key)[2]['usage']['cpu_ms'] for n in (.5, 1))
+    assert told >= 900
+    before = cpu_used(place, 'once')
+    assert place.web.ask('POST', f'/v1/sandboxes/{sandbox}/processes', {'args': ['/usr/bin/python3', '-c', BURN.format(1)]}, **key)[0] == 200
+    until(lambda: cpu_used(place, 'once') >= before + 1000)
+    assert place.web.ask('DELETE', f'/v1/sandboxes/{sandbox}', **key)[0] == 204
+    # What is neither's own is the start of the sandbox and of its interpreter.
+    assert told + 1000 <= cpu_used(place, 'once') < told + 1000 + 700
+
+
 # ---- Idempotency-Key ----
 
 def test_a_request_that_is_sent_again_is_not_carried_out_again(place):

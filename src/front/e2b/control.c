@@ -182,10 +182,15 @@ static void create(struct http_request *request, const json_t *body, bool secure
         struct e2b_sandbox *sandbox;
         struct e2b_wish wish = { 0 };
         struct e2b_image *image = NULL;
+        struct http_limit limit = { 0 };
         struct csn_error err;
         uint64_t life_ms;
         if (!e2b_life(request, body, "timeout", usual_s, &life_ms))
                 return;
+        if (api_has_cpu_time(request, &limit, &err) < 0) {
+                e2b_fail(request, &err);
+                return;
+        }
         if (!life_ms) {
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "timeout is 0; a new sandbox needs some seconds");
                 return;
