@@ -45,6 +45,10 @@ def forget_text():
     pass
 
 
+def collapse():
+    pass
+
+
 def keep_text():
     pass
 

@@ -405,6 +405,15 @@ static PyObject *keep_text(PyObject *self, PyObject *none)
         return nothing();
 }
 
+static PyObject *collapse(PyObject *self, PyObject *none)
+{
+        struct csn_error err;
+        (void)self, (void)none;
+        if (pages_collapse(&err) < 0)
+                return raise_error(&err);
+        return nothing();
+}
+
 static PyObject *tell(PyObject *self, PyObject *args)
 {
         struct csn_error err;
@@ -422,6 +431,7 @@ static PyMethodDef methods[] = {
         { "remember", remember, METH_NOARGS, "remember(): what is mapped now." },
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
+        { "collapse", collapse, METH_NOARGS, "collapse(): have memory in huge pages, where the kernel has them." },
         { "keep_text", keep_text, METH_NOARGS, "keep_text(): let forks have the page tables of program text." },
         { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },

@@ -192,6 +192,24 @@ int pages_keep_text(struct csn_error *err)
         return r < 0 ? r : for_text(keep, err);
 }
 
+/* Linux 6.1 */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+#define HUGE_PAGE (2 * MIB)
+
+int pages_collapse(struct csn_error *err)
+{
+        int r = pages_remember(err);
+        for (size_t i = 0; r == 0 && i < mapped_n; i++) {
+                uint64_t start = (mapped[i].range.start + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+                uint64_t end = (mapped[i].range.start + mapped[i].range.len) / HUGE_PAGE * HUGE_PAGE;
+                if (!mapped[i].of_file && mapped[i].rights & PROT_WRITE && start < end)
+                        madvise((void *)(uintptr_t)start, end - start, MADV_COLLAPSE);
+        }
+        return r;
+}
+
 void pages_populate(void)
 {
         /* One call instead of a fault for each; before Linux 5.14 there is only the fault. */

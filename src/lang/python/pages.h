@@ -27,6 +27,12 @@ int pages_forget_text(struct csn_error *err);
 int pages_keep_text(struct csn_error *err);
 
 /*
+ * Memory in huge pages where there is enough of it in one piece: then a fork copies one entry of a page table for 512.  Where the
+ * kernel does not (before Linux 6.1, or with none to be had) all stays as it was.  Errors: CSN_E_SYSTEM.
+ */
+int pages_collapse(struct csn_error *err);
+
+/*
  * Write to fd the ranges of what was remembered that this process alone has.  The parent must not run from the fork to
  * here: what it writes to becomes the child's alone as well.
  */

@@ -190,6 +190,7 @@ class Zygote:
         if not is_alone():
             sys.stderr.write('zygote.py: there are other threads, which would not live on in a fork\n')
             raise SystemExit(1)
+        self.caisson.collapse()
         self.caisson.keep_text()
         pages = b'' if self.program is None else self.learn_pages()
         if not self.probing:
