@@ -40,6 +40,12 @@ static PyObject *nothing(void)
         return Py_None;
 }
 
+/* What a function of ours is for Python: nothing, or the error that it has set. */
+static PyObject *done(int rc, const struct csn_error *err)
+{
+        return rc < 0 ? raise_error(err) : nothing();
+}
+
 /* ---- the fork ---- */
 
 static int *tid_address(void)
@@ -358,18 +364,14 @@ static PyObject *remember(PyObject *self, PyObject *none)
 {
         struct csn_error err;
         (void)self, (void)none;
-        if (pages_remember(&err) < 0)
-                return raise_error(&err);
-        return nothing();
+        return done(pages_remember(&err), &err);
 }
 
 static PyObject *forget_text(PyObject *self, PyObject *none)
 {
         struct csn_error err;
         (void)self, (void)none;
-        if (pages_forget_text(&err) < 0)
-                return raise_error(&err);
-        return nothing();
+        return done(pages_forget_text(&err), &err);
 }
 
 /*
@@ -400,18 +402,14 @@ static PyObject *keep_text(PyObject *self, PyObject *none)
 {
         struct csn_error err;
         (void)self, (void)none;
-        if (pages_keep_text(&err) < 0)
-                return raise_error(&err);
-        return nothing();
+        return done(pages_keep_text(&err), &err);
 }
 
 static PyObject *collapse(PyObject *self, PyObject *none)
 {
         struct csn_error err;
         (void)self, (void)none;
-        if (pages_collapse(&err) < 0)
-                return raise_error(&err);
-        return nothing();
+        return done(pages_collapse(&err), &err);
 }
 
 static PyObject *tell(PyObject *self, PyObject *args)
@@ -421,9 +419,7 @@ static PyObject *tell(PyObject *self, PyObject *args)
         (void)self;
         if (!PyArg_ParseTuple(args, "i", &fd))
                 return NULL;
-        if (pages_tell(fd, &err) < 0)
-                return raise_error(&err);
-        return nothing();
+        return done(pages_tell(fd, &err), &err);
 }
 
 static PyMethodDef methods[] = {
