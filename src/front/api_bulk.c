@@ -118,7 +118,7 @@ static void put_line(struct bulk *bulk, json_t *json)
 {
         struct buf text;
         buf_init(&text, FRONT_RECORD_MAX);
-        if (bulk->request && front_dump(json, false, &text) && buf_add(&text, "\n", 1)) {
+        if (bulk->request && model_dump(json, false, &text) && buf_add(&text, "\n", 1)) {
                 bulk->broken = bulk->broken || pwrite(bulk->fd, text.bytes, text.len, (off_t)bulk->written) != (ssize_t)text.len;
                 bulk->written += text.len;
         }

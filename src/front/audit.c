@@ -27,11 +27,8 @@ void audit_run(struct store *store, const struct log_context *about, const char 
         if (!store)
                 return;
         buf_init(&boundary, 64 * KIB);
-        if (HAS(result, run_result, boundary)) {
-                json_t *json = model_encode(&object_boundary, &result->boundary);
-                front_dump(json, false, &boundary);
-                json_decref(json);
-        }
+        if (HAS(result, run_result, boundary))
+                model_encode_text(&object_boundary, &result->boundary, &boundary);
         int64_t now = time_now_ms();
         struct store_run row = {
                 .id = result->id, .tenant = arena_text(arena, "%s", about->owner), .key = arena_text(arena, "%s", key), .task_id = given(request->task_id),

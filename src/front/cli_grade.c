@@ -168,10 +168,8 @@ static void on_done(void *owner, const struct grade_result *result)
         grade_count(&cli->totals, result);
         note_status(cli, result);
         if (cli->json) {
-                json_t *json = model_encode(&object_grade_result, result);
-                if (front_dump(json, false, &item->text))
+                if (model_encode_text(&object_grade_result, result, &item->text))
                         buf_add(&item->text, "\n", 1);
-                json_decref(json);
         } else if (cli->junit) {
                 grade_junit(result, &item->text);
         } else {

@@ -113,7 +113,7 @@ static void print_record(struct cli_show *show, json_t *record)
 {
         struct buf text;
         buf_init(&text, FRONT_RECORD_MAX);
-        front_dump(record, show->tty[1], &text);
+        model_dump(record, show->tty[1], &text);
         if (!buf_add(&text, "\n", 1) || io_write_all(STDOUT_FILENO, text.bytes, text.len) < 0)
                 show->exit_status = 125;
         buf_done(&text);

@@ -55,7 +55,7 @@ bool client_write_request(const struct run_request *request, struct buf *buf)
         json_array_foreach(json_object_get(json, "files"), i, file) {
                 keep_base64(file, "content");
         }
-        bool fits = front_dump(json, false, buf);
+        bool fits = model_dump(json, false, buf);
         json_decref(json);
         return fits;
 }
@@ -64,7 +64,7 @@ bool client_write_check(const struct check_request *request, struct buf *buf)
 {
         json_t *json = model_encode(&object_check_request, request);
         keep_base64(json, "code");
-        bool fits = front_dump(json, false, buf);
+        bool fits = model_dump(json, false, buf);
         json_decref(json);
         return fits;
 }

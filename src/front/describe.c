@@ -327,7 +327,7 @@ int front_describe_as(const char *format, const char *text, struct buf *buf, str
         json_t *name = json_string("run_code"), *words = json_string(text);
         json_t *schema = model_tool_schema(&object_run_request, front_run_code_fields, "code");
         json_t *tool = formats[i].wrap(name, words, schema);
-        front_dump(tool, true, buf);
+        model_dump(tool, true, buf);
         buf_add(buf, "\n", 1);
         json_decref(tool);
         json_decref(name);

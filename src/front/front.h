@@ -26,9 +26,7 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
 
 /* A record as JSON, with aliases if the request asked for them.  The caller's reference. */
 json_t *front_record(const struct run_result *result, bool aliases);
-/* JSON of ours as text at the end of buf, in one line or indented. */
-bool front_dump(json_t *record, bool indented, struct buf *buf);
-/* Both, in one line. */
+/* The same as text, in one line. */
 bool front_record_text(const struct run_result *result, bool aliases, struct buf *buf);
 
 /* ---- what there is (info.c) ---- */

@@ -30,11 +30,6 @@ void csn_free(void *text)
         free(text);
 }
 
-static int add_part(const char *bytes, size_t len, void *buf)
-{
-        return buf_add(buf, bytes, len) ? 0 : -1;
-}
-
 json_t *front_record(const struct run_result *result, bool aliases)
 {
         json_t *record = model_encode(&object_run_result, result);
@@ -43,16 +38,12 @@ json_t *front_record(const struct run_result *result, bool aliases)
         return record;
 }
 
-bool front_dump(json_t *record, bool indented, struct buf *buf)
-{
-        size_t flags = JSON_REAL_PRECISION(12) | (indented ? JSON_INDENT(2) : JSON_COMPACT);
-        return json_dump_callback(record, add_part, buf, flags) == 0;
-}
-
 bool front_record_text(const struct run_result *result, bool aliases, struct buf *buf)
 {
+        if (!aliases)
+                return model_encode_text(&object_run_result, result, buf);
         json_t *record = front_record(result, aliases);
-        bool fits = front_dump(record, false, buf);
+        bool fits = model_dump(record, false, buf);
         json_decref(record);
         return fits;
 }

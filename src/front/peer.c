@@ -161,9 +161,7 @@ static void send_result(struct job *job, const struct check_result *result)
 {
         struct buf text;
         buf_init(&text, FRAME_CHECKED_MAX);
-        json_t *json = model_encode(&object_check_result, result);
-        bool good = front_dump(json, false, &text);
-        json_decref(json);
+        bool good = model_encode_text(&object_check_result, result, &text);
         answer(job, FRAME_CHECKED, &text, good);
 }
 

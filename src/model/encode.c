@@ -1,4 +1,7 @@
-/* Structs into JSON: any bytes become valid JSON, with the exact bytes beside them when they are not text. */
+/*
+ * Structs into JSON: any bytes become valid JSON, with the exact bytes beside them when they are not text.  As a tree for who
+ * goes on working with it; and as text at once, for a record has a hundred parts, each of which a tree has to allocate.
+ */
 #include "model/model.h"
 
 #include <openssl/evp.h>
@@ -79,14 +82,19 @@ static json_t *encode_json(const char *text)
         return json ? json : json_null();
 }
 
-/* Three decimals: we measure in microseconds, and further digits would be noise. */
-/* Times to the microsecond; nothing that we measure has more digits than six. */
-static json_t *encode_real(const struct field *field, double number)
+/* Times to the microsecond; nothing that we measure has more digits than six.  *ret_digits is 1000 or a million. */
+static int64_t real_parts(const struct field *field, double number, int64_t *ret_digits)
 {
         size_t len = strlen(field->name);
-        double digits = len > 3 && strcmp(field->name + len - 3, "_ms") == 0 ? 1e3 : 1e6;
+        *ret_digits = len > 3 && strcmp(field->name + len - 3, "_ms") == 0 ? 1000 : 1000000;
         bool sane = number >= 0 && number < 1e12;
-        return json_real(sane ? (double)(int64_t)(number * digits + 0.5) / digits : 0);
+        return sane ? (int64_t)(number * (double)*ret_digits + 0.5) : 0;
+}
+
+static json_t *encode_real(const struct field *field, double number)
+{
+        int64_t digits, parts = real_parts(field, number, &digits);
+        return json_real((double)parts / (double)digits);
 }
 
 static json_t *encode_field(const struct field *field, const void *from)
@@ -151,4 +159,172 @@ json_t *model_encode(const struct object *object, const void *from)
                         add_base64(json, field, bytes);
         }
         return json;
+}
+
+/* ---- as text ---- */
+
+static bool put(struct buf *buf, const char *text)
+{
+        return buf_add(buf, text, strlen(text));
+}
+
+static int put_part(const char *bytes, size_t len, void *buf)
+{
+        return buf_add(buf, bytes, len) ? 0 : -1;
+}
+
+bool model_dump(const json_t *json, bool indented, struct buf *buf)
+{
+        size_t flags = JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY | (indented ? JSON_INDENT(2) : JSON_COMPACT);
+        return json_dump_callback(json, put_part, buf, flags) == 0;
+}
+
+static bool put_tree(struct buf *buf, json_t *json)
+{
+        bool fits = model_dump(json, false, buf);
+        json_decref(json);
+        return fits;
+}
+
+static bool put_escape(struct buf *buf, unsigned char c)
+{
+        static const char letters[] = { ['"'] = '"', ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
+        return letters[c] ? buf_add(buf, (char[]){ '\\', letters[c] }, 2) : buf_printf(buf, "\\u%04X", c);
+}
+
+/* Of UTF-8. */
+static bool put_string(struct buf *buf, const char *text, size_t len)
+{
+        bool fits = buf_add(buf, "\"", 1);
+        for (size_t from = 0, at = 0; fits && from < len; from = at) {
+                while (at < len && (unsigned char)text[at] >= 0x20 && text[at] != '"' && text[at] != '\\')
+                        at++;
+                fits = buf_add(buf, text + from, at - from) && (at == len || put_escape(buf, (unsigned char)text[at++]));
+        }
+        return fits && buf_add(buf, "\"", 1);
+}
+
+static bool put_text(struct buf *buf, const char *text, size_t len)
+{
+        if (utf8_valid(text, len))
+                return put_string(buf, text, len);
+        struct arena arena = { 0 };
+        size_t safe_len;
+        const char *safe = model_utf8(&arena, text, len, &safe_len);
+        bool fits = put_string(buf, safe, safe_len);
+        arena_done(&arena);
+        return fits;
+}
+
+static bool put_number(struct buf *buf, int64_t number)
+{
+        char digits[24];
+        size_t at = sizeof digits;
+        uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
+        do
+                digits[--at] = (char)('0' + left % 10);
+        while (left /= 10);
+        if (number < 0)
+                digits[--at] = '-';
+        return buf_add(buf, digits + at, sizeof digits - at);
+}
+
+/* What a tree would print with an exponent, or with fewer digits than it has, goes that way. */
+static bool put_real(struct buf *buf, const struct field *field, double number)
+{
+        int64_t digits, parts = real_parts(field, number, &digits);
+        char decimals[8] = ".";
+        size_t len = 1;
+        if (parts >= 1000000000000 || (parts && parts < digits / 10000))
+                return put_tree(buf, encode_real(field, number));
+        int64_t left = parts % digits;
+        if (!put_number(buf, parts / digits))
+                return false;
+        do {
+                digits /= 10;
+                decimals[len++] = (char)('0' + left / digits);
+                left %= digits;
+        } while (left);
+        return buf_add(buf, decimals, len);
+}
+
+static bool put_texts(struct buf *buf, char *const *texts, size_t n)
+{
+        bool fits = buf_add(buf, "[", 1);
+        for (size_t i = 0; fits && i < n; i++)
+                fits = (i == 0 || buf_add(buf, ",", 1)) && put_text(buf, texts[i], strlen(texts[i]));
+        return fits && buf_add(buf, "]", 1);
+}
+
+static bool put_list(struct buf *buf, const struct object *object, const char *items, size_t n)
+{
+        bool fits = buf_add(buf, "[", 1);
+        for (size_t i = 0; fits && i < n; i++)
+                fits = (i == 0 || buf_add(buf, ",", 1)) && model_encode_text(object, items + i * object->size, buf);
+        return fits && buf_add(buf, "]", 1);
+}
+
+static bool put_field(struct buf *buf, const struct field *field, const void *from)
+{
+        const void *at = (const char *)from + field->at;
+        size_t n = field->count_at ? *(const size_t *)(const void *)((const char *)from + field->count_at) : 0;
+        const char *text;
+        switch (field->kind) {
+        case KIND_NUM:
+        case KIND_INT:
+                return put_number(buf, *(const int64_t *)at);
+        case KIND_REAL:
+                return put_real(buf, field, *(const double *)at);
+        case KIND_BOOL:
+                return put(buf, *(const bool *)at ? "true" : "false");
+        case KIND_TEXT:
+                text = *(char *const *)at;
+                return text ? put_text(buf, text, strlen(text)) : put(buf, "null");
+        case KIND_BYTES:
+                return put_text(buf, ((const struct bytes *)at)->len ? ((const struct bytes *)at)->bytes : "", ((const struct bytes *)at)->len);
+        case KIND_ENUM:
+                text = field->choices->values[*(const int *)at].text;
+                return put_text(buf, text, strlen(text));
+        case KIND_TEXTS:
+                return put_texts(buf, *(char **const *)at, n);
+        case KIND_SUB:
+                return model_encode_text(field->object, at, buf);
+        case KIND_LIST:
+                return put_list(buf, field->object, *(const char *const *)at, n);
+        case KIND_JSON:    /* another's JSON, and names that may be there twice: a tree puts them in order */
+        case KIND_PAIRS:
+                return put_tree(buf, encode_field(field, from));
+        }
+        return put(buf, "null");
+}
+
+static bool put_name(struct buf *buf, const struct field *field, const char *more, bool first)
+{
+        return put(buf, first ? "{\"" : ",\"") && put(buf, field->name) && put(buf, more);
+}
+
+static bool put_base64(struct buf *buf, const struct field *field, const struct bytes *bytes)
+{
+        struct arena arena = { 0 };
+        bool fits = put_name(buf, field, "_base64\":\"", false) && put(buf, model_base64(&arena, bytes->bytes, bytes->len)) && buf_add(buf, "\"", 1);
+        arena_done(&arena);
+        return fits;
+}
+
+bool model_encode_text(const struct object *object, const void *from, struct buf *buf)
+{
+        uint64_t present = *(const uint64_t *)from;
+        bool fits = true, first = true;
+        for (size_t i = 0; fits && i < object->n; i++) {
+                const struct field *field = &object->fields[i];
+                bool there = (present >> i & 1) || field->presence == REQUIRED;
+                if (!there && field->presence != NULLABLE)
+                        continue;
+                fits = put_name(buf, field, "\":", first) && (there ? put_field(buf, field, from) : put(buf, "null"));
+                first = false;
+                const struct bytes *bytes = (const void *)((const char *)from + field->at);
+                if (fits && there && field->kind == KIND_BYTES && bytes->len && !utf8_valid(bytes->bytes, bytes->len))
+                        fits = put_base64(buf, field, bytes);
+        }
+        return fits && put(buf, first ? "{}" : "}");
 }

@@ -175,6 +175,10 @@ int model_decode_text(const struct object *object, const char *text, size_t len,
 
 /* A struct into JSON, fields in the order of fields.def.  The caller's reference. */
 json_t *model_encode(const struct object *object, const void *from);
+/* The same as text in one line at the end of buf, byte for byte what model_dump() makes of that.  False: there is no room for it. */
+bool model_encode_text(const struct object *object, const void *from, struct buf *buf);
+/* JSON of ours as text at the end of buf, in one line or indented.  False: there is no room for it. */
+bool model_dump(const json_t *json, bool indented, struct buf *buf);
 
 /*
  * Whether a JSON text has more values and names than that: each costs fifty times the two bytes that it has, so who reads

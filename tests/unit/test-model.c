@@ -369,6 +369,94 @@ static void milliseconds_have_three_decimals(void)
         json_decref(json);
 }
 
+/* Whether the text is byte for byte that of the tree. */
+static bool is_written_alike(const struct object *object, const void *from)
+{
+        struct buf text, tree;
+        buf_init(&text, MIB);
+        buf_init(&tree, MIB);
+        json_t *json = model_encode(object, from);
+        bool alike = model_encode_text(object, from, &text) && model_dump(json, false, &tree) && strcmp(text.bytes, tree.bytes) == 0;
+        if (!alike)
+                printf("# %s is\n# %s, and its tree\n# %s\n", object->name, text.bytes, tree.bytes);
+        json_decref(json);
+        buf_done(&text);
+        buf_done(&tree);
+        return alike;
+}
+
+static void a_text_is_what_its_tree_would_be(void)
+{
+        for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
+                struct arena arena = { 0 };
+                struct csn_error err;
+                union any any = { 0 };
+                CHECK(is_written_alike(objects[i], &any));
+                json_t *in = sample(objects[i]);
+                CHECK(model_decode(objects[i], in, &arena, &any, &err) == 0 && is_written_alike(objects[i], &any));
+                json_decref(in);
+                arena_done(&arena);
+        }
+}
+
+static void numbers_of_every_size_are_written_as_in_a_tree(void)
+{
+        static const double numbers[] = { 0, 0.0004, 0.0005, 0.001, 0.01, 0.1, 0.25, 1, 1.5, 9.9995, 10, 100.01, 1234.56789, 99999.999, 1e6, 123456789.125, 999999999.9994,
+                                          1e9, 1234567890.123, 1e11, 999999999999.0, 1e12, 1e300, -1, -1e300, 1e-7, 4e-6, 99e-6, 100e-6, 0.000123, 0.123456, 1.000001 };
+        static const int64_t integers[] = { 0, 1, -1, 9, 10, 4294967296, INT64_MAX, INT64_MIN };
+        for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+                struct usage usage = { 0 };
+                struct grade_case one = { 0 };
+                SET(&usage, usage, wall_ms, numbers[i]);
+                SET(&one, grade_case, tolerance, numbers[i]);
+                CHECK(is_written_alike(&object_usage, &usage));
+                CHECK(is_written_alike(&object_grade_case, &one));
+        }
+        for (size_t i = 0; i < ARRAY_LEN(integers); i++) {
+                struct run_result result = { 0 };
+                SET(&result, run_result, exit_code, integers[i]);
+                SET(&result.limits, limits, memory_bytes, (uint64_t)integers[i]);
+                CHECK(is_written_alike(&object_run_result, &result));
+        }
+}
+
+static void texts_of_any_bytes_are_written_as_in_a_tree(void)
+{
+        struct run_result result = { 0 };
+        struct pair labels[] = { { (char[]){ "twice" }, (char[]){ "1" } }, { (char[]){ "bad\xff" }, (char[]){ "2" } }, { (char[]){ "twice" }, (char[]){ "3\xff" } } };
+        struct pair data[] = { { (char[]){ "a\"b\\" }, (char[]){ "\x01\x7f/" } } };
+        struct value *value = &result.result;
+        char noise[512];
+        for (size_t i = 0; i < sizeof noise; i++)
+                noise[i] = (char)i;
+        SET(&result, run_result, stdout, ((struct bytes){ noise, sizeof noise }));
+        SET(&result, run_result, stderr, ((struct bytes){ noise, 128 }));
+        SET(&result, run_result, id, (char[]){ "tab\there, \"quotes\", \\, gr\xc3\xbc\xc3\x9f, \xed\xa0\x80 and \xff" });
+        SET(&result, run_result, labels, labels);
+        result.labels_n = ARRAY_LEN(labels);
+        SET(value, value, value, (char[]){ "{\"a\": [1.0, 0.1234567890123456, 1e100, null, \"\\u0000\"], \"b\": {}}" });
+        SET(value, value, data, data);
+        value->data_n = ARRAY_LEN(data);
+        MARK(&result, run_result, result);
+        CHECK(is_written_alike(&object_run_result, &result));
+        value->value = (char[]){ "no JSON" };
+        CHECK(is_written_alike(&object_run_result, &result));
+}
+
+static void a_text_ends_where_there_is_no_room(void)
+{
+        struct run_result result = { 0 };
+        struct buf whole, some;
+        buf_init(&whole, MIB);
+        CHECK(model_encode_text(&object_run_result, &result, &whole));
+        for (size_t max = 0; max < whole.len; max++) {
+                buf_init(&some, max);
+                CHECK(!model_encode_text(&object_run_result, &result, &some) && some.len <= max);
+                buf_done(&some);
+        }
+        buf_done(&whole);
+}
+
 static void an_empty_result_still_has_every_required_field(void)
 {
         struct run_result result = { 0 };
@@ -782,6 +870,10 @@ int main(void)
         RUN(bytes_that_are_no_text_stand_there_twice);
         RUN(every_invalid_byte_becomes_one_mark);
         RUN(milliseconds_have_three_decimals);
+        RUN(a_text_is_what_its_tree_would_be);
+        RUN(numbers_of_every_size_are_written_as_in_a_tree);
+        RUN(texts_of_any_bytes_are_written_as_in_a_tree);
+        RUN(a_text_ends_where_there_is_no_room);
         RUN(an_empty_result_still_has_every_required_field);
         RUN(names_of_older_systems_are_all_there);
         RUN(each_status_has_a_name_and_an_exit_status);
