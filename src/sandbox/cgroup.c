@@ -15,17 +15,37 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #define FOLDER_PREFIX "caisson-"
 #define SPARE_MAX 16
 #define SPARE_MEMORY MIB       /* what the kernel has not given back yet, and will, of a leaf that is used again */
+#define KEPT_SHARE 32          /* one descriptor in so many may be a counter of such a leaf */
 
 enum { MEMORY, CPU, PIDS, CPUACCT, FREEZER, HIERARCHIES };
 
 static const char *const names[HIERARCHIES] = { "memory", "cpu", "pids", "cpuacct", "freezer" };
 static const unsigned bits[HIERARCHIES] = { WIRE_CTL_MEMORY, WIRE_CTL_CPU, WIRE_CTL_PIDS, 0, 0 };
+
+enum file { MEMORY_NOW, MEMORY_PEAK, MEMORY_EVENTS, TASKS_NOW, TASKS_PEAK, TASKS_EVENTS, CPU_USED, CPU_STAT, FILES };
+
+/* The counters of a leaf.  Each is one record, which the kernel gives in one read(2) (fs/seq_file.c). */
+static const struct {
+        int hierarchy;
+        const char *v1, *v2;
+        int v1_flags;
+} files[FILES] = {
+        [MEMORY_NOW] = { MEMORY, "memory.usage_in_bytes", "memory.current", O_RDONLY },
+        [MEMORY_PEAK] = { MEMORY, "memory.max_usage_in_bytes", "memory.peak", O_RDWR },   /* v2: Linux 5.19 */
+        [MEMORY_EVENTS] = { MEMORY, "memory.oom_control", "memory.events", O_RDONLY },
+        [TASKS_NOW] = { PIDS, "pids.current", "pids.current", O_RDONLY },
+        [TASKS_PEAK] = { PIDS, NULL, "pids.peak", O_RDONLY },                             /* Linux 6.6 */
+        [TASKS_EVENTS] = { PIDS, "pids.events", "pids.events", O_RDONLY },
+        [CPU_USED] = { CPUACCT, "cpuacct.usage", NULL, O_RDWR },
+        [CPU_STAT] = { CPU, "cpu.stat", "cpu.stat", O_RDONLY },
+};
 
 struct cgroup_base {
         enum wire_cgroup mode;
@@ -34,6 +54,7 @@ struct cgroup_base {
         char *paths;
         struct cgroup_leaf spare[SPARE_MAX];
         size_t spare_n;
+        size_t kept_n, kept_max;   /* descriptors of counters */
 };
 
 /* ---- finding the hierarchies ---- */
@@ -331,8 +352,11 @@ int cgroup_open(const char *parent, struct cgroup_base **ret, struct csn_error *
 {
         struct cgroup_base *base = mem_alloc(sizeof *base);
         struct places *places = mem_alloc(sizeof *places);
+        struct rlimit limit;
         for (int i = 0; i < HIERARCHIES; i++)
                 base->dir[i] = -1;
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+                base->kept_max = limit.rlim_cur / KEPT_SHARE;
         if (!parent_is_good(parent)) {
                 free(places);
                 free(base);
@@ -385,9 +409,67 @@ const char *cgroup_paths(const struct cgroup_base *base)
 
 void cgroup_leaf_init(struct cgroup_leaf *leaf)
 {
+        _Static_assert(ARRAY_LEN(leaf->files) == FILES, "a place for each");
         *leaf = (struct cgroup_leaf){ .oom_event = -1 };
         for (int i = 0; i < HIERARCHIES; i++)
                 leaf->dir[i] = -1;
+        for (int i = 0; i < FILES; i++)
+                leaf->files[i] = -1;
+}
+
+/* The folder that a counter is in; -1: it has none here. */
+static int folder_of(const struct cgroup_leaf *leaf, enum file file)
+{
+        if (leaf->base->mode == WIRE_CGROUP_V2)
+                return files[file].v2 ? leaf->dir[MEMORY] : -1;
+        int hierarchy = files[file].hierarchy;
+        if (hierarchy == CPUACCT && leaf->dir[CPUACCT] < 0)
+                hierarchy = CPU;
+        return files[file].v1 ? leaf->dir[hierarchy] : -1;
+}
+
+/* All of it into `text`, or -1. */
+static ssize_t read_counter(const struct cgroup_leaf *leaf, enum file file, char *text, size_t size)
+{
+        int dir = folder_of(leaf, file);
+        auto_fd opened = -1;
+        int fd = leaf->files[file];
+        if (dir >= 0 && fd < 0)
+                fd = opened = openat(dir, leaf->base->mode == WIRE_CGROUP_V2 ? files[file].v2 : files[file].v1, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : pread(fd, text, size, 0);
+        if (n < 0 || (size_t)n == size)
+                return -1;
+        text[n] = 0;
+        return n;
+}
+
+static bool clear_counter(const struct cgroup_leaf *leaf, enum file file)
+{
+        if (leaf->files[file] >= 0)
+                return pwrite(leaf->files[file], "0", 1, 0) == 1;
+        return io_write_file(folder_of(leaf, file), files[file].v1, "0") == 0;
+}
+
+/* Of a leaf that is used again, for to open a file takes longer than to read it. */
+static void keep_counters(struct cgroup_leaf *leaf)
+{
+        struct cgroup_base *base = leaf->base;
+        for (int i = 0; i < FILES && base->kept_n < base->kept_max; i++) {
+                int dir = folder_of(leaf, i);
+                if (leaf->files[i] >= 0 || dir < 0)
+                        continue;
+                leaf->files[i] = openat(dir, files[i].v1, files[i].v1_flags | O_CLOEXEC);
+                base->kept_n += leaf->files[i] >= 0;
+        }
+}
+
+static void close_counters(struct cgroup_leaf *leaf)
+{
+        for (int i = 0; i < FILES; i++)
+                if (leaf->files[i] >= 0) {
+                        fd_close(&leaf->files[i]);
+                        leaf->base->kept_n--;
+                }
 }
 
 static int set(int dir_fd, const char *file, const char *text, struct csn_error *err)
@@ -485,7 +567,7 @@ static bool take_spare(struct cgroup_base *base, const char *label, struct cgrou
                 *ret = *spare;
                 *spare = base->spare[--base->spare_n];
                 /* By now it is less than it was when the last run ended. */
-                io_write_file(ret->dir[MEMORY], "memory.max_usage_in_bytes", "0");
+                clear_counter(ret, MEMORY_PEAK);
                 return true;
         }
         return false;
@@ -564,61 +646,53 @@ int cgroup_go_in(const int doors[], size_t n, struct csn_error *err)
 
 /* ---- counters ---- */
 
-static uint64_t read_number(int dir_fd, const char *file)
+static uint64_t number_of(const struct cgroup_leaf *leaf, enum file file)
 {
         char text[64];
-        if (dir_fd < 0 || io_read_file(dir_fd, file, text, sizeof text - 1) < 0)
-                return 0;
-        return strtoull(text, NULL, 10);
+        return read_counter(leaf, file, text, sizeof text) < 0 ? 0 : strtoull(text, NULL, 10);
 }
 
 /* "key value" lines, as in memory.events. */
-static uint64_t read_key(int dir_fd, const char *file, const char *key)
+static uint64_t find_key(const char *text, const char *key)
 {
-        char text[8192];
         size_t len = strlen(key);
-        if (dir_fd < 0 || io_read_file(dir_fd, file, text, sizeof text - 1) < 0)
-                return 0;
         for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
                 if (strncmp(line, key, len) == 0 && line[len] == ' ')
                         return strtoull(line + len + 1, NULL, 10);
         return 0;
 }
 
+static uint64_t key_of(const struct cgroup_leaf *leaf, enum file file, const char *key)
+{
+        char text[8192];
+        return read_counter(leaf, file, text, sizeof text) < 0 ? 0 : find_key(text, key);
+}
+
 void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret)
 {
+        char cpu[8192];
         *ret = (struct cgroup_usage){ 0 };
         if (!leaf->base || leaf->base->mode == WIRE_CGROUP_NONE)
                 return;
-        const int *dir = leaf->dir;
-        if (leaf->base->mode == WIRE_CGROUP_V2) {
-                ret->cpu_us = read_key(dir[MEMORY], "cpu.stat", "usage_usec");
-                ret->throttled_us = read_key(dir[MEMORY], "cpu.stat", "throttled_usec");
-                ret->memory_peak = read_number(dir[MEMORY], "memory.peak");   /* Linux 5.19 */
-                ret->oom_kills = read_key(dir[MEMORY], "memory.events", "oom_kill");
-                ret->pids_hits = read_key(dir[MEMORY], "pids.events", "max");
-                ret->pids_peak = read_number(dir[MEMORY], "pids.peak");       /* Linux 6.6 */
-                return;
-        }
-        ret->cpu_us = read_number(dir[CPUACCT] >= 0 ? dir[CPUACCT] : dir[CPU], "cpuacct.usage") / 1000;
-        ret->throttled_us = read_key(dir[CPU], "cpu.stat", "throttled_time") / 1000;
-        ret->memory_peak = read_number(dir[MEMORY], "memory.max_usage_in_bytes");
-        ret->oom_kills = read_key(dir[MEMORY], "memory.oom_control", "oom_kill");
-        ret->pids_hits = read_key(dir[PIDS], "pids.events", "max");
+        bool v2 = leaf->base->mode == WIRE_CGROUP_V2;
+        if (read_counter(leaf, CPU_STAT, cpu, sizeof cpu) < 0)
+                cpu[0] = 0;
+        ret->cpu_us = v2 ? find_key(cpu, "usage_usec") : number_of(leaf, CPU_USED) / 1000;
+        ret->throttled_us = v2 ? find_key(cpu, "throttled_usec") : find_key(cpu, "throttled_time") / 1000;
+        ret->memory_peak = number_of(leaf, MEMORY_PEAK);
+        ret->oom_kills = key_of(leaf, MEMORY_EVENTS, "oom_kill");
+        ret->pids_hits = key_of(leaf, TASKS_EVENTS, "max");
+        ret->pids_peak = number_of(leaf, TASKS_PEAK);
 }
 
 uint64_t cgroup_leaf_memory(const struct cgroup_leaf *leaf)
 {
-        if (!leaf->base || !(leaf->base->controllers & WIRE_CTL_MEMORY))
-                return 0;
-        return read_number(leaf->dir[MEMORY], leaf->base->mode == WIRE_CGROUP_V2 ? "memory.current" : "memory.usage_in_bytes");
+        return leaf->base && leaf->base->controllers & WIRE_CTL_MEMORY ? number_of(leaf, MEMORY_NOW) : 0;
 }
 
 uint64_t cgroup_leaf_processes(const struct cgroup_leaf *leaf)
 {
-        if (!leaf->base || !(leaf->base->controllers & WIRE_CTL_PIDS))
-                return 0;
-        return read_number(leaf->dir[leaf->base->mode == WIRE_CGROUP_V2 ? MEMORY : PIDS], "pids.current");
+        return leaf->base && leaf->base->controllers & WIRE_CTL_PIDS ? number_of(leaf, TASKS_NOW) : 0;
 }
 
 bool cgroup_leaf_has_one_program(const struct cgroup_leaf *leaf)
@@ -666,12 +740,11 @@ int cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool on, struct csn_error
 bool cgroup_leaf_is_frozen(const struct cgroup_leaf *leaf)
 {
         int dir = freezer_of(leaf);
-        char state[32];
-        if (dir < 0)
+        bool v2 = dir >= 0 && leaf->base->mode == WIRE_CGROUP_V2;
+        char state[128];
+        if (dir < 0 || io_read_file(dir, v2 ? "cgroup.events" : "freezer.state", state, sizeof state - 1) <= 0)
                 return false;
-        if (leaf->base->mode == WIRE_CGROUP_V2)
-                return read_key(dir, "cgroup.events", "frozen") == 1;
-        return io_read_file(dir, "freezer.state", state, sizeof state - 1) > 0 && strncmp(state, "FROZEN", 6) == 0;
+        return v2 ? find_key(state, "frozen") == 1 : strncmp(state, "FROZEN", 6) == 0;
 }
 
 /* What cannot be set to zero has to be zero: nothing of one run may be counted for the next. */
@@ -681,9 +754,7 @@ static bool could_be_new(const struct cgroup_leaf *leaf)
         struct cgroup_usage usage;
         if (!base || leaf->lasting || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n == SPARE_MAX)
                 return false;
-        int cpuacct = leaf->dir[CPUACCT] >= 0 ? leaf->dir[CPUACCT] : leaf->dir[CPU];
-        if (cgroup_leaf_processes(leaf) != 0 || io_write_file(cpuacct, "cpuacct.usage", "0") < 0 ||
-            io_write_file(leaf->dir[MEMORY], "memory.max_usage_in_bytes", "0") < 0)
+        if (cgroup_leaf_processes(leaf) != 0 || !clear_counter(leaf, CPU_USED) || !clear_counter(leaf, MEMORY_PEAK))
                 return false;
         cgroup_leaf_usage(leaf, &usage);
         return usage.cpu_us == 0 && usage.memory_peak <= SPARE_MEMORY && !usage.oom_kills && !usage.pids_hits && !usage.throttled_us;
@@ -693,6 +764,7 @@ bool cgroup_leaf_remove(struct cgroup_leaf *leaf)
 {
         bool gone = true;
         if (could_be_new(leaf)) {
+                keep_counters(leaf);
                 leaf->base->spare[leaf->base->spare_n++] = *leaf;
                 cgroup_leaf_init(leaf);
                 return true;
@@ -705,7 +777,9 @@ bool cgroup_leaf_remove(struct cgroup_leaf *leaf)
                 else
                         gone = false;
         }
-        if (gone)
+        if (gone) {
                 fd_close(&leaf->oom_event);
+                close_counters(leaf);
+        }
         return gone;
 }

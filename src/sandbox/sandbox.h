@@ -149,6 +149,7 @@ struct cgroup_leaf {
         int dir[5];                /* v1: memory, cpu, pids, cpuacct (if apart from cpu), freezer (if lasting); v2: only the first */
         bool lasting;              /* it can be frozen, and a lack of memory ends one process and not all */
         int oom_event;             /* v1: eventfd that tells an OOM; v2: -1 (memory.oom.group kills the tree) */
+        int files[8];              /* its counters; open where it is used again, else -1 */
         struct cgroup_limits limits;   /* that are in force */
 };
 
