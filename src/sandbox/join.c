@@ -110,6 +110,7 @@ int join_wait(struct plan *plan, struct arena *arena, struct wire_program *ret, 
         if (rc == 0 && in >= 0 && dup2(in, STDIN_FILENO) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "give the program its standard input");
         report(rc == 0 ? INIT_RUNNING : INIT_FAILED, NULL, rc == 0 ? NULL : err);
-        close_range(TALK_FD, ~0U, 0);
+        fd_close(&in);
+        close_range(TALK_FD, FDS - 1, 0);   /* what an interpreter opened while it waited stays */
         return rc;
 }

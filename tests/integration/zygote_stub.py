@@ -28,8 +28,8 @@ real = sys.modules['_frozen_importlib_external'].ExtensionFileLoader(
     '_caisson', os.path.dirname(os.path.abspath(__file__)) + '/real/_caisson.abi3.so')
 real = real.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_caisson', real, origin=real.path))
 sys.modules['_caisson'] = stub
-fill_room, has_only, have_ends, is_kind, renew, strangers = (
-    real.fill_room, real.has_only, real.have_ends, real.is_kind, real.renew, real.strangers)
+fill_room, have_ends, is_kind, only_file, renew, send_frame, strangers = (
+    real.fill_room, real.have_ends, real.is_kind, real.only_file, real.renew, real.send_frame, real.strangers)
 
 
 def fork():

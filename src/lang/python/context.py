@@ -21,5 +21,5 @@ if len(sys.argv) < 2:
     raise SystemExit(2)
 
 session = names['load_part']('session')['Session'](sys.argv[1])
-session.open_channel()
+session.open_channel(names['Channel']())
 session.start()

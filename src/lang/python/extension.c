@@ -222,13 +222,9 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
 }
 
 /* Whether the working directory has one entry and no other. */
-static PyObject *has_only(PyObject *self, PyObject *args)
+static bool has_only(const char *name)
 {
-        const char *name;
         bool found = false, others = false;
-        (void)self;
-        if (!PyArg_ParseTuple(args, "y", &name))
-                return NULL;
         DIR *folder = opendir(".");
         for (struct dirent *entry; folder && (entry = readdir(folder));) {
                 if (strcmp(entry->d_name, name) == 0)
@@ -238,7 +234,26 @@ static PyObject *has_only(PyObject *self, PyObject *args)
         }
         if (folder)
                 closedir(folder);
-        return PyBool_FromLong(found && !others);
+        return found && !others;
+}
+
+/* What is in a file, if that is the only entry of the working directory; otherwise, or if it cannot be read, None. */
+static PyObject *only_file(PyObject *self, PyObject *args)
+{
+        const char *name;
+        struct stat about;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "y", &name))
+                return NULL;
+        auto_fd fd = has_only(name) ? open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        if (fd < 0 || fstat(fd, &about) < 0 || !S_ISREG(about.st_mode))
+                return nothing();
+        PyObject *text = PyBytes_FromStringAndSize(NULL, about.st_size);
+        if (text && read(fd, PyBytes_AsString(text), (size_t)about.st_size) != about.st_size) {
+                Py_DecRef(text);
+                return nothing();
+        }
+        return text;
 }
 
 /* Whether a descriptor is of a kind: the type of its file, and which device it is. */
@@ -324,26 +339,58 @@ static PyObject *have_ends(PyObject *self, PyObject *args)
         return PyBool_FromLong(found);
 }
 
-/* LEFT on the channel: nobody has to wait for the kernel to take our memory down. */
-static void say_left(int channel, int status)
+/* ---- the channel ---- */
+
+/* What Channel in runner.py knows of its descriptor. */
+struct where {
+        int fd, pid;
+        unsigned long long device, inode;
+};
+
+/* A frame of up to CHANNEL_FRAME_MAX, as send_frame() in runner.py; false if it was not sent, with errno. */
+static bool send_frame(const struct where *to, int type, int flags, const char *payload, size_t len, int how)
 {
-        char frame[CHANNEL_HEADER + 4] = "CSN1";
-        int len = snprintf(frame + CHANNEL_HEADER, 4, "%d", status & 0xff);
-        frame[4] = CHANNEL_LEFT;
-        frame[8] = (char)len;
-        if (send(channel, frame, (size_t)(CHANNEL_HEADER + len), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-                return;   /* then they wait */
+        struct stat about;
+        uint8_t header[CHANNEL_HEADER] = { 'C', 'S', 'N', '1', (uint8_t)type, (uint8_t)flags, 0, 0, len & 0xff, len >> 8 & 0xff,
+                                           len >> 16 & 0xff, len >> 24 & 0xff };
+        struct iovec parts[] = { { header, sizeof header }, { (void *)(uintptr_t)payload, len } };
+        errno = EBADF;
+        if (to->pid != getpid() || fstat(to->fd, &about) < 0 || about.st_dev != to->device || about.st_ino != to->inode)
+                return false;
+        return sendmsg(to->fd, &(struct msghdr){ .msg_iov = parts, .msg_iovlen = 2 }, how | MSG_NOSIGNAL) >= 0;
 }
 
+static PyObject *send_python_frame(PyObject *self, PyObject *args)
+{
+        struct where to;
+        int type, flags;
+        const char *payload;
+        Py_ssize_t len;
+        bool sent = false;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "(iiKK)iiy#", &to.fd, &to.pid, &to.device, &to.inode, &type, &flags, &payload, &len))
+                return NULL;
+        do {
+                Py_BEGIN_ALLOW_THREADS
+                sent = send_frame(&to, type, flags, payload, (size_t)len, 0);
+                Py_END_ALLOW_THREADS
+        } while (!sent && errno == EINTR && PyErr_CheckSignals() == 0);
+        return PyErr_Occurred() ? NULL : PyBool_FromLong(sent);
+}
+
+/* LEFT on the channel: nobody has to wait for the kernel to take our memory down. */
 static PyObject *leave(PyObject *self, PyObject *args)
 {
-        int status, channel;
+        struct where to;
+        PyObject *where;
+        int status;
+        char digits[4];
         (void)self;
-        if (!PyArg_ParseTuple(args, "ii", &status, &channel))
+        if (!PyArg_ParseTuple(args, "iO", &status, &where))
                 return NULL;
         fflush(NULL);   /* what C code of the program printed */
-        if (channel >= 0)
-                say_left(channel, status);
+        if (where != Py_None && PyArg_ParseTuple(where, "iiKK", &to.fd, &to.pid, &to.device, &to.inode))
+                send_frame(&to, CHANNEL_LEFT, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
         _exit(status);
 }
 
@@ -431,13 +478,14 @@ static PyMethodDef methods[] = {
         { "keep_text", keep_text, METH_NOARGS, "keep_text(): let forks have the page tables of program text." },
         { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },
-        { "has_only", has_only, METH_VARARGS, "has_only(name): whether the working directory has this entry and no other." },
+        { "only_file", only_file, METH_VARARGS, "only_file(name): what is in the file if it is all that the working directory has, or None." },
         { "is_kind", is_kind, METH_VARARGS, "is_kind(fd, type, device): whether it is a file of that type, and of that device." },
         { "renew", renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
         { "have_ends", have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
         { "serve", serve, METH_VARARGS, "serve(info, pages, argv, env): tell that everything is loaded, and fork at each request; returns in the children." },
         { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes; those of serve() if they are the same." },
-        { "leave", leave, METH_VARARGS, "leave(status, channel): end this process at once, and say so on the channel if it is not -1." },
+        { "send_frame", send_python_frame, METH_VARARGS, "send_frame(where, type, flags, payload): whether it was sent on the channel." },
+        { "leave", leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },
         { NULL, NULL, 0, NULL },
 };
 

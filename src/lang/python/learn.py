@@ -9,25 +9,26 @@ PROGRAM_FILE = b'/tmp/.caisson-sample.py'
 class Probe:
     """Stands in for _caisson in the process that finds out."""
 
-    def __init__(self, caisson, arguments, entries, answer):
+    def __init__(self, caisson, program, arguments, entries, answer):
         self.tell = caisson.tell
-        self.look = caisson.has_only
+        self.look = caisson.only_file
+        self.program = program
         self.arguments = arguments
         self.entries = entries
         self.answer = answer
         caisson.remember()
-
-    def wait(self):
         socket = __import__('_socket')
         theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)[1]
         dup2(theirs.detach(), 3)
         for fd in 1, 2:
             dup2(pipe()[1], fd)
+
+    def wait(self):
         return self.arguments, self.entries
 
-    def has_only(self, name):
+    def only_file(self, name):
         self.look(name)
-        return True
+        return self.program
 
     def leave(self, status, _channel):
         if status == 0:
@@ -45,7 +46,7 @@ def fork_probe(caisson, program, arguments, entries):
     pid = caisson.fork()
     if pid == 0:
         close(answer)
-        return Probe(caisson, arguments, entries, answers)
+        return Probe(caisson, program, arguments, entries, answers)
     close(answers)
     pages = b''
     while piece := read(answer, 1 << 20):       # and nothing else runs here before it has told

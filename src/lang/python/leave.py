@@ -151,13 +151,7 @@ class Leave:
         if interrupted:
             signal(SIGINT, SIG_DFL)
             kill(getpid(), SIGINT)
-        self.leave(status, self.channel_fd())
-
-    def channel_fd(self):
-        try:
-            return self.channel.fd if self.channel.is_ours() else -1
-        except OSError:         # closed by the program
-            return -1
+        self.leave(status, self.channel.where)
 
     def clear_modules(self):
         if '_' in vars(builtins):

@@ -77,11 +77,11 @@ def start_cold(arguments, environment, context):
 
 
 class Zygote:
-    def __init__(self, runner, image, arguments):
+    def __init__(self, runner, channel, image, arguments):
         if image not in IMAGES:
             sys.stderr.write('zygote.py: no image %r; there are %s\n' % (image, ', '.join(IMAGES)))
             raise SystemExit(2)
-        self.runner = runner
+        self.runner, self.channel = runner, channel
         self.image = image
         self.probing = False
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
@@ -92,7 +92,7 @@ class Zygote:
         self.environment = dict(environ)
         self.expected = [sys.modules['os'].fsencode(word) for word in arguments[1:3]]
         folder, _, name = self.expected[1].rpartition(b'/') if self.expected else (b'', b'', b'')
-        self.only_file = name if folder == getcwdb() else b''
+        self.main_file = name if folder == getcwdb() else b''
         self.expected_run = None
         self.entries = [name + b'=' + value for name, value in environ.items()]
         self.early = early(self.environment)
@@ -197,6 +197,7 @@ class Zygote:
             self.caisson.serve(info, pages, self.expected or None, self.entries)
         gc.enable()
         self.fresh.state(self.probing)
+        self.leave.channel = self.channel()
 
     def warm(self):
         try:
@@ -233,7 +234,7 @@ class Zygote:
                 self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
                 self.fresh.environment(self.environment, self.environment)
                 runner = self.runner(options, '/dev/null', [])
-                runner.open_channel(theirs.detach())
+                runner.open_channel(self.channel(theirs.detach()))
                 play(runner, ours)
                 runner.channel.close()
             finally:
@@ -262,8 +263,10 @@ class Zygote:
         arguments, entries = self.caisson.wait()
         environment = self.environment if entries is self.entries else parse_environment(entries)
         context = len(arguments) == 1 and b'context=1' in arguments[0].split(b',')
-        if not self.is_usual(arguments, environment):
+        source = self.usual_source(arguments, environment)
+        if source is None:
             if self.needs_cold_start(arguments, environment, context):
+                self.leave.channel.put_back()
                 start_cold(arguments, environment, context)
             self.fresh.place()
         self.fresh.environment(environment, self.environment)
@@ -271,8 +274,9 @@ class Zygote:
             run = self.become_context(arguments[0])
         else:
             run = self.expected_run if arguments is self.expected else self.become(arguments)
-        run.open_channel()
-        self.leave.channel = run.channel
+        if source:
+            run.source = source
+        run.open_channel(self.leave.channel)
         self.expected_run = None
         return run
 
@@ -294,9 +298,11 @@ class Zygote:
             sys.modules[name] = sys.modules['__main__']
         return run
 
-    def is_usual(self, arguments, environment):
-        """Whether it is what the interpreter was prepared for, and the program is all that there is at its home."""
-        return arguments is self.expected and environment is self.environment and self.caisson.has_only(self.only_file)
+    def usual_source(self, arguments, environment):
+        """The program's text, if it is what the interpreter was prepared for and all that there is at its home."""
+        if arguments is self.expected and environment is self.environment:
+            return self.caisson.only_file(self.main_file)
+        return None
 
     def needs_cold_start(self, arguments, environment, context=False):
         """Whether the program could tell that this interpreter was started for another."""

@@ -27,7 +27,7 @@ if len(sys.argv) < 3:
     raise SystemExit(2)
 
 runner = names['Runner'](sys.argv[1], sys.argv[2], sys.argv[3:])
-runner.open_channel()
+runner.open_channel(names['Channel']())
 code, last = runner.start()
 error = value = None
 settings = sys.settrace, sys.setprofile

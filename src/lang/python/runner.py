@@ -7,12 +7,13 @@ import builtins
 import sys
 from _ast import Expr, Expression, PyCF_ONLY_AST
 from fcntl import F_DUPFD_CLOEXEC, fcntl
-from posix import O_CLOEXEC, O_RDONLY, close, fstat, getcwd, getpid, listdir, lstat, open, read, register_at_fork, set_inheritable, write
+from posix import O_CLOEXEC, O_RDONLY, close, dup2, fstat, getcwd, getpid, listdir, lstat, open, read, register_at_fork, set_inheritable, write
 
 HELLO, SYNTAX, STARTED, ERROR, VALUE, DONE = range(1, 7)
 CHANNEL_FD = 3
 FRAME_MAX = 65536
 HEADER_SIZE = 12
+PIECE_MAX = FRAME_MAX - HEADER_SIZE
 FLAG_MORE = 1
 S_IFMT, S_IFSOCK, S_IFLNK = 0o170000, 0o140000, 0o120000
 USAGE_EXIT = 2
@@ -47,20 +48,35 @@ def close_channels():
 register_at_fork(after_in_child=close_channels)
 
 
+def send_frame(where, kind, flags, payload):
+    """Whether it was sent.  A program may have closed our descriptor and got the same number for a file of its own.
+
+    A zygote has this in C.
+    """
+    try:
+        fd = where[0]
+        about = fstat(fd)
+        if where != (fd, getpid(), about.st_dev, about.st_ino):
+            return False
+        write(fd, b'CSN1' + bytes((kind, flags, 0, 0)) + len(payload).to_bytes(4, 'little') + payload)
+        return True
+    except OSError:
+        return False
+
+
 class Channel:
     """The sending end.  Sending never fails: a lost channel must not change what a program does."""
 
-    def __init__(self, fd):
-        self.fd = -1
-        self.pid = getpid()
+    def __init__(self, fd=CHANNEL_FD):
+        self.fd, self.where = -1, None
         try:
             about = fstat(fd)
             if about.st_mode & S_IFMT != S_IFSOCK:
                 return
-            self.identity = about.st_dev, about.st_ino
             self.fd = self.move_away(fd)
         except OSError:
             return
+        self.where = self.fd, getpid(), about.st_dev, about.st_ino
         channels.append(self)
 
     @staticmethod
@@ -76,12 +92,10 @@ class Channel:
         set_inheritable(fd, False)
         return fd
 
-    def is_ours(self):
-        """A program may have closed our descriptor and got the same number for a file of its own."""
-        if self.fd < 0 or getpid() != self.pid:
-            return False
-        about = fstat(self.fd)
-        return (about.st_dev, about.st_ino) == self.identity
+    def put_back(self):
+        """To where another interpreter looks for it."""
+        if self.fd >= 0:
+            dup2(self.fd, CHANNEL_FD)
 
     def close(self):
         try:
@@ -89,21 +103,16 @@ class Channel:
                 close(self.fd)
         except OSError:
             pass
-        self.fd = -1
+        self.fd, self.where = -1, None
         if self in channels:
             channels.remove(self)
 
     def send(self, kind, payload=b''):
-        room = FRAME_MAX - HEADER_SIZE
-        try:
-            if not self.is_ours():
-                return
-            for start in range(0, len(payload) or 1, room):
-                piece = payload[start:start + room]
-                flags = FLAG_MORE if start + room < len(payload) else 0
-                write(self.fd, b'CSN1' + bytes((kind, flags, 0, 0)) + len(piece).to_bytes(4, 'little') + piece)
-        except OSError:
-            pass
+        start, last = 0, len(payload) - PIECE_MAX
+        while self.where and start < last and send_frame(self.where, kind, FLAG_MORE, payload[start:start + PIECE_MAX]):
+            start += PIECE_MAX
+        if self.where and start >= last:
+            send_frame(self.where, kind, 0, payload[start:])
 
 
 def parse_options(text, **defaults):
@@ -268,17 +277,17 @@ class Runner:
         self.options = read_options(options)
         self.fork = None        # the zygote's, where there is one
         self.path, self.folder, self.names = become_main(path, arguments)
-        self.source = b''
+        self.source = b''       # until it is read, or a zygote knows it
 
-    def open_channel(self, fd=CHANNEL_FD):
-        self.channel = Channel(fd)
-        self.channel.send(HELLO, HELLO_TEXT)
+    def open_channel(self, channel):
+        self.channel = channel
+        channel.send(HELLO, HELLO_TEXT)
 
     def start(self):
         """Return the two code objects of compile_program() when the program may begin.  A role is served here, to its end."""
         role = load_part('role')['Role'](self) if self.options['role'] else None
         try:
-            self.source = read_file(self.path)
+            self.source = self.source or read_file(self.path)
         except OSError as error:
             complain("%s: can't open file %r: [Errno %d] %s\n"
                      % (sys.executable, self.path, error.errno, error.strerror))

@@ -18,7 +18,6 @@ from select import POLLIN, poll
 from time import monotonic, sleep
 
 HELLO, SYNTAX, STARTED, ERROR, VALUE, DONE, _, DISPLAY, EXECUTE = range(1, 10)
-CHANNEL_FD = 3
 FRAME_MAX = 65536
 HEADER_SIZE = 12
 FLAG_MORE = 1
@@ -159,11 +158,11 @@ class Session:
         self.screen = display['Screen'](self.show, self.is_showing_saved)
         builtins.display = self.screen.names['display']
 
-    def open_channel(self, fd=CHANNEL_FD):
+    def open_channel(self, channel):
         stream_at_once()
-        self.channel = Channel(fd)
-        if self.channel.fd < 0:
-            complain('context.py: descriptor %d is no channel; nobody can ask for anything\n' % fd)
+        self.channel = channel
+        if channel.fd < 0:
+            complain('context.py: descriptor 3 is no channel; nobody can ask for anything\n')
             raise SystemExit(BROKEN_EXIT)
         signal(SIGINT, self.idle_signal)
         self.channel.send(HELLO, b'{"runner":"python","version":"%d.%d.%d","pid":%d,"context":true}'

@@ -24,7 +24,8 @@ if len(sys.argv) not in (2, 3, 5):
     sys.stderr.write('usage: zygote.py IMAGE [DEPTH [OPTIONS MAINFILE]]\n')
     raise SystemExit(2)
 
-zygote = names['load_part']('preload')['Zygote'](names['Runner'], sys.argv[1], sys.argv[2:])
+zygote = names['load_part']('preload')['Zygote'](names['Runner'], names['Channel'], sys.argv[1], sys.argv[2:])
+names['send_frame'] = zygote.caisson.send_frame
 zygote.serve()
 # From here on we are a run.
 error = value = None
