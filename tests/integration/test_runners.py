@@ -121,6 +121,12 @@ PYTHON_VALUES = [
     ('x = (1,\n     2)\n(x\n [0]\n)  # a comment\n# another', 'int', 1),
     ('__return_value__ = {"r": 1}\n"not this"', 'dict', {'r': 1}),
     ('def f():\n    global __return_value__\n    __return_value__ = 3\nf()', 'int', 3),
+    ('import os; 5', 'int', 5),
+    ('*[1], 2', 'tuple', [1, 2]),
+    ('x = 1\r\nx', 'int', 1),
+    ('# coding: latin-1\n"é"', 'str', 'Ã©'),
+    ('"""\nfor a in b: pass\n#"""', 'str', '\nfor a in b: pass\n#'),
+    ('x = "\\\nprint(1)"\nx', 'str', 'print(1)'),
 ]
 
 
@@ -151,9 +157,22 @@ def test_python_value_that_json_cannot_express(run, source, kind, text):
 
 
 @pytest.mark.parametrize('source', ['None', 'print(1)', 'x = 1', 'def f(): return 1', 'if True:\n    5', '',
-                                    '__return_value__ = None\n5', '# only a comment'])
+                                    '__return_value__ = None\n5', '# only a comment', 'x = [1,\n5\n]', 'x = 1 + \\\n5',
+                                    'if False:\n    1\nelse:\n    5', 'try:\n    5\nfinally:\n    6', 'for i in "ab":\n    i'])
 def test_python_without_a_value(run, source):
     assert run('main.py', source).kinds == 'HELLO STARTED DONE'
+
+
+def test_python_program_that_traces_itself_sees_one_frame(run, tmp_path):
+    source = ('import sys\ndef see(frame, event, argument):\n    print(event, frame.f_code.co_name, frame.f_lineno)\n    return see\n'
+              'sys.settrace(see)\nfor i in range(2):\n    (lambda: 1)()\n    if i:\n        sys.settrace(None)\n')
+    plain = subprocess.run([PYTHON, '-c', source], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert plain.stdout.count('call') == 2 and run('main.py', source).stdout == plain.stdout
+
+
+def test_python_statement_that_is_wrong_only_because_of_others(run):
+    outcome = run('main.py', 'x = 1\nif x:\n    global x\n')
+    assert outcome.kinds == 'HELLO SYNTAX' and "name 'x' is used prior to global declaration" in outcome.stderr
 
 
 def test_python_generator_is_not_consumed(run):

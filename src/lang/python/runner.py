@@ -17,6 +17,11 @@ PIECE_MAX = FRAME_MAX - HEADER_SIZE
 FLAG_MORE = 1
 S_IFMT, S_IFSOCK, S_IFLNK = 0o170000, 0o140000, 0o120000
 USAGE_EXIT = 2
+NO_BEGINNING = b' \t\f#)]}@'         # of the line on which a statement begins
+CONTINUATIONS = {b'elif', b'else', b'except', b'finally'}
+STATEMENTS = {b'async', b'class', b'def', b'for', b'if', b'try', b'while', b'with'}      # whose lines all are theirs
+# Other ends of lines; what reaches into the next statement; what would see that there are two frames.
+HARD = b'\r', b'__future__', b'global ', b'settrace', b'setprofile', b'set_trace', b'breakpoint'
 HELLO_TEXT = b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3]
 
 print_traceback = sys.__excepthook__
@@ -148,8 +153,34 @@ def compile_tree(tree, path, flags=0):
     return compile(tree, path, 'exec', flags, True), compile(last, path, 'eval', flags, True)
 
 
+def split_last(source):
+    """(all before the last statement, that statement after as many empty lines, its mode), where that is easy; otherwise None.
+
+    It is a guess: only if both can be compiled is the line the beginning of a statement.
+    """
+    if any(word in source for word in HARD) or b'coding' in b''.join(source.split(b'\n', 2)[:2]):
+        return None
+    end = len(source.rstrip())
+    while end > 0:
+        start = source.rfind(b'\n', 0, end) + 1
+        first = source[start:end].replace(b':', b' ').partition(b' ')[0]
+        if first and first[0] not in NO_BEGINNING and first not in CONTINUATIONS:
+            mode = 'exec' if first in STATEMENTS else 'eval'
+            return source[:start], b'\n' * source.count(b'\n', 0, start) + source[start:], mode
+        end = start - 1
+    return None
+
+
 def compile_program(source, path):
-    """Return the module's code and, if the last statement is an expression, the code of that (otherwise None)."""
+    """Return the code of the module, and that of its last statement if it is an expression; of another it may be None."""
+    parts = split_last(source)
+    try:
+        # To ask a tree of objects takes longer than all the rest, and they write to memory that is shared.
+        if parts:
+            last = compile(parts[1], path, parts[2], 0, True)
+            return compile(parts[0], path, 'exec', 0, True), last
+    except Exception:
+        pass
     try:
         return compile_tree(compile(source, path, 'exec', PyCF_ONLY_AST, True), path)
     except (MemoryError, RecursionError):
