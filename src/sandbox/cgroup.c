@@ -566,6 +566,7 @@ static bool take_spare(struct cgroup_base *base, const char *label, struct cgrou
                         continue;
                 *ret = *spare;
                 *spare = base->spare[--base->spare_n];
+                keep_counters(ret);
                 /* By now it is less than it was when the last run ended. */
                 clear_counter(ret, MEMORY_PEAK);
                 return true;
@@ -764,7 +765,6 @@ bool cgroup_leaf_remove(struct cgroup_leaf *leaf)
 {
         bool gone = true;
         if (could_be_new(leaf)) {
-                keep_counters(leaf);
                 leaf->base->spare[leaf->base->spare_n++] = *leaf;
                 cgroup_leaf_init(leaf);
                 return true;
