@@ -8,6 +8,7 @@
 #define SETUP_MS 60000         /* for each step before the program's first instruction; large input files take time */
 #define POLL_MS 25             /* how often counters are read where no event tells */
 #define CLOSE_RETRY_MS 2
+#define LEFT_MS 20             /* for an interpreter that said LEFT to be dead; then process 1 ends all */
 #define LEFT_MEMORY (64 * MIB)  /* more takes long enough to go that others could notice */
 #define QUARANTINE_MS 2000     /* a cgroup that does not empty in this time is reported, its uid kept */
 
@@ -20,6 +21,7 @@ enum job_state {
         JOB_STARTING,          /* the program comes through the door */
         JOB_RUNNING,           /* it runs */
         JOB_BACKGROUND,        /* it ended, what it left behind may go on for a little */
+        JOB_LEFT,              /* its interpreter said so, was killed, and the end is told; process 1 goes when that is dead */
         JOB_DYING,             /* everything was killed, process 1 is not reaped yet */
         JOB_CLOSING,           /* dead and told; cgroup and uid are being given back */
 };
@@ -173,6 +175,8 @@ static void job_kill(struct job *job, unsigned reason)
         job->state = JOB_DYING;
         loop_untimer(job->sup->loop, &job->deadline);
         loop_untimer(job->sup->loop, &job->poll);
+        if (job->told)
+                loop_unwatch(job->sup->loop, &job->control);   /* nothing that process 1 could say changes anything */
         sandbox_kill(&job->box);   /* without a process 1 yet: job_made() does it */
         let_die(job);
         end_visit(job);
@@ -240,6 +244,8 @@ static void job_deadline(struct timer *timer)
                 job_kill(job, WIRE_WALL);
         } else if (job->state == JOB_BACKGROUND) {
                 job_kill(job, WIRE_LEFTOVERS);
+        } else if (job->state == JOB_LEFT) {
+                job_kill(job, 0);
         } else if (job->state < JOB_RUNNING) {
                 err_set(&err, CSN_E_SYSTEM, 0, "the sandbox was not ready after %d seconds", SETUP_MS / 1000);
                 job_refuse(job, &err);
@@ -558,6 +564,8 @@ bool job_lost(struct supervisor *sup, const struct keeper_message *died)
                         job->talk.ready(&job->talk, EPOLLIN);
                 if (job->state == JOB_RUNNING) {
                         job_ended(job, died->status, true);
+                } else if (job->state == JOB_LEFT) {
+                        job_kill(job, 0);
                 } else if (job->state < JOB_RUNNING) {
                         err_set(&err, CSN_E_SYSTEM, 0, "the interpreter ended before the program began");
                         job_refuse(job, &err);
@@ -634,7 +642,7 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
 /* The engine may not know yet that a sandbox of its is dead: what it asks of one is then for nobody. */
 static bool is_over(const struct job *job)
 {
-        return !job || job->state >= JOB_DYING;
+        return !job || job->state >= JOB_LEFT;
 }
 
 /* Its process 1 is root inside and starts no program; the guest does. */
@@ -808,7 +816,14 @@ void job_left(struct supervisor *sup, uint32_t id, unsigned status)
         job->how.has_status = 1;
         sandbox_kill_program(&job->box);
         job_report(job);
-        job_kill(job, 0);
+        if (!job->box.program || !cgroup_leaf_has_one_program(&job->box.leaf)) {
+                job_kill(job, 0);
+                return;
+        }
+        /* Who is killed forks no more, so process 1 is alone with it, and the engine's work comes before its end. */
+        job->state = JOB_LEFT;
+        loop_untimer(job->sup->loop, &job->poll);
+        expect_within(job, LEFT_MS);
 }
 
 void job_stop(struct supervisor *sup, uint32_t id)
@@ -828,7 +843,7 @@ void job_look(struct supervisor *sup, uint32_t id)
         struct job *job = find_job(sup, id);
         struct wire_seen seen;
         struct buf message;
-        if (!job || job->state < JOB_READY || job->state >= JOB_DYING)
+        if (is_over(job) || job->state < JOB_READY)
                 return;
         sandbox_seen(&job->box, &seen);
         buf_init(&message, WIRE_MAX);
