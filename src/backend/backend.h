@@ -37,6 +37,8 @@ struct backend_events {
         void (*joined)(void *owner, const struct wire_boundary *boundary);
         void (*seen)(void *owner, const struct wire_seen *seen);   /* the answer to look() */
         void (*frozen)(void *owner, bool on, const struct csn_error *error);   /* to freeze(); error is NULL where it was done */
+        /* All of a program went through the door, whose end is the callee's from now on: its first file comes back on it.  Not everywhere. */
+        void (*sent)(void *owner, int door);
         void (*exited)(void *owner, const struct wire_exit *how);
         void (*refused)(void *owner, const struct csn_error *error);
         /* A zygote serves (error is NULL; info is a JSON object), or is gone. */

@@ -234,7 +234,7 @@ static void feed(struct native_job *job)
         }
         /* All is sent; or the process that would be the program failed, and the supervisor will say why. */
         loop_unwatch(link->loop, &job->door);
-        fd_close(&job->door.fd);
+        link->events->sent(job->owner, take_fd(&job->door.fd));
 }
 
 static void door_ready(struct watch *watch, uint32_t events)

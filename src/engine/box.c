@@ -94,6 +94,15 @@ static void on_frozen(void *owner, bool on, const struct csn_error *error)
                 cell_frozen(box->cell, on, error);
 }
 
+static void on_sent(void *owner, int door)
+{
+        const struct box *box = owner;
+        if (box->run)
+                box->run->door_fd = door;
+        else
+                fd_close(&door);
+}
+
 static void on_exited(void *owner, const struct wire_exit *how)
 {
         struct box *box = owner;
@@ -150,7 +159,7 @@ static void on_lost(void *owner, const struct csn_error *error)
         engine_dispatch(engine);
 }
 
-const struct backend_events box_events = { on_ready, on_joined, on_seen, on_frozen, on_exited, on_refused, on_zygote, on_lost };
+const struct backend_events box_events = { on_ready, on_joined, on_seen, on_frozen, on_sent, on_exited, on_refused, on_zygote, on_lost };
 
 /* ---- what is asked of the backend ---- */
 

@@ -166,6 +166,7 @@ static void close_ends(struct run *run)
         loop_unwatch(loop, &run->channel_watch);
         fd_close(&run->channel_watch.fd);
         outbox_done(&run->said);
+        fd_close(&run->door_fd);
 }
 
 static void finish(struct run *run)
@@ -469,7 +470,7 @@ void run_cancel(struct run *run)
 struct run *run_new(struct engine *engine)
 {
         struct run *run = mem_alloc(sizeof *run);
-        *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .work_fd = -1, .work_temp_fd = -1, .what = { .stdin_fd = -1 }, .created_us = clock_us(),
+        *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .door_fd = -1, .work_fd = -1, .work_temp_fd = -1, .what = { .stdin_fd = -1 }, .created_us = clock_us(),
                              .streams = { { .watch = { .fd = -1 } }, { .watch = { .fd = -1 } } }, .channel_watch = { .fd = -1 },
                              .finish = { .fired = finish_later, .owner = run } };
         engine->runs = run;

@@ -123,19 +123,24 @@ int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size)
 
 /* ---- walking ---- */
 
+struct name {
+        char *text;
+        ino_t number;            /* of what it names */
+};
+
 struct names {
-        char **names;
+        struct name *names;
         size_t n, size;
         bool truncated;
 };
 
-static void add_name(struct names *list, char *name)
+static void add_name(struct names *list, char *text, ino_t number)
 {
         if (list->n == list->size) {
                 list->size = list->size ? list->size * 2 : 64;
                 list->names = mem_resize(list->names, list->size * sizeof *list->names);
         }
-        list->names[list->n++] = name;
+        list->names[list->n++] = (struct name){ text, number };
 }
 
 /* One of a sandbox, or one of ours: helpers have no business there. */
@@ -169,7 +174,7 @@ static void walk(int dir_fd, const char *prefix, unsigned depth, bool ours, uint
                 }
                 char *name = arena_text(arena, "%s%s%s", prefix, prefix[0] ? "/" : "", entry->d_name);
                 if (entry->d_type == DT_REG)
-                        add_name(list, name);
+                        add_name(list, name, entry->d_ino);
                 if (entry->d_type != DT_DIR)
                         continue;
                 auto_fd below = depth < FILES_DEPTH_MAX ? open_folder(dir_fd, entry->d_name, ours) : -1;
@@ -183,7 +188,7 @@ static void walk(int dir_fd, const char *prefix, unsigned depth, bool ours, uint
 
 static int by_name(const void *a, const void *b)
 {
-        return strcmp(*(char *const *)a, *(char *const *)b);
+        return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
 static const struct file_input *find_input(const struct file_rules *rules, const char *name)
@@ -194,14 +199,33 @@ static const struct file_input *find_input(const struct file_rules *rules, const
         return NULL;
 }
 
-/* Read and hash one file.  *left is what may still be read of all files together. */
-static void examine(int home_fd, struct file_found *file, uint64_t *left, struct arena *arena)
+/*
+ * Whether a descriptor, wherever it comes from, is of name i.  The list is whole and nobody changes the folder any more, so a file
+ * that has one name there is the one whose number is in the list, if it is there once: after 2^32 new files a tmpfs gives
+ * numbers anew.
+ */
+static bool is_that(int fd, int home_fd, const struct names *list, size_t i)
+{
+        struct stat st, home;
+        if (fd < 0 || list->truncated || fstat(fd, &st) < 0 || fstat(home_fd, &home) < 0)
+                return false;
+        if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_dev != home.st_dev || st.st_ino != list->names[i].number)
+                return false;
+        for (size_t k = 0; k < list->n; k++)
+                if (k != i && list->names[k].number == st.st_ino)
+                        return false;
+        return true;
+}
+
+/* Read and hash one file, which may be open already.  *left is what may still be read of all files together. */
+static void examine(int home_fd, int open_fd, struct file_found *file, uint64_t *left, struct arena *arena)
 {
         struct csn_error err;
         struct stat st;
         char head[16];
         file->mime = files_mime(file->name, "", 0);
-        auto_fd fd = files_open(home_fd, file->name, &err);
+        auto_fd opened = open_fd < 0 ? files_open(home_fd, file->name, &err) : -1;
+        int fd = open_fd < 0 ? opened : open_fd;
         if (fd < 0 || fstat(fd, &st) < 0) {
                 file->error = fd < 0 ? arena_copy(arena, err.text, strlen(err.text)) : "cannot be read";
                 return;
@@ -262,7 +286,7 @@ int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, 
         ret->truncated = list.truncated || list.n > rules->files_max;
         ret->files = arena_alloc(arena, ret->n * sizeof *ret->files + 1);
         for (size_t i = 0; i < ret->n; i++)
-                ret->files[i].name = list.names[i];
+                ret->files[i].name = list.names[i].text;
         free(list.names);
         return 0;
 }
@@ -281,13 +305,14 @@ int files_collect(int home_fd, const struct file_rules *rules, struct arena *are
         ret->files = arena_alloc(arena, (size_t)min_u64(list.n, rules->files_max) * sizeof *ret->files + 1);
         ret->truncated = list.truncated;
         for (size_t i = 0; i < list.n; i++) {
-                struct file_found file = { .name = list.names[i] };
+                struct file_found file = { .name = list.names[i].text };
                 const struct file_input *input = find_input(rules, file.name);
+                bool is_first = input && input == rules->inputs && is_that(rules->first_fd, readable, &list, i);
                 if ((!input && ret->n == rules->files_max) || clock_ms() > until_ms) {
                         ret->truncated = true;
                         break;
                 }
-                examine(readable, &file, &left, arena);
+                examine(readable, is_first ? rules->first_fd : -1, &file, &left, arena);
                 if (input && !file.error && file.size == input->size && strcmp(file.sha256, input->sha256) == 0)
                         continue;
                 file.changed = input != NULL;
@@ -417,7 +442,7 @@ uint64_t files_weigh(int dir_fd, uint64_t each)
                 log_text(LOG_ERROR, "%s", err.text);
         auto_fd dir = opened;
         for (size_t i = 0; i < list.n; i++)
-                if (files_stat(dir, list.names[i], &st) == 0)
+                if (files_stat(dir, list.names[i].text, &st) == 0)
                         bytes += (uint64_t)st.st_size + each;
         free(list.names);
         arena_done(&arena);

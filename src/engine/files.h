@@ -32,6 +32,7 @@ struct file_rules {
         uint64_t time_ms;        /* how long the whole may take */
         const struct file_input *inputs;
         size_t inputs_n;
+        int first_fd;            /* inputs[0] as it came from inside, where nobody has to be believed; or -1 */
 };
 
 #define FILES_DEPTH_MAX 32                /* folders below the home that are looked into */

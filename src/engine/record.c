@@ -477,6 +477,19 @@ static void record_missing(struct run *run, const struct file_list *list)
         }
 }
 
+/* As whoever put it in sent it back, or -1. */
+static int first_input(const struct run *run)
+{
+        uint8_t byte;
+        int fds[WIRE_FDS_MAX];
+        size_t n;
+        if (run->door_fd < 0 || wire_receive_small(run->door_fd, &byte, sizeof byte, fds, &n) < 0)
+                return -1;
+        for (size_t i = 1; i < n; i++)
+                fd_close(&fds[i]);
+        return fds[0];
+}
+
 /* In a workspace all that changed is written back, whatever the record lists. */
 static void record_files(struct run *run)
 {
@@ -485,11 +498,13 @@ static void record_files(struct run *run)
         struct file_list list;
         uint64_t listed = run->request.limits.output_files;
         struct work_room room = { 0 };
+        auto_fd first = first_input(run);
         const struct file_rules rules = { .files_max = run->entered ? max_u64(listed, WRITTEN_BACK_MAX) : listed,
                                           .bytes_max = run->request.limits.disk_bytes + FILES_SPARSE_MIN,
                                           .time_ms = COLLECT_MS,
                                           .inputs = run->digests,
-                                          .inputs_n = run->inputs_n };
+                                          .inputs_n = run->inputs_n,
+                                          .first_fd = first };
         if (run->home_fd < 0)
                 return;
         if (files_collect(run->home_fd, &rules, &run->arena, &list, &err) < 0) {

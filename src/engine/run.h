@@ -88,6 +88,7 @@ struct run {
         struct outbox said;            /* that its runner has not read yet */
         bool companion;                /* it waits for no turn */
         int home_fd;
+        int door_fd;                   /* on which its first input comes back, or -1 */
         struct egress *egress;         /* the proxy of this run, or NULL */
         struct toolbox toolbox;
         const struct run_listener *listener;

@@ -58,7 +58,16 @@ static int write_content(int to, const struct wire_file *file, struct csn_error 
         return errno == ENOSPC ? no_room(err) : err_set(err, CSN_E_SYSTEM, errno, "write an input file");
 }
 
-static int put_file(int home, struct wire_file *file, int source, struct csn_error *err)
+/* Opened anew: where a file is open for writing it cannot be executed.  Nobody relies on it. */
+static void give_back(int door, int dir, const char *base)
+{
+        auto_fd fd = openat(dir, base, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0)
+                wire_send(door, "", 1, &fd, 1);
+}
+
+/* `door`: that it goes back through, or -1. */
+static int put_file(int home, struct wire_file *file, int source, int door, struct csn_error *err)
 {
         const char *base = file->name;
         struct stat st;
@@ -78,6 +87,8 @@ static int put_file(int home, struct wire_file *file, int source, struct csn_err
                 return -err->code;
         if (fchmod(fd, (mode_t)file->mode) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "finish the input file %s", base);
+        if (door >= 0)
+                give_back(door, dir, base);
         if (file->content)
                 return 0;
         if (fstat(source, &st) < 0)
@@ -90,13 +101,13 @@ static int put_file(int home, struct wire_file *file, int source, struct csn_err
 
 /* ---- packets ---- */
 
-static int take_file(int home, const uint8_t *bytes, size_t len, int source, struct csn_error *err)
+static int take_file(int home, const uint8_t *bytes, size_t len, int source, int door, struct csn_error *err)
 {
         struct wire_file file;
         struct arena arena = { 0 };
         int rc = wire_get_file(bytes, len, &arena, &file, err);
         if (rc == 0)
-                rc = put_file(home, &file, source, err);
+                rc = put_file(home, &file, source, door, err);
         arena_done(&arena);
         return rc;
 }
@@ -104,7 +115,7 @@ static int take_file(int home, const uint8_t *bytes, size_t len, int source, str
 int door_take(int door, int home, struct arena *arena, struct wire_program *ret, int *ret_stdin, struct csn_error *err)
 {
         static uint8_t bytes[WIRE_MAX];
-        for (;;) {
+        for (bool first = true;; first = false) {
                 int fds[WIRE_FDS_MAX];
                 size_t fds_n;
                 ssize_t len = wire_receive(door, bytes, fds, &fds_n);
@@ -116,7 +127,7 @@ int door_take(int door, int home, struct arena *arena, struct wire_program *ret,
                 if (fds_n > 1)
                         return err_set(err, CSN_E_PROTOCOL, 0, "a packet with %zu descriptors", fds_n);
                 if (bytes[0] == WIRE_DOOR_FILE) {
-                        if (take_file(home, bytes, (size_t)len, beside, err) < 0)
+                        if (take_file(home, bytes, (size_t)len, beside, first ? door : -1, err) < 0)
                                 return -err->code;
                         continue;
                 }

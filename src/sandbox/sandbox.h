@@ -329,7 +329,8 @@ int landlock_enter(int rules_fd, struct csn_error *err);
 
 /*
  * Take input files into `home` until the program comes; `*ret` lives in the arena, *ret_stdin is a descriptor
- * or -1.  Errors: CSN_E_INPUT (a file does not fit, two have one name), CSN_E_PROTOCOL.  The end of the
+ * or -1.  The first file, which is the program's own text in most runs, goes back as a descriptor, so that nobody has to be asked
+ * for it when the run is over.  Errors: CSN_E_INPUT (a file does not fit, two have one name), CSN_E_PROTOCOL.  The end of the
  * connection ends this process: the engine is gone.
  */
 int door_take(int door, int home, struct arena *arena, struct wire_program *ret, int *ret_stdin, struct csn_error *err);

@@ -37,6 +37,8 @@
  *   sees none of it: no source, no argument, no name of a file.
  *     FILE    wire_file       0 or 1           an input file: its bytes, or a descriptor to copy them from
  *     PROGRAM wire_program    0 or 1           the last one: arguments, environment, and standard input
+ *   and back
+ *     a byte                  1                the first of those files, open for reading
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H

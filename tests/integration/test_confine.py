@@ -92,6 +92,49 @@ def test_files_that_a_program_has_closed_are_collected(start):
     assert [(one['name'], one['size_bytes']) for one in found['files']] == [('closed/file', 2), ('open', 2)]
 
 
+@pytest.mark.parametrize('code, found', [
+    (':', []),
+    ('touch $f; chmod 600 $f', []),
+    ('chmod u+w $f; printf "#" | dd of=$f bs=1 conv=notrunc status=none', [('f', 'changed')]),
+    ('chmod u+w $f; truncate -s 1 $f', [('f', 'changed')]),
+    ('mv $f other; echo new > $f', [('f', 'changed'), ('other', 'whole')]),
+    ('mv $f other; cp other $f', [('other', 'whole')]),
+    ('mv $f other; mv other $f', []),
+    ('mkdir d; mv $f d/other; echo new > $f', [('f', 'changed'), ('d/other', 'whole')]),
+    ('rm $f', []),
+    ('rm $f; ln -s /etc/passwd $f', []),
+    ('rm $f; mkdir $f; echo x > $f/in', [('f/in', 'new')]),
+    ('ln $f other', [('f', 'linked'), ('other', 'linked')]),
+    ('mv $f other; ln other $f; rm other', []),
+    ('(sleep 1; echo more >> $f) & chmod u+w $f; echo x >> $f; sleep 0.1', [('f', 'changed')])])
+def test_what_a_program_does_to_its_own_file_is_seen(start, code, found):
+    whole = 'f=$(ls); { ' + code + '; exit 0; }'           # bash reads on in its file
+    daemon = start().ready()
+    for more in ({}, {'env': {'BASH_COMPAT': '5.1'}}):         # by an interpreter that waits, and by one that is started
+        seen = record(daemon, whole, limits={'background_ms': 0}, **more)
+        assert (seen['status'], seen['stderr']) == ('completed', '')
+        assert {(one['name'].replace('main.sh', 'f'), 'linked' if 'more than one name' in one.get('error', '') else 'changed' if one['changed'] else
+                 'whole' if one['size_bytes'] == len(whole) else 'new') for one in seen['files']} == set(found)
+
+
+def test_a_program_can_execute_its_own_file(start):
+    code = '#!/bin/bash\n[ "$1" ] || { chmod u+x $0; exec $0 again; }; echo $1'
+    assert record(start().ready(), code)['stdout'] == 'again\n'
+
+
+def test_nobody_is_asked_about_a_program_that_left_itself_alone(start):
+    daemon = start().ready()
+    record(daemon, 'echo x > f')
+    pid, = [pid for pid in children(daemon.process.pid) if command_line(pid).startswith(b'caisson-opener')]
+    os.kill(pid, signal.SIGSTOP)
+    for language, code in (('python', 'print(1)'), ('node', 'console.log(1)'), ('bash', 'echo 1')):
+        for _ in range(2):
+            seen = record(daemon, code, language)
+            assert (seen['stdout'], seen['files']) == ('1\n', [])
+    os.kill(pid, signal.SIGCONT)
+    assert [one['name'] for one in record(daemon, 'echo x > f')['files']] == ['f']
+
+
 def test_every_language_works(start):
     daemon = start().ready()
     for language, code, out in (('python', 'open("f", "w").write("x"); print(1)', '1\n'), ('node', 'console.log(2)', '2\n'), ('bash', 'echo 3', '3\n')):

@@ -10,7 +10,7 @@
 #include "tap.h"
 
 static char top[64];
-static int home;
+static int home, first_fd = -1;
 
 static void open_home(void)
 {
@@ -35,7 +35,7 @@ static void put(const char *name, const char *text)
 
 static struct file_list collect(struct arena *arena, const struct file_input *inputs, size_t n)
 {
-        const struct file_rules rules = { .files_max = 100, .bytes_max = 100 * MIB, .time_ms = 10000, .inputs = inputs, .inputs_n = n };
+        const struct file_rules rules = { .files_max = 100, .bytes_max = 100 * MIB, .time_ms = 10000, .inputs = inputs, .inputs_n = n, .first_fd = first_fd };
         struct file_list list;
         struct csn_error err;
         CHECK(files_collect(home, &rules, arena, &list, &err) == 0);
@@ -73,6 +73,42 @@ static void only_inputs_with_new_content_are_changed(void)
         CHECK(strcmp(list.files[1].name, "other") == 0 && list.files[1].changed);
         close_home();
         arena_done(&arena);
+}
+
+/* What came from inside for the first input: the folder decides what it is. */
+static bool is_taken_for(const char *change, const char *how)
+{
+        struct arena arena = { 0 };
+        struct file_input input = { "in", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" };
+        open_home();
+        put("in", "abc");
+        first_fd = openat(home, "in", O_RDONLY | O_CLOEXEC);
+        if (strstr(change, "renamed"))
+                CHECK(renameat(home, "in", home, "other") == 0);
+        if (strstr(change, "removed"))
+                CHECK(unlinkat(home, "in", 0) == 0);
+        if (strstr(change, "written"))
+                put("in", "abd");
+        if (strstr(change, "linked"))
+                CHECK(linkat(home, "in", home, "other", 0) == 0);
+        struct file_list list = collect(&arena, &input, 1);
+        const struct file_found *in = list.n ? &list.files[0] : NULL;
+        const char *is = !in || strcmp(in->name, "in") != 0 ? "same" : in->error ? "error" : in->changed ? "changed" : "new";
+        CHECK(first_fd >= 0);
+        fd_close(&first_fd);
+        close_home();
+        arena_done(&arena);
+        return strcmp(is, how) == 0;
+}
+
+static void a_descriptor_is_no_word_on_what_a_name_means(void)
+{
+        CHECK(is_taken_for("", "same"));
+        CHECK(is_taken_for("written", "changed"));
+        CHECK(is_taken_for("renamed", "same"));
+        CHECK(is_taken_for("renamed, written", "changed"));
+        CHECK(is_taken_for("removed, written", "changed"));
+        CHECK(is_taken_for("linked", "error"));
 }
 
 static void links_fifos_and_sockets_are_left_out(void)
@@ -276,6 +312,7 @@ int main(void)
         RUN(a_copy_is_made_elsewhere_and_renamed);
         RUN(regular_files_are_found_with_size_hash_and_type);
         RUN(only_inputs_with_new_content_are_changed);
+        RUN(a_descriptor_is_no_word_on_what_a_name_means);
         RUN(links_fifos_and_sockets_are_left_out);
         RUN(a_name_that_became_a_link_is_not_followed);
         RUN(hard_links_and_sparse_files_are_named_and_not_read);
