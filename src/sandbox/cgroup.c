@@ -22,7 +22,7 @@
 #define FOLDER_PREFIX "caisson-"
 #define SPARE_MAX 16
 #define SPARE_MEMORY MIB       /* what the kernel has not given back yet, and will, of a leaf that is used again */
-#define KEPT_SHARE 32          /* one descriptor in so many may be a counter of such a leaf */
+#define KEPT_SHARE 32          /* one descriptor in so many may be a file of such a leaf */
 
 enum { MEMORY, CPU, PIDS, CPUACCT, FREEZER, HIERARCHIES };
 
@@ -54,7 +54,7 @@ struct cgroup_base {
         char *paths;
         struct cgroup_leaf spare[SPARE_MAX];
         size_t spare_n;
-        size_t kept_n, kept_max;   /* descriptors of counters */
+        size_t kept_n, kept_max;   /* descriptors of files */
 };
 
 /* ---- finding the hierarchies ---- */
@@ -412,7 +412,7 @@ void cgroup_leaf_init(struct cgroup_leaf *leaf)
         _Static_assert(ARRAY_LEN(leaf->files) == FILES, "a place for each");
         *leaf = (struct cgroup_leaf){ .oom_event = -1 };
         for (int i = 0; i < HIERARCHIES; i++)
-                leaf->dir[i] = -1;
+                leaf->dir[i] = leaf->doors[i] = -1;
         for (int i = 0; i < FILES; i++)
                 leaf->files[i] = -1;
 }
@@ -450,26 +450,37 @@ static bool clear_counter(const struct cgroup_leaf *leaf, enum file file)
         return io_write_file(folder_of(leaf, file), files[file].v1, "0") == 0;
 }
 
-/* Of a leaf that is used again, for to open a file takes longer than to read it. */
-static void keep_counters(struct cgroup_leaf *leaf)
+static void keep_open(struct cgroup_base *base, int dir, const char *name, int flags, int *fd)
 {
-        struct cgroup_base *base = leaf->base;
-        for (int i = 0; i < FILES && base->kept_n < base->kept_max; i++) {
-                int dir = folder_of(leaf, i);
-                if (leaf->files[i] >= 0 || dir < 0)
-                        continue;
-                leaf->files[i] = openat(dir, files[i].v1, files[i].v1_flags | O_CLOEXEC);
-                base->kept_n += leaf->files[i] >= 0;
-        }
+        if (dir < 0 || *fd >= 0 || base->kept_n >= base->kept_max)
+                return;
+        *fd = openat(dir, name, flags | O_CLOEXEC);
+        base->kept_n += *fd >= 0;
 }
 
-static void close_counters(struct cgroup_leaf *leaf)
+static void close_kept(struct cgroup_base *base, int *fd)
+{
+        if (*fd < 0)
+                return;
+        fd_close(fd);
+        base->kept_n--;
+}
+
+/* Of a leaf that is used again, for to open a file takes longer than to read it. */
+static void keep_files(struct cgroup_leaf *leaf)
 {
         for (int i = 0; i < FILES; i++)
-                if (leaf->files[i] >= 0) {
-                        fd_close(&leaf->files[i]);
-                        leaf->base->kept_n--;
-                }
+                keep_open(leaf->base, folder_of(leaf, i), files[i].v1, files[i].v1_flags, &leaf->files[i]);
+        for (int i = 0; i < HIERARCHIES; i++)
+                keep_open(leaf->base, leaf->dir[i], "cgroup.procs", O_WRONLY, &leaf->doors[i]);
+}
+
+static void close_files(struct cgroup_leaf *leaf)
+{
+        for (int i = 0; i < FILES; i++)
+                close_kept(leaf->base, &leaf->files[i]);
+        for (int i = 0; i < HIERARCHIES; i++)
+                close_kept(leaf->base, &leaf->doors[i]);
 }
 
 static int set(int dir_fd, const char *file, const char *text, struct csn_error *err)
@@ -566,7 +577,7 @@ static bool take_spare(struct cgroup_base *base, const char *label, struct cgrou
                         continue;
                 *ret = *spare;
                 *spare = base->spare[--base->spare_n];
-                keep_counters(ret);
+                keep_files(ret);
                 /* By now it is less than it was when the last run ended. */
                 clear_counter(ret, MEMORY_PEAK);
                 return true;
@@ -626,15 +637,26 @@ int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX
         for (int i = 0; i < HIERARCHIES; i++) {
                 if (leaf->dir[i] < 0)
                         continue;
-                doors[n] = openat(leaf->dir[i], "cgroup.procs", O_WRONLY | O_CLOEXEC);
-                if (doors[n++] >= 0)
-                        continue;
-                err_set(err, CSN_E_SYSTEM, errno, "open cgroup.procs of %s", leaf->name);
-                while (n-- > 0)
-                        fd_close(&doors[n]);
-                return -err->code;
+                doors[n] = leaf->doors[i] >= 0 ? leaf->doors[i] : openat(leaf->dir[i], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+                if (doors[n] < 0) {
+                        err_set(err, CSN_E_SYSTEM, errno, "open cgroup.procs of %s", leaf->name);
+                        cgroup_leaf_doors_done(leaf, doors, n);
+                        return -err->code;
+                }
+                n++;
         }
         return n;
+}
+
+void cgroup_leaf_doors_done(const struct cgroup_leaf *leaf, int doors[], int n)
+{
+        for (int i = 0; i < n; i++) {
+                bool kept = false;
+                for (int j = 0; j < HIERARCHIES; j++)
+                        kept |= doors[i] == leaf->doors[j];
+                if (!kept)
+                        fd_close(&doors[i]);
+        }
 }
 
 int cgroup_go_in(const int doors[], size_t n, struct csn_error *err)
@@ -779,7 +801,7 @@ bool cgroup_leaf_remove(struct cgroup_leaf *leaf)
         }
         if (gone) {
                 fd_close(&leaf->oom_event);
-                close_counters(leaf);
+                close_files(leaf);
         }
         return gone;
 }

@@ -158,8 +158,7 @@ static int settle(const struct cgroup_leaf *leaf, int sock, struct csn_error *er
                 return n;
         int rc = wire_send(sock, &go, sizeof go, doors, (size_t)n);
         int sys = errno;
-        for (int i = 0; i < n; i++)
-                fd_close(&doors[i]);
+        cgroup_leaf_doors_done(leaf, doors, n);
         return rc < 0 ? err_set(err, CSN_E_SYSTEM, sys, "let a process of the sandbox go on") : 0;
 }
 

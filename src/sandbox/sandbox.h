@@ -143,13 +143,14 @@ struct cgroup_usage {
 };
 
 /* One sandbox's leaf: in every hierarchy on v1, one folder on v2. */
+#define CGROUP_DOORS_MAX 5
 struct cgroup_leaf {
         struct cgroup_base *base;
         char name[WIRE_LABEL_MAX + 24];
         int dir[5];                /* v1: memory, cpu, pids, cpuacct (if apart from cpu), freezer (if lasting); v2: only the first */
         bool lasting;              /* it can be frozen, and a lack of memory ends one process and not all */
         int oom_event;             /* v1: eventfd that tells an OOM; v2: -1 (memory.oom.group kills the tree) */
-        int files[8];              /* its counters; open where it is used again, else -1 */
+        int files[8], doors[CGROUP_DOORS_MAX];   /* counters, cgroup.procs; open where it is used again, else -1 */
         struct cgroup_limits limits;   /* that are in force */
 };
 
@@ -163,12 +164,12 @@ int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limi
  */
 int cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool on, struct csn_error *err);
 bool cgroup_leaf_is_frozen(const struct cgroup_leaf *leaf);
-#define CGROUP_DOORS_MAX 5
 /*
  * Its doors, for a process that is to go in by itself: a move can take as long as an RCU grace period, 20 ms, and
- * who has others to serve must not wait for that.  Returns how many; the descriptors are the caller's.
+ * who has others to serve must not wait for that.  Returns how many; the second closes what is not kept open.
  */
 int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX], struct csn_error *err);
+void cgroup_leaf_doors_done(const struct cgroup_leaf *leaf, int doors[], int n);
 /* The process' side.  The kernel asks for the rights of who opened the door (cgroup-v1 and -v2, Linux 5.16 and stable). */
 int cgroup_go_in(const int doors[], size_t n, struct csn_error *err);
 /* Put a process in, from outside. */
