@@ -16,7 +16,7 @@
 #define MAKING_MAX 2
 #define RETRY_MS 1000          /* how long a pool that could not be filled rests, or a zygote that failed; doubled with each failure in a row */
 #define RETRY_MAX_MS 60000
-#define POOLS_MAX 256
+#define POOLS_MAX 32           /* kinds, of which a request can ask for more; then the one that was not used for the longest time goes */
 static const char *const images[] = { [image_SYSTEM] = "system", [image_DATA] = "data", [image_SMALL] = "small" };
 
 #define OWN_ARGUMENTS 2        /* the interpreter and its runner, in every command line */
@@ -36,7 +36,8 @@ struct pool {
         int image;
         struct box *first, *last;          /* that wait, oldest first */
         size_t waiting, making, target;
-        uint64_t hits, misses, memory, used_ms, rest_ms, rests_until_ms;
+        bool expected;                     /* of a usual request, and stays */
+        uint64_t hits, misses, memory, used_ms, halved_ms, rest_ms, rests_until_ms;
 };
 
 struct pools {
@@ -137,73 +138,7 @@ uint32_t pools_find_zygote(struct engine *engine, int image)
         return engine->pools->zygotes[image].serves ? engine->pools->zygotes[image].id : 0;
 }
 
-/* ---- which pool ---- */
-
-static bool matches(const char *pattern, const char *name)
-{
-        size_t len = strlen(pattern);
-        return len && pattern[len - 1] == '*' ? strncmp(pattern, name, len - 1) == 0 : strcmp(pattern, name) == 0;
-}
-
-/* An interpreter that started before the request has read some of its environment already. */
-static bool fits_ahead(const struct run *run)
-{
-        const struct language *language = run->language;
-        const struct run_request *request = &run->request;
-        bool worker = language->wait_argv != NULL;
-        if (!language->zygote && !worker)
-                return false;
-        for (size_t i = 0; language->cold_env && i < request->env_n; i++)
-                for (const char *const *pattern = language->cold_env; *pattern; pattern++)
-                        if (matches(*pattern, request->env[i].name))
-                                return false;
-        /* A worker has its standard input, its main file's name and the variables of a run without a proxy already. */
-        return !worker || (!request->stdin.len && request->network == network_NONE && !toolbox_wanted(&request->tools) && strcmp(run->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
-}
-
-static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
-{
-        return a->flags == b->flags && a->disk_bytes == b->disk_bytes && a->disk_files == b->disk_files && a->tmp_bytes == b->tmp_bytes;
-}
-
-static size_t least(const struct engine *engine, const struct pool *pool)
-{
-        const struct engine_settings *settings = &engine->settings->engine;
-        return (size_t)min_u64(settings->pool_min, pool->language ? settings->pool_max : settings->pool_shells);
-}
-
-static size_t most(const struct engine *engine, const struct pool *pool)
-{
-        const struct engine_settings *settings = &engine->settings->engine;
-        return (size_t)(pool->language ? settings->pool_max : settings->pool_shells);
-}
-
-static struct pool *pool_for(struct engine *engine, const struct run *run, const struct language *language)
-{
-        struct pools *pools = engine->pools;
-        int image = language && language->zygote ? run->request.image : image_SYSTEM;
-        for (struct pool *pool = pools->all; pool; pool = pool->next)
-                if (pool->language == language && pool->image == image && same_shape(&pool->shape, &run->shape))
-                        return pool;
-        if (pools->n == POOLS_MAX)
-                return NULL;
-        struct pool *pool = mem_alloc(sizeof *pool);
-        char disk[24];
-        *pool = (struct pool){ .next = pools->all, .shape = run->shape, .language = language, .image = image, .used_ms = clock_ms() };
-        pool->shape.label = NULL;
-        size_print(pool->shape.disk_bytes, disk, sizeof disk);
-        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s/%s", language ? language->name : "empty",
-                 image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : images[image], run->request.profile ? run->request.profile : "standard",
-                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "",
-                 pool->shape.flags & WIRE_HATCH ? "+tools" : "", pool->shape.flags & WIRE_LASTING ? "+lasting" : "",
-                 pool->shape.flags & WIRE_ROOT ? "+root" : "", disk);
-        pool->target = least(engine, pool);
-        pools->all = pool;
-        pools->n++;
-        return pool;
-}
-
-/* ---- its boxes ---- */
+/* ---- what waits in one ---- */
 
 static void append(struct pool *pool, struct box *box)
 {
@@ -249,6 +184,92 @@ static void give_up(struct pool *pool)
         box->pool = NULL;
         box_kill(box);
 }
+
+/* ---- which pool ---- */
+
+static bool matches(const char *pattern, const char *name)
+{
+        size_t len = strlen(pattern);
+        return len && pattern[len - 1] == '*' ? strncmp(pattern, name, len - 1) == 0 : strcmp(pattern, name) == 0;
+}
+
+/* An interpreter that started before the request has read some of its environment already. */
+static bool fits_ahead(const struct run *run)
+{
+        const struct language *language = run->language;
+        const struct run_request *request = &run->request;
+        bool worker = language->wait_argv != NULL;
+        if (!language->zygote && !worker)
+                return false;
+        for (size_t i = 0; language->cold_env && i < request->env_n; i++)
+                for (const char *const *pattern = language->cold_env; *pattern; pattern++)
+                        if (matches(*pattern, request->env[i].name))
+                                return false;
+        /* A worker has its standard input, its main file's name and the variables of a run without a proxy already. */
+        return !worker || (!request->stdin.len && request->network == network_NONE && !toolbox_wanted(&request->tools) && strcmp(run->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
+}
+
+static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
+{
+        return a->flags == b->flags && a->disk_bytes == b->disk_bytes && a->disk_files == b->disk_files && a->tmp_bytes == b->tmp_bytes;
+}
+
+static size_t least(const struct engine *engine, const struct pool *pool)
+{
+        const struct engine_settings *settings = &engine->settings->engine;
+        return (size_t)min_u64(settings->pool_min, pool->language ? settings->pool_max : settings->pool_shells);
+}
+
+static size_t most(const struct engine *engine, const struct pool *pool)
+{
+        const struct engine_settings *settings = &engine->settings->engine;
+        return (size_t)(pool->language ? settings->pool_max : settings->pool_shells);
+}
+
+static void remove_oldest(struct pools *pools)
+{
+        struct pool **oldest = NULL;
+        for (struct pool **at = &pools->all; *at; at = &(*at)->next)
+                if (!(*at)->expected && !(*at)->making && (!oldest || (*at)->used_ms < (*oldest)->used_ms))
+                        oldest = at;
+        if (!oldest)
+                return;
+        struct pool *pool = *oldest;
+        while (pool->waiting)
+                give_up(pool);
+        *oldest = pool->next;
+        free(pool);
+        pools->n--;
+}
+
+static struct pool *pool_for(struct engine *engine, const struct run *run, const struct language *language)
+{
+        struct pools *pools = engine->pools;
+        int image = language && language->zygote ? run->request.image : image_SYSTEM;
+        for (struct pool *pool = pools->all; pool; pool = pool->next)
+                if (pool->language == language && pool->image == image && same_shape(&pool->shape, &run->shape))
+                        return pool;
+        if (pools->n == POOLS_MAX)
+                remove_oldest(pools);
+        if (pools->n == POOLS_MAX)
+                return NULL;
+        struct pool *pool = mem_alloc(sizeof *pool);
+        char disk[24];
+        *pool = (struct pool){ .next = pools->all, .shape = run->shape, .language = language, .image = image, .used_ms = clock_ms() };
+        pool->shape.label = NULL;
+        size_print(pool->shape.disk_bytes, disk, sizeof disk);
+        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s/%s", language ? language->name : "empty",
+                 image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : images[image], run->request.profile ? run->request.profile : "standard",
+                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "",
+                 pool->shape.flags & WIRE_HATCH ? "+tools" : "", pool->shape.flags & WIRE_LASTING ? "+lasting" : "",
+                 pool->shape.flags & WIRE_ROOT ? "+root" : "", disk);
+        pool->target = least(engine, pool);
+        pools->all = pool;
+        pools->n++;
+        return pool;
+}
+
+/* ---- its boxes ---- */
 
 /* Each pool may have one; what goes beyond the bound with it is taken from where most waits. */
 static void keep_bound(struct engine *engine)
@@ -425,9 +446,9 @@ void pools_refill(struct engine *engine)
 
 static void shrink(struct engine *engine, struct pool *pool, uint64_t now)
 {
-        if (now - pool->used_ms < engine->settings->engine.pool_idle_ms)
+        if (now - max_u64(pool->used_ms, pool->halved_ms) < engine->settings->engine.pool_idle_ms)
                 return;
-        pool->used_ms = now;
+        pool->halved_ms = now;
         pool->target = (size_t)max_u64(pool->target / 2, least(engine, pool));
         while (pool->waiting > pool->target)
                 give_up(pool);
@@ -457,9 +478,9 @@ static void expect(struct engine *engine, const struct language *language)
                 log_text(LOG_WARN, "%s", err.text);
                 return;
         }
-        pool_for(engine, run, NULL);
+        pool_for(engine, run, NULL)->expected = true;
         if (fits_ahead(run))
-                pool_for(engine, run, language);
+                pool_for(engine, run, language)->expected = true;
         run_free(run);
 }
 

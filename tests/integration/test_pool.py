@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon import CANCEL, RECORD, Daemon, until
+from daemon import CANCEL, RECORD, Daemon, commands, until
 
 
 @pytest.fixture(name='start')
@@ -239,6 +239,23 @@ def test_pools_grow_when_they_are_short_and_shrink_when_idle(start):
     assert grown['target'] <= 6
     shrunk = until(lambda: (now := pools(daemon)['python'])['target'] == 1 and now['ready'] <= 1 and now)
     assert shrunk['min'] == 1
+
+
+def test_kinds_that_were_not_used_for_long_go(start):
+    daemon = start('engine.pool_min=1', 'engine.pool_max=1', 'engine.pool_shells=0')
+    full(daemon, 'python')
+    with daemon.client() as client:
+        def kinds():
+            return {pool['key']: pool['ready'] for pool in client.status()['pools']}
+
+        usual = kinds()
+        for number in range(1, 41):
+            client.run(number, 'print(1)', language='python', limits={'disk_bytes': (100 + number) << 20})
+            assert client.results(1)[number][0]['status'] == 'completed'
+        assert usual.keys() < kinds().keys() and len(kinds()) <= 32
+        assert 'python/standard/140MiB' in kinds() and 'python/standard/101MiB' not in kinds()
+        # Nothing is left of what waited in those that went.
+        until(lambda: sum(kinds().values()) == commands(daemon.tree()).count('init'))
 
 
 def test_memory_of_what_waits_is_bounded(start):
