@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#define FIRST_SIZE 256     /* most messages and records have more than a few bytes, and come in many parts */
+
 void buf_init(struct buf *buf, size_t max)
 {
         *buf = (struct buf){ .max = max };
@@ -21,6 +23,8 @@ static bool reserve(struct buf *buf, size_t more)
         size_t need = buf->len + more + 1;
         if (need > buf->size) {
                 size_t size = buf->size * 2 > need ? buf->size * 2 : need;
+                if (size < FIRST_SIZE)
+                        size = FIRST_SIZE;
                 if (size > buf->max + 1)
                         size = buf->max + 1;
                 buf->bytes = mem_resize(buf->bytes, size);

@@ -74,10 +74,16 @@ char *arena_text(struct arena *arena, const char *fmt, ...)
         va_list args, again;
         va_start(args, fmt);
         va_copy(again, args);
-        int len = vsnprintf(NULL, 0, fmt, args);
+        /* Where it will be, if there is room: most texts are printed once then, and not a second time for their length. */
+        struct arena_block *block = arena->blocks;
+        size_t room = block ? block->size - block->used : 0;
+        char *there = block ? block->bytes + block->used : NULL;
+        int len = vsnprintf(there, room, fmt, args);
         va_end(args);
+        if (len < 0 && room)
+                memset(there, 0, room);
         char *p = arena_alloc(arena, len < 0 ? 1 : (size_t)len + 1);
-        if (len >= 0)
+        if (len >= 0 && p != there)
                 vsnprintf(p, (size_t)len + 1, fmt, again);
         va_end(again);
         return p;

@@ -35,10 +35,9 @@ void time_print(int64_t ms, char *text, size_t size)
 {
         const time_t seconds = (time_t)(ms / 1000);
         struct tm utc;
-        char day[32];
         gmtime_r(&seconds, &utc);
-        strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
-        snprintf(text, size, "%s.%03uZ", day, (unsigned)(ms % 1000));
+        snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                 (unsigned)(ms % 1000));
 }
 
 struct unit {

@@ -332,8 +332,28 @@ static void bytes_are_printed_as_digits_and_no_id_comes_twice(void)
         CHECK(strlen(text) == 2 * HEX_RANDOM_MAX && strspn(text, "0123456789abcdef") == strlen(text) && strcmp(text, other) != 0);
 }
 
+static void a_text_in_an_arena_is_whole_wherever_its_block_ends(void)
+{
+        struct arena arena = { 0 };
+        char text[9001];
+        bool whole = true, zero = true;
+        memset(text, 'x', sizeof text);
+        for (size_t len = 0; len < sizeof text; len += 1 + len / 40) {
+                const char *printed = arena_text(&arena, "%zu %.*s", len, (int)len, text);
+                char number[24];
+                size_t at = (size_t)snprintf(number, sizeof number, "%zu ", len);
+                whole = whole && strncmp(printed, number, at) == 0 && strlen(printed) == at + len && memcmp(printed + at, text, len) == 0;
+                const char *empty = arena_alloc(&arena, 48);
+                for (size_t i = 0; i < 48; i++)
+                        zero = zero && !empty[i];
+        }
+        CHECK(whole && zero);
+        arena_done(&arena);
+}
+
 int main(void)
 {
+        RUN(a_text_in_an_arena_is_whole_wherever_its_block_ends);
         RUN(an_error_carries_code_errno_and_text);
         RUN(a_long_error_is_cut_and_stays_a_text);
         RUN(an_error_is_text_wherever_another_s_was_cut);
