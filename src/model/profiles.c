@@ -235,11 +235,28 @@ static int find_below(const struct settings *settings, const char *name, unsigne
         return 0;
 }
 
+/* Those that are built in are read once: each request names one, and nothing changes them. */
+static const struct profile *find_built_in(const struct settings *settings, const char *name)
+{
+        static struct profile known[ARRAY_LEN(built_in)];
+        static struct arena arena;
+        struct csn_error err;
+        for (size_t i = 0; i < ARRAY_LEN(built_in); i++) {
+                if (strcmp(built_in[i].name, name) != 0)
+                        continue;
+                if (!known[i].name && find_below(settings, name, 0, &arena, &known[i], &err) < 0)
+                        return NULL;
+                return &known[i];
+        }
+        return NULL;
+}
+
 int profile_find(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret,
                  struct csn_error *err)
 {
-        *ret = (struct profile){ 0 };
-        return find_below(settings, name, 0, arena, ret, err);
+        const struct profile *known = find_built_in(settings, name);
+        *ret = known ? *known : (struct profile){ 0 };
+        return known ? 0 : find_below(settings, name, 0, arena, ret, err);
 }
 
 /* ---- the whole request ---- */
