@@ -95,10 +95,10 @@ static void build_env(struct run *run)
         size_t n = 0;
         for (size_t i = 0; tools && i < ARRAY_LEN(tools_env); i++)
                 if (!has_variable(request, tools_env[i]))
-                        env[n++] = arena_text(arena, "%s", tools_env[i]);
+                        env[n++] = (char *)(uintptr_t)tools_env[i];
         for (size_t i = tools; usual_env[i]; i++)      /* the first is PATH, and with tools it is another */
                 if (!has_variable(request, usual_env[i]))
-                        env[n++] = arena_text(arena, "%s", usual_env[i]);
+                        env[n++] = (char *)(uintptr_t)usual_env[i];
         for (size_t i = 0; request->network != network_NONE && i < ARRAY_LEN(proxy_env); i++)
                 if (!has_variable(request, proxy_env[i].name))
                         env[n++] = arena_text(arena, "%s=%s", proxy_env[i].name, proxy_env[i].value);
@@ -281,9 +281,8 @@ static void build_argv(struct run *run)
                 buf_printf(&options, ",figures=1");
         for (size_t i = 0; i < request->preload_n; i++)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
-        const char *file = arena_text(&run->arena, SANDBOX_HOME "/%s", run->main_file);
-        run->what.program.argv = lang_argv(run->language, &run->arena, options.bytes, file, request->args, request->args_n,
-                                           &run->what.program.argv_n);
+        const char *file = arena_text(&run->arena, SANDBOX_HOME "/%s", run->main_file), *list = arena_copy(&run->arena, options.bytes, options.len);
+        run->what.program.argv = lang_argv(run->language, &run->arena, list, file, request->args, request->args_n, &run->what.program.argv_n);
         buf_done(&options);
 }
 

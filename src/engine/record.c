@@ -269,13 +269,19 @@ static void record_usage(struct run *run)
                 SET(usage, usage, processes_peak, how->pids_peak);
 }
 
+/* A text of ours, which is there as long as this program is. */
+static char *fixed(const char *text)
+{
+        return (char *)(uintptr_t)text;
+}
+
 static char **name_bits(struct run *run, uint64_t set, const char *const *names, const uint64_t *bits, size_t n, size_t *ret_n)
 {
         char **texts = arena_alloc(&run->arena, n * sizeof *texts + 1);
         *ret_n = 0;
         for (size_t i = 0; i < n; i++)
                 if (set & bits[i])
-                        texts[(*ret_n)++] = arena_text(&run->arena, "%s", names[i]);
+                        texts[(*ret_n)++] = fixed(names[i]);
         return texts;
 }
 
@@ -284,7 +290,7 @@ static void degrade(struct run *run, const char *text)
         struct boundary *boundary = &run->result.boundary;
         if (!boundary->degraded)
                 boundary->degraded = arena_alloc(&run->arena, 8 * sizeof *boundary->degraded);
-        boundary->degraded[boundary->degraded_n++] = arena_text(&run->arena, "%s", text);
+        boundary->degraded[boundary->degraded_n++] = fixed(text);
         boundary->isolation = isolation_DEGRADED;
 }
 
@@ -299,7 +305,7 @@ void run_record_boundary(struct run *run)
         const struct wire_boundary *fact = &run->boundary;
         struct boundary *boundary = &run->result.boundary;
         bool host = run->backend == &backend_host, here = run->backend == &backend_native;
-        boundary->backend = arena_text(&run->arena, "%s", run->backend->name);
+        boundary->backend = fixed(run->backend->name);
         boundary->isolation = host ? isolation_ABSENT : here ? isolation_FULL : isolation_REMOTE;
         boundary->namespaces = name_bits(run, fact->namespaces, kinds, kind_bits, ARRAY_LEN(kinds), &boundary->namespaces_n);
         boundary->controllers = name_bits(run, fact->controllers, controllers, controller_bits, ARRAY_LEN(controllers),
@@ -309,8 +315,8 @@ void run_record_boundary(struct run *run)
         boundary->no_new_privileges = fact->no_new_privs == 1;
         if (here)
                 SET(boundary, boundary, capabilities, fact->capabilities);
-        boundary->cgroup = arena_text(&run->arena, "%s", modes[fact->cgroup < ARRAY_LEN(modes) ? fact->cgroup : 0]);
-        boundary->network = arena_text(&run->arena, "%s", host ? "host" : run->request.network == network_NONE ? "none" : here ? "proxy" : "remote");
+        boundary->cgroup = fixed(modes[fact->cgroup < ARRAY_LEN(modes) ? fact->cgroup : 0]);
+        boundary->network = fixed(host ? "host" : run->request.network == network_NONE ? "none" : here ? "proxy" : "remote");
         boundary->host_uid = fact->host_uid;
         boundary->host_uids = fact->ids;
         boundary->overlay = fact->overlay == 1;
@@ -430,7 +436,7 @@ static void record_file(struct run *run, const struct file_found *found, struct 
         if (!utf8_valid(found->name, len))
                 SET(file, output_file, name_base64, model_base64(arena, found->name, len));
         SET(file, output_file, size_bytes, found->size);
-        SET(file, output_file, mime, arena_text(arena, "%s", found->mime));
+        SET(file, output_file, mime, fixed(found->mime));
         SET(file, output_file, changed, found->changed);
         if (found->sha256[0])
                 SET(file, output_file, sha256, arena_text(arena, "%s", found->sha256));
@@ -471,7 +477,7 @@ static void record_missing(struct run *run, const struct file_list *list)
                 struct output_file *file = &result->files[result->files_n++];
                 SET(file, output_file, name, rule->pattern);
                 SET(file, output_file, size_bytes, 0);
-                SET(file, output_file, mime, arena_text(&run->arena, "%s", files_mime(rule->pattern, "", 0)));
+                SET(file, output_file, mime, fixed(files_mime(rule->pattern, "", 0)));
                 SET(file, output_file, changed, false);
                 SET(file, output_file, error, arena_text(&run->arena, "%s", why_missing(run, rule->pattern)));
         }

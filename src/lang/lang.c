@@ -87,9 +87,9 @@ char **lang_argv(const struct language *language, struct arena *arena, const cha
                 n++;
         char **argv = arena_alloc(arena, (n + args_n + 1) * sizeof *argv);
         for (size_t i = 0; i < n; i++)
-                argv[i] = arena_text(arena, "%s", strcmp(command[i], "{file}") == 0 ? file : command[i]);
+                argv[i] = (char *)(uintptr_t)(strcmp(command[i], "{file}") == 0 ? file : command[i]);
         for (size_t i = 0; i < args_n; i++)
-                argv[n++] = arena_text(arena, "%s", args[i]);
+                argv[n++] = args[i];
         *ret_n = n;
         return argv;
 }
