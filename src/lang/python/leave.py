@@ -16,6 +16,7 @@ from posix import getpid, kill, write
 from _weakref import ref
 
 BROKEN_OUTPUT_EXIT = 120
+DONE = 6
 # finalize_modules_delete_special() in Python's pylifecycle.c
 SYS_FORGETS = ('path', 'argv', 'ps1', 'ps2', 'last_type', 'last_value', 'last_traceback', 'path_hooks',
                'path_importer_cache', 'meta_path', '__interactivehook__')
@@ -111,6 +112,7 @@ class Leave:
         self.strangers, self.have_ends = caisson.strangers, caisson.have_ends
         self.main_names = main_names
         self.channel = None
+        self.is_done = False
         self.modules = sys.modules
         self.last_name = next(reversed(sys.modules))
         self.kept = {id(module): module for module in sys.modules.values()}
@@ -139,6 +141,7 @@ class Leave:
         sys.settrace(None)
         sys.setprofile(None)
         if count_threads():
+            self.say_done()
             return ending
         sys.is_finalizing = True.__bool__
         if not flush_streams():
@@ -148,10 +151,15 @@ class Leave:
                 collect()
             callbacks.clear()           # of later collections nobody is told
             self.clear_modules()
+        self.say_done()
         if interrupted:
             signal(SIGINT, SIG_DFL)
             kill(getpid(), SIGINT)
         self.leave(status, self.channel.where)
+
+    def say_done(self):
+        if self.is_done:
+            self.channel.send(DONE)
 
     def clear_modules(self):
         if '_' in vars(builtins):

@@ -286,7 +286,7 @@ class Zygote:
         sys.orig_argv[:] = [sys.executable, *sys.argv]
         sys.path[0] = self.own_folder
         run = self.runner(*sys.argv[1:3], sys.argv[3:])
-        run.fork = self.fork
+        run.fork, run.leave = self.fork, self.leave
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']
         return run

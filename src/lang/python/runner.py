@@ -306,13 +306,14 @@ class Runner:
     def __init__(self, options, path, arguments):
         self.channel = None
         self.options = read_options(options)
-        self.fork = None        # the zygote's, where there is one
+        self.fork = self.leave = None   # the zygote's, where there is one
         self.path, self.folder, self.names = become_main(path, arguments)
         self.source = b''       # until it is read, or a zygote knows it
 
     def open_channel(self, channel):
         self.channel = channel
-        channel.send(HELLO, HELLO_TEXT)
+        if self.options['role']:        # is asked who it is; in a run it goes with what comes next, or somebody is woken for it
+            channel.send(HELLO, HELLO_TEXT)
 
     def start(self):
         """Return the two code objects of compile_program() when the program may begin.  A role is served here, to its end."""
@@ -328,6 +329,8 @@ class Runner:
             code, last = compile_program(self.source, self.path)
         except BaseException as error:
             mistake = error
+        if not role:
+            self.channel.send(HELLO, HELLO_TEXT)
         if mistake is not None:
             BaseException.__traceback__.__set__(mistake, None)
             mistake.__context__ = None
@@ -352,7 +355,10 @@ class Runner:
         value = self.names.get('__return_value__', value)
         if value is not None:
             send_report(self.channel, VALUE, 'value_document', value, self.options['value_max'])
-        self.channel.send(DONE)
+        if self.leave:
+            self.leave.is_done = True       # it says so with LEFT
+        else:
+            self.channel.send(DONE)
         return ending
 
     def ending_of(self, error):
