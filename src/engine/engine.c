@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #define READ_SIZE (64 * KIB)
-#define READS_AT_ONCE 16       /* of one stream, before another gets its turn */
 #define WARNINGS_MAX 32
 #define REFUSALS_TOLD 20
 
@@ -69,8 +68,7 @@ static bool read_stream(struct stream *stream)
 static void stream_ready(struct watch *watch, uint32_t events)
 {
         (void)events;
-        for (int i = 0; i < READS_AT_ONCE && read_stream(watch->owner); i++)
-                ;
+        read_stream(watch->owner);   /* as much as a pipe holds; for more the loop comes again */
 }
 
 static bool read_channel(struct run *run)
@@ -105,8 +103,7 @@ static void channel_ready(struct watch *watch, uint32_t events)
         struct run *run = watch->owner;
         if (events & EPOLLOUT && outbox_flush(&run->said) < 0)
                 outbox_done(&run->said);   /* its end is read next */
-        for (int i = 0; i < READS_AT_ONCE && read_channel(watch->owner); i++)
-                ;
+        read_channel(run);
 }
 
 /* Everything inside is dead, so what is in the pipes is all there will ever be. */

@@ -2,8 +2,8 @@
  * One connection to caissond: frames in, runs, frames out.
  *
  * Nothing here waits.  What a client does not read is queued up to a ceiling; from PEER_PAUSE on it is not
- * read from either, so it cannot ask for more than it takes.  Writing happens from the loop alone, so no
- * connection is closed under the feet of who has just queued something for it.
+ * read from either, so it cannot ask for more than it takes.  Closing happens from the loop alone, so no
+ * connection goes under the feet of who has just queued something for it.
  */
 #include "front/daemon.h"
 
@@ -31,35 +31,6 @@ static void watch_again(struct peer *peer)
         uint32_t events = (is_paused(peer) ? 0 : EPOLLIN) | (peer->queue ? EPOLLOUT : 0);
         if (loop_watch(peer->daemon->loop, &peer->watch, peer->watch.fd, events, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
-}
-
-/* Takes the payload, which was allocated. */
-static void queue_frame(struct peer *peer, enum frame_type type, uint32_t id, char *payload, size_t len)
-{
-        struct outgoing *out = mem_alloc(sizeof *out);
-        const struct frame frame = { .len = (uint32_t)len, .id = id, .type = type };
-        frame_put(out->head, &frame);
-        out->payload = payload;
-        out->len = FRAME_HEADER + len;
-        *peer->queue_end = out;
-        peer->queue_end = &out->next;
-        peer->queued += out->len;
-        peer->daemon->queued += out->len;
-        if (peer->queued > PEER_QUEUE_MAX) {
-                log_text(LOG_WARN, "a client of uid %u does not read its records; its connection ends", peer->uid);
-                shutdown(peer->watch.fd, SHUT_RDWR);   /* the loop hears that and closes it */
-        }
-        watch_again(peer);
-}
-
-static void queue_error(struct peer *peer, uint32_t id, const struct csn_error *error)
-{
-        struct buf text;
-        buf_init(&text, FRAME_ERROR_MAX);
-        if (frame_put_error(&text, error))
-                queue_frame(peer, FRAME_ERROR, id, text.bytes, text.len);
-        else
-                buf_done(&text);
 }
 
 static void drop_first(struct peer *peer)
@@ -93,6 +64,38 @@ static bool flush(struct peer *peer)
                         drop_first(peer);
         }
         return true;
+}
+
+/* Takes the payload, which was allocated.  What the client has room for is sent; one that is gone is the loop's to notice. */
+static void queue_frame(struct peer *peer, enum frame_type type, uint32_t id, char *payload, size_t len)
+{
+        bool is_first = !peer->queue;
+        struct outgoing *out = mem_alloc(sizeof *out);
+        const struct frame frame = { .len = (uint32_t)len, .id = id, .type = type };
+        frame_put(out->head, &frame);
+        out->payload = payload;
+        out->len = FRAME_HEADER + len;
+        *peer->queue_end = out;
+        peer->queue_end = &out->next;
+        peer->queued += out->len;
+        peer->daemon->queued += out->len;
+        if (peer->queued > PEER_QUEUE_MAX) {
+                log_text(LOG_WARN, "a client of uid %u does not read its records; its connection ends", peer->uid);
+                shutdown(peer->watch.fd, SHUT_RDWR);   /* the loop hears that and closes it */
+        }
+        if (is_first)
+                flush(peer);
+        watch_again(peer);
+}
+
+static void queue_error(struct peer *peer, uint32_t id, const struct csn_error *error)
+{
+        struct buf text;
+        buf_init(&text, FRAME_ERROR_MAX);
+        if (frame_put_error(&text, error))
+                queue_frame(peer, FRAME_ERROR, id, text.bytes, text.len);
+        else
+                buf_done(&text);
 }
 
 /* ---- runs and checks ---- */
@@ -137,9 +140,6 @@ static void answer(struct job *job, enum frame_type type, struct buf *text, bool
                 buf_done(text);
         if (job->peer && good) {
                 queue_frame(job->peer, type, job->id, text->bytes, text->len);
-                /* Now, and not when the engine has made what it will need next.  A client that is gone is the loop's to notice. */
-                if (flush(job->peer))
-                        watch_again(job->peer);
         } else if (job->peer) {
                 err_set(&err, CSN_E_SYSTEM, 0, "the answer could not be written");
                 queue_error(job->peer, job->id, &err);
@@ -372,6 +372,8 @@ static bool serve(struct peer *peer)
                         return n < 0 && errno == EAGAIN;
                 peer->input_at = 0;
                 peer->input_n = (size_t)n;
+                if (peer->input_n < sizeof peer->input)
+                        break;   /* there was no more */
         }
         take_input(peer);
         return true;
