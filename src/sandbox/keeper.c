@@ -231,12 +231,13 @@ static _Noreturn void keeper_main(bool rootless, int sock, int runner_tree, cons
         nets_init(&keeping.nets);
         int *mine[] = { &keeping.sock, &keeping.errors, &runner_tree };
         struct csn_error err = { 0 };
-        size_t filter_len;
         char go;
         prctl(PR_SET_NAME, "keeper");
         if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0 || recv(keeping.sock, &go, 1, 0) != 1)
                 _exit(1);
         int rc = settle(&keeping, runner_tree, runner_dir, &err);
+        if (rc == 0)
+                rc = seccomp_keeper(&err);
         struct keeper_message ready = { .op = rc < 0 ? KEEPER_FAILED : KEEPER_READY };
         if (rc < 0)
                 ready.error = err;
@@ -246,7 +247,6 @@ static _Noreturn void keeper_main(bool rootless, int sock, int runner_tree, cons
                 _exit(1);
         init_wipe_title();
         prctl(PR_SET_NAME, "keeper");
-        seccomp_program(SECCOMP_SANDBOX, &filter_len);   /* once, and not in every sandbox */
         for (;;) {
                 struct pollfd fds[] = { { .fd = keeping.signals, .events = POLLIN }, { .fd = keeping.sock, .events = POLLIN } };
                 if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)

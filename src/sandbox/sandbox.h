@@ -285,6 +285,8 @@ int mount_template(int runner_tree, struct csn_error *err);
 /* Capabilities of a zygote: what entering a sandbox needs, kept over execve(2). */
 int privs_zygote(uint32_t uid, struct csn_error *err);
 int seccomp_zygote(struct csn_error *err);
+/* What all filters of sandboxes and zygotes lie on; once, and with CAP_SYS_ADMIN in our user namespace. */
+int seccomp_keeper(struct csn_error *err);
 /* A zygote's own /tmp, /dev/shm and home. */
 int mount_zygote(struct csn_error *err);
 
@@ -292,11 +294,14 @@ int mount_zygote(struct csn_error *err);
 
 struct sock_filter;
 /*
- * The filters for this architecture; static, *ret_len instructions.  A zygote's is that of a sandbox and lets the
- * calls pass by which its children enter one; a child that joined refuses these on top of it, and both together
- * are the sandbox' filter.  In a sandbox with root a process may give up capabilities for good, besides.
+ * The filters for this architecture; static, *ret_len instructions.  The keeper's is that of a sandbox and lets the
+ * calls pass by which walls are made.  Those on top of it refuse these: a zygote's all but how its children enter a
+ * sandbox, the last one all, and together they are the sandbox' filter.  In a sandbox with root a process may give up
+ * capabilities for good, besides.
  */
-enum seccomp_kind { SECCOMP_SANDBOX, SECCOMP_ROOT, SECCOMP_ZYGOTE, SECCOMP_JOINED, SECCOMP_ENGINE, SECCOMP_OPENER, SECCOMP_KINDS };
+enum seccomp_kind {
+        SECCOMP_SANDBOX, SECCOMP_KEEPER, SECCOMP_ZYGOTE, SECCOMP_LAST, SECCOMP_LAST_ROOT, SECCOMP_ENGINE, SECCOMP_OPENER, SECCOMP_KINDS
+};
 const struct sock_filter *seccomp_program(enum seccomp_kind kind, size_t *ret_len);
 
 enum seccomp_verdict { SECCOMP_ALLOW, SECCOMP_CHECK, SECCOMP_ERRNO };

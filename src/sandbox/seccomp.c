@@ -7,6 +7,10 @@
  * low word and nothing else.  Numbers are decided by a balanced tree over intervals of equal verdict, so
  * that calls without an argument rule end in the kernel's bitmap of constant verdicts (Linux 5.11).
  *
+ * For the kernel to check and to translate the whole table is most of what a filter costs.  So the keeper has it, with
+ * the calls that walls are made with let by; all below inherit that, and a process whose walls stand refuses these calls
+ * in a small filter of its own.
+ *
  * A name unknown to the kernel headers fails the build; tests/unit/test-seccomp.c reads the headers and
  * fails for a call that this table does not mention.
  */
@@ -43,7 +47,8 @@
 
 enum arg_rule {
         ARG_CLONE, ARG_SOCKET, ARG_IOCTL, ARG_PRCTL, ARG_PERSONALITY, ARG_MKNOD, ARG_MKNODAT,
-        ARG_SECCOMP, ARG_NOT_INIT, ARG_PRIORITY, ARG_PRCTL_ROOT, ARGS,
+        ARG_SECCOMP, ARG_NOT_INIT, ARG_PRIORITY, ARG_PRCTL_SETUP, ARG_PRCTL_LAST, ARG_PRCTL_ROOT, ARG_IOCTL_SETUP,
+        ARG_IOCTL_LAST, ARGS,
 };
 
 struct row {
@@ -184,6 +189,12 @@ static void emit_allow_if(struct program *p, uint32_t value)
         emit_return(p, SECCOMP_RET_ALLOW);
 }
 
+static void emit_refuse_if(struct program *p, uint32_t value, int number)
+{
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+        emit_errno(p, number);
+}
+
 static void emit_allow_list(struct program *p, unsigned argument, const uint32_t *values, size_t n, int otherwise)
 {
         emit_argument(p, argument);
@@ -253,6 +264,21 @@ static void check_ioctl(struct program *p)
         emit_allow_list(p, 1, allowed, ARRAY_LEN(allowed), ENOTTY);
 }
 
+/* The keeper brings up loopback. */
+static void check_ioctl_setup(struct program *p)
+{
+        emit_argument(p, 1);
+        emit_allow_if(p, SIOCSIFFLAGS);
+        check_ioctl(p);
+}
+
+static void check_ioctl_last(struct program *p)
+{
+        emit_argument(p, 1);
+        emit_refuse_if(p, SIOCSIFFLAGS, ENOTTY);
+        emit_return(p, SECCOMP_RET_ALLOW);
+}
+
 static void check_prctl(struct program *p)
 {
         static const uint32_t allowed[] = {
@@ -273,14 +299,34 @@ static void check_prctl(struct program *p)
 }
 
 /* To give up capabilities for good is root's, and takes one; to keep them on becoming somebody else gives none. */
+static const uint32_t prctl_roots[] = { PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_GET_SECUREBITS, PR_SET_KEEPCAPS };
+
+/* Set-up does the same, and changes the ambient set. */
+static void check_prctl_setup(struct program *p)
+{
+        emit_argument(p, 0);
+        for (size_t i = 0; i < ARRAY_LEN(prctl_roots); i++)
+                emit_allow_if(p, prctl_roots[i]);
+        emit_allow_if(p, PR_CAP_AMBIENT);
+        check_prctl(p);
+}
+
 static void check_prctl_root(struct program *p)
 {
         emit_argument(p, 0);
-        emit_allow_if(p, PR_CAPBSET_DROP);
-        emit_allow_if(p, PR_SET_SECUREBITS);
-        emit_allow_if(p, PR_GET_SECUREBITS);
-        emit_allow_if(p, PR_SET_KEEPCAPS);
-        check_prctl(p);
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, PR_CAP_AMBIENT, 1, 0);
+        emit_return(p, SECCOMP_RET_ALLOW);
+        emit_argument(p, 1);
+        emit_allow_if(p, PR_CAP_AMBIENT_IS_SET);
+        emit_errno(p, EINVAL);
+}
+
+static void check_prctl_last(struct program *p)
+{
+        emit_argument(p, 0);
+        for (size_t i = 0; i < ARRAY_LEN(prctl_roots); i++)
+                emit_refuse_if(p, prctl_roots[i], EINVAL);
+        check_prctl_root(p);
 }
 
 static void check_personality(struct program *p)
@@ -337,7 +383,8 @@ static void (*const checks[ARGS])(struct program *) = {
         [ARG_CLONE] = check_clone, [ARG_SOCKET] = check_socket, [ARG_IOCTL] = check_ioctl,
         [ARG_PRCTL] = check_prctl, [ARG_PERSONALITY] = check_personality, [ARG_MKNOD] = check_mknod,
         [ARG_MKNODAT] = check_mknodat, [ARG_SECCOMP] = check_seccomp, [ARG_NOT_INIT] = check_not_init,
-        [ARG_PRIORITY] = check_priority, [ARG_PRCTL_ROOT] = check_prctl_root,
+        [ARG_PRIORITY] = check_priority, [ARG_PRCTL_SETUP] = check_prctl_setup, [ARG_PRCTL_LAST] = check_prctl_last,
+        [ARG_PRCTL_ROOT] = check_prctl_root, [ARG_IOCTL_SETUP] = check_ioctl_setup, [ARG_IOCTL_LAST] = check_ioctl_last,
 };
 
 /* ---- the tree over numbers ---- */
@@ -357,8 +404,22 @@ struct builder {
         size_t jumps_n;
 };
 
+/* What the table refuses and the walls are made with.  The filter that is below all has these, and the last one refuses them. */
+static const struct row setup_rows[] = {
+        A(unshare) A(setns) A(clone3) A(sethostname) A(mount) A(umount2) A(pivot_root) A(open_tree) A(move_mount) A(fsopen) A(fsconfig)
+        A(fsmount) A(fspick) A(mount_setattr) C(prctl, ARG_PRCTL_SETUP) C(ioctl, ARG_IOCTL_SETUP)
+};
+
 /* How a zygote's child gets from where it was forked into a sandbox. */
 static const long zygote_calls[] = { SYS_setns, SYS_prctl };
+
+static bool is_setup(uint32_t nr)
+{
+        for (size_t i = 0; i < ARRAY_LEN(setup_rows); i++)
+                if (setup_rows[i].nr == (long)nr)
+                        return true;
+        return false;
+}
 
 static bool is_zygote_call(uint32_t nr)
 {
@@ -409,22 +470,32 @@ static bool is_kept(enum seccomp_kind kind, long nr)
         return false;
 }
 
+static void put_rows(struct interval by_number[], const struct row *from, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                by_number[from[i].nr] = (struct interval){ (uint32_t)from[i].nr, from[i].verdict, from[i].value };
+}
+
+/* Above the keeper's: of what that one lets by besides the table all but what this kind still needs, and nothing else. */
+static void put_above(struct interval by_number[], enum seccomp_kind kind)
+{
+        by_number[SYS_ioctl] = (struct interval){ SYS_ioctl, SECCOMP_CHECK, ARG_IOCTL_LAST };
+        by_number[SYS_prctl] = (struct interval){ SYS_prctl, SECCOMP_CHECK, kind == SECCOMP_LAST_ROOT ? ARG_PRCTL_ROOT : ARG_PRCTL_LAST };
+        for (uint32_t nr = 0; nr <= NR_END; nr++)
+                if (!is_setup(nr) || (kind == SECCOMP_ZYGOTE && is_zygote_call(nr)))
+                        by_number[nr] = (struct interval){ nr, SECCOMP_ALLOW, 0 };
+}
+
 static void collect_intervals(struct builder *b, enum seccomp_kind kind)
 {
         struct interval by_number[NR_END + 1];
         for (uint32_t nr = 0; nr <= NR_END; nr++)
                 by_number[nr] = (struct interval){ nr, SECCOMP_ERRNO, ENOSYS };
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                by_number[rows[i].nr].verdict = rows[i].verdict;
-                by_number[rows[i].nr].value = rows[i].value;
-        }
-        for (size_t i = 0; kind == SECCOMP_ZYGOTE && i < ARRAY_LEN(zygote_calls); i++)
-                by_number[zygote_calls[i]] = (struct interval){ (uint32_t)zygote_calls[i], SECCOMP_ALLOW, 0 };
-        if (kind == SECCOMP_ROOT)
-                by_number[SYS_prctl] = (struct interval){ SYS_prctl, SECCOMP_CHECK, ARG_PRCTL_ROOT };
-        for (uint32_t nr = 0; kind == SECCOMP_JOINED && nr <= NR_END; nr++)
-                if (!is_zygote_call(nr))
-                        by_number[nr] = (struct interval){ nr, SECCOMP_ALLOW, 0 };
+        put_rows(by_number, rows, ARRAY_LEN(rows));
+        if (kind == SECCOMP_KEEPER)
+                put_rows(by_number, setup_rows, ARRAY_LEN(setup_rows));
+        if (kind == SECCOMP_ZYGOTE || kind == SECCOMP_LAST || kind == SECCOMP_LAST_ROOT)
+                put_above(by_number, kind);
         for (uint32_t nr = 0; (kind == SECCOMP_ENGINE || kind == SECCOMP_OPENER) && nr <= NR_END; nr++)
                 if (!is_kept(kind, nr))
                         by_number[nr] = (struct interval){ nr, SECCOMP_ERRNO, by_number[nr].verdict == SECCOMP_ERRNO ? by_number[nr].value : EPERM };
@@ -448,19 +519,17 @@ static void emit_leaf(struct builder *b, const struct interval *interval)
         }
 }
 
-/* Conditional jumps reach 255 instructions, JA any; so each node is "if below: go on, else JA". */
+/* Conditional jumps reach 255 instructions, which is the lower half of 256 intervals; no kind has as many. */
 static void emit_tree(struct builder *b, size_t from, size_t to)
 {
         if (to - from == 1) {
                 emit_leaf(b, &b->intervals[from]);
                 return;
         }
-        size_t middle = from + (to - from) / 2;
-        emit(b->program, BPF_JMP | BPF_JGE | BPF_K, b->intervals[middle].from, 0, 1);
-        size_t jump = b->program->len;
-        emit(b->program, BPF_JMP | BPF_JA, 0, 0, 0);
+        size_t middle = from + (to - from) / 2, jump = b->program->len;
+        emit(b->program, BPF_JMP | BPF_JGE | BPF_K, b->intervals[middle].from, 0, 0);
         emit_tree(b, from, middle);
-        b->program->insns[jump].k = (uint32_t)(b->program->len - jump - 1);
+        b->program->insns[jump].jt = (uint8_t)(b->program->len - jump - 1);
         emit_tree(b, middle, to);
 }
 
@@ -525,7 +594,7 @@ static int load(enum seccomp_kind kind, struct csn_error *err)
 
 int seccomp_child(struct plan *plan, struct csn_error *err)
 {
-        if (load(plan->shape.flags & WIRE_ROOT ? SECCOMP_ROOT : SECCOMP_SANDBOX, err) < 0)
+        if (load(plan->shape.flags & WIRE_ROOT ? SECCOMP_LAST_ROOT : SECCOMP_LAST, err) < 0)
                 return -err->code;
         plan->boundary.seccomp = 1;
         return 0;
@@ -533,9 +602,9 @@ int seccomp_child(struct plan *plan, struct csn_error *err)
 
 int seccomp_joined(struct plan *plan, struct csn_error *err)
 {
-        /* Without the zygote's filter below it, the small one would be none. */
+        /* Without the others below it, the last one would be none. */
         bool has_filter = prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER;
-        if (load(has_filter ? SECCOMP_JOINED : SECCOMP_SANDBOX, err) < 0)
+        if (load(has_filter ? SECCOMP_LAST : SECCOMP_SANDBOX, err) < 0)
                 return -err->code;
         plan->boundary.seccomp = 1;
         return 0;
@@ -544,6 +613,14 @@ int seccomp_joined(struct plan *plan, struct csn_error *err)
 int seccomp_zygote(struct csn_error *err)
 {
         return load(SECCOMP_ZYGOTE, err);
+}
+
+int seccomp_keeper(struct csn_error *err)
+{
+        size_t len;
+        seccomp_program(SECCOMP_LAST, &len);   /* once, and not in every sandbox */
+        seccomp_program(SECCOMP_LAST_ROOT, &len);
+        return load(SECCOMP_KEEPER, err);
 }
 
 int seccomp_self(enum seccomp_kind kind, struct csn_error *err)

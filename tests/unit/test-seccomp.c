@@ -82,21 +82,51 @@ static void every_number_ends_as_the_table_says(void)
         CHECK(wrong == 0);
 }
 
-/* The kernel runs both and takes the answer that allows less; one of them refuses at most. */
-static void a_child_of_a_zygote_is_filtered_as_others_are(void)
+static const uint64_t arguments[] = { 0, 1, 2, 3, 4, 8, 15, 16, 21, 22, 23, 24, 26, 27, 28, 36, 38, 47, 55, 59, 0x5401, 0x5421, 0x8913, 0x8914,
+                                      0x10000000, 0x7e020000, 0x100000000 | PR_CAPBSET_DROP, 0x100008914, UINT64_MAX };
+
+/* All filters of a process: the kernel takes the answer that allows least, and of equal ones the newest (seccomp(2)). */
+static uint32_t run_kinds(const enum seccomp_kind *newest_first, size_t n, const struct seccomp_data *data)
 {
-        static const uint64_t arguments[] = { 0, 1, 2, 3, 4, 8, 15, 21, 22, 23, 24, 36, 38, 47, 55, 0x10000000, 0x7e020000, UINT64_MAX };
+        uint32_t least = ALLOW;
+        for (size_t i = 0; i < n; i++) {
+                uint32_t got = run_kind(newest_first[i], data);
+                if ((int32_t)(got & SECCOMP_RET_ACTION_FULL) < (int32_t)(least & SECCOMP_RET_ACTION_FULL))
+                        least = got;
+        }
+        return least;
+}
+
+static void the_last_filter_makes_the_table_of_those_below(void)
+{
+        static const enum seccomp_kind child[] = { SECCOMP_LAST, SECCOMP_KEEPER }, joined[] = { SECCOMP_LAST, SECCOMP_ZYGOTE, SECCOMP_KEEPER };
         unsigned wrong = 0;
         for (long nr = -1; nr < 4096; nr++)
                 for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
                         for (size_t b = 0; b < ARRAY_LEN(arguments); b++) {
                                 struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 } };
-                                uint32_t both = run_kind(SECCOMP_JOINED, &data);
-                                if (both == ALLOW)
-                                        both = run_kind(SECCOMP_ZYGOTE, &data);
-                                wrong += both != run(&data);
+                                wrong += run_kinds(child, ARRAY_LEN(child), &data) != run(&data);
+                                wrong += run_kinds(joined, ARRAY_LEN(joined), &data) != run(&data);
                         }
         CHECK(wrong == 0);
+}
+
+/* What it loads comes from the administrator, and is held as foreign code is. */
+static void a_zygote_may_enter_a_sandbox_and_nothing_more(void)
+{
+        static const enum seccomp_kind zygote[] = { SECCOMP_ZYGOTE, SECCOMP_KEEPER };
+        unsigned wrong = 0;
+        for (long nr = -1; nr < 4096; nr++)
+                for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
+                        for (size_t b = 0; b < ARRAY_LEN(arguments); b++) {
+                                struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 } };
+                                if (nr != SYS_setns && nr != SYS_prctl)
+                                        wrong += run_kinds(zygote, ARRAY_LEN(zygote), &data) != run(&data);
+                        }
+        CHECK(wrong == 0);
+        struct seccomp_data drop = { .nr = SYS_prctl, .arch = ARCH, .args = { PR_CAPBSET_DROP } }, enter = { .nr = SYS_setns, .arch = ARCH };
+        CHECK(run_kinds(zygote, ARRAY_LEN(zygote), &drop) == ALLOW);
+        CHECK(run_kinds(zygote, ARRAY_LEN(zygote), &enter) == ALLOW);
 }
 
 static void other_architectures_kill(void)
@@ -172,19 +202,22 @@ static void prctl_asks_but_does_not_raise(void)
 /* Root inside may give up capabilities, and everything else is as it is for everybody. */
 static void root_inside_is_filtered_as_others_are(void)
 {
-        static const uint64_t arguments[] = { 0, 1, 2, 3, 4, 8, 16, 21, 22, 23, 24, 26, 28, 36, 38, 47, 55, 59, 0x10000000, 0x7e020000, UINT64_MAX };
+        static const enum seccomp_kind root[] = { SECCOMP_LAST_ROOT, SECCOMP_KEEPER };
         unsigned wrong = 0;
         for (long nr = -1; nr < 4096; nr++)
-                for (size_t a = 0; a < ARRAY_LEN(arguments); a++) {
-                        struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[a], 1 } };
-                        if (nr == SYS_prctl && (arguments[a] == PR_CAPBSET_DROP || arguments[a] == PR_SET_SECUREBITS || arguments[a] == PR_SET_KEEPCAPS))
-                                wrong += run_kind(SECCOMP_ROOT, &data) != ALLOW || run(&data) == ALLOW;
-                        else
-                                wrong += run_kind(SECCOMP_ROOT, &data) != run(&data);
-                }
+                for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
+                        for (size_t b = 0; b < ARRAY_LEN(arguments); b++) {
+                                struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 } };
+                                uint32_t got = run_kinds(root, ARRAY_LEN(root), &data), option = (uint32_t)arguments[a];
+                                if (nr == SYS_prctl && (option == PR_CAPBSET_DROP || option == PR_SET_SECUREBITS || option == PR_GET_SECUREBITS ||
+                                                        option == PR_SET_KEEPCAPS))
+                                        wrong += got != ALLOW || run(&data) == ALLOW;
+                                else
+                                        wrong += got != run(&data);
+                        }
         CHECK(wrong == 0);
         struct seccomp_data ambient = { .nr = SYS_prctl, .arch = ARCH, .args = { PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE } };
-        CHECK(run_kind(SECCOMP_ROOT, &ambient) == ERRNO(EINVAL));
+        CHECK(run_kinds(root, ARRAY_LEN(root), &ambient) == ERRNO(EINVAL));
 }
 
 static void devices_and_listeners_cannot_be_made(void)
@@ -242,7 +275,8 @@ static void the_table_knows_every_call_of_the_headers(void)
 int main(void)
 {
         RUN(every_number_ends_as_the_table_says);
-        RUN(a_child_of_a_zygote_is_filtered_as_others_are);
+        RUN(the_last_filter_makes_the_table_of_those_below);
+        RUN(a_zygote_may_enter_a_sandbox_and_nothing_more);
         RUN(other_architectures_kill);
         RUN(x32_numbers_do_not_exist);
         RUN(clone_makes_threads_but_no_namespace);

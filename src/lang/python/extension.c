@@ -147,7 +147,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
                 return raise_error(&err);
         }
         size_t filter_len;
-        seccomp_program(SECCOMP_JOINED, &filter_len);   /* once, and not in every child */
+        seccomp_program(SECCOMP_LAST, &filter_len);   /* once, and not in every child */
         answer(&message, -1);
         for (;;) {
                 int fds[WIRE_FDS_MAX];
