@@ -8,9 +8,11 @@
 #include "engine/run.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 
 #define TICK_US 250000
+#define TRIM_MS 500            /* without a run, and memory that many runs at once needed is given back */
 #define REFILL_US 500          /* after the end of a run: its caller may have the next one already */
 #define REFILL_CELL_US 20000   /* after a persistent sandbox was given away: what is done in it first comes first */
 #define MAKING_MAX 2
@@ -45,6 +47,7 @@ struct pools {
         size_t n;
         struct zygote zygotes[ARRAY_LEN(images)];    /* one an image */
         uint32_t zygotes_made;
+        uint64_t busy_ms;                            /* when there was a run, or 0: not since memory was given back */
         struct timer tick, refill;
 };
 
@@ -454,10 +457,22 @@ static void shrink(struct engine *engine, struct pool *pool, uint64_t now)
                 give_up(pool);
 }
 
+static void give_memory_back(struct engine *engine, uint64_t now)
+{
+        struct pools *pools = engine->pools;
+        if (engine->runs) {
+                pools->busy_ms = now;
+        } else if (pools->busy_ms && now - pools->busy_ms >= TRIM_MS) {
+                malloc_trim(0);
+                pools->busy_ms = 0;
+        }
+}
+
 static void tick(struct timer *timer)
 {
         struct engine *engine = timer->owner;
         uint64_t now = clock_ms();
+        give_memory_back(engine, now);
         for (struct pool *pool = engine->pools->all; pool; pool = pool->next) {
                 shrink(engine, pool, now);
                 if (pool->language && pool->language->zygote)
