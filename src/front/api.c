@@ -346,23 +346,29 @@ const struct store_key *api_key(const struct http_request *request)
         return request->key;
 }
 
+int api_tenant_has_cpu_time(const struct api *api, const char *tenant, uint64_t cpu_ms_per_day, struct http_limit *ret_limit,
+                            struct csn_error *err)
+{
+        uint64_t cpu_ms, bytes;
+        int64_t now_ms = time_now_ms(), until_ms;
+        if (!cpu_ms_per_day)
+                return 0;
+        if (runs_used(api->store, tenant, now_ms - DAY_MS, &cpu_ms, &bytes, err) < 0)
+                return -err->code;
+        if (cpu_ms < cpu_ms_per_day)
+                return 0;
+        if (runs_used_until(api->store, tenant, now_ms - DAY_MS, cpu_ms_per_day, &until_ms, err) < 0)
+                return -err->code;
+        *ret_limit = (struct http_limit){ .name = "cpu_ms_per_day", .limit = cpu_ms_per_day, .current = cpu_ms,
+                                          .reset_s = (uint64_t)(until_ms + DAY_MS - now_ms + 999) / 1000 };
+        return err_set(err, CSN_E_BUSY, 0, "what ran within the last 24 hours took %llu ms of CPU time, and the key allows %llu",
+                       (unsigned long long)cpu_ms, (unsigned long long)cpu_ms_per_day);
+}
+
 int api_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err)
 {
         const struct store_key *key = request->key;
-        uint64_t cpu_ms, bytes;
-        int64_t now_ms = time_now_ms(), until_ms;
-        if (!key || !key->cpu_ms_per_day)
-                return 0;
-        if (runs_used(api_of(request)->store, key->tenant, now_ms - DAY_MS, &cpu_ms, &bytes, err) < 0)
-                return -err->code;
-        if (cpu_ms < key->cpu_ms_per_day)
-                return 0;
-        if (runs_used_until(api_of(request)->store, key->tenant, now_ms - DAY_MS, key->cpu_ms_per_day, &until_ms, err) < 0)
-                return -err->code;
-        *ret_limit = (struct http_limit){ .name = "cpu_ms_per_day", .limit = key->cpu_ms_per_day, .current = cpu_ms,
-                                          .reset_s = (uint64_t)(until_ms + DAY_MS - now_ms + 999) / 1000 };
-        return err_set(err, CSN_E_BUSY, 0, "what ran within the last 24 hours took %llu ms of CPU time, and this key allows %llu",
-                       (unsigned long long)cpu_ms, (unsigned long long)key->cpu_ms_per_day);
+        return key ? api_tenant_has_cpu_time(api_of(request), key->tenant, key->cpu_ms_per_day, ret_limit, err) : 0;
 }
 
 int api_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err)

@@ -116,8 +116,10 @@ const struct store_key *api_key(const struct http_request *request);
 int api_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools, struct csn_error *err);
 /* Whether its tenant has CPU time for another run, which then has its quotas.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM. */
 int api_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err);
-/* Only the first half of that. */
+/* Only the first half of that; and the same of a tenant whose key is not there. */
 int api_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err);
+int api_tenant_has_cpu_time(const struct api *api, const char *tenant, uint64_t cpu_ms_per_day, struct http_limit *ret_limit,
+                            struct csn_error *err);
 
 /* ---- runs in the words of others (words.h) ---- */
 

@@ -174,6 +174,11 @@ struct e2b_sandbox *e2b_target(const struct http_request *request)
 
 /* ---- whether it may ---- */
 
+int e2b_has_cpu_time(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err)
+{
+        return api_tenant_has_cpu_time(sandbox->api, sandbox->tenant, sandbox->wish.cpu_ms_per_day, ret_limit, err);
+}
+
 /* One of our keys, as it is or in E2B's spelling, which older clients insist on: e2b_ and its bytes in hex.  NULL: neither. */
 static const char *key_text(struct http_request *request, const char *given)
 {

@@ -64,6 +64,7 @@ struct e2b_wish {
         bool secure, closed;               /* it has a token for envd, and one for all other ports */
         bool auto_pause, keep_memory;      /* at its end, in place of being killed; with what goes on in it, or its files alone */
         bool auto_resume;                  /* by what is sent to it */
+        uint64_t cpu_ms_per_day;           /* of the key that it was made with, 0: no bound; later requests come with a token and no key */
 };
 
 /* All files of a sandbox, in a file of ours that has no name or that others have, too (engine/cell.h, copies). */
@@ -130,6 +131,8 @@ const struct http_face *e2b_face_for_page(const struct api *api, struct http_req
  * and executions in it end before it does.
  */
 struct e2b_sandbox *e2b_target(const struct http_request *request);
+/* Whether one more program may start in it.  Errors: those of api_tenant_has_cpu_time(). */
+int e2b_has_cpu_time(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err);
 /* The port that it is for; 0: none, it is for the control plane. */
 unsigned e2b_port(const struct http_request *request);
 /* {"code": status, "message": ...} */

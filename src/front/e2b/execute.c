@@ -324,7 +324,7 @@ void e2b_execute(struct http_request *request)
                 return;
         if (!run) {
                 e2b_error(request, err.code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s", err.text);
-        } else if (api_may_run(request, run, true, &limit, &err) < 0) {
+        } else if (e2b_has_cpu_time(e2b_target(request), &limit, &err) < 0 || api_may_run(request, run, true, &limit, &err) < 0) {
                 run_free(run);
                 api_answer_busy(request, &limit, &err);
         } else {

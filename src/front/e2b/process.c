@@ -525,10 +525,16 @@ void envd_start(struct http_request *request)
                                                      { .name = "process.cwd", .kind = E2B_TEXT }, TERMINAL_MEMBERS, { .name = "tag", .kind = E2B_TEXT },
                                                      { .name = "stdin", .kind = E2B_BOOL }, { 0 } };
         struct envd_target target;
+        struct http_limit limit;
         struct csn_error err;
         json_t *message = envd_target(request, true, &target) ? rpc_body(request, true, members) : NULL;
         if (!message)
                 return;
+        if (e2b_has_cpu_time(target.sandbox, &limit, &err) < 0) {
+                json_decref(message);
+                rpc_fail(request, true, err.code == CSN_E_BUSY ? RPC_RESOURCE_EXHAUSTED : RPC_INTERNAL, "%s", err.text);
+                return;
+        }
         struct e2b_envd *envd = envd_of(target.sandbox);
         struct envd_process *process = mem_alloc(sizeof *process);
         const char *tag = rpc_string(message, "tag");

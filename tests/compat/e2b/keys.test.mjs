@@ -7,6 +7,7 @@ import { test } from 'node:test'
 
 import { AuthenticationError, NotFoundError, Sandbox } from 'e2b'
 import { Sandbox as OldSandbox } from 'e2b-old'
+import { Sandbox as Interpreter } from '@e2b/code-interpreter'
 
 import { BUILD, serve } from './server.mjs'
 
@@ -106,6 +107,21 @@ test('who may only read gets no token by which a sandbox could be entered', asyn
   }
   const own = await (await fetch(`${guarded.url}/sandboxes/${sandbox.sandboxId}`, { headers: { 'X-API-Key': made.E2B_API_KEY } })).json()
   assert.ok(own.envdAccessToken)
+})
+
+test('no program starts in a sandbox when the day of its key is used up', async (t) => {
+  const done = caisson('keys', 'create', '--name', 'cpu', '--tenant', 'cpu', '--scopes', 'run,sandboxes,read', '--cpu-per-day', '900ms')
+  assert.equal(done.status, 0, done.error)
+  const sandbox = await Interpreter.create({ ...options, apiKey: done.out.trim() })
+  t.after(() => sandbox.kill())
+  assert.equal((await sandbox.runCode('1 + 1')).text, '2')
+  await sandbox.commands.run("python3 -c 'import time\nwhile time.process_time() < 1: pass'")
+  let refused
+  for (const until = Date.now() + 30_000; !refused && Date.now() < until;)
+    await sandbox.commands.run('true').catch((error) => { refused = error })
+  assert.match(refused.message, /CPU time/)
+  await assert.rejects(sandbox.runCode('1 + 1'), /429/)
+  assert.equal((await sandbox.files.list('/')).length > 0, true)
 })
 
 // ---- pages in browsers
