@@ -33,18 +33,17 @@ enum file { MEMORY_NOW, MEMORY_PEAK, MEMORY_EVENTS, TASKS_NOW, TASKS_PEAK, TASKS
 
 /* The counters of a leaf.  Each is one record, which the kernel gives in one read(2) (fs/seq_file.c). */
 static const struct {
-        int hierarchy;
+        int hierarchy, v1_flags;
         const char *v1, *v2;
-        int v1_flags;
 } files[FILES] = {
-        [MEMORY_NOW] = { MEMORY, "memory.usage_in_bytes", "memory.current", O_RDONLY },
-        [MEMORY_PEAK] = { MEMORY, "memory.max_usage_in_bytes", "memory.peak", O_RDWR },   /* v2: Linux 5.19 */
-        [MEMORY_EVENTS] = { MEMORY, "memory.oom_control", "memory.events", O_RDONLY },
-        [TASKS_NOW] = { PIDS, "pids.current", "pids.current", O_RDONLY },
-        [TASKS_PEAK] = { PIDS, NULL, "pids.peak", O_RDONLY },                             /* Linux 6.6 */
-        [TASKS_EVENTS] = { PIDS, "pids.events", "pids.events", O_RDONLY },
-        [CPU_USED] = { CPUACCT, "cpuacct.usage", NULL, O_RDWR },
-        [CPU_STAT] = { CPU, "cpu.stat", "cpu.stat", O_RDONLY },
+        [MEMORY_NOW] = { MEMORY, O_RDONLY, "memory.usage_in_bytes", "memory.current" },
+        [MEMORY_PEAK] = { MEMORY, O_RDWR, "memory.max_usage_in_bytes", "memory.peak" },   /* v2: Linux 5.19 */
+        [MEMORY_EVENTS] = { MEMORY, O_RDONLY, "memory.oom_control", "memory.events" },
+        [TASKS_NOW] = { PIDS, O_RDONLY, "pids.current", "pids.current" },
+        [TASKS_PEAK] = { PIDS, O_RDONLY, NULL, "pids.peak" },                             /* Linux 6.6 */
+        [TASKS_EVENTS] = { PIDS, O_RDONLY, "pids.events", "pids.events" },
+        [CPU_USED] = { CPUACCT, O_RDWR, "cpuacct.usage", NULL },
+        [CPU_STAT] = { CPU, O_RDONLY, "cpu.stat", "cpu.stat" },
 };
 
 struct cgroup_base {
@@ -432,10 +431,9 @@ static int folder_of(const struct cgroup_leaf *leaf, enum file file)
 static ssize_t read_counter(const struct cgroup_leaf *leaf, enum file file, char *text, size_t size)
 {
         int dir = folder_of(leaf, file);
-        auto_fd opened = -1;
-        int fd = leaf->files[file];
-        if (dir >= 0 && fd < 0)
-                fd = opened = openat(dir, leaf->base->mode == WIRE_CGROUP_V2 ? files[file].v2 : files[file].v1, O_RDONLY | O_CLOEXEC);
+        const char *name = leaf->base->mode == WIRE_CGROUP_V2 ? files[file].v2 : files[file].v1;
+        auto_fd opened = dir >= 0 && leaf->files[file] < 0 ? openat(dir, name, O_RDONLY | O_CLOEXEC) : -1;
+        int fd = leaf->files[file] >= 0 ? leaf->files[file] : opened;
         ssize_t n = fd < 0 ? -1 : pread(fd, text, size, 0);
         if (n < 0 || (size_t)n == size)
                 return -1;
@@ -698,10 +696,9 @@ void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret)
         if (!leaf->base || leaf->base->mode == WIRE_CGROUP_NONE)
                 return;
         bool v2 = leaf->base->mode == WIRE_CGROUP_V2;
-        if (read_counter(leaf, CPU_STAT, cpu, sizeof cpu) < 0)
-                cpu[0] = 0;
-        ret->cpu_us = v2 ? find_key(cpu, "usage_usec") : number_of(leaf, CPU_USED) / 1000;
-        ret->throttled_us = v2 ? find_key(cpu, "throttled_usec") : find_key(cpu, "throttled_time") / 1000;
+        const char *stat = read_counter(leaf, CPU_STAT, cpu, sizeof cpu) < 0 ? "" : cpu;
+        ret->cpu_us = v2 ? find_key(stat, "usage_usec") : number_of(leaf, CPU_USED) / 1000;
+        ret->throttled_us = v2 ? find_key(stat, "throttled_usec") : find_key(stat, "throttled_time") / 1000;
         ret->memory_peak = number_of(leaf, MEMORY_PEAK);
         ret->oom_kills = key_of(leaf, MEMORY_EVENTS, "oom_kill");
         ret->pids_hits = key_of(leaf, TASKS_EVENTS, "max");
