@@ -38,13 +38,18 @@
 #include "grading/grading.h"
 #include "store/store.h"
 
-#define API_KEPT_MAX (256 * MIB)           /* records and events of runs that are over */
+#define API_SHARES 256                     /* tenants are told apart in what is kept by so many */
 #define API_KEEP_US (600 * 1000000ULL)     /* how long one can be asked for */
 #define API_EVENTS_MAX (4 * MIB)           /* of one run; the oldest go */
 #define API_BEAT_US (15 * 1000000ULL)      /* a sign of life on a stream on which nothing happens */
 
 struct mcp_session;
 struct mcp_call;
+
+/* Bytes that can still be asked for, and whose they are: who has most loses his oldest first (api_events.c). */
+struct api_kept {
+        size_t bytes, of[API_SHARES];      /* by a number made of the tenant */
+};
 
 /* The Model Context Protocol (mcp/mcp.h); all zeros is none. */
 struct mcp {
@@ -77,8 +82,8 @@ struct api {
         struct piston *piston;             /* versions of interpreters, once somebody asked */
         struct e2b_sandbox *e2b;           /* the sandboxes that were made in E2B's words */
         struct build *builds;              /* of templates, that go on or are remembered (e2b/build.h) */
-        size_t processes_kept;             /* bytes, of those that are over */
-        size_t live, kept;                 /* kept: bytes */
+        struct api_kept processes_kept, kept;      /* of those that are over, and of runs; each up to engine.kept_bytes */
+        size_t live;
         uint64_t started_us;
         uint64_t answers[6];               /* by the first digit of their status */
 };
@@ -213,7 +218,13 @@ struct log_context bulk_context(const struct bulk_one *one);
 const char *bulk_key(const struct bulk_one *one);
 const struct trace *bulk_trace(const struct bulk_one *one);
 
-/* ---- events (api_events.c) ---- */
+/* ---- what is kept of what is over, and events (api_events.c) ---- */
+
+void api_kept_add(struct api_kept *kept, const char *tenant, size_t bytes);
+void api_kept_drop(struct api_kept *kept, const char *tenant, size_t bytes);
+/* What whoever has most has, and what a tenant has; with 256 shares two may have one. */
+size_t api_kept_most(const struct api_kept *kept);
+size_t api_kept_of(const struct api_kept *kept, const char *tenant);
 
 /* The events of one run: bytes of JSON lines, of which the first may be gone. */
 struct event {

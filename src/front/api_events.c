@@ -268,6 +268,42 @@ void events_end(struct events *events, const char *record, size_t len)
         events_finish(events, json ? json : json_null());
 }
 
+/* ---- what is kept ---- */
+
+/* FNV-1a */
+static size_t share_of(const char *tenant)
+{
+        uint32_t hash = 2166136261U;
+        for (; *tenant; tenant++)
+                hash = (hash ^ (unsigned char)*tenant) * 16777619U;
+        return hash % API_SHARES;
+}
+
+void api_kept_add(struct api_kept *kept, const char *tenant, size_t bytes)
+{
+        kept->bytes += bytes;
+        kept->of[share_of(tenant)] += bytes;
+}
+
+void api_kept_drop(struct api_kept *kept, const char *tenant, size_t bytes)
+{
+        kept->bytes -= bytes;
+        kept->of[share_of(tenant)] -= bytes;
+}
+
+size_t api_kept_most(const struct api_kept *kept)
+{
+        size_t most = 0;
+        for (size_t i = 0; i < API_SHARES; i++)
+                most = kept->of[i] > most ? kept->of[i] : most;
+        return most;
+}
+
+size_t api_kept_of(const struct api_kept *kept, const char *tenant)
+{
+        return kept->of[share_of(tenant)];
+}
+
 /* ---- streams without a past ---- */
 
 void events_line(struct http_request *request, json_t *json)

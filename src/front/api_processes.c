@@ -59,7 +59,7 @@ static void process_free(struct api_process *one)
                         *at = one->next;
                         break;
                 }
-        one->api->processes_kept -= one->kept;
+        api_kept_drop(&one->api->processes_kept, one->tenant, one->kept);
         loop_untimer(one->api->loop, &one->deadline);
         loop_untimer(one->api->loop, &one->expiry);
         call_close(&one->call);
@@ -148,18 +148,20 @@ static void keep_bound(const struct api_process *of)
                 process_free(oldest);
 }
 
-/* Of all of them together; the list has the newest first. */
+/* Of all of them together, as with runs. */
+static struct api_process *oldest_of(const struct api *api, size_t least)
+{
+        struct api_process *oldest = NULL;
+        for (struct api_process *one = api->processes; one; one = one->next)
+                if (one->over && !one->events.readers && api_kept_of(&api->processes_kept, one->tenant) >= least)
+                        oldest = one;
+        return oldest || !least ? oldest : oldest_of(api, 0);
+}
+
 static void make_room(struct api *api)
 {
-        while (api->processes_kept > API_KEPT_MAX) {
-                struct api_process *oldest = NULL;
-                for (struct api_process *one = api->processes; one; one = one->next)
-                        if (one->over && !one->events.readers)
-                                oldest = one;
-                if (!oldest)
-                        return;
+        for (struct api_process *oldest; api->processes_kept.bytes > api->settings->engine.kept_bytes && (oldest = oldest_of(api, api_kept_most(&api->processes_kept)));)
                 process_free(oldest);
-        }
 }
 
 static void finish(struct api_process *one)
@@ -180,7 +182,7 @@ static void finish(struct api_process *one)
         events_finish(&one->events, describe(one, false));
         loop_timer(one->api->loop, &one->expiry, API_KEEP_US);
         one->kept = one->captures[0].size + one->captures[1].size + events_bytes(&one->events);
-        one->api->processes_kept += one->kept;
+        api_kept_add(&one->api->processes_kept, one->tenant, one->kept);
         keep_bound(one);
         make_room(one->api);
 }

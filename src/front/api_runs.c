@@ -43,7 +43,7 @@ static void api_run_free(struct api_run *one)
         if (one->run)
                 api->live--;
         else
-                api->kept -= one->record.len + events_bytes(&one->events);
+                api_kept_drop(&api->kept, one->tenant, one->record.len + events_bytes(&one->events));
         run_free(one->run);
         events_done(&one->events);
         buf_done(&one->record);
@@ -55,18 +55,20 @@ static void on_expiry(struct timer *timer)
         api_run_free(timer->owner);
 }
 
-/* The oldest of those that are over go first: the list has the newest first. */
+/* Of those that are over, of whoever has most: the list has the newest first.  Then of anybody. */
+static struct api_run *oldest_of(const struct api *api, size_t least)
+{
+        struct api_run *oldest = NULL;
+        for (struct api_run *one = api->runs; one; one = one->next)
+                if (!one->run && !one->events.readers && api_kept_of(&api->kept, one->tenant) >= least)
+                        oldest = one;
+        return oldest || !least ? oldest : oldest_of(api, 0);
+}
+
 static void make_room(struct api *api)
 {
-        while (api->kept > API_KEPT_MAX) {
-                struct api_run *oldest = NULL;
-                for (struct api_run *one = api->runs; one; one = one->next)
-                        if (!one->run && !one->events.readers)
-                                oldest = one;
-                if (!oldest)
-                        return;
+        for (struct api_run *oldest; api->kept.bytes > api->settings->engine.kept_bytes && (oldest = oldest_of(api, api_kept_most(&api->kept)));)
                 api_run_free(oldest);
-        }
 }
 
 static void on_output(void *owner, int stream, const void *bytes, size_t len)
@@ -146,7 +148,7 @@ static void on_done(void *owner, const struct run_result *result)
         run_free(one->run);
         one->run = NULL;
         api->live--;
-        api->kept += one->record.len + events_bytes(&one->events);
+        api_kept_add(&api->kept, one->tenant, one->record.len + events_bytes(&one->events));
         loop_timer(api->loop, &one->expiry, API_KEEP_US);
         make_room(api);
         if (api->live == 0)

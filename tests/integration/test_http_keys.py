@@ -195,6 +195,30 @@ def cpu_used(place, tenant):
         return db.execute('SELECT coalesce(sum(cpu_ms), 0) FROM cpu_used WHERE tenant = ?', [tenant]).fetchone()[0]
 
 
+def test_who_keeps_much_loses_what_is_his(tmp_path):
+    keys = Keys(tmp_path)
+    alice, mallory = (bearer(keys.make(name, '--tenant', name, '--scopes', 'run,read')) for name in ('alice', 'mallory'))
+    web = Web(tmp_path, '--set', 'engine.kept_bytes=1MiB', keyless=False)
+
+    def kept(key, size):
+        """Where a run is whose record and events have twice that, when it is over."""
+        _, headers, _ = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': f"printf '%0{size}d' 1"}, Prefer='respond-async', **key)
+        until(lambda: web.ask('GET', headers['Location'], **key)[0] == 200)
+        return headers['Location']
+
+    def has_events(where, key):
+        status, _, _ = web.ask('GET', f'{where}/events?after=1000', **key)
+        return status == 200
+
+    first = kept(alice, 100)
+    big = [kept(mallory, 100_000) for _ in range(12)]
+    assert has_events(first, alice) and has_events(big[-1], mallory) and not has_events(big[0], mallory)
+    # What goes first is what was there first; records are in the store.
+    states = [has_events(where, mallory) for where in big]
+    assert states == sorted(states) and web.ask('GET', big[0], **mallory)[0] == 200
+    assert web.daemon.stop(signal.SIGTERM) == 0
+
+
 def test_cpu_time_of_programs_in_sandboxes_counts(place):
     key = bearer(place.make('cell', '--tenant', 'cell', '--scopes', 'run,sandboxes,read', '--cpu-per-day', '900ms'))
     status, _, sandbox = place.web.ask('POST', '/v1/sandboxes', {}, **key)
