@@ -170,6 +170,13 @@ def test_python_program_that_traces_itself_sees_one_frame(run, tmp_path):
     assert plain.stdout.count('call') == 2 and run('main.py', source).stdout == plain.stdout
 
 
+def test_python_program_that_profiles_itself_sees_one_call(run, tmp_path):
+    source = ('import cProfile, pstats\nprofile = cProfile.Profile()\nprofile.enable()\nif True:\n    sorted([2, 1])\n    profile.disable()\n'
+              '    print(sorted(name for _, _, name in pstats.Stats(profile).stats))\n')
+    plain = subprocess.run([PYTHON, '-c', source], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert 'sorted' in plain.stdout and run('main.py', source).stdout == plain.stdout
+
+
 def test_python_statement_that_is_wrong_only_because_of_others(run):
     outcome = run('main.py', 'x = 1\nif x:\n    global x\n')
     assert outcome.kinds == 'HELLO SYNTAX' and "name 'x' is used prior to global declaration" in outcome.stderr

@@ -21,7 +21,7 @@ NO_BEGINNING = b' \t\f#)]}@'         # of the line on which a statement begins
 CONTINUATIONS = {b'elif', b'else', b'except', b'finally'}
 STATEMENTS = {b'async', b'class', b'def', b'for', b'if', b'try', b'while', b'with'}      # whose lines all are theirs
 # Other ends of lines; what reaches into the next statement; what would see that there are two frames.
-HARD = b'\r', b'__future__', b'global ', b'settrace', b'setprofile', b'set_trace', b'breakpoint'
+HARD = b'\r', b'__future__', b'global', b'settrace', b'set_trace', b'breakpoint', b'import trace', b'rofile', b'coverage'
 HELLO_TEXT = b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3]
 
 print_traceback = sys.__excepthook__
