@@ -566,33 +566,56 @@ static int limit_v1(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         return 0;
 }
 
-static bool take_spare(struct cgroup_base *base, const char *label, struct cgroup_leaf *ret)
+static bool has_label(const struct cgroup_leaf *leaf, const char *label)
 {
         size_t len = strlen(label);
-        for (size_t i = base->spare_n; i > 0; i--) {
-                struct cgroup_leaf *spare = &base->spare[i - 1];
-                if (strncmp(spare->name, label, len) != 0 || spare->name[len] != '-' || strchr(spare->name + len + 1, '-'))
+        return strncmp(leaf->name, label, len) == 0 && leaf->name[len] == '-' && !strchr(leaf->name + len + 1, '-');
+}
+
+/* Give it another name, in all hierarchies or in none.  Version 1 can; version 2 has no rename(2). */
+static bool rename_leaf(struct cgroup_leaf *leaf, const char *name)
+{
+        for (int i = 0; i < HIERARCHIES; i++) {
+                if (leaf->dir[i] < 0 || renameat(leaf->base->dir[i], leaf->name, leaf->base->dir[i], name) == 0)
                         continue;
-                *ret = *spare;
-                *spare = base->spare[--base->spare_n];
-                keep_files(ret);
-                /* By now it is less than it was when the last run ended. */
-                clear_counter(ret, MEMORY_PEAK);
-                return true;
+                while (i-- > 0)
+                        if (leaf->dir[i] >= 0)
+                                renameat(leaf->base->dir[i], name, leaf->base->dir[i], leaf->name);
+                return false;
         }
-        return false;
+        snprintf(leaf->name, sizeof leaf->name, "%s", name);
+        return true;
+}
+
+/* One with this label, for that has its name already; else any, which gets the name. */
+static bool take_spare(struct cgroup_base *base, const char *label, const char *name, struct cgroup_leaf *ret)
+{
+        size_t at = base->spare_n;
+        while (at > 0 && !has_label(&base->spare[at - 1], label))
+                at--;
+        if (at == 0 && (base->spare_n == 0 || !rename_leaf(&base->spare[base->spare_n - 1], name)))
+                return false;
+        struct cgroup_leaf *spare = &base->spare[(at > 0 ? at : base->spare_n) - 1];
+        *ret = *spare;
+        *spare = base->spare[--base->spare_n];
+        keep_files(ret);
+        /* By now it is less than it was when the last run ended. */
+        clear_counter(ret, MEMORY_PEAK);
+        return true;
 }
 
 int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits, bool lasting,
                      struct cgroup_leaf *ret, struct csn_error *err)
 {
         static unsigned counter;
-        if (!lasting && take_spare(base, label, ret))
+        char name[sizeof ret->name];
+        snprintf(name, sizeof name, "%s-%u", label, ++counter);
+        if (!lasting && take_spare(base, label, name, ret))
                 return cgroup_leaf_limit(ret, limits, err);
         cgroup_leaf_init(ret);
         ret->base = base;
         ret->lasting = lasting;
-        snprintf(ret->name, sizeof ret->name, "%s-%u", label, ++counter);
+        memcpy(ret->name, name, sizeof name);
         for (int i = 0; i < HIERARCHIES; i++) {
                 if (base->dir[i] < 0 || (i == FREEZER && !lasting))
                         continue;

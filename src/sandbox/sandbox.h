@@ -183,7 +183,7 @@ void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret)
 /* Kill everything in it (v2: cgroup.kill, Linux 5.14; else signals to what is listed). */
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf);
 /*
- * True when nothing is in it any more: then it is closed, and removed, or kept for the next of this label.  That is done
+ * True when nothing is in it any more: then it is closed, and removed, or kept for the next, under its name.  That is done
  * on v1, where a leaf is a folder in each of four hierarchies, and only if every counter is zero or could be set to it.
  */
 bool cgroup_leaf_remove(struct cgroup_leaf *leaf);
