@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <grp.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -39,8 +40,17 @@ static bool is_peer_socket(int fd)
         return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
 }
 
+/* One program has many jobs, and is started as /proc/self/exe; ps(1) shall tell them apart. */
+static void take_name(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        prctl(PR_SET_NAME, slash ? slash + 1 : path);
+}
+
 int main(int argc, char **argv)
 {
+        if (argc > 0)
+                take_name(argv[0]);
         if (argc == 2 && strcmp(argv[0], "caisson-janitor") == 0)
                 return janitor_main(argv[1]);
         if (argc > 0 && strcmp(argv[0], "caisson-starter") == 0)

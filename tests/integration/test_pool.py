@@ -269,6 +269,14 @@ def test_memory_of_what_waits_is_bounded(start):
     assert sum(pool['ready'] for pool in now.values()) < sum(pool['target'] for pool in now.values())
 
 
+def leaves(daemon):
+    """The cgroups of a daemon's sandboxes and zygotes, in all hierarchies: [path]."""
+    own = f'/caisson-{processes(daemon, "caisson-supervi")[0]}-'
+    found = [Path(root) for root, _, _ in os.walk('/sys/fs/cgroup') if own in root + '/']
+    assert found, 'the supervisor has a folder'
+    return [path for path in found if own not in f'/{path.name}']
+
+
 def footprint(daemon):
     """What a leak would make grow: {what: how much}."""
     named = {}
@@ -281,8 +289,7 @@ def footprint(daemon):
         found[name + ' descriptors'] = len(os.listdir(f'/proc/{pid}/fd'))
         found[name + ' mounts'] = len(Path(f'/proc/{pid}/mountinfo').read_text().splitlines())
         found[name + ' KiB'] = int(re.search(r'VmRSS:\s+(\d+)', Path(f'/proc/{pid}/status').read_text())[1])
-    own = f'caisson-{named["caisson-supervi"]}-'
-    found['cgroups'] = sum(len(folders) for root, folders, _ in os.walk('/sys/fs/cgroup') if own in root)
+    found['cgroups'] = len(leaves(daemon))
     found['net namespaces'] = len({os.readlink(f'/proc/{pid}/ns/net') for pid in daemon.tree()})
     return found
 
@@ -374,6 +381,20 @@ def test_counters_of_a_run_are_its_own(start):
     assert one(daemon, 'x = bytearray(4 << 30)', limits={'memory_bytes': 64 << 20})['status'] in ('memory_exceeded', 'failed')
     for _ in range(3):
         assert one(daemon, 'print(1)')['status'] == 'completed'
+
+
+@pytest.mark.skipif(not Path('/sys/fs/cgroup/memory/cgroup.procs').exists(), reason='cgroup version 2: a leaf is used once')
+def test_sandboxes_that_are_made_for_a_run_use_cgroups_again(start):
+    daemon = start('engine.pool_min=0', 'engine.pool_max=0', 'engine.pool_shells=0')
+    assert one(daemon, 'echo 1', 'bash')['status'] == 'completed'
+    kept = until(lambda: [path for path in leaves(daemon) if not (path / 'cgroup.procs').read_text()])
+    numbers = {path.stat().st_ino for path in kept}
+    for number in range(20):
+        assert one(daemon, 'echo 1', 'bash', task_id=f'task/{number}')['status'] == 'completed'
+        until(lambda: all((path / 'cgroup.procs').read_text() == '' for path in leaves(daemon) if path.stat().st_ino in numbers))
+    # The folders are the same, with the name of the last that was in them.
+    left = [path for path in leaves(daemon) if path.stat().st_ino in numbers]
+    assert len(left) == len(numbers) and all(path.name.startswith('task_19-') for path in left), [path.name for path in leaves(daemon)]
 
 
 def test_status_tells_what_a_zygote_has_loaded(start):
