@@ -62,9 +62,12 @@ static int enter(int pid_fd, struct csn_error *err)
         return 0;
 }
 
-static int confine(struct plan *plan, struct csn_error *err)
+static int confine(struct plan *plan, void (*in_cgroup)(void), struct csn_error *err)
 {
-        if (init_go(TALK_FD, err) < 0 || apply_joined(plan, err) < 0)
+        if (init_go(TALK_FD, err) < 0)
+                return -err->code;
+        in_cgroup();
+        if (apply_joined(plan, err) < 0)
                 return -err->code;
         /* The program's memory is its own, as after execve(2); changing the ids had taken that away. */
         if (prctl(PR_SET_DUMPABLE, 1) < 0)
@@ -80,13 +83,13 @@ static int confine(struct plan *plan, struct csn_error *err)
         return close_range(FDS, ~0U, 0) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "close_range") : 0;
 }
 
-int join_enter(struct plan *plan, int fds[6], struct csn_error *err)
+int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct csn_error *err)
 {
         sigset_t none;
         sigemptyset(&none);
         if (place(fds, err) < 0)
                 return -err->code;
-        if (enter(fds[0], err) < 0 || confine(plan, err) < 0) {
+        if (enter(fds[0], err) < 0 || confine(plan, in_cgroup, err) < 0) {
                 report(INIT_FAILED, NULL, err);
                 return -err->code;
         }

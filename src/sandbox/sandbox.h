@@ -426,8 +426,9 @@ struct zygote_message {
 /*
  * The child of a zygote, right after its fork: takes descriptors and namespaces, gives up what it was, and
  * says INIT_JOINED.  fds in the order of ZYGOTE_FORK; all other descriptors are closed.  Errors were told.
+ * in_cgroup() is called where memory is counted for the sandbox already, and no wall stands yet.
  */
-int join_enter(struct plan *plan, int fds[6], struct csn_error *err);
+int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct csn_error *err);
 
 /*
  * Wait for the program: files, arguments, environment, and the parent's word to go on.  After it standard

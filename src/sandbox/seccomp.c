@@ -407,11 +407,11 @@ struct builder {
 /* What the table refuses and the walls are made with.  The filter that is below all has these, and the last one refuses them. */
 static const struct row setup_rows[] = {
         A(unshare) A(setns) A(clone3) A(sethostname) A(mount) A(umount2) A(pivot_root) A(open_tree) A(move_mount) A(fsopen) A(fsconfig)
-        A(fsmount) A(fspick) A(mount_setattr) C(prctl, ARG_PRCTL_SETUP) C(ioctl, ARG_IOCTL_SETUP)
+        A(fsmount) A(fspick) A(mount_setattr) A(process_madvise) C(prctl, ARG_PRCTL_SETUP) C(ioctl, ARG_IOCTL_SETUP)
 };
 
-/* How a zygote's child gets from where it was forked into a sandbox. */
-static const long zygote_calls[] = { SYS_setns, SYS_prctl };
+/* How a zygote's child gets from where it was forked into a sandbox, and has its memory ready there. */
+static const long zygote_calls[] = { SYS_setns, SYS_prctl, SYS_process_madvise };
 
 static bool is_setup(uint32_t nr)
 {

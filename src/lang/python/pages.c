@@ -1,9 +1,13 @@
 #include "lang/python/pages.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
+/* As iovec(3type). */
 struct range {
         uint64_t start, len;   /* bytes */
 };
@@ -210,10 +214,30 @@ int pages_collapse(struct csn_error *err)
         return r;
 }
 
+/*
+ * All ranges by one call, and not by one for each: process_madvise(2), which takes this advice for one's own memory (Linux 6.13).
+ * Returns how many it did; the last of them maybe not to its end.
+ */
+static size_t populate_at_once(void)
+{
+        auto_fd self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+        size_t done = 0;
+        while (self >= 0 && done < taken_n) {
+                size_t n = min_u64(taken_n - done, IOV_MAX);
+                ssize_t bytes = syscall(SYS_process_madvise, self, &taken[done], n, MADV_POPULATE_WRITE, 0);
+                if (bytes <= 0)
+                        break;
+                for (; n > 0 && bytes > 0; n--)
+                        bytes -= (ssize_t)taken[done++].len;
+        }
+        return done;
+}
+
 void pages_populate(void)
 {
+        _Static_assert(sizeof(struct range) == sizeof(struct iovec), "a range is an iovec");
         /* One call instead of a fault for each; before Linux 5.14 there is only the fault. */
-        for (size_t i = 0; i < taken_n; i++)
+        for (size_t i = populate_at_once(); i < taken_n; i++)
                 if (madvise((void *)(uintptr_t)taken[i].start, taken[i].len, MADV_POPULATE_WRITE) < 0 && errno == EINVAL)
                         touch(&taken[i]);
 }

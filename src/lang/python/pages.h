@@ -41,7 +41,7 @@ int pages_tell(int fd, struct csn_error *err);
 /* What pages_tell() wrote.  Bytes that cannot be that are an error: CSN_E_INPUT. */
 int pages_take(const void *bytes, size_t len, struct csn_error *err);
 
-/* Copies of all that, in this process.  A range may be there no more, and that is no harm. */
+/* Copies of all that, in this process, which may not have the program's filter yet.  A range may be there no more, and that is no harm. */
 void pages_populate(void);
 
 #endif
