@@ -40,7 +40,10 @@ str(numpy.sqrt(table[table > 5][:10]))
 '''),
     'pandas': (b'''
 import pandas
-pandas.DataFrame({'group': [1, 2, 1], 'x': range(3)}).groupby('group')['x'].sum().to_dict()
+frame = pandas.DataFrame({'group': [1, 2, 1], 'x': range(3)})
+frame.groupby('group')['x'].sum().to_dict()
+frame['z'] = frame['x'] * 2
+str(frame)
 ''', b'''
 import io
 frame = pandas.read_csv(io.StringIO('group,x,y\\na,1,0.5\\nb,2,\\na,3,2.5\\n'))
