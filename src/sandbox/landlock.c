@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <linux/landlock.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define ACCESS_FS_TRUNCATE (1ULL << 14)    /* ABI 3, Linux 6.2 */
@@ -35,28 +34,28 @@ struct ruleset {
 struct rule {
         const char *path;
         uint64_t rights;
+        bool unmerged;   /* needed only where it is no link into /usr */
 };
 
-/* Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway. */
+/*
+ * Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway.  Two processes of
+ * each sandbox go through the table, so it has nothing twice.
+ */
 static const struct rule rules[] = {
-        { "/", LANDLOCK_ACCESS_FS_READ_DIR },
-        { "/usr", READ | RUN },
-        { "/lib", READ | RUN },      /* the same as /usr where /usr is merged */
-        { "/lib64", READ | RUN },
-        { "/bin", READ | RUN },
-        { "/sbin", READ | RUN },
-        { "/opt/caisson", READ | RUN },
-        { "/etc", READ },
-        { "/proc", READ },
-        { "/dev/null", FILE_READ | FILE_WRITE },
-        { "/dev/zero", FILE_READ | FILE_WRITE },
-        { "/dev/full", FILE_READ | FILE_WRITE },
-        { "/dev/random", FILE_READ | FILE_WRITE },
-        { "/dev/urandom", FILE_READ | FILE_WRITE },
-        { "/dev/pts", READ | FILE_WRITE | ACCESS_FS_IOCTL_DEV },
-        { "/dev/shm", READ | CHANGE },
-        { "/tmp", READ | RUN | CHANGE },
-        { SANDBOX_HOME, READ | RUN | CHANGE },
+        { "/", LANDLOCK_ACCESS_FS_READ_DIR, false },
+        { "/usr", READ | RUN, false },
+        { "/lib", READ | RUN, true },
+        { "/lib64", READ | RUN, true },
+        { "/bin", READ | RUN, true },
+        { "/sbin", READ | RUN, true },
+        { "/opt/caisson", READ | RUN, false },
+        { "/etc", READ, false },
+        { "/proc", READ, false },
+        { "/dev", FILE_READ | FILE_WRITE, false },   /* five devices (plan.c), and nothing can be made beside them */
+        { "/dev/pts", READ | FILE_WRITE | ACCESS_FS_IOCTL_DEV, false },
+        { "/dev/shm", READ | CHANGE, false },
+        { "/tmp", READ | RUN | CHANGE, false },
+        { SANDBOX_HOME, READ | RUN | CHANGE, false },
 };
 
 /*
@@ -64,8 +63,8 @@ static const struct rule rules[] = {
  * there is up to the other walls, which hold alone where there is no Landlock.
  */
 static const struct rule root_rules[] = {
-        { "/", READ | RUN | CHANGE },
-        { "/dev/pts", READ | FILE_WRITE | ACCESS_FS_IOCTL_DEV },
+        { "/", READ | RUN | CHANGE, false },
+        { "/dev/pts", READ | FILE_WRITE | ACCESS_FS_IOCTL_DEV, false },
 };
 
 unsigned probe_landlock_abi(void)
@@ -86,20 +85,38 @@ static uint64_t known_rights(unsigned abi)
         return rights;
 }
 
+bool probe_merged_usr(void)
+{
+        for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+                char target[16] = "";
+                if (!rules[i].unmerged)
+                        continue;
+                ssize_t len = readlink(rules[i].path, target, sizeof target - 1);
+                if (len < 0 && errno == ENOENT)
+                        continue;
+                if (strncmp(target, "usr/", 4) != 0 && strncmp(target, "/usr/", 5) != 0)
+                        return false;
+        }
+        return true;
+}
+
+static int add_beneath(int ruleset_fd, int fd, uint64_t rights)
+{
+        struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = fd };
+        return (int)syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
 static int add_rule(int ruleset_fd, const char *path, uint64_t rights, struct csn_error *err)
 {
         auto_fd fd = open(path, O_PATH | O_CLOEXEC);
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
                 return 0;
-        struct stat st;
-        if (fd < 0 || fstat(fd, &st) < 0)
+        if (fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s for a Landlock rule", path);
-        if (!S_ISDIR(st.st_mode))
-                rights &= FILE_READ | FILE_WRITE | RUN | ACCESS_FS_IOCTL_DEV;
-        struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = fd };
-        if (syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "add the Landlock rule for %s", path);
-        return 0;
+        int rc = add_beneath(ruleset_fd, fd, rights);
+        if (rc < 0 && errno == EINVAL)   /* no folder: it can have only some of them */
+                rc = add_beneath(ruleset_fd, fd, rights & (FILE_READ | FILE_WRITE | RUN | ACCESS_FS_IOCTL_DEV));
+        return rc < 0 ? err_set(err, CSN_E_SYSTEM, errno, "add the Landlock rule for %s", path) : 0;
 }
 
 /* The kernel looks at no more of the struct than it knows. */
@@ -139,10 +156,11 @@ int landlock_enter(int rules_fd, struct csn_error *err)
         return 0;
 }
 
-static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, uint64_t known, struct csn_error *err)
+static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, const struct abilities *host, struct csn_error *err)
 {
+        uint64_t known = known_rights(host->landlock_abi);
         for (size_t i = 0; i < n; i++)
-                if (add_rule(ruleset_fd, rows[i].path, rows[i].rights & known, err) < 0)
+                if (!(rows[i].unmerged && host->merged_usr) && add_rule(ruleset_fd, rows[i].path, rows[i].rights & known, err) < 0)
                         return -err->code;
         return 0;
 }
@@ -152,8 +170,7 @@ int landlock_child(struct plan *plan, struct csn_error *err)
         if (!plan->landlock)
                 return 0;
         unsigned abi = plan->abilities.landlock_abi;
-        uint64_t known = known_rights(abi);
-        struct ruleset ruleset = { .access_fs = known };
+        struct ruleset ruleset = { .access_fs = known_rights(abi) };
         /*
          * In a guest's sandbox are interpreters that came from outside, each in a domain of its own, and they belong together; what
          * is inside is kept apart from the rest by its pid and network namespaces.
@@ -164,7 +181,7 @@ int landlock_child(struct plan *plan, struct csn_error *err)
         if (fd < 0)
                 return fd;
         bool root = plan->shape.flags & WIRE_ROOT;
-        if (add_rules(fd, root ? root_rules : rules, root ? ARRAY_LEN(root_rules) : ARRAY_LEN(rules), known, err) < 0)
+        if (add_rules(fd, root ? root_rules : rules, root ? ARRAY_LEN(root_rules) : ARRAY_LEN(rules), &plan->abilities, err) < 0)
                 return -err->code;
         if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "landlock_restrict_self");

@@ -53,7 +53,7 @@ struct abilities {
         unsigned landlock_abi;
         enum wire_cgroup cgroup;
         unsigned controllers;      /* enum wire_controller bits that this process can hand out */
-        bool swap_limit;           /* memory+swap can be bounded (v1: memsw files) */
+        bool merged_usr;           /* what / has of /usr are links into it */
         uint32_t id_blocks;        /* for sandboxes with root; 0: the range is too small */
 };
 
@@ -76,6 +76,9 @@ size_t probe_doctor(struct doctor_check checks[CHECKS_MAX]);
 void probe_explain_clone(int sys, char *text, size_t size);
 
 unsigned probe_landlock_abi(void);
+
+/* Whether /bin, /lib and their like, as far as they are there, are links into /usr (file-hierarchy(7)). */
+bool probe_merged_usr(void);
 
 /* ---- uids ---- */
 

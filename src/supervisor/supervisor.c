@@ -318,6 +318,7 @@ static int begin(struct supervisor *sup, struct csn_error *err)
         raise_descriptors();
         sup->abilities.rootless = geteuid() != 0;
         sup->abilities.landlock_abi = probe_landlock_abi();
+        sup->abilities.merged_usr = probe_merged_usr();
         sup->abilities.id_blocks = uid_blocks(&sup->options->uids);
         if (cgroup_open(sup->options->cgroup_parent, &sup->cgroups, err) < 0)
                 return -err->code;
