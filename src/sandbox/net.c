@@ -36,6 +36,20 @@ static int loopback_up(struct csn_error *err)
         return 0;
 }
 
+/* Numbers of the whole machine go, for other people's connections change them (sockstat_seq_show() in net/ipv4/proc.c). */
+static size_t without_machine(char *text, size_t len)
+{
+        static const char *const words[] = { " orphan ", " alloc ", " mem " };
+        for (size_t i = 0; i < ARRAY_LEN(words); i++)
+                for (char *at = strstr(text, words[i]); at; at = strstr(at, words[i])) {
+                        at += strlen(words[i]);
+                        size_t digits = strspn(at, "0123456789");
+                        memmove(at, at + digits, len - (size_t)(at - text) - digits + 1);
+                        len -= digits;
+                }
+        return len;
+}
+
 /* Of the namespace that we are in.  Returns the length; 0: it cannot be read, or not all of it. */
 static size_t look(char *text, size_t size)
 {
@@ -49,7 +63,7 @@ static size_t look(char *text, size_t size)
                         return 0;
                 len += (size_t)n;
         }
-        return len;
+        return len ? without_machine(text, len) : 0;
 }
 
 static int make(struct nets *nets, struct csn_error *err)
