@@ -1,6 +1,6 @@
 """The roles of Python's runner that grade by cases: `cases` calls functions, `judge` compares what came.
 
-Each on both roads: started cold, and forked from a zygote with os.fork() in place of its C side.  canon.py is tested by
+Each on both roads: started cold, and forked from a zygote with a stub in place of most of its C side.  canon.py is tested by
 itself besides.
 """
 

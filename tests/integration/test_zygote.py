@@ -1,4 +1,4 @@
-"""The Python zygote, with os.fork() in place of its C side: a run in a forked process is like a run started cold.
+"""The Python zygote, with a stub in place of most of its C side: a run in a forked process is like a run started cold.
 
 Every test of test_runners.py that runs Python is collected here again, with a `run` that forks.
 """

@@ -1,4 +1,4 @@
-"""Stands in for the C side of the Python zygote: the same, but over plain os.fork(), and without a sandbox.
+"""Stands in for the C side of the Python zygote: the same, but without a sandbox.
 
 test_zygote.py copies it beside the runners as _caisson.py, and the real one into a folder there, of which this takes what has
 to do with neither.  Descriptor 3 of the zygote is a socket to the test, which
@@ -15,8 +15,6 @@ import _ctypes
 
 NAMESPACE = os.environ.pop('CAISSON_STUB_NAMESPACE', None)
 SYSCALL = _ctypes.dlsym(_ctypes.dlopen(None, os.RTLD_LAZY), 'syscall')
-CLONE = {'x86_64': 56, 'aarch64': 220}[os.uname().machine]
-SIGCHLD = 17
 CLONE_NEWPID = 0x20000000
 
 control = None
@@ -28,13 +26,8 @@ real = sys.modules['_frozen_importlib_external'].ExtensionFileLoader(
     '_caisson', os.path.dirname(os.path.abspath(__file__)) + '/real/_caisson.abi3.so')
 real = real.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_caisson', real, origin=real.path))
 sys.modules['_caisson'] = stub
-fill_room, have_ends, is_kind, only_file, renew, send_frame, strangers = (
-    real.fill_room, real.have_ends, real.is_kind, real.only_file, real.renew, real.send_frame, real.strangers)
-
-
-def fork():
-    """Without handlers, as the real one."""
-    return _ctypes.call_function(SYSCALL, (CLONE, SIGCHLD, 0, 0, 0, 0))
+fill_room, fork, have_ends, is_kind, only_file, renew, run_case, send_frame, strangers = (
+    real.fill_room, real.fork, real.have_ends, real.is_kind, real.only_file, real.renew, real.run_case, real.send_frame, real.strangers)
 
 
 def remember():

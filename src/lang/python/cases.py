@@ -39,9 +39,9 @@ CanonError, encode, read_json, write_json = canon['CanonError'], canon['encode']
 mro_names, mro_of, type_name = canon['mro_names'], canon['mro_of'], canon['type_name']
 plain_text, position_in, repr_within, text_of = report['plain_text'], report['position_in'], report['repr_within'], report['text_of']
 role_names = load_part('role')
-MESSAGE_MAX, TO_ENGINE = role_names['MESSAGE_MAX'], role_names['TO_ENGINE']
+DONE, MESSAGE_MAX, TO_ENGINE = role_names['DONE'], role_names['MESSAGE_MAX'], role_names['TO_ENGINE']
 disable_gc, freeze_gc = gc.disable, gc.freeze
-set_trace, set_profile = sys.settrace, sys.setprofile
+set_trace, set_profile, get_trace, get_profile = sys.settrace, sys.setprofile, sys.gettrace, sys.getprofile
 dict_of = type.__dict__['__dict__'].__get__
 trace_of = BaseException.__traceback__.__get__
 modules = sys.modules
@@ -207,10 +207,9 @@ def flush_streams():
 FUNCTIONS = [name for name, value in __builtins__.items() if type(value) is type(len)]
 
 
-def patched(names):
-    """Builtins that are no longer what they were."""
-    present = vars(builtins)
-    return [name for name, value in names.items() if present.get(name, Luck) is not value]
+def strangers(names, known, compare_values):
+    """Which names of a dict are not in another, or not with the same value.  A zygote has this in C."""
+    return [name for name, value in names.items() if known.get(name, Luck) is not value]
 
 
 def eq_of(kind, path):
@@ -234,6 +233,8 @@ def kind_text(kind):
 # Made ahead: what a process reads is in pages that it shares, and of what it counts references to it gets copies.
 KINDS = {}
 KINDS.update((kind, kind_text(kind)) for kind in (bool, int, float, str, list, tuple, dict, set, type(None)))
+# How the message of a case ends that gave one of these, and did nothing else.
+ENDINGS = tuple(('",%s,"signs":[]}' % text).encode() for text in KINDS.values())
 
 
 def returned(value, path):
@@ -254,49 +255,46 @@ def raised(error, path, source):
     return '%s,%s' % (members_text(how='raised', message=plain_text(text_of(error))[:TEXT_MAX], line=line), kind_text(type(error))), []
 
 
-class Child:
-    """A case in its own process, which does not come back."""
+def enter_process(grader, case, writer, outputs):
+    """Limits and streams of a case.  Returns where it is to tell its end.  A zygote has this in C."""
+    grader.talk.channel.close()     # no handler of ours has run
+    if not grader.alone:
+        setsid()
+    # Programs that close the low descriptors should not meet ours.
+    writer = Channel.move_away(writer)
+    for number, fd in enumerate((grader.null, *outputs)):
+        dup2(fd, number)
+    seconds = int(case.cpu_s) + 2
+    limit(RLIMIT_CPU, seconds, seconds + 1)
+    limit(RLIMIT_FSIZE, FILE_MAX, FILE_MAX)
+    return writer
 
-    def __init__(self, grader, case, writer, outputs):
-        self.grader = grader
-        self.case = case
-        self.pid = getpid()
-        grader.talk.channel.close()     # no handler of ours has run
-        if not grader.alone:
-            setsid()
-        # Programs that close the low descriptors should not meet ours.
-        self.writer = Channel.move_away(writer)
-        for number, fd in enumerate((grader.null, *outputs)):
-            dup2(fd, number)
-        seconds = int(case.cpu_s) + 2
-        limit(RLIMIT_CPU, seconds, seconds + 1)
-        limit(RLIMIT_FSIZE, FILE_MAX, FILE_MAX)
-        if grader.luck is not None:
-            grader.luck.restore()
-        grader.signals.restore()
 
-    def run(self):
-        """Returns the exit status."""
-        error = value = None
-        try:
-            value = self.grader.targets[self.case.function].call(self.case.arguments, self.case.named)
-        except BaseException as caught:
-            error = caught
+def call_case(grader, case, writer):
+    """The call, and what it gives to writer.  Returns the exit status."""
+    error = value = None
+    pid = getpid()
+    try:
+        value = grader.targets[case.function].call(case.arguments, case.named)
+    except BaseException as caught:
+        error = caught
+    if get_trace() is not None:
         set_trace(None)
+    if get_profile() is not None:
         set_profile(None)
-        disable_gc()                    # nobody will miss what it finds
-        if getpid() != self.pid:        # the program has forked, and this is not who was asked
-            return 0
-        if error is not None and issubclass(type(error), SystemExit):
-            status = load_part('leave')['exit_code'](error.code)
-            flush_streams()
-            return status
-        text = self.grader.document_of(value, error)
-        flush_streams()
-        message = len(text).to_bytes(LENGTH_SIZE, 'little') + text
-        while message:
-            message = message[write(self.writer, message):]
+    disable_gc()                    # nobody will miss what it finds
+    if getpid() != pid:             # the program has forked, and this is not who was asked
         return 0
+    if error is not None and issubclass(type(error), SystemExit):
+        status = load_part('leave')['exit_code'](error.code)
+        flush_streams()
+        return status
+    text = grader.document_of(value, error)
+    flush_streams()
+    message = len(text).to_bytes(LENGTH_SIZE, 'little') + text
+    while message:
+        message = message[write(writer, message):]
+    return 0
 
 
 # --------------------------------------------------------------------------------------------------------- in the parent
@@ -370,8 +368,8 @@ class Grader:
         self.room = MESSAGE_MAX - 24 * self.output_max - PIECE     # a character takes up to 12 bytes of JSON
         self.null = open('/dev/null', O_RDWR | O_CLOEXEC)
         self.signals = Signals()
-        self.functions_at_load = self.luck = None
-        self.fork = fork
+        self.functions_at_load = self.luck = self.native = None
+        self.strangers = strangers if role.runner.leave is None else role.runner.leave.strangers
         self.ready = poll()
         self.ready.register(self.talk.channel.fd, 0)
 
@@ -390,61 +388,111 @@ class Grader:
         self.signals.put_aside()
         present = vars(builtins)
         self.functions_at_load = {name: present[name] for name in FUNCTIONS if name in present}
-        self.choose_fork()
-        for _ in range(REHEARSALS if len(self.cases) > REHEARSALS else 0):
-            self.document_of(0, None)
+        self.choose_way()
+        self.rehearse()
         flush_streams()
         freeze_gc()             # or a collection in a case would write to every object there is
         for case in self.cases:
             if not self.run_case(case):
                 return 0
-        self.send(op='end', signs=[sign('patched_builtins', name) for name in patched(__builtins__)])
+        self.send(op='end', signs=self.patched(__builtins__))
+        if self.native is not None and not self.runner.is_sample:
+            self.leave()
         return 0
+
+    def leave(self):
+        """At once: what the program would still do as it ends nobody sees any more."""
+        self.talk.channel.send(DONE)
+        self.runner.leave.leave(0, self.talk.channel.where)
+
+    def patched(self, names):
+        """Signs of builtins that are no longer what they were."""
+        return [sign('patched_builtins', name) for name in self.strangers(names, vars(builtins), True)]
+
+    def rehearse(self):
+        """What only cases do, and so would be new to the interpreter in each of them."""
+        for _ in range(REHEARSALS if len(self.cases) > REHEARSALS else 0):
+            self.document_of(0, None)
+        if self.runner.is_sample:
+            for case in self.cases * 2:
+                call_case(self, case, self.null)
 
     def document_of(self, value, error):
         """What a case's process tells of its end."""
         runner = self.runner
         members, signs = returned(value, runner.path) if error is None else raised(error, runner.path, runner.source)
-        signs += [sign('patched_builtins', name) for name in patched(self.functions_at_load)]
+        signs += self.patched(self.functions_at_load)
         text = '{%s,"signs":%s}' % (members, write_json(signs))
         return (text if len(text) <= self.room else '{%s,"signs":%s}' % (unencodable(value), write_json(signs))).encode()
 
-    def choose_fork(self):
+    def choose_way(self):
         """The zygote's fork runs no handlers, which is a third of what a case costs; but they are for programs with threads."""
-        if self.runner.fork is not None and len(listdir(TASKS)) == 1:
-            self.fork = self.runner.fork
-        else:
+        if self.runner.run_case is None or len(listdir(TASKS)) != 1:
             self.luck = Luck()
+            return
+        self.native = self.runner.run_case
+        channel = self.talk.channel
+        channel.leave_to_others()
+        for case in self.cases:
+            case.rules = channel.where, ENDINGS, case.index, case.cpu_s, case.wall_s, self.room, self.null, self.alone
 
     def run_case(self, case):
         """Whether there is still somebody who wants to know."""
-        members, signs, cpu, wall, texts = {'how': 'bad_case', 'message': case.mistake}, [], 0.0, 0.0, ('', '')
-        if case.mistake is None:
-            started = monotonic()
-            outputs = memfd_create('stdout'), memfd_create('stderr')
-            try:
-                members, signs, cpu = self.run_process(case, outputs)
-                wall = monotonic() - started
-                texts = [read_output(fd, self.output_max) for fd in outputs]
-            finally:
-                for fd in outputs:
-                    close(fd)
+        if case.mistake is not None:
+            return self.tell(case, {'how': 'bad_case', 'message': case.mistake}, [])
+        if self.native is None:
+            return self.run_slowly(case)
+        end = self.native(*case.rules)
+        if end is None:             # it has been told
+            return True
+        if type(end) is int:
+            self.answer(case, end)
+        message, status, reason, cpu, wall, *outputs = end
+        try:
+            return self.tell(case, *self.judge(message, status, reason), cpu, wall, [read_output(fd, self.output_max) for fd in outputs])
+        finally:
+            for fd in outputs:
+                close(fd)
+
+    def run_slowly(self, case):
+        started = monotonic()
+        outputs = memfd_create('stdout'), memfd_create('stderr')
+        try:
+            members, signs, cpu = self.run_process(case, outputs)
+            wall = monotonic() - started
+            return self.tell(case, members, signs, cpu, wall, [read_output(fd, self.output_max) for fd in outputs])
+        finally:
+            for fd in outputs:
+                close(fd)
+
+    def tell(self, case, members, signs, cpu=0.0, wall=0.0, texts=('', '')):
         if members is None:
             return False
         self.send(op='result', i=case.index, **members, cpu_ms=round(cpu * 1000, 3), wall_ms=round(wall * 1000, 3),
                   stdout=texts[0], stderr=texts[1], signs=signs)
         return True
 
+    def answer(self, case, writer):
+        """In the case's process, which does not come back."""
+        status = 1
+        try:
+            if self.luck is not None:
+                self.luck.restore()
+            self.signals.restore()
+            status = call_case(self, case, writer)
+        finally:
+            _exit(status)
+
     def run_process(self, case, outputs):
         """Returns what became of the case, signs, and the CPU time.  The first is None if nobody wants to know any more."""
         reader, writer = pipe2(O_CLOEXEC)
-        pid = self.fork()
+        pid = fork()
         if not pid:
-            status = 1
             try:
-                status = Child(self, case, writer, outputs).run()
-            finally:
-                _exit(status)
+                writer = enter_process(self, case, writer, outputs)
+            except BaseException:
+                _exit(1)
+            self.answer(case, writer)
         close(writer)
         try:
             set_blocking(reader, False)

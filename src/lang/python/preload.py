@@ -87,7 +87,7 @@ class Zygote:
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
         self.caisson = __import__('_caisson')
-        self.fork = self.caisson.fork
+        self.run_case = self.caisson.run_case
         del sys.modules['_caisson']
         self.environment = dict(environ)
         self.expected = [sys.modules['os'].fsencode(word) for word in arguments[1:3]]
@@ -250,7 +250,7 @@ class Zygote:
         runner.finish(None, last and eval(last, runner.names))
 
     def play_cases(self, runner, ours):
-        runner.fork = self.fork
+        runner.run_case, runner.leave, runner.is_sample = self.run_case, self.leave, True
         begin = load_part('warm')['CASES']
         ours.send(b'CSN1' + bytes((load_part('role')['TALK'], 0, 0, 0)) + len(begin).to_bytes(4, 'little') + begin)
         try:
@@ -286,7 +286,7 @@ class Zygote:
         sys.orig_argv[:] = [sys.executable, *sys.argv]
         sys.path[0] = self.own_folder
         run = self.runner(*sys.argv[1:3], sys.argv[3:])
-        run.fork, run.leave = self.fork, self.leave
+        run.run_case, run.leave = self.run_case, self.leave
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']
         return run

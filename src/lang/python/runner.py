@@ -97,6 +97,10 @@ class Channel:
         set_inheritable(fd, False)
         return fd
 
+    def leave_to_others(self):
+        """Forks will close it that run no handlers."""
+        channels.remove(self)
+
     def put_back(self):
         """To where another interpreter looks for it."""
         if self.fd >= 0:
@@ -306,7 +310,8 @@ class Runner:
     def __init__(self, options, path, arguments):
         self.channel = None
         self.options = read_options(options)
-        self.fork = self.leave = None   # the zygote's, where there is one
+        self.run_case = self.leave = None   # the zygote's, where there is one
+        self.is_sample = False  # of the zygote itself
         self.path, self.folder, self.names = become_main(path, arguments)
         self.source = b''       # until it is read, or a zygote knows it
 

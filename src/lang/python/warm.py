@@ -53,7 +53,7 @@ str(frame)
 '''),
 }
 # Function cases of a grader: the first message to its runner (role.py).
-CASES = b'E{"op":"begin","setup":"def f(x): return x","function":"f","cases":[{"i":0,"args":"[1]"}]}'
+CASES = b'E{"op":"begin","setup":"def f(x): return x","function":"f","cases":[{"i":0,"args":"[1]"},{"i":1,"args":"[[1.5,{\\"a\\":null}]]"}]}'
 VALUE = b"{'a': [1, 2.5, None]}\n"
 
 
