@@ -110,15 +110,18 @@ static void host_trees_done(struct host_trees *host)
         fd_close(&host->runners);
 }
 
+/* A folder as a tree that can be attached; a file to be read. */
 static int open_bind(const struct plan_bind *bind, int *ret_fd, bool *ret_is_dir, struct csn_error *err)
 {
-        auto_fd fd = tree_open(AT_FDCWD, bind->source);
         struct stat st;
-        if (fd < 0 && errno == ENOENT && !bind->required)
-                return 0;
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open %s of the host", bind->source);
+        if (stat(bind->source, &st) < 0)
+                return errno == ENOENT && !bind->required ? 0 : err_set(err, CSN_E_SYSTEM, errno, "look at %s of the host", bind->source);
         *ret_is_dir = S_ISDIR(st.st_mode);
+        auto_fd fd = *ret_is_dir ? tree_open(AT_FDCWD, bind->source) : open(bind->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0 && errno == EACCES && !bind->required)
+                return 0;   /* nobody inside could read it */
+        if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode) != *ret_is_dir || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
+                return err_set(err, CSN_E_SYSTEM, fd < 0 ? errno : 0, "open %s of the host", bind->source);
         *ret_fd = take_fd(&fd);
         return 0;
 }
@@ -236,6 +239,21 @@ static int fill_root(int root_fd, struct csn_error *err)
         return 0;
 }
 
+/*
+ * A file of the host as it is now, which is what a mount would show, too, for whoever changes such a file puts a new one in its
+ * place.  Each mount is copied for each sandbox and undone at its end.
+ */
+static int copy_host(int root_fd, int fd, const char *target, struct csn_error *err)
+{
+        char piece[16 * KIB];
+        ssize_t n = 0;
+        auto_fd to = openat(root_fd, target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+        while (to >= 0 && (n = read(fd, piece, sizeof piece)) > 0)
+                if (io_write_all(to, piece, (size_t)n) < 0)
+                        n = -1;
+        return to < 0 || n < 0 ? err_set(err, CSN_E_SYSTEM, errno, "copy the host's file to /%s", target) : 0;
+}
+
 /* Attach a tree of the host read-only below the root; makes its mount point. */
 static int attach_host(int root_fd, int tree_fd, const char *target, bool is_dir, unsigned attrs, struct csn_error *err)
 {
@@ -253,8 +271,10 @@ static int attach_host_trees(int root_fd, const struct host_trees *host, struct 
         for (size_t i = 0; i < plan_binds_n; i++) {
                 bool program = plan_binds[i].required;   /* /usr alone may be executed */
                 unsigned attrs = MOUNT_ATTR_RDONLY | (program ? ATTR_FILES : ATTR_DATA);
-                if (host->binds[i] >= 0 &&
-                    attach_host(root_fd, host->binds[i], plan_binds[i].target, host->is_dir[i], attrs, err) < 0)
+                if (host->binds[i] < 0)
+                        continue;
+                if (host->is_dir[i] ? attach_host(root_fd, host->binds[i], plan_binds[i].target, true, attrs, err) < 0
+                                    : copy_host(root_fd, host->binds[i], plan_binds[i].target, err) < 0)
                         return -err->code;
         }
         for (size_t i = 0; i < ARRAY_LEN(top_dirs); i++) {
@@ -313,14 +333,37 @@ static int attach_private(int root_fd, const struct wire_shape *shape, struct cs
 
 /* ---- /proc ---- */
 
+/* The kernel's overflowuid: how a namespace shows an id that it has no number for (user_namespaces(7)). */
+#define NOBODY 65534
+
+/* By their place in plan_masked_files and plan_masked_folders. */
+#define MASKS_MAX 64
+static bool closed_files[MASKS_MAX], closed_folders[MASKS_MAX];
+
+/*
+ * What belongs to root of the host and is for nobody else needs no mask: nobody inside is that root, and capabilities do not
+ * count for files of ids that a namespace does not have (capable_wrt_inode_uidgid() in kernel/capability.c).  A mask is a mount
+ * to make and to undo in every sandbox, which was much of what one costs.
+ */
+static void find_closed(const char *const *entries, bool closed[MASKS_MAX])
+{
+        char path[64];
+        struct stat st;
+        for (size_t i = 0; entries[i] && i < MASKS_MAX; i++) {
+                snprintf(path, sizeof path, "/proc/%s", entries[i]);
+                closed[i] = stat(path, &st) == 0 && st.st_uid == NOBODY && st.st_gid == NOBODY &&
+                            !(st.st_mode & (S_IRWXG | S_IRWXO));
+        }
+}
+
 /*
  * Cover entries of /proc, where we are.  What this kernel does not have is no leak.  By path and mount(2), for once:
  * nobody else is in this mount namespace, and a detached copy for each mask is two calls more.
  */
-static int mask(const char *cover, const char *const *entries, struct csn_error *err)
+static int mask(const char *cover, const char *const *entries, const bool closed[MASKS_MAX], struct csn_error *err)
 {
         for (size_t i = 0; entries[i]; i++)
-                if (mount(cover, entries[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT && errno != EACCES)
+                if (!(i < MASKS_MAX && closed[i]) && mount(cover, entries[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT && errno != EACCES)
                         return err_set(err, CSN_E_SYSTEM, errno, "mask /proc/%s", entries[i]);
         return 0;
 }
@@ -330,7 +373,7 @@ static int mask_proc(int proc_fd, struct csn_error *err)
         if (fchdir(proc_fd) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "go to /proc");
         /* The mask of files is the device that open_device() looked at, the one of folders the empty /run. */
-        if (mask("/dev/null", plan_masked_files, err) < 0 || mask("/run", plan_masked_folders, err) < 0)
+        if (mask("/dev/null", plan_masked_files, closed_files, err) < 0 || mask("/run", plan_masked_folders, closed_folders, err) < 0)
                 return -err->code;
         if (chdir("/") < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "chdir /");
@@ -394,7 +437,7 @@ static int enter_root(int root_fd, struct csn_error *err)
 
 static int build_template(const struct host_trees *host, struct csn_error *err)
 {
-        static const struct option options[] = { { "size", "1m" }, { "nr_inodes", "256" }, { "mode", "0755" }, { NULL, NULL } };
+        static const struct option options[] = { { "size", "16m" }, { "nr_inodes", "256" }, { "mode", "0755" }, { NULL, NULL } };
         static const struct option empty[] = { { "size", "4k" }, { "nr_inodes", "1" }, { "mode", "0555" }, { NULL, NULL } };
         auto_fd root = mount_new("tmpfs", options, ATTR_DATA, err);
         if (root < 0)
@@ -417,6 +460,8 @@ int mount_template(int runner_tree, struct csn_error *err)
         struct host_trees host;
         memset(&host, 0xff, sizeof host);   /* every descriptor -1 */
         memset(host.links, 0, sizeof host.links);
+        find_closed(plan_masked_files, closed_files);
+        find_closed(plan_masked_folders, closed_folders);
         int rc = host_trees_open(runner_tree, &host, err);
         if (rc == 0)
                 rc = build_template(&host, err);

@@ -3,8 +3,9 @@ import os
 from pathlib import Path
 
 FILES = ("kcore keys key-users kmsg kallsyms modules slabinfo vmallocinfo iomem ioports mtrr timer_list sched_debug "
-         "kpagecount kpageflags kpagecgroup latency_stats partitions diskstats cmdline config.gz swaps interrupts softirqs").split()
-FOLDERS = ("acpi", "asound", "scsi", "bus", "irq", "driver", "fs", "dynamic_debug")
+         "kpagecount kpageflags kpagecgroup latency_stats partitions diskstats cmdline config.gz swaps interrupts softirqs "
+         "pagetypeinfo buddyinfo locks consoles mdstat allocinfo sysrq-trigger").split()
+FOLDERS = ("acpi", "asound", "scsi", "bus", "irq", "driver", "fs", "dynamic_debug", "tty/driver", "pressure")
 told = []
 for name in FILES:
     try:
