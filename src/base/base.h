@@ -247,6 +247,12 @@ struct timer {
 };
 
 int loop_new(struct loop **ret, struct csn_error *err);
+/*
+ * This thread, once awake, does not interrupt whoever runs (SCHED_BATCH in sched(7)); on an idle processor it runs at once, as before.
+ * For those that answer many short messages: several that one program sends become one turn, where each had cost the program two
+ * switches.  What it forks from then on has that, too.
+ */
+void loop_give_way(void);
 void loop_free(struct loop *loop);
 int loop_fd(struct loop *loop);   /* the epoll descriptor: readable when loop_step would do something for a watch */
 int loop_watch(struct loop *loop, struct watch *watch, int fd, uint32_t epoll_events, struct csn_error *err);

@@ -6,6 +6,7 @@
  */
 #include "base/base.h"
 
+#include <sched.h>
 #include <sys/epoll.h>
 
 #define EVENTS_AT_ONCE 64
@@ -27,6 +28,13 @@ int loop_new(struct loop **ret, struct csn_error *err)
         loop->epoll_fd = take_fd(&fd);
         *ret = loop;
         return 0;
+}
+
+void loop_give_way(void)
+{
+        const struct sched_param none = { 0 };
+        if (sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_BATCH, &none) < 0)
+                log_text(LOG_WARN, "SCHED_BATCH is refused, so runs are interrupted more often");
 }
 
 void loop_free(struct loop *loop)

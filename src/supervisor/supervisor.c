@@ -362,6 +362,7 @@ static void begin_keeper(struct supervisor *sup)
 {
         if (open_keeper(sup, &sup->no_keeper) == 0)
                 sup->no_keeper.code = 0;
+        loop_give_way();   /* the keeper, and all that it makes, is as everybody */
 }
 
 int supervisor_serve(int sock, const struct supervisor_options *options, struct csn_error *err)

@@ -161,6 +161,14 @@ def zygote_of(daemon):
     return min(processes(daemon, 'zygote.py'), key=lambda pid: int(Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1].split()[19]))
 
 
+def test_those_who_pass_messages_on_interrupt_nobody(start):
+    daemon = start('engine.pool_min=1', 'engine.pool_max=1')
+    full(daemon, 'python', 'bash', 'javascript')
+    batch = {daemon.process.pid, processes(daemon, 'caisson-supervi')[0]}
+    assert {pid for pid in daemon.tree() if os.sched_getscheduler(pid) == os.SCHED_BATCH} == batch
+    assert one(daemon, 'import os; print(os.sched_getscheduler(0) == os.SCHED_OTHER)')['stdout'] == 'True\n'
+
+
 def test_a_zygote_that_dies_is_replaced_and_no_run_is_lost(start):
     daemon = start()
     full(daemon, 'python')
