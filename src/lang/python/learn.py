@@ -9,7 +9,7 @@ PROGRAM_FILE = b'/tmp/.caisson-sample.py'
 class Probe:
     """Stands in for _caisson in the process that finds out."""
 
-    def __init__(self, caisson, program, arguments, entries, answer):
+    def __init__(self, caisson, program, arguments, entries, answer, message):
         self.tell = caisson.tell
         self.look = caisson.only_file
         self.program = program
@@ -18,7 +18,9 @@ class Probe:
         self.answer = answer
         caisson.remember()
         socket = __import__('_socket')
-        theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)[1]
+        self.ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if message:
+            self.ours.send(message)
         dup2(theirs.detach(), 3)
         for fd in 1, 2:
             dup2(pipe()[1], fd)
@@ -36,8 +38,8 @@ class Probe:
         _exit(status)
 
 
-def fork_probe(caisson, program, arguments, entries):
-    """The ranges, as serve() wants them; in the new process, a Probe."""
+def fork_probe(caisson, program, arguments, entries, message):
+    """The ranges, as serve() wants them; in the new process, a Probe.  It gets a message from the engine if it has a role."""
     answer, answers = pipe()
     arguments = arguments or [b'', PROGRAM_FILE]
     file = open(arguments[1], O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
@@ -46,7 +48,7 @@ def fork_probe(caisson, program, arguments, entries):
     pid = caisson.fork()
     if pid == 0:
         close(answer)
-        return Probe(caisson, program, arguments, entries, answers)
+        return Probe(caisson, program, arguments, entries, answers, message)
     close(answers)
     pages = b''
     while piece := read(answer, 1 << 20):       # and nothing else runs here before it has told

@@ -214,9 +214,12 @@ class Zygote:
         In that process it returns nothing, and self.caisson is then one that has the program and keeps the answer.
         """
         learn = load_part('learn')
-        pages = learn['fork_probe'](self.caisson, self.program, self.expected, self.entries)
+        options = self.expected_run.options if self.expected else {'role': ''}
+        message = self.first_message() if options['role'] == 'cases' else b''
+        pages = learn['fork_probe'](self.caisson, self.program, self.expected, self.entries, message)
         if isinstance(pages, bytes):
             return pages
+        options['alone'] = '0'      # it is not: the zygote is there
         self.probing = True
         self.caisson = pages
         self.leave.leave = pages.leave
@@ -249,10 +252,14 @@ class Zygote:
         exec(code, runner.names)
         runner.finish(None, last and eval(last, runner.names))
 
+    @staticmethod
+    def first_message():
+        begin = load_part('warm')['CASES']
+        return b'CSN1' + bytes((load_part('role')['TALK'], 0, 0, 0)) + len(begin).to_bytes(4, 'little') + begin
+
     def play_cases(self, runner, ours):
         runner.run_case, runner.leave, runner.is_sample = self.run_case, self.leave, True
-        begin = load_part('warm')['CASES']
-        ours.send(b'CSN1' + bytes((load_part('role')['TALK'], 0, 0, 0)) + len(begin).to_bytes(4, 'little') + begin)
+        ours.send(self.first_message())
         try:
             runner.start()
         except SystemExit:
