@@ -234,7 +234,13 @@ def kind_text(kind):
 KINDS = {}
 KINDS.update((kind, kind_text(kind)) for kind in (bool, int, float, str, list, tuple, dict, set, type(None)))
 # How the message of a case ends that gave one of these, and did nothing else.
-ENDINGS = tuple(('",%s,"signs":[]}' % text).encode() for text in KINDS.values())
+ENDING_OF = {kind: ('",%s,"signs":[]}' % text).encode() for kind, text in KINDS.items()}
+ENDINGS = tuple(ENDING_OF.values())
+SMALL = 1 << 63                 # far below what Python may refuse to write
+BEGINNING = b'{"how":"returned","value":"'
+# The canonical form of what most functions return, or None.  In a new process each object that is looked at is dear.
+PLAIN = {type(None): lambda value: b'null', bool: {False: b'false', True: b'true'}.get,
+         int: lambda value: b'%d' % value if -SMALL < value < SMALL else None}
 
 
 def returned(value, path):
@@ -419,11 +425,16 @@ class Grader:
 
     def document_of(self, value, error):
         """What a case's process tells of its end."""
+        plain = PLAIN.get(type(value)) if error is None else None
+        text = plain(value) if plain is not None else None
+        if text is not None and not self.strangers(self.functions_at_load, vars(builtins), True):
+            return BEGINNING + text + ENDING_OF[type(value)]
         runner = self.runner
         members, signs = returned(value, runner.path) if error is None else raised(error, runner.path, runner.source)
         signs += self.patched(self.functions_at_load)
-        text = '{%s,"signs":%s}' % (members, write_json(signs))
-        return (text if len(text) <= self.room else '{%s,"signs":%s}' % (unencodable(value), write_json(signs))).encode()
+        signs = write_json(signs) if signs else '[]'
+        text = '{%s,"signs":%s}' % (members, signs)
+        return (text if len(text) <= self.room else '{%s,"signs":%s}' % (unencodable(value), signs)).encode()
 
     def choose_way(self):
         """The zygote's fork runs no handlers, which is a third of what a case costs; but they are for programs with threads."""
