@@ -592,9 +592,9 @@ void engine_set_meter(struct engine *engine, void (*used)(void *owner, const cha
         engine->meter_owner = owner;
 }
 
-void engine_warm(struct engine *engine)
+void engine_warm(struct engine *engine, bool grades)
 {
-        pools_open(engine);
+        pools_open(engine, grades);
 }
 
 const struct language *engine_languages(struct engine *engine)

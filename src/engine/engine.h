@@ -48,9 +48,10 @@ const struct language *engine_languages(struct engine *engine);
 
 /*
  * Keep interpreters and sandboxes ready from now on: start zygotes and fill the pools as the settings say.  For
- * a program that lives long; without it each run makes its own.
+ * a program that lives long; without it each run makes its own.  One that grades has only what grading in
+ * Python needs to begin with, and the rest when it is first asked for.
  */
-void engine_warm(struct engine *engine);
+void engine_warm(struct engine *engine, bool grades);
 
 /* The settings or the policies have changed: what begins from now on is by the new ones. */
 void engine_reload(struct engine *engine);

@@ -485,11 +485,11 @@ static void tick(struct timer *timer)
 
 /* ---- begin and end ---- */
 
-/* The pools of a request that says nothing but its language, so that the first run finds one. */
-static void expect(struct engine *engine, const struct language *language)
+/* The pools of a request that says nothing but its language and its image, so that the first run finds one. */
+static void expect(struct engine *engine, const struct language *language, int image)
 {
         struct csn_error err;
-        struct run *run = usual_run(engine, language->name, image_SYSTEM, &err);
+        struct run *run = usual_run(engine, language->name, image, &err);
         if (!run) {
                 log_text(LOG_WARN, "%s", err.text);
                 return;
@@ -500,15 +500,17 @@ static void expect(struct engine *engine, const struct language *language)
         run_free(run);
 }
 
-void pools_open(struct engine *engine)
+void pools_open(struct engine *engine, bool grades)
 {
         if (engine->pools)
                 return;
         engine->pools = mem_alloc(sizeof *engine->pools);
         engine->pools->tick = (struct timer){ .fired = tick, .owner = engine };
         engine->pools->refill = (struct timer){ .fired = refill, .owner = engine };
-        for (size_t i = 0; lang_at(i); i++)
-                expect(engine, lang_at(i));
+        if (grades)
+                expect(engine, &lang_python, image_SMALL);
+        for (size_t i = 0; lang_at(i) && !grades; i++)
+                expect(engine, lang_at(i), image_SYSTEM);
         loop_timer(engine->loop, &engine->pools->tick, 0);
 }
 

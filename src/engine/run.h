@@ -236,7 +236,7 @@ extern const struct backend_events box_events;
 
 /* ---- pool.c: what waits ---- */
 
-void pools_open(struct engine *engine);
+void pools_open(struct engine *engine, bool grades);
 void pools_close(struct engine *engine);
 /*
  * The best that there is for a run: an interpreter that waits (*ret_box is warm), a sandbox without one, or

@@ -301,7 +301,7 @@ static int serve(struct daemon *daemon, struct csn_error *err)
         if (open_api(daemon, err) < 0 || endpoint_listen(&daemon->endpoint, err) < 0)
                 return -err->code;
         listen_on(daemon);
-        engine_warm(daemon->engine);
+        engine_warm(daemon->engine, false);
         tell_ready(daemon);
         int rc = 0;
         while (rc == 0 && daemon->state != OVER)
