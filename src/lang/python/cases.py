@@ -362,6 +362,9 @@ def cpu_seconds(pid):
         return 0.0
 
 
+HONEST_END = '{"op":"end","signs":[]}'
+
+
 class Grader:
     def __init__(self, role):
         function = role.begin.get('function') or ''
@@ -401,7 +404,11 @@ class Grader:
         for case in self.cases:
             if not self.run_case(case):
                 return 0
-        self.send(op='end', signs=self.patched(__builtins__))
+        found = self.patched(__builtins__)
+        if found:
+            self.send(op='end', signs=found)
+        else:
+            self.talk.send_text(TO_ENGINE, HONEST_END)
         if self.native is not None and not self.runner.is_sample:
             self.leave()
         return 0
