@@ -400,7 +400,7 @@ static bool make_one(struct engine *engine, struct pool *pool)
         struct csn_error err;
         struct box *box;
         struct wire_shape shape = pool->shape;
-        shape.label = (char *)(uintptr_t)"ready";
+        shape.label = (char *)(uintptr_t)POOL_LABEL;
         pool->making++;
         if (box_new(engine, &backend_native, &shape, NULL, pool, &box, &err) == 0)
                 return true;

@@ -292,16 +292,18 @@ void run_prepare_compile(struct run *run)
         build_argv(run);
 }
 
-/* The caller's name of the run, as far as it can stand in a path, and enough of ours to be unique. */
+/*
+ * The caller's name of the run, as far as it can stand in a path, and enough of ours to be unique.  One without a name is called as
+ * all that wait are: then a cgroup that is used again needs no new name.
+ */
 static char *build_label(struct run *run)
 {
-        char name[24] = "run";
+        char name[24];
         size_t n = 0;
         for (const char *c = HAS(&run->request, run_request, task_id) ? run->request.task_id : ""; *c && n + 1 < sizeof name; c++)
                 name[n++] = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '_';
-        if (n)
-                name[n] = 0;
-        return arena_text(&run->arena, "%s-%.12s", name, run->id + 4);
+        name[n] = 0;
+        return n ? arena_text(&run->arena, "%s-%.12s", name, run->id + 4) : arena_text(&run->arena, "%s", POOL_LABEL);
 }
 
 static void build_sandbox(struct run *run)

@@ -236,6 +236,8 @@ extern const struct backend_events box_events;
 
 /* ---- pool.c: what waits ---- */
 
+#define POOL_LABEL "run"   /* struct wire_shape */
+
 void pools_open(struct engine *engine, bool grades);
 void pools_close(struct engine *engine);
 /*
