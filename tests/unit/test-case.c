@@ -85,8 +85,8 @@ static void sleep_on(int writer)
 
 static void busy(int writer)
 {
-        for (volatile int n = 0; writer >= 0;)
-                n = n + 1;
+        for (volatile int n = writer; n >= 0; n = writer)
+                ;
 }
 
 static void each_limit_ends_a_case_and_is_told(void)

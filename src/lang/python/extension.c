@@ -443,8 +443,10 @@ static bool is_usual(const struct case_end *end, PyObject *endings)
 static void tell_end(const struct where *to, Py_ssize_t index, const struct case_end *end)
 {
         char text[USUAL_MESSAGE + 200];
-        int len = snprintf(text, sizeof text, "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%.3f,\"wall_ms\":%.3f,\"stdout\":\"\",\"stderr\":\"\",%.*s", index,
-                           end->cpu_s * 1000, end->wall_s * 1000, (int)(end->len - LENGTH_SIZE - 1), end->message + LENGTH_SIZE + 1);
+        /* Not as floating point: a program may have set a locale whose decimal point is a comma. */
+        unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
+        int len = snprintf(text, sizeof text, "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
+                           index, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, (int)(end->len - LENGTH_SIZE - 1), end->message + LENGTH_SIZE + 1);
         while (!send_frame(to, CHANNEL_TALK, 0, text, (size_t)len, 0) && errno == EINTR)
                 ;
 }
