@@ -349,7 +349,7 @@ static void find_closed(const char *const *entries, bool closed[MASKS_MAX])
 {
         char path[64];
         struct stat st;
-        for (size_t i = 0; entries[i] && i < MASKS_MAX; i++) {
+        for (size_t i = 0; i < MASKS_MAX && entries[i]; i++) {
                 snprintf(path, sizeof path, "/proc/%s", entries[i]);
                 closed[i] = stat(path, &st) == 0 && st.st_uid == NOBODY && st.st_gid == NOBODY &&
                             !(st.st_mode & (S_IRWXG | S_IRWXO));
