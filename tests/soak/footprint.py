@@ -36,15 +36,17 @@ def memory_kib(pid):
         return int(Path(f'/proc/{pid}/statm').read_text(encoding='utf-8').split()[1]) * os.sysconf('SC_PAGE_SIZE') // 1024
 
 
-def descriptors(pid):
+def descriptors(pid, owner):
     """(those of cgroups, those of network namespaces, and all others): of the first two some are kept to be used again."""
     folder, counts = f'/proc/{pid}/fd', [0, 0, 0]
+    # On version 1 each cgroup of a supervisor has an event, too, for lack of memory.
+    of_cgroups = ('/sys/fs/cgroup/', 'anon_inode:[eventfd]') if owner == 'supervisor' else '/sys/fs/cgroup/'
     for name in os.listdir(folder):
         try:
             link = os.readlink(f'{folder}/{name}')
         except OSError:         # closed meanwhile
             continue
-        counts[0 if link.startswith('/sys/fs/cgroup/') else 1 if link.startswith('net:') else 2] += 1
+        counts[0 if link.startswith(of_cgroups) else 1 if link.startswith('net:') else 2] += 1
     return counts
 
 
@@ -70,7 +72,7 @@ def look(daemon, state):
                 continue
             found[f'{name} KiB'] = memory_kib(pid)
             found[f'{name} RSS KiB'] = rss_kib(pid)
-            *kept, found[f'{name} descriptors'] = descriptors(pid)
+            *kept, found[f'{name} descriptors'] = descriptors(pid, name)
             if name == 'supervisor':
                 found['cgroup folders'], found['cgroup descriptors'] = cgroups(pid), kept[0]
             if name == 'keeper':
