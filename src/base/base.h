@@ -250,7 +250,7 @@ int loop_new(struct loop **ret, struct csn_error *err);
 /*
  * This thread, once awake, does not interrupt whoever runs (SCHED_BATCH in sched(7)); on an idle processor it runs at once, as before.
  * For those that answer many short messages: several that one program sends become one turn, where each had cost the program two
- * switches.  What it forks from then on has that, too.
+ * switches.  What it starts by fork(3) is as everybody.
  */
 void loop_give_way(void);
 void loop_free(struct loop *loop);

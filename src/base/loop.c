@@ -6,6 +6,7 @@
  */
 #include "base/base.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/epoll.h>
 
@@ -30,10 +31,16 @@ int loop_new(struct loop **ret, struct csn_error *err)
         return 0;
 }
 
+static void as_everybody(void)
+{
+        sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
+}
+
 void loop_give_way(void)
 {
-        const struct sched_param none = { 0 };
-        if (sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_BATCH, &none) < 0)
+        if (sched_getscheduler(0) != SCHED_OTHER)
+                return;   /* somebody has chosen for us */
+        if (sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 }) < 0 || pthread_atfork(NULL, NULL, as_everybody) != 0)
                 log_text(LOG_WARN, "SCHED_BATCH is refused, so runs are interrupted more often");
 }
 

@@ -176,10 +176,8 @@ int confine(const struct settings *settings, struct confine *confine, struct csn
         int rules = -1;
         int rc = make_rules(settings, confine, &rules, err);
         auto_fd rules_fd = rules;
-        if (rc == 0 && (rc = helpers_start(&helpers, err)) == 0) {
-                loop_give_way();   /* from now on the starter starts what there is to start, and that is as everybody */
+        if (rc == 0 && (rc = helpers_start(&helpers, err)) == 0)
                 rc = become(confine, err);
-        }
         end_with(parent, death);
         if (rc < 0 || landlock_enter(rules_fd, err) < 0 || seccomp_self(SECCOMP_ENGINE, err) < 0)
                 return err_wrap(err, "give up the daemon's rights");

@@ -322,6 +322,7 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
         notify_open();
         settings->engine.allow_host = false;   /* it would give our rights to whoever may connect */
         raise_descriptors();
+        loop_give_way();
         log_set_format((enum log_format)settings->engine.log_format);
         int rc = daemon_test_policies(settings, err);
         if (rc == 0)
