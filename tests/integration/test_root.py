@@ -316,6 +316,12 @@ ATTACKS = {
             return 0 if struct.unpack('=i', answer[16:20])[0] == 0 else None
         attempt('set a link down', lambda: link(16, 0, b'\\0' * 4 + (1).to_bytes(4, 'little') + b'\\0' * 4 + (1).to_bytes(4, 'little')))
     ''',
+    'what is for root of the host': '''
+        for name in ('kmsg', 'slabinfo', 'timer_list', 'vmallocinfo', 'pagetypeinfo', 'kpagecount', 'kpageflags', 'kpagecgroup', 'kcore', 'tty/driver'):
+            path = '/proc/' + name
+            attempt('read ' + name, lambda: open(path, 'rb').read(16) or None if not os.path.isdir(path) else os.listdir(path) or None)
+            attempt('chmod ' + name, lambda: None if os.stat(path).st_rdev else os.chmod(path, 0o777) or 0); attempt('chown ' + name, lambda: None if os.stat(path).st_rdev else os.chown(path, 0, 0) or 0)
+    ''',
     'process 1': '''
         for name in ('environ', 'maps', 'mem', 'auxv', 'stack', 'syscall', 'io'): attempt(name, read('/proc/1/' + name))
         attempt('write memory', write('/proc/1/mem')); attempt('exe', lambda: os.readlink('/proc/1/exe')); attempt('root', lambda: os.listdir('/proc/1/root'))
