@@ -240,8 +240,8 @@ static int fill_root(int root_fd, struct csn_error *err)
 }
 
 /*
- * A file of the host as it is now, which is what a mount would show, too, for whoever changes such a file puts a new one in its
- * place.  Each mount is copied for each sandbox and undone at its end.
+ * A file of the host as it is now.  A mount would show the same for as long: who changes such a file (ldconfig, apt, timedatectl)
+ * puts a new one in its place.  Each mount is copied for each sandbox and undone at its end.
  */
 static int copy_host(int root_fd, int fd, const char *target, struct csn_error *err)
 {
