@@ -55,6 +55,7 @@ class CpuGroup:
             folder = own and Path(own, f"bench-caisson-{os.getpid()}-{CpuGroup.count}")
             try:
                 if folder:
+                    sweep(own)
                     (folder / "processes").mkdir(parents=True)
                     (folder / counter).read_text(encoding="ascii")
             except OSError:
@@ -92,12 +93,24 @@ class CpuGroup:
         deadline = time.monotonic() + 5
         while self.folder and self.folder.exists():
             try:
-                for folder, _, _ in os.walk(self.folder, topdown=False):
-                    os.rmdir(folder)
+                remove(self.folder)
             except OSError:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
+
+
+def remove(cgroup):
+    for folder, _, _ in os.walk(cgroup, topdown=False):
+        os.rmdir(folder)
+
+
+def sweep(parent):
+    """What a benchmark left that was killed."""
+    for folder in Path(parent).glob("bench-caisson-*"):
+        if not os.path.exists(f"/proc/{folder.name.split('-')[2]}"):
+            with contextlib.suppress(OSError):      # somebody is still in it, or another benchmark was faster
+                remove(folder)
 
 
 def own_cgroup(hierarchy):

@@ -134,14 +134,14 @@ def make_host():
 
 
 def cgroups():
-    """Ours, whose supervisor is dead: the others belong to runs that somebody else has at this moment."""
-    found = set()
-    for folder, names, _ in os.walk("/sys/fs/cgroup"):
-        for name in names:
-            pid = re.search(r"caisson-(\d+)", name)
-            if "caisson" in name and not (pid and Path("/proc", pid[1]).exists()):
-                found.add(os.path.join(folder, name))
-    return found
+    """All of ours, those of runs that somebody else has at this moment among them."""
+    return {os.path.join(folder, name) for folder, names, _ in os.walk("/sys/fs/cgroup") for name in names if "caisson" in name}
+
+
+def abandoned(cgroup):
+    """Whether the process that it is named after has ended; another may have got its number since."""
+    pid = re.search(r"caisson-(\d+)", os.path.basename(cgroup))
+    return not (pid and Path("/proc", pid[1]).exists())
 
 
 def entries():
@@ -198,7 +198,8 @@ def differences(before, record, host):
     boundary = record["boundary"] or {}
     uid = boundary.get("host_uid") if boundary.get("own_uid") else None
     now = state()
-    new = [f"{what} {thing}" for what in ("mounts", "cgroups", "System V") for thing in now[what] - before[what]]
+    new = [f"{what} {thing}" for what in ("mounts", "System V") for thing in now[what] - before[what]]
+    new += [f"the cgroup {path}" for path in now["cgroups"] - before["cgroups"] if abandoned(path)]
     for path, owner in now["entries"].items():
         name = os.path.basename(path)
         if path not in before["entries"] and (owner == uid or "escape" in name or name.startswith(("core", "main."))):
