@@ -127,7 +127,7 @@ int pages_tell(int fd, struct csn_error *err)
         if (!found || table < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open /proc/self/pagemap");
         for (size_t i = 0; i < mapped_n; i++)
-                if (look(table, &mapped[i].range, found, &n, err) < 0)
+                if (mapped[i].rights & PROT_WRITE && look(table, &mapped[i].range, found, &n, err) < 0)
                         return -err->code;
         return io_write_all(fd, found, n * sizeof *found) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "tell the pages") : 0;
 }
@@ -237,7 +237,10 @@ void pages_populate(void)
 {
         _Static_assert(sizeof(struct range) == sizeof(struct iovec), "a range is an iovec");
         /* One call instead of a fault for each; before Linux 5.14 there is only the fault. */
+        bool is_known = madvise(NULL, 0, MADV_POPULATE_WRITE) == 0;
         for (size_t i = populate_at_once(); i < taken_n; i++)
-                if (madvise((void *)(uintptr_t)taken[i].start, taken[i].len, MADV_POPULATE_WRITE) < 0 && errno == EINVAL)
+                if (!is_known)
                         touch(&taken[i]);
+                else
+                        madvise((void *)(uintptr_t)taken[i].start, taken[i].len, MADV_POPULATE_WRITE);
 }

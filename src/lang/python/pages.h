@@ -33,15 +33,18 @@ int pages_keep_text(struct csn_error *err);
 int pages_collapse(struct csn_error *err);
 
 /*
- * Write to fd the ranges of what was remembered that this process alone has.  The parent must not run from the fork to
- * here: what it writes to becomes the child's alone as well.
+ * Write to fd the ranges of what was remembered that may be written to and that this process alone has.  The parent must
+ * not run from the fork to here: what it writes to becomes the child's alone as well.
  */
 int pages_tell(int fd, struct csn_error *err);
 
 /* What pages_tell() wrote.  Bytes that cannot be that are an error: CSN_E_INPUT. */
 int pages_take(const void *bytes, size_t len, struct csn_error *err);
 
-/* Copies of all that, in this process, which may not have the program's filter yet.  A range may be there no more, and that is no harm. */
+/*
+ * Copies of all that, in this process, which may not have the program's filter yet.  From Linux 5.14 on a range may be there
+ * no more; before, that would be the end of the process.
+ */
 void pages_populate(void);
 
 #endif
