@@ -87,8 +87,11 @@ static bool read_channel(struct run *run)
                  */
                 loop_unwatch(run->engine->loop, &run->channel_watch);
                 fd_close(&run->channel_watch.fd);
-                if (n > 0 && run->talk)
+                if (n > 0 && run->talk) {
+                        if (run->talk->broke)
+                                run->talk->broke(run->talk_owner);
                         kill_run(run);   /* somebody waits for what it would say */
+                }
                 return false;
         }
         talk_take(run, frame[4]);

@@ -121,6 +121,7 @@ struct run_talk {
         void (*greeted)(void *owner);  /* it is there, and waits to be told; may be NULL */
         /* The run may be cancelled from here, and not freed. */
         void (*said)(void *owner, const char *message, size_t len);
+        void (*broke)(void *owner);    /* what came is no runner's; nothing more is heard of it, and it is killed; may be NULL */
 };
 
 /* Before run_start().  The owner has to live as long as the run. */

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-
-
 /* ---- what it says ---- */
 
 void attempt_break(struct attempt *attempt)
@@ -29,6 +27,12 @@ static void on_said(void *owner, const char *message, size_t len)
         else
                 attempt_break(attempt);
         json_decref(json);
+}
+
+static void on_broke(void *owner)
+{
+        struct attempt *attempt = owner;
+        attempt->broken = true;
 }
 
 static void on_greeted(void *owner)
@@ -93,7 +97,7 @@ static void on_done(void *owner, const struct run_result *result)
         grading_go_on(grading);
 }
 
-static const struct run_talk talk = { .greeted = on_greeted, .said = on_said };
+static const struct run_talk talk = { .greeted = on_greeted, .said = on_said, .broke = on_broke };
 
 static char *copy(struct attempt *attempt, const char *text)
 {

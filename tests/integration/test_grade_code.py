@@ -77,7 +77,8 @@ def test_a_submission_that_breaks_its_channel_ends():
     flood = 'import os, time\ndef flood():\n    for fd in range(3, 1100):\n        try: os.write(fd, b"junk" * 10)\n        except OSError: pass\n'
     loading = one(code=flood + 'flood()\ndef f(x): return x', tests='assert f(1) == 1')
     calling = one(code=flood + 'def f(x):\n    flood()\n    time.sleep(1000)', tests='assert f(1) == 1')
-    assert loading['status'] == 'crashed' and statuses(calling) == ['crash'], (loading, calling)
+    assert (loading['status'], loading['error']['message'], loading['signs']) == ('failed', 'it wrote to the channel of its runner', []), loading
+    assert [(case['status'], case['detail']) for case in calling['cases']] == [('crash', 'it wrote to the channel of its runner')], calling
 
 
 def test_a_submission_that_does_not_come_back_has_a_time_limit():
