@@ -7,6 +7,7 @@ import json
 import marshal
 import os
 import re
+import runpy
 import shutil
 import signal
 import socket
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import pytest
 import test_runners
-from runners import ENVIRONMENT, LANG, PYTHON, Outcome, receive, say
+from runners import ENVIRONMENT, LANG, PYTHON, Outcome, receive, runner_of, say, talk
 from test_runners import addresses_removed
 
 HERE = Path(__file__).resolve().parent
@@ -333,9 +334,25 @@ def test_wrong_usage(tmp_path, arguments):
 @pytest.mark.parametrize('depth', ['0', '1', '2'])
 def test_warming_leaves_nothing_behind(tmp_path, depth):
     zygote = Zygote(tmp_path, 'none', depth)
-    source = ('import sys, gc, warnings\nprint(sys.stdout.name, sys.gettrace(), gc.garbage, hasattr(sys, "last_type"),\n'
-              '      warnings.filters, sys.getrecursionlimit(), gc.isenabled(), len(threading.enumerate()))')
+    source = ('import sys, gc, warnings, signal\nprint(sys.stdout.name, sys.gettrace(), gc.garbage, hasattr(sys, "last_type"),\n'
+              '      warnings.filters, sys.getrecursionlimit(), gc.isenabled(), len(threading.enumerate()),\n'
+              '      signal.getsignal(signal.SIGPROF), signal.getitimer(signal.ITIMER_PROF), sorted({"tests", "solution"} & set(sys.modules)))')
     (tmp_path / 'main.py').write_text('import threading\n' + source)
     outcome = zygote.run(tmp_path, ['', str(tmp_path / 'main.py')])
     zygote.stop()
     assert outcome.stdout == cold(zygote, tmp_path, 'import threading\n' + source).stdout
+
+
+@pytest.mark.parametrize('role, last', [
+    ('cases', ['result', 'result', 'end']), ('subject', ['ready']), ('tests', ['test', 'end'])])
+def test_a_rehearsed_role_goes_its_whole_way(tmp_path, role, last):
+    """In a zygote nobody reads what it sends, and one that stopped half-way would only be slower."""
+    warm = runpy.run_path(str(LANG / 'python/warm.py'))
+    source, messages = warm['ROLES'][role]
+    packets = [packet for message in messages for packet in talk(json.loads(message[1:]), message[:1].decode())]
+    outcome = runner_of('cold', tmp_path)('main.py', source, options='role=' + role, told=packets)
+    said = [json.loads(payload[1:]) for name, payload in outcome.frames() if name == 'TALK' and payload[:1] == b'P']
+    assert (outcome.status, outcome.stderr, [message['op'] for message in outcome.messages][-len(last):]) == (0, '', last)
+    assert all(message.get('status', 'passed') == 'passed' for message in outcome.messages)
+    assert [message['re'] for message in said if 're' in message] == [1, 2, 3, 4][:4 if role == 'subject' else 0]
+    assert role != 'subject' or [message['v'] for message in said[2:]] == [[1, 2, 1, 2], 'aa']

@@ -32,7 +32,7 @@ DATA = '''
     openpyxl xlrd docx pptx PyPDF2 pypdf PIL.Image tabulate scipy scipy.stats scipy.optimize sympy seaborn
     plotly.graph_objects
 '''.split()
-ROLES = 'cases', 'judge', 'subject', 'tests'
+ROLES = 'cases', 'judge', 'subject', 'tests', 'suite'
 IMAGES = {'none': [], 'small': SMALL, 'system': SYSTEM, 'data': SYSTEM + DATA}
 
 # Read when the interpreter starts, or by a preloaded module at its import: another value needs another interpreter.
@@ -215,7 +215,9 @@ class Zygote:
         """
         learn = load_part('learn')
         options = self.expected_run.options if self.expected else {'role': ''}
-        message = self.first_message() if options['role'] == 'cases' else b''
+        message = b''
+        if options['role'] == 'cases':
+            message, = self.messages('cases')
         pages = learn['fork_probe'](self.caisson, self.program, self.expected, self.entries, message)
         if isinstance(pages, bytes):
             return pages
@@ -228,7 +230,7 @@ class Zygote:
     def rehearse(self):
         """Go the ways of a run and of a grading, with a channel that nobody reads, and go back: their code is then as fast as
         it gets."""
-        for options, play in ('', self.play_program), ('role=cases', self.play_cases):
+        for role in '', *load_part('warm')['ROLES']:
             socket = __import__('_socket')
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             before = sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__']
@@ -236,16 +238,16 @@ class Zygote:
             try:
                 self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
                 self.fresh.environment(self.environment, self.environment)
-                runner = self.runner(options, '/dev/null', [])
+                runner = self.runner('role=' + role, '/dev/null', [])
                 runner.open_channel(self.channel(theirs.detach()))
-                play(runner, ours)
+                self.play_role(role, runner, ours) if role else self.play_program(runner)
                 runner.channel.close()
             finally:
                 ours.close()
                 sys.stdin, sys.stdout, sys.stderr = streams
                 sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__'] = before
 
-    def play_program(self, runner, _ours):
+    def play_program(self, runner):
         runner.start()
         sys.stdout = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
         code, last = compile_program(self.program, '<warm>')
@@ -253,17 +255,24 @@ class Zygote:
         runner.finish(None, last and eval(last, runner.names))
 
     @staticmethod
-    def first_message():
-        begin = load_part('warm')['CASES']
-        return b'CSN1' + bytes((load_part('role')['TALK'], 0, 0, 0)) + len(begin).to_bytes(4, 'little') + begin
+    def messages(role):
+        """What a role is told, in frames."""
+        head = b'CSN1' + bytes((load_part('role')['TALK'], 0, 0, 0))
+        return [head + len(text).to_bytes(4, 'little') + text for text in load_part('warm')['ROLES'][role][1]]
 
-    def play_cases(self, runner, ours):
+    def play_role(self, role, runner, ours):
         runner.run_case, runner.leave, runner.is_sample = self.run_case, self.leave, True
-        ours.send(self.first_message())
+        runner.source = load_part('warm')['ROLES'][role][0]
+        for message in self.messages(role):
+            ours.send(message)
+        handler = _signal.getsignal(_signal.SIGPROF)
         try:
             runner.start()
         except SystemExit:
             pass
+        finally:
+            _signal.signal(_signal.SIGPROF, handler)
+            sys.modules.pop('tests', None)
 
     def receive(self):
         """Wait for the program, and take its arguments and environment.  Returns a Runner for it."""

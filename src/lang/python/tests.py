@@ -294,37 +294,45 @@ class Tests(Link):
 
 # ---------------------------------------------------------------------------------------------------- reading test code
 
-def names_used(*trees):
-    return {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+def nodes_of(tree):
+    return list(ast.walk(tree))
 
 
-def classes_known(tree):
+def names_used(nodes):
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+def classes_known(nodes):
     """Names that the test code itself treats as classes, and not as functions that might return anything.
 
     It asks isinstance() or catches them; or they are named as classes are, and it reads attributes of what they return that
     no plain value has, or compares what they return with what they return and never with anything else.
     """
     found, holders = set(), {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ('isinstance', 'issubclass') and len(node.args) == 2:
-            found.update(names_used(node.args[1]))
+            found |= names_used(ast.walk(node.args[1]))
         elif isinstance(node, ast.ExceptHandler) and node.type is not None:
-            found.update(names_used(node.type))
-        elif isinstance(node, ast.Assign) and makes_instance(node.value):
+            found |= names_used(ast.walk(node.type))
+    calls = [node.func.id for node in nodes if makes_instance(node)]
+    if not calls:
+        return found
+    for node in nodes:
+        if isinstance(node, ast.Assign) and makes_instance(node.value):
             holders.update((loaded(target), node.value.func.id) for target in node.targets)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             holders.update((loaded(item.optional_vars), item.context_expr.func.id)
                            for item in node.items if item.optional_vars and makes_instance(item.context_expr))
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr not in PLAIN_NAMES:
             found.add(node.value.func.id if makes_instance(node.value) else holders.get(ast.dump(node.value)))
-    return found | classes_compared(tree, holders)
+    return found | classes_compared(nodes, calls, holders)
 
 
-def classes_compared(tree, holders):
+def classes_compared(nodes, calls, holders):
     """Names whose results are compared with each other, and of which no result could meet anything else."""
     mentioned, compared, doubtful = [], set(), set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name):
             mentioned.append(node.id)
         if isinstance(node, ast.Compare):
@@ -337,7 +345,6 @@ def classes_compared(tree, holders):
         common = set.intersection(*sides)
         compared |= common
         doubtful |= set.union(*sides) - common
-    calls = [node.func.id for node in ast.walk(tree) if makes_instance(node)]
     return {name for name in compared - doubtful if mentioned.count(name) == calls.count(name)}
 
 
@@ -345,7 +352,7 @@ def exposed(node, holders):
     """Names of classes of which an expression may be an instance, or hold one."""
     if makes_instance(node):
         return {node.func.id}
-    held = holders.get(ast.dump(node))
+    held = holders and holders.get(ast.dump(node))
     if held:
         return {held}
     if isinstance(node, (ast.Attribute, ast.Constant)) or isinstance(node, ast.Call) and ast.unparse(node.func).rpartition('.')[2] in HARMLESS:
@@ -365,7 +372,7 @@ def is_name_call(node):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
-def names_to_bind(tree, used, public, entry_point):
+def names_to_bind(nodes, used, public, entry_point):
     """Names of the submission that are global in the test code.
 
     A submission that takes the name of a builtin would have its abs() called for ours.  But there are functions to be tested
@@ -374,18 +381,18 @@ def names_to_bind(tree, used, public, entry_point):
     wanted = {name for name in used & public if name[:2] != '__'}
     builtin = {name for name in wanted if name in vars(builtins) and name != entry_point}
     wanted -= builtin
-    called = {node.func.id for node in ast.walk(tree) if is_name_call(node)}
+    called = {node.func.id for node in nodes if is_name_call(node)}
     candidates = (builtin & called) - JUDGES or builtin & called
     if not wanted & called and len(candidates) == 1 and not entry_point:
         wanted |= candidates
     # One that has the name of a module of the library, and is used as that module is.
-    owners = {node.value.id for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
+    owners = {node.value.id for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
     return wanted, wanted & owners & sys.stdlib_module_names
 
 
-def bind_names(link, namespace, tree, setup, entry_point):
+def bind_names(link, namespace, nodes, setup, entry_point):
     first = (entry_point or '').partition('.')[0]
-    wanted, modules = names_to_bind(tree, names_used(tree, setup) | {first}, link.public, first)
+    wanted, modules = names_to_bind(nodes, names_used(nodes + nodes_of(setup)) | {first}, link.public, first)
     for name in sorted(wanted):
         try:
             value = link.value(name)
@@ -425,14 +432,15 @@ def serve(role):
     module.__file__ = role.runner.path
     names = list(begin.get('modules') or ())
     entry_point = begin.get('entry_point')
-    link = Tests(role.talk, role.runner.path, classes_known(tree))
+    nodes = nodes_of(tree)
+    link = Tests(role.talk, role.runner.path, classes_known(nodes))
     suite = load_part('suite')['Suite'](role, link, module, tree)
     if type(begin.get('shared')) is str:
         suite.statement('the submission', None, lambda: module.__dict__.update(run_shared(begin, names)))
     else:
         try:
             link.learn_names()
-            bind_names(link, module.__dict__, tree, setup, entry_point)
+            bind_names(link, module.__dict__, nodes, setup, entry_point)
         except Verdict:
             pass
         make_solution(link, names)

@@ -52,8 +52,27 @@ str(frame.groupby('group')['z'].sum())
 str(frame)
 '''),
 }
-# Function cases of a grader: the first message to its runner (role.py).
-CASES = b'E{"op":"begin","setup":"def f(x): return x","function":"f","cases":[{"i":0,"args":"[1]"},{"i":1,"args":"[[1.5,{\\"a\\":null}]]"}]}'
+# What a role (role.py) is told in a rehearsal: its program, and the messages of the engine and of the other side.
+ROLES = {
+    'cases': (b'', (
+        b'E{"op":"begin","setup":"def f(x): return x","function":"f","cases":[{"i":0,"args":"[1]"},{"i":1,"args":"[[1.5,{\\"a\\":null}]]"}]}',
+    )),
+    'subject': (b'def f(x):\n    return x + x\n', (
+        b'E{"op":"begin","setup":""}',
+        b'P{"n":1,"op":"names","h":null,"a":[],"k":[],"gone":[]}',
+        b'P{"n":2,"op":"value","h":null,"name":"f","a":[],"k":[],"gone":[]}',
+        b'P{"n":3,"op":"call","h":1,"a":[[1,2]],"k":[],"gone":[]}',
+        b'P{"n":4,"op":"call","h":1,"a":["a"],"k":[],"gone":[]}',
+        b'E{"op":"end"}',
+    )),
+    'tests': (b'def check(candidate):\n    assert candidate([1, 2]) == [1, 2, 1, 2]\n    assert candidate("a") == "aa"\n', (
+        b'E{"op":"begin","setup":"","entry_point":"f"}',
+        b'P{"re":1,"c":[],"f":[],"v":["f"]}',
+        b'P{"re":2,"c":[],"f":[],"v":{"t":"callable","v":[1,"f",true]}}',
+        b'P{"re":3,"c":[],"f":[],"v":[1,2,1,2]}',
+        b'P{"re":4,"c":[],"f":[],"v":"aa"}',
+    )),
+}
 VALUE = b"{'a': [1, 2.5, None]}\n"
 
 
