@@ -333,7 +333,7 @@ def test_wrong_usage(tmp_path, arguments):
 
 @pytest.mark.parametrize('depth', ['0', '1', '2'])
 def test_warming_leaves_nothing_behind(tmp_path, depth):
-    zygote = Zygote(tmp_path, 'none', depth)
+    zygote = Zygote(tmp_path, 'small', depth)
     source = ('import sys, gc, warnings, signal\nprint(sys.stdout.name, sys.gettrace(), gc.garbage, hasattr(sys, "last_type"),\n'
               '      warnings.filters, sys.getrecursionlimit(), gc.isenabled(), len(threading.enumerate()),\n'
               '      signal.getsignal(signal.SIGPROF), signal.getitimer(signal.ITIMER_PROF), sorted({"tests", "solution"} & set(sys.modules)))')

@@ -32,7 +32,8 @@ DATA = '''
     openpyxl xlrd docx pptx PyPDF2 pypdf PIL.Image tabulate scipy scipy.stats scipy.optimize sympy seaborn
     plotly.graph_objects
 '''.split()
-ROLES = 'cases', 'judge', 'subject', 'tests', 'suite'
+ROLES = 'cases', 'judge', 'subject', 'tests'
+GRADERS = 'small'       # the image that grading asks for; the others need not wait for all its rehearsals
 IMAGES = {'none': [], 'small': SMALL, 'system': SYSTEM, 'data': SYSTEM + DATA}
 
 # Read when the interpreter starts, or by a preloaded module at its import: another value needs another interpreter.
@@ -147,11 +148,10 @@ class Zygote:
             if _signal.getsignal(number) is not handler:
                 _signal.signal(number, handler)
 
-    @staticmethod
-    def load_roles():
+    def load_roles(self):
         """The files of a grader, which no other program is to find; neither what they import."""
         before = set(sys.modules)
-        for name in ROLES:
+        for name in (*ROLES, 'suite') if self.image == GRADERS else ROLES:
             load_part(name)
         for name in set(sys.modules) - before:
             del sys.modules[name]
@@ -230,7 +230,7 @@ class Zygote:
     def rehearse(self):
         """Go the ways of a run and of a grading, with a channel that nobody reads, and go back: their code is then as fast as
         it gets."""
-        for role in '', *load_part('warm')['ROLES']:
+        for role in ('', *load_part('warm')['ROLES']) if self.image == GRADERS else ('', 'cases'):
             socket = __import__('_socket')
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             before = sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__']
