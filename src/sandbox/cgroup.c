@@ -587,6 +587,17 @@ static bool rename_leaf(struct cgroup_leaf *leaf, const char *name)
         return true;
 }
 
+/*
+ * The event of version 1 comes without a kill, too: where who asks for memory is being killed already, and of all below where
+ * a cgroup above has none left.  It stays until it is read, and would end the next run as it begins.
+ */
+static void forget_oom(const struct cgroup_leaf *leaf)
+{
+        uint64_t events;
+        while (read(leaf->oom_event, &events, sizeof events) < 0 && errno == EINTR)
+                ;
+}
+
 /* One with this label, for that has its name already; else any, which gets the name. */
 static bool take_spare(struct cgroup_base *base, const char *label, const char *name, struct cgroup_leaf *ret)
 {
@@ -599,6 +610,7 @@ static bool take_spare(struct cgroup_base *base, const char *label, const char *
         *ret = *spare;
         *spare = base->spare[--base->spare_n];
         keep_files(ret);
+        forget_oom(ret);
         /* By now it is less than it was when the last run ended. */
         clear_counter(ret, MEMORY_PEAK);
         return true;

@@ -1,9 +1,11 @@
 """What waits in caissond: that it is used, that it is no other sandbox, and that nothing is lost when it dies."""
 
+import ctypes
 import os
 import re
 import signal
 import socket
+import struct
 import threading
 import time
 from itertools import zip_longest
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from daemon import CANCEL, RECORD, Daemon, commands, until
+
+PIDFD_GETFD = 438      # Linux 5.6
 
 
 @pytest.fixture(name='start')
@@ -415,6 +419,32 @@ def test_sandboxes_that_are_made_for_a_run_use_cgroups_again(start):
         numbers += [path.stat().st_ino for path in leaves(daemon) if 'memory' in path.parts and path.name.startswith(f'task_{number}-')]
     # Most are kept, with the name of the last that was in them.  One that has too much left over of its memory is not.
     assert len(numbers) >= 10 and len(set(numbers)) <= len(numbers) - 3, numbers
+
+
+def signal_events(pid):
+    """Each eventfd of a process, as the kernel does where memory is short.  Returns how many there are."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    process, told = os.pidfd_open(pid), 0
+    for fd in os.listdir(f'/proc/{pid}/fd'):
+        if os.readlink(f'/proc/{pid}/fd/{fd}') == 'anon_inode:[eventfd]':
+            copy = libc.syscall(PIDFD_GETFD, process, int(fd), 0)
+            assert copy >= 0, os.strerror(ctypes.get_errno())
+            told += os.write(copy, struct.pack('=Q', 1)) == 8
+            os.close(copy)
+    os.close(process)
+    return told
+
+
+@pytest.mark.skipif(not Path('/sys/fs/cgroup/memory/cgroup.procs').exists() or os.geteuid() != 0, reason='an event of cgroup version 1, and root')
+def test_memory_that_was_short_once_ends_no_later_run(start):
+    """The event of a cgroup comes without a kill, too: then the cgroup is used again, and the event is not."""
+    daemon = start('engine.pool_min=0', 'engine.pool_max=0', 'engine.pool_shells=0')
+    supervisor = processes(daemon, 'caisson-supervi')[0]
+    for _ in range(3):
+        assert one(daemon, 'echo 1', 'bash')['status'] == 'completed'
+        until(lambda: not processes(daemon, 'main.sh'))
+        assert until(lambda: signal_events(supervisor)) > 0
+    assert one(daemon, 'echo 1', 'bash')['status'] == 'completed'
 
 
 def test_status_tells_what_a_zygote_has_loaded(start):
