@@ -30,14 +30,18 @@ struct match {
 
 /* ---- which rules a fact meets ---- */
 
-/* Of a program inside of the program its own language counts. */
-static bool speaks(const struct match *match, const struct rule *rule, const struct fact *fact)
+static bool speaks(const struct rule *rule, const char *language)
 {
-        const char *language = fact->language ? fact->language : match->language;
         for (const char *const *l = rule->languages; l && *l; l++)
                 if (strcmp(*l, language) == 0)
                         return true;
         return !rule->languages;
+}
+
+/* Of a program inside of the program its own language counts. */
+static const char *language_of(const struct match *match, const struct fact *fact)
+{
+        return fact->language ? fact->language : match->language;
 }
 
 static bool is_allowed(const struct match *match, const struct fact *fact)
@@ -59,7 +63,7 @@ static bool is_allowed(const struct match *match, const struct fact *fact)
 static void hit(struct match *match, const struct pattern *pattern, const struct fact *fact)
 {
         const struct rule *rule = &match->policy->rules[pattern->rule];
-        if (rule->severity < 0 || !speaks(match, rule, fact) || (!rule->always && is_allowed(match, fact)) ||
+        if (rule->severity < 0 || !speaks(rule, language_of(match, fact)) || (!rule->always && is_allowed(match, fact)) ||
             patterns_cover(rule->excepts, fact->name, fact->len, false))
                 return;
         for (size_t i = 0; i < match->n; i++) {
@@ -85,7 +89,7 @@ static bool is_denied(const struct match *match, const struct fact *fact)
         const struct policy *policy = match->policy;
         for (size_t i = 0; i < policy->rules_n; i++) {
                 const struct rule *rule = &policy->rules[i];
-                if (rule->severity < match->block_at || !speaks(match, rule, fact))
+                if (rule->severity < match->block_at || !speaks(rule, language_of(match, fact)))
                         continue;
                 for (const struct pattern *p = rule->patterns; p; p = p->next) {
                         if (p->kind != FACT_IMPORT && p->kind != FACT_REFERENCE && p->kind != FACT_CALL)
@@ -382,6 +386,15 @@ static char *sentence_of(const struct match *match, const struct check_result *r
         return text;
 }
 
+/* A policy without any rules says of itself that it looks for nothing. */
+static bool has_no_rule(const struct match *match)
+{
+        for (size_t i = 0; i < match->policy->rules_n; i++)
+                if (match->policy->rules[i].severity >= 0 && speaks(&match->policy->rules[i], match->language))
+                        return false;
+        return match->policy->rules_n > 0;
+}
+
 static void decide(const struct match *match, struct check_result *ret)
 {
         bool denied = match->refused_more, by_score = match->policy->block_score && ret->score >= match->policy->block_score;
@@ -389,6 +402,10 @@ static void decide(const struct match *match, struct check_result *ret)
                 denied = denied || match->hits[i].rule->severity >= match->block_at;
         SET(ret, check_result, verdict, denied || by_score ? verdict_DENY : verdict_ALLOW);
         SET(ret, check_result, reason, arena_text(match->arena, "%s", ""));
+        if (!match->n && has_no_rule(match)) {
+                ret->reason = arena_text(match->arena, "%s has no rules for %s", ret->policy, match->language);
+                return;
+        }
         for (size_t i = 0; i < match->policy->sentences_n; i++)
                 if (holds(match, &match->policy->sentences[i], denied || by_score, by_score)) {
                         ret->reason = sentence_of(match, ret, &match->policy->sentences[i]);

@@ -220,6 +220,14 @@ def test_what_kind_of_error_it_is_is_said_once(language, code):
 
 # ---- policies ----
 
+@pytest.mark.parametrize('policy, language, reason', [
+    ('kodeagent', 'bash', 'kodeagent has no rules for bash'), ('mcp-light', 'javascript', 'mcp-light has no rules for javascript'),
+    ('kodeagent', 'python', 'No suspicious patterns detected'), ('linx', 'bash', ''), ('off', 'bash', '')])
+def test_a_policy_without_rules_for_a_language_says_so(policy, language, reason):
+    [got] = lines(caisson('check', '--json', '-p', policy, '-l', language, '-c', 'true' if language == 'bash' else '1'))
+    assert (got['verdict'], got['reason']) == ('allow', reason)
+
+
 @pytest.mark.parametrize('text', ['', 'description: x\n', 'policy: mine\nblock_at: LOW\n'])
 def test_a_policy_that_decides_nothing_is_an_error(tmp_path, text):
     write(tmp_path / 'mine.yaml', text)
