@@ -212,6 +212,9 @@ void run_set_listener(struct run *run, const struct run_listener *listener, void
 bool run_has_listener(const struct run *run);
 void run_tell(struct run *run, json_t *event);
 
+/* Something for its record that the caller should know, before that is made; `code` is a stable name. */
+void run_warn(struct run *run, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
 /* ---- a check without a run (inquiry.c) ---- */
 
 /* Embedded in its owner; all zeros is none. */

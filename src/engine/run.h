@@ -111,7 +111,6 @@ struct run {
         struct run_result result;
 };
 
-void run_warn(struct run *run, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* ---- engine.c, for box.c and pool.c ---- */
 

@@ -718,6 +718,8 @@ void broker_report(void *owner, struct arena *arena, struct tools_used *ret)
         SET(ret, tools_used, calls, broker->calls);
         SET(ret, tools_used, failed, broker->failed);
         SET(ret, tools_used, refused, broker->refused);
+        if (broker->whom.run)
+                grant_warn(broker, broker->whom.run);
         if (!broker->request->record)
                 return;
         /* What the records point to stays the broker's, which lives as long as its run. */

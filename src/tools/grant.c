@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #define NAMES_TOLD 50              /* in the error of a name that is none */
+#define WARNING_BYTES 200          /* of names, when no more of them are added to a warning */
 #define LISTING_MS_MAX 200         /* of the processor, for all patterns and all tools; what comes later is not in the list */
 
 /* Texts of at most a few hundred bytes; each * goes back to the last one only, so the work is their product at most. */
@@ -199,6 +200,36 @@ const struct granted *grant_all(struct broker *broker, size_t *ret_n)
         broker->granted = all;
         *ret_n = broker->granted_n = ready;
         return all;
+}
+
+/* Unsure where a source may have it that has not said yet, or not lately, what it has. */
+static bool is_for_nothing(const struct broker *broker, char *const *pattern, uint64_t until_us)
+{
+        size_t count;
+        for (struct tool_source *source = next_source(broker, NULL); source; source = next_source(broker, source)) {
+                const struct tool *list = list_of(source, &count);
+                if (source->state != TOOLS_READY && grant_concerns(pattern, 1, source->server))
+                        return false;
+                for (size_t i = 0; i < count; i++)
+                        if (clock_work_us() > until_us || grant_matches(*pattern, source->server, list[i].name))
+                                return false;
+        }
+        return true;
+}
+
+void grant_warn(const struct broker *broker, struct run *run)
+{
+        const struct tools_request *request = broker->request;
+        uint64_t until_us = clock_work_us() + LISTING_MS_MAX * 1000;
+        struct buf text;
+        size_t n = 0;
+        buf_init(&text, 64 * KIB);
+        for (size_t i = 0; i < request->allow_n && !broker->replay && text.len < WARNING_BYTES; i++)
+                if (is_for_nothing(broker, &request->allow[i], until_us))
+                        buf_printf(&text, "%s\"%.100s\"", n++ ? ", " : "", request->allow[i]);
+        if (n > 0)
+                run_warn(run, "tool_not_found", "no tool has these names in tools.allow (--tool); see caisson tools list: %s", text.bytes);
+        buf_done(&text);
 }
 
 void grant_forget(struct broker *broker)

@@ -34,6 +34,8 @@ bool grant_check_pattern(const char *pattern);
 /* All of them, by their names.  The broker's until grant_forget(), which is called whenever sources change. */
 const struct granted *grant_all(struct broker *broker, size_t *ret_n);
 void grant_forget(struct broker *broker);
+/* The record of a run says which of its patterns allow nothing; a recording need not have all tools that there are. */
+void grant_warn(const struct broker *broker, struct run *run);
 /*
  * By name, with or without its server's.  False: it is none, or it is several, and the error is for the program.
  */

@@ -53,6 +53,28 @@ print([t for t in tools.list_tools() if 'hidden' in t or ' ' in t])
     assert "'error': 'it went wrong'" in lines[1] and lines[2] == '[]'
 
 
+def test_a_name_that_no_tool_has_is_a_warning(daemon):
+    def named(record):
+        return [warning['text'].partition('list: ')[2] for warning in record['warnings'] if warning['code'] == 'tool_not_found']
+
+    asks = 'print(tools.list_tools())'
+    assert named(run(daemon, asks)) == [] and named(run(daemon, asks, '--tool', 'add', '--tool', 'a*')) == []
+    assert named(run(daemon, asks, '--tool', 'githb.*', '--tool', 's.add', '--tool', 'ad', '--tool', 's.ad')) == ['"githb.*", "ad", "s.ad"']
+    [many] = named(run(daemon, asks, *[word for i in range(200) for word in ('--tool', f'nothing{i}')]))
+    assert many.startswith('"nothing0", ') and '"nothing15"' in many and len(many) < 400
+
+
+def test_a_name_of_a_server_that_is_away_is_no_warning(tmp_path):
+    config = tmp_path / 'caisson.yaml'
+    config.write_text(json.dumps({'mcpServers': {'away': {'command': '/bin/false'}}}))
+    daemon = Daemon(tmp_path, env={'CAISSON_CONFIG': str(config)}).ready()
+    try:
+        record = checked(daemon.caisson('run', '--json', '--tool', 'away.x', '--tool', 'other.x', '-l', 'python', '-c', 'print(tools.list_tools())').out)
+        assert [warning['text'].partition('list: ')[2] for warning in record['warnings']] == ['"other.x"']
+    finally:
+        daemon.stop()
+
+
 def test_a_server_that_dies_is_an_error_and_comes_back(daemon):
     record = run(daemon, """
 import json, time
