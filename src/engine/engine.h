@@ -183,7 +183,7 @@ struct engine_tools {
         int (*open)(void *owner, const struct tools_for *whom, void **ret_broker, struct csn_error *err);
         /* Nobody inside asks any more, and all calls that are open are forgotten. */
         void (*stop)(void *broker);
-        /* What was called; from the arena. */
+        /* What was called, from the arena; and warnings for the record of its run. */
         void (*report)(void *broker, struct arena *arena, struct tools_used *ret);
         void (*close)(void *broker);
         /* The engine ends.  There are no brokers any more, and still a loop. */

@@ -111,7 +111,6 @@ struct run {
         struct run_result result;
 };
 
-
 /* ---- engine.c, for box.c and pool.c ---- */
 
 struct engine {

@@ -6,6 +6,8 @@
 
 #define NAMES_TOLD 50              /* in the error of a name that is none */
 #define WARNING_BYTES 200          /* of names, when no more of them are added to a warning */
+#define WARNING_MS_MAX 5           /* of the processor, at the end of each run; names that are not looked at by then are not in it */
+#define TOOLS_AT_ONCE 64           /* between two looks at the clock, which are system calls */
 #define LISTING_MS_MAX 200         /* of the processor, for all patterns and all tools; what comes later is not in the list */
 
 /* Texts of at most a few hundred bytes; each * goes back to the last one only, so the work is their product at most. */
@@ -211,7 +213,7 @@ static bool is_for_nothing(const struct broker *broker, char *const *pattern, ui
                 if (source->state != TOOLS_READY && grant_concerns(pattern, 1, source->server))
                         return false;
                 for (size_t i = 0; i < count; i++)
-                        if (clock_work_us() > until_us || grant_matches(*pattern, source->server, list[i].name))
+                        if ((i % TOOLS_AT_ONCE == 0 && clock_work_us() > until_us) || grant_matches(*pattern, source->server, list[i].name))
                                 return false;
         }
         return true;
@@ -220,7 +222,7 @@ static bool is_for_nothing(const struct broker *broker, char *const *pattern, ui
 void grant_warn(const struct broker *broker, struct run *run)
 {
         const struct tools_request *request = broker->request;
-        uint64_t until_us = clock_work_us() + LISTING_MS_MAX * 1000;
+        uint64_t until_us = clock_work_us() + WARNING_MS_MAX * 1000;
         struct buf text;
         size_t n = 0;
         buf_init(&text, 64 * KIB);
