@@ -114,6 +114,48 @@ def test_each_serves_one_run(start):
     assert seen == {'None\nFalse\n'}
 
 
+SEEN = r"""
+import ctypes, math
+text = ctypes.pythonapi.Py_GetCopyright
+text.restype = ctypes.c_void_p
+print(math.pi, ctypes.string_at(text(), 9))
+"""
+SPOIL = SEEN + r"""
+libc = ctypes.CDLL(None)
+MADV_REMOVE, ALL = 9, 7
+found = spoiled = 0
+for line in open('/proc/self/maps'):
+    area, rights, *_, name = line.split(None, 5)
+    if '/memfd:caisson-' not in name:
+        continue
+    found += 1
+    start, end = (int(number, 16) for number in area.split('-'))
+    spoiled += libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), MADV_REMOVE) == 0
+    try:
+        open('/proc/self/map_files/' + area, 'r+b').close()
+        spoiled += 1
+    except OSError:
+        pass
+page = text() & ~4095
+libc.mprotect(ctypes.c_void_p(page), ctypes.c_size_t(8192), ALL)
+ctypes.memset(text(), ord('X'), 9)
+ctypes.memset(id(math.pi) + 16, 0, 8)
+print(found > 1, spoiled, math.pi, ctypes.string_at(text(), 9))
+"""
+
+
+def test_what_a_run_writes_over_is_its_own(start):
+    daemon = start('engine.pool_min=2')
+    full(daemon, 'python')
+    seen = "3.141592653589793 b'Copyright'\n"
+    for _ in range(4):
+        assert one(daemon, SPOIL)['stdout'] == seen + "True 0 0.0 b'XXXXXXXXX'\n"
+        full(daemon, 'python')
+        assert one(daemon, SEEN)['stdout'] == seen
+        full(daemon, 'python')
+    assert pools(daemon)['python']['hits'] == 8
+
+
 RANDOM = """
 import random, uuid, os, secrets, tempfile
 print(random.random(), uuid.uuid4(), uuid.uuid1(), os.urandom(8).hex(), secrets.token_hex(8), tempfile.mktemp())

@@ -38,11 +38,7 @@ def forget_text():
     pass
 
 
-def collapse():
-    pass
-
-
-def keep_text():
+def gather_arenas():
     pass
 
 

@@ -22,8 +22,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "lang/python/arenas.h"
 #include "lang/python/case.h"
 #include "lang/python/pages.h"
+#include "lang/python/shared.h"
 #include "sandbox/sandbox.h"
 
 static struct plan plan;
@@ -113,6 +115,13 @@ static bool serve_one(const struct zygote_message *request, int fds[WIRE_FDS_MAX
         return false;
 }
 
+static int settle(struct csn_error *err)
+{
+        static struct range arenas[ARENAS_MAX];
+        size_t n = arenas_gathered(arenas);
+        return shared_settle(arenas, n, err);
+}
+
 static int own_pid_namespace(struct csn_error *err)
 {
         int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -148,6 +157,10 @@ static PyObject *serve(PyObject *self, PyObject *args)
         }
         size_t filter_len;
         seccomp_program(SECCOMP_LAST, &filter_len);   /* once, and not in every child */
+        if (settle(&err) < 0) {
+                refuse(0, &err);
+                return raise_error(&err);
+        }
         answer(&message, -1);
         for (;;) {
                 int fds[WIRE_FDS_MAX];
@@ -494,7 +507,7 @@ static PyObject *forget_text(PyObject *self, PyObject *none)
 {
         struct csn_error err;
         (void)self, (void)none;
-        return done(pages_forget_text(&err), &err);
+        return done(shared_forget_text(&err), &err);
 }
 
 /*
@@ -521,18 +534,11 @@ static PyObject *fill_room(PyObject *self, PyObject *none)
         return nothing();
 }
 
-static PyObject *keep_text(PyObject *self, PyObject *none)
+static PyObject *gather_arenas(PyObject *self, PyObject *none)
 {
-        struct csn_error err;
         (void)self, (void)none;
-        return done(pages_keep_text(&err), &err);
-}
-
-static PyObject *collapse(PyObject *self, PyObject *none)
-{
-        struct csn_error err;
-        (void)self, (void)none;
-        return done(pages_collapse(&err), &err);
+        arenas_gather();
+        return nothing();
 }
 
 static PyObject *tell(PyObject *self, PyObject *args)
@@ -551,8 +557,7 @@ static PyMethodDef methods[] = {
         { "remember", remember, METH_NOARGS, "remember(): what is mapped now." },
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
-        { "collapse", collapse, METH_NOARGS, "collapse(): have memory in huge pages, where the kernel has them." },
-        { "keep_text", keep_text, METH_NOARGS, "keep_text(): let forks have the page tables of program text." },
+        { "gather_arenas", gather_arenas, METH_NOARGS, "gather_arenas(): have all arenas from here on in one place, for serve()." },
         { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },
         { "only_file", only_file, METH_VARARGS, "only_file(name): what is in the file if it is all that the working directory has, or None." },

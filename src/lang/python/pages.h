@@ -14,25 +14,6 @@
 int pages_remember(struct csn_error *err);
 
 /*
- * What modules needed of program text to be loaded is mapped, and makes each fork and each end of a process dearer, though
- * hardly a run needs it.  It is dropped here; what is needed comes back at the next look.  Errors: CSN_E_SYSTEM.
- */
-int pages_forget_text(struct csn_error *err);
-
-/*
- * Program text is not even mapped after a fork, and each of its pages costs a fault again: the kernel copies the page
- * table of a mapping only where the process has a page of its own in it (vma_needs_copy() in mm/memory.c).  So each that
- * has text mapped now gets one.  Errors: CSN_E_SYSTEM; then forks are slower.
- */
-int pages_keep_text(struct csn_error *err);
-
-/*
- * Memory in huge pages where there is enough of it in one piece: then a fork copies one entry of a page table for 512.  Where the
- * kernel does not (before Linux 6.1, or with none to be had) all stays as it was.  Errors: CSN_E_SYSTEM.
- */
-int pages_collapse(struct csn_error *err);
-
-/*
  * Write to fd the ranges of what was remembered that may be written to and that this process alone has.  The parent must
  * not run from the fork to here: what it writes to becomes the child's alone as well.
  */

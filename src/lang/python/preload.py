@@ -88,6 +88,7 @@ class Zygote:
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
         self.caisson = __import__('_caisson')
+        self.caisson.gather_arenas()
         self.run_case = self.caisson.run_case
         del sys.modules['_caisson']
         self.environment = dict(environ)
@@ -190,8 +191,6 @@ class Zygote:
         if not is_alone():
             sys.stderr.write('zygote.py: there are other threads, which would not live on in a fork\n')
             raise SystemExit(1)
-        self.caisson.collapse()
-        self.caisson.keep_text()
         pages = b'' if self.program is None else self.learn_pages()
         if not self.probing:
             self.caisson.serve(info, pages, self.expected or None, self.entries)

@@ -1,0 +1,21 @@
+/*
+ * Where Python's small objects are: its arenas, of 1 MiB each (256 KiB before 3.10).  They come one by one, between whatever else is
+ * mapped meanwhile.  Those of a zygote lie one behind the other from the beginning of a huge page on, so that they are few mappings (shared.h).
+ */
+#ifndef PYTHON_ARENAS_H
+#define PYTHON_ARENAS_H
+
+#include "lang/python/maps.h"
+
+#define ARENAS_MAX 4096
+
+/* Arenas come from regions of ours from now on.  Without effect on a Python that has none, such as one without a global lock. */
+void arenas_gather(void);
+
+/*
+ * Further arenas come as Python itself would have them.  Those that were gathered and are in use, but for the newest, which has room
+ * left: ranges that do not touch, in no order.  Returns how many.
+ */
+size_t arenas_gathered(struct range ret[ARENAS_MAX]);
+
+#endif

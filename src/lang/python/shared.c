@@ -1,0 +1,275 @@
+#include "lang/python/shared.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+/* Linux 6.1 */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+#define TEXT (PROT_READ | PROT_EXEC)
+#define DATA (PROT_READ | PROT_WRITE)
+
+/* Of how many of its pages a process must have made use for text to get a huge page: a quarter. */
+#define TEXT_USED (HUGE_PAGE / 4)
+
+static struct maps maps;
+
+static void *address(uint64_t number)
+{
+        return (void *)(uintptr_t)number;
+}
+
+static uint64_t end_of(const struct range *range)
+{
+        return range->start + range->len;
+}
+
+static uint64_t up(uint64_t number)
+{
+        return (number + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
+static uint64_t down(uint64_t number)
+{
+        return number / HUGE_PAGE * HUGE_PAGE;
+}
+
+/* The huge pages that a range has room for. */
+static struct range inner(const struct range *range)
+{
+        uint64_t start = up(range->start), end = down(end_of(range));
+        return (struct range){ start, end > start ? end - start : 0 };
+}
+
+/* ---- text ---- */
+
+struct use {
+        uint64_t mapped;   /* bytes of the file that are mapped now */
+        bool own;          /* there are pages that are this process' own */
+};
+
+static int look(int table, const struct range *range, struct use *ret, struct csn_error *err)
+{
+        static uint64_t entries[PAGE_ENTRIES_MAX];
+        *ret = (struct use){ 0 };
+        for (uint64_t done = 0; done < range->len / maps_page();) {
+                ssize_t got = maps_entries(table, range, done, entries, err);
+                if (got < 0)
+                        return (int)got;
+                for (ssize_t i = 0; i < got; i++) {
+                        bool present = entries[i] & PAGE_PRESENT, of_file = entries[i] & PAGE_OF_FILE;
+                        ret->mapped += present && of_file ? maps_page() : 0;
+                        ret->own = ret->own || entries[i] & PAGE_SWAPPED || (present && !of_file);
+                }
+                done += (uint64_t)got;
+        }
+        return 0;
+}
+
+/* Each mapping of a file that may not be written to; `each` gets what is in use of it. */
+static int for_text(void (*each)(const struct mapping *one, const struct use *use), struct csn_error *err)
+{
+        auto_fd table = maps_table(err);
+        int r = table < 0 ? table : maps_read(&maps, err);
+        for (size_t i = 0; r == 0 && i < maps.n; i++) {
+                struct use use;
+                if (!maps.rows[i].of_file || maps.rows[i].rights & PROT_WRITE)
+                        continue;
+                r = look(table, &maps.rows[i].range, &use, err);
+                if (r == 0)
+                        each(&maps.rows[i], &use);
+        }
+        return r;
+}
+
+static void forget(const struct mapping *one, const struct use *use)
+{
+        /* A page of its own is what the dynamic linker relocated, before it made the mapping read-only. */
+        if (use->mapped && !use->own)
+                madvise(address(one->range.start), one->range.len, MADV_DONTNEED);
+}
+
+int shared_forget_text(struct csn_error *err)
+{
+        return for_text(forget, err);
+}
+
+static bool follows(const struct mapping *one, const struct mapping *next)
+{
+        return one->of_file && one->inode == next->inode && end_of(&one->range) == next->range.start && one->offset + one->range.len == next->offset;
+}
+
+/*
+ * What the linker puts before and behind the text of a file may not be executed, and is a mapping of its own for that.  The kernel makes
+ * one of what has the same rights.  Whoever is here may map and execute whatever he likes, so nothing is lost.
+ */
+static void join(const struct mapping *one, const struct use *use)
+{
+        bool has_before = one > maps.rows && follows(one - 1, one), has_next = one + 1 < maps.rows + maps.n && follows(one, one + 1);
+        if (one->rights == PROT_READ && !use->own && ((has_before && one[-1].rights == TEXT) || (has_next && one[1].rights == TEXT)))
+                mprotect(address(one->range.start), one->range.len, TEXT);
+}
+
+/*
+ * Text is not even mapped after a fork, and each of its pages costs a fault again; but where the process has a page of its own
+ * the page table is copied.  So all text that is in use gets one.
+ */
+static void keep(const struct mapping *one, const struct use *use)
+{
+        volatile char *first = address(one->range.start);
+        if (!use->mapped || use->own || mprotect(address(one->range.start), one->range.len, one->rights | PROT_WRITE) < 0)
+                return;
+        char byte = *first;
+        *first = byte;
+        mprotect(address(one->range.start), one->range.len, one->rights);
+}
+
+/* ---- what becomes a file ---- */
+
+/* Ranges lie in it as they do in memory, as far as huge pages go. */
+struct file {
+        int fd;
+        uint64_t end;
+};
+
+static void file_open(struct file *file, const char *name)
+{
+        *file = (struct file){ .fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) };
+}
+
+/* The mappings stay.  Whoever has one writes to pages of his own. */
+static void file_close(struct file *file)
+{
+        if (file->fd >= 0)
+                fcntl(file->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+        fd_close(&file->fd);
+}
+
+/* Whether the file has a copy of the range now, at *ret_offset. */
+static bool file_copy(struct file *file, const struct range *range, off_t *ret_offset)
+{
+        uint64_t offset = file->end + range->start % HUGE_PAGE, end = up(offset + range->len);
+        if (file->fd < 0 || ftruncate(file->fd, (off_t)end) < 0)
+                return false;
+        file->end = end;
+        *ret_offset = (off_t)offset;
+        for (uint64_t done = 0; done < range->len;) {
+                ssize_t n = pwrite(file->fd, address(range->start + done), range->len - done, (off_t)(offset + done));
+                if (n <= 0)
+                        return false;
+                done += (uint64_t)n;
+        }
+        return true;
+}
+
+/* Whether the range is the file's now, from the offset on. */
+static bool file_map(const struct file *file, const struct range *range, off_t offset, int rights)
+{
+        void *mapped = mmap(address(range->start), range->len, rights, MAP_PRIVATE | MAP_FIXED, file->fd, offset);
+        /* cppcheck-suppress memleak ; it takes the place of what was there */
+        return mapped != MAP_FAILED;
+}
+
+static bool collapse(const struct range *range)
+{
+        struct range huge = inner(range);
+        return huge.len > 0 && madvise(address(huge.start), huge.len, MADV_COLLAPSE) == 0;
+}
+
+/* Its copy is mapped beside it first: without a huge page it would be no better, and the text of the file is everybody's. */
+static void text_to_file(struct file *file, const struct range *range)
+{
+        off_t offset;
+        if (!file_copy(file, range, &offset))
+                return;
+        char *room = mmap(NULL, range->len + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (room == MAP_FAILED)
+                return;
+        struct range place = { up((uintptr_t)room), range->len };
+        if (file_map(file, &place, offset, TEXT) && collapse(&place))
+                file_map(file, range, offset, TEXT);
+        munmap(room, range->len + HUGE_PAGE);
+}
+
+static int text_to_huge_pages(struct csn_error *err)
+{
+        struct file file;
+        auto_fd table = maps_table(err);
+        int r = table < 0 ? table : maps_read(&maps, err);
+        file_open(&file, "caisson-text");
+        for (size_t i = 0; r == 0 && i < maps.n; i++) {
+                struct range all = inner(&maps.rows[i].range);
+                if (!maps.rows[i].of_file || maps.rows[i].rights != TEXT)
+                        continue;
+                for (struct range one = { all.start, HUGE_PAGE }; r == 0 && one.start < end_of(&all); one.start += HUGE_PAGE) {
+                        struct use use;
+                        r = look(table, &one, &use, err);
+                        if (r == 0 && use.mapped >= TEXT_USED && !use.own)
+                                text_to_file(&file, &one);
+                }
+        }
+        file_close(&file);
+        return r;
+}
+
+/* ---- memory ---- */
+
+static void data_to_file(struct file *file, const struct range *range, int rights)
+{
+        off_t offset;
+        if (range->len && file_copy(file, range, &offset) && file_map(file, range, offset, rights))
+                collapse(range);
+}
+
+/* The end of the heap stays as it is: there a run's own things will go. */
+static void heap_to_file(struct file *file, const struct range *heap)
+{
+        uint64_t end = max_u64(down(end_of(heap)), heap->start);
+        data_to_file(file, &(struct range){ heap->start, end - heap->start }, DATA);
+}
+
+static bool is_among(const struct range *one, const struct range *ranges, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (one->start < end_of(&ranges[i]) && ranges[i].start < end_of(one))
+                        return true;
+        return false;
+}
+
+static int settle_memory(const struct range *arenas, size_t arenas_n, struct csn_error *err)
+{
+        struct file file;
+        auto_fd table = maps_table(err);
+        int r = table < 0 ? table : maps_read(&maps, err);
+        file_open(&file, "caisson-memory");
+        for (size_t i = 0; r == 0 && i < arenas_n; i++)
+                data_to_file(&file, &arenas[i], DATA);
+        for (size_t i = 0; r == 0 && i < maps.n; i++) {
+                const struct mapping *one = &maps.rows[i];
+                struct use use;
+                if (one->is_heap) {
+                        heap_to_file(&file, &one->range);
+                } else if (one->of_file && !(one->rights & PROT_EXEC)) {
+                        r = look(table, &one->range, &use, err);
+                        if (r == 0 && use.own)
+                                data_to_file(&file, &one->range, one->rights);
+                } else if (!one->of_file && !one->inode && one->rights == DATA && !is_among(&one->range, arenas, arenas_n)) {
+                        collapse(&one->range);
+                }
+        }
+        file_close(&file);
+        return r;
+}
+
+int shared_settle(const struct range *arenas, size_t arenas_n, struct csn_error *err)
+{
+        int r = for_text(join, err);
+        if (r == 0)
+                r = text_to_huge_pages(err);
+        if (r == 0)
+                r = for_text(keep, err);
+        /* Last, for to read what is mapped writes to the heap. */
+        return r == 0 ? settle_memory(arenas, arenas_n, err) : r;
+}
