@@ -12,6 +12,7 @@
 
 #define CAPS_END 64   /* the kernel answers EINVAL from its own last capability on */
 
+/* Leaves these in the bounding set; the kernel answers for each of the others that it is gone (PR_CAPBSET_DROP in prctl(2)). */
 static int bound_to(uint64_t kept, struct csn_error *err)
 {
         for (unsigned long cap = 0; cap < CAPS_END; cap++)
@@ -45,7 +46,10 @@ static int caps_empty(struct csn_error *err)
         return caps_set(0, err);
 }
 
-/* Those in any set, from the kernel's own answer.  What is not permitted and inheritable cannot be ambient (capabilities(7)). */
+/*
+ * Those in any set but the bounding one, from the kernel's own answer.  What is not permitted and inheritable cannot be ambient
+ * (capabilities(7)).
+ */
 static uint64_t caps_left(void)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -55,12 +59,6 @@ static uint64_t caps_left(void)
                 return UINT64_MAX;
         for (size_t i = 0; i < 2; i++)
                 left |= (uint64_t)(sets[i].effective | sets[i].permitted | sets[i].inheritable) << 32 * i;
-        for (unsigned long cap = 0; cap < CAPS_END; cap++) {
-                int in_bounds = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
-                if (in_bounds < 0)
-                        break;
-                left |= (uint64_t)(in_bounds != 0) << cap;
-        }
         return left;
 }
 
@@ -88,10 +86,10 @@ int privs_bound(struct csn_error *err)
         return prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) < 0 && errno == EPERM ? 0 : bound_empty(err);
 }
 
-/* The kernel is asked what is in force, and is believed. */
-static int note(struct plan *plan, uint64_t meant, struct csn_error *err)
+/* The kernel is asked what is in force, and is believed.  bounds: what bound_to() left. */
+static int note(struct plan *plan, uint64_t bounds, uint64_t meant, struct csn_error *err)
 {
-        uint64_t left = caps_left();
+        uint64_t left = caps_left() | bounds;
         plan->boundary.capabilities = (uint64_t)__builtin_popcountll(left);
         plan->boundary.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
         if (left != meant)
@@ -105,7 +103,7 @@ int privs_joined(struct plan *plan, struct csn_error *err)
         if (bits_lock(err) < 0 || bound_empty(err) < 0 || privs_drop(err) < 0)
                 return -err->code;
         umask(027);
-        return note(plan, 0, err);
+        return note(plan, 0, 0, err);
 }
 
 /*
@@ -127,7 +125,7 @@ static int keep_roots(struct plan *plan, struct csn_error *err)
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_NO_NEW_PRIVS");
         umask(027);
-        return note(plan, bits, err);
+        return note(plan, bits, bits, err);
 }
 
 int privs_child(struct plan *plan, struct csn_error *err)

@@ -14,6 +14,8 @@
 /* Of how many of its pages a process must have made use for text to get a huge page: a quarter. */
 #define TEXT_USED (HUGE_PAGE / 4)
 
+#define HEAP_END (256 * KIB)
+
 static struct maps maps;
 
 static void *address(uint64_t number)
@@ -31,15 +33,10 @@ static uint64_t up(uint64_t number)
         return (number + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
 }
 
-static uint64_t down(uint64_t number)
-{
-        return number / HUGE_PAGE * HUGE_PAGE;
-}
-
 /* The huge pages that a range has room for. */
 static struct range inner(const struct range *range)
 {
-        uint64_t start = up(range->start), end = down(end_of(range));
+        uint64_t start = up(range->start), end = end_of(range) / HUGE_PAGE * HUGE_PAGE;
         return (struct range){ start, end > start ? end - start : 0 };
 }
 
@@ -226,8 +223,8 @@ static void data_to_file(struct file *file, const struct range *range, int right
 /* The end of the heap stays as it is: there a run's own things will go. */
 static void heap_to_file(struct file *file, const struct range *heap)
 {
-        uint64_t end = max_u64(down(end_of(heap)), heap->start);
-        data_to_file(file, &(struct range){ heap->start, end - heap->start }, DATA);
+        if (heap->len > HEAP_END)
+                data_to_file(file, &(struct range){ heap->start, heap->len - HEAP_END }, DATA);
 }
 
 static bool is_among(const struct range *one, const struct range *ranges, size_t n)
