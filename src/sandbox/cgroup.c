@@ -464,13 +464,22 @@ static void close_kept(struct cgroup_base *base, int *fd)
         base->kept_n--;
 }
 
+/*
+ * Where a process of one thread writes 0 to go in.  With cgroup.procs the kernel has all other forks and ends of the machine wait until it
+ * knows all threads, and version 1's `tasks` moves just the one (cgroup_procs_write_start() in kernel/cgroup/cgroup.c, Linux 5.16).
+ */
+static const char *door_of(const struct cgroup_leaf *leaf)
+{
+        return leaf->base->mode == WIRE_CGROUP_V1 ? "tasks" : "cgroup.procs";
+}
+
 /* Of a leaf that is used again, for to open a file takes longer than to read it. */
 static void keep_files(struct cgroup_leaf *leaf)
 {
         for (int i = 0; i < FILES; i++)
                 keep_open(leaf->base, folder_of(leaf, i), files[i].v1, files[i].v1_flags, &leaf->files[i]);
         for (int i = 0; i < HIERARCHIES; i++)
-                keep_open(leaf->base, leaf->dir[i], "cgroup.procs", O_WRONLY, &leaf->doors[i]);
+                keep_open(leaf->base, leaf->dir[i], door_of(leaf), O_WRONLY, &leaf->doors[i]);
 }
 
 static void close_files(struct cgroup_leaf *leaf)
@@ -670,9 +679,9 @@ int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX
         for (int i = 0; i < HIERARCHIES; i++) {
                 if (leaf->dir[i] < 0)
                         continue;
-                doors[n] = leaf->doors[i] >= 0 ? leaf->doors[i] : openat(leaf->dir[i], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+                doors[n] = leaf->doors[i] >= 0 ? leaf->doors[i] : openat(leaf->dir[i], door_of(leaf), O_WRONLY | O_CLOEXEC);
                 if (doors[n] < 0) {
-                        err_set(err, CSN_E_SYSTEM, errno, "open cgroup.procs of %s", leaf->name);
+                        err_set(err, CSN_E_SYSTEM, errno, "open %s of the cgroup %s", door_of(leaf), leaf->name);
                         cgroup_leaf_doors_done(leaf, doors, n);
                         return -err->code;
                 }

@@ -153,7 +153,7 @@ struct cgroup_leaf {
         int dir[5];                /* v1: memory, cpu, pids, cpuacct (if apart from cpu), freezer (if lasting); v2: only the first */
         bool lasting;              /* it can be frozen, and a lack of memory ends one process and not all */
         int oom_event;             /* v1: eventfd that tells an OOM; v2: -1 (memory.oom.group kills the tree) */
-        int files[8], doors[CGROUP_DOORS_MAX];   /* counters, cgroup.procs; open where it is used again, else -1 */
+        int files[8], doors[CGROUP_DOORS_MAX];   /* counters, and where to go in; open where it is used again, else -1 */
         struct cgroup_limits limits;   /* that are in force */
 };
 
@@ -168,7 +168,7 @@ int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limi
 int cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool on, struct csn_error *err);
 bool cgroup_leaf_is_frozen(const struct cgroup_leaf *leaf);
 /*
- * Its doors, for a process that is to go in by itself: a move can take as long as an RCU grace period, 20 ms, and
+ * Its doors, for a process of one thread that is to go in by itself: a move can take as long as an RCU grace period, 20 ms, and
  * who has others to serve must not wait for that.  Returns how many; the second closes what is not kept open.
  */
 int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX], struct csn_error *err);
