@@ -284,20 +284,9 @@ static void text_that_is_not_used_is_forgotten(void)
         munmap(program.header, program_bytes());
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-static void nothing_is_laid_out_anew_under_a_sanitizer(void)
-{
-        SKIP("what it maps for itself is more than can be gone through");
-}
-#endif
-
 int main(void)
 {
         page = (size_t)sysconf(_SC_PAGESIZE);
-#if defined(__SANITIZE_ADDRESS__)
-        RUN(nothing_is_laid_out_anew_under_a_sanitizer);
-        return tap_done();
-#endif
         RUN(arenas_lie_side_by_side);
         RUN(the_heap_is_one_as_before);
         RUN(what_belongs_to_text_is_one_mapping_with_it);
