@@ -466,7 +466,7 @@ static void close_kept(struct cgroup_base *base, int *fd)
 
 /*
  * Where a process of one thread writes 0 to go in.  With cgroup.procs the kernel has all other forks and ends of the machine wait until it
- * knows all threads, and version 1's `tasks` moves just the one (cgroup_procs_write_start() in kernel/cgroup/cgroup.c, Linux 5.16).
+ * knows all threads, and version 1's `tasks` moves just the one (cgroup_procs_write_start() in kernel/cgroup/cgroup.c, Linux 5.5).
  */
 static const char *door_of(const struct cgroup_leaf *leaf)
 {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "lang/python/arenas.h"
@@ -242,11 +243,16 @@ static bool writes_to_its_own_text(char *text)
 }
 
 /* Root may open what is mapped. */
+static const char *path_of(const struct mapping *one)
+{
+        static char path[100];
+        snprintf(path, sizeof path, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, one->range.start, one->range.start + one->range.len);
+        return path;
+}
+
 static bool can_write_to_the_file_of(const struct mapping *one)
 {
-        char path[100];
-        snprintf(path, sizeof path, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, one->range.start, one->range.start + one->range.len);
-        int fd = open(path, O_RDWR);
+        int fd = open(path_of(one), O_RDWR);
         bool can = fd >= 0 && (pwrite(fd, "w", 1, (off_t)one->offset) == 1 || ftruncate(fd, 0) == 0);
         if (fd >= 0)
                 close(fd);
@@ -268,6 +274,36 @@ static void text_that_is_used_is_in_huge_pages(void)
         munmap(program.header, program_bytes());
 }
 
+/* A run can have any mapping grow, and what a file has room for would be memory that outlives the run. */
+static void files_have_no_room_that_a_run_could_fill(void)
+{
+        static struct maps maps;
+        struct csn_error err;
+        struct program programs[] = { map_program(true), map_program(false) };
+        size_t seen = 0;
+        CHECK(shared_settle(NULL, 0, &err) == 0 && maps_read(&maps, &err) == 0);
+        for (size_t i = 0; i < maps.n; i++) {
+                uint64_t first = UINT64_MAX, end = 0;
+                struct stat about;
+                if (!maps.rows[i].inode || maps.rows[i].of_file)
+                        continue;
+                if (stat(path_of(&maps.rows[i]), &about) < 0)
+                        SKIP("needs the right to look at what is mapped (CAP_CHECKPOINT_RESTORE)");
+                for (size_t k = 0; k < maps.n; k++) {
+                        const struct mapping *one = &maps.rows[k];
+                        if (one->inode == maps.rows[i].inode && !one->of_file) {
+                                first = min_u64(first, one->offset);
+                                end = max_u64(end, one->offset + one->range.len);
+                        }
+                }
+                seen++;
+                CHECK((uint64_t)about.st_size == end && (uint64_t)about.st_blocks * 512 + first >= end && (about.st_mode & 0777) == 0);
+        }
+        CHECK(seen > 3);
+        for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+                munmap(programs[i].header, program_bytes());
+}
+
 static void text_that_is_not_used_is_forgotten(void)
 {
         static uint64_t entries[PAGE_ENTRIES_MAX];
@@ -287,6 +323,7 @@ static void text_that_is_not_used_is_forgotten(void)
 int main(void)
 {
         page = (size_t)sysconf(_SC_PAGESIZE);
+        RUN(files_have_no_room_that_a_run_could_fill);   /* first, for others unmap some of a file */
         RUN(arenas_lie_side_by_side);
         RUN(the_heap_is_one_as_before);
         RUN(what_belongs_to_text_is_one_mapping_with_it);

@@ -97,11 +97,9 @@ void pages_populate(void)
         _Static_assert(sizeof(struct range) == sizeof(struct iovec), "a range is an iovec");
         if (populate_at_once())
                 return;
-        /* One call instead of a fault for each page; before Linux 5.14 there is only the fault. */
+        /* One call instead of a fault for each page; before Linux 5.14 there is only the fault, where all of the range is still there. */
         bool is_known = madvise(NULL, 0, MADV_POPULATE_WRITE) == 0;
         for (size_t i = 0; i < taken_n; i++)
-                if (!is_known)
+                if (madvise((void *)(uintptr_t)taken[i].start, taken[i].len, is_known ? MADV_POPULATE_WRITE : MADV_NORMAL) == 0 && !is_known)
                         touch(&taken[i]);
-                else
-                        madvise((void *)(uintptr_t)taken[i].start, taken[i].len, MADV_POPULATE_WRITE);
 }

@@ -23,8 +23,8 @@ int pages_tell(int fd, struct csn_error *err);
 int pages_take(const void *bytes, size_t len, struct csn_error *err);
 
 /*
- * Copies of all that, in this process, which may not have the program's filter yet.  From Linux 5.14 on a range may be there
- * no more; before, that would be the end of the process.
+ * Copies of all that, in this process, which may not have the program's filter yet.  A range may be there no more.  From Linux 5.14 on it may
+ * also be one that cannot be written to any more; before, that would be the end of the process.
  */
 void pages_populate(void);
 

@@ -2,10 +2,16 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 /* Linux 6.1 */
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
+#endif
+
+/* Linux 6.3 */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
 #endif
 
 #define TEXT (PROT_READ | PROT_EXEC)
@@ -116,7 +122,7 @@ static void join(const struct mapping *one, const struct use *use)
 static void keep(const struct mapping *one, const struct use *use)
 {
         volatile char *first = address(one->range.start);
-        if (!use->mapped || use->own || mprotect(address(one->range.start), one->range.len, one->rights | PROT_WRITE) < 0)
+        if (!(one->rights & PROT_EXEC) || !use->mapped || use->own || mprotect(address(one->range.start), one->range.len, one->rights | PROT_WRITE) < 0)
                 return;
         char byte = *first;
         *first = byte;
@@ -125,39 +131,50 @@ static void keep(const struct mapping *one, const struct use *use)
 
 /* ---- what becomes a file ---- */
 
-/* Ranges lie in it as they do in memory, as far as huge pages go. */
+/*
+ * It ends where the last range ends, and has no room between ranges: a run can have a mapping grow (mremap(2)), and to look at what a file
+ * has room for makes memory of it, which would stay there for the runs after it.
+ */
 struct file {
+        const char *name;
         int fd;
         uint64_t end;
 };
 
-static void file_open(struct file *file, const char *name)
+/* Only we may ask what of it is in memory (mincore(2)). */
+static void file_open(struct file *file)
 {
-        *file = (struct file){ .fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) };
+        file->fd = memfd_create(file->name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+        if (file->fd < 0 && errno == EINVAL)
+                file->fd = memfd_create(file->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (file->fd >= 0 && fchmod(file->fd, 0) < 0)
+                fd_close(&file->fd);
 }
 
 /* The mappings stay.  Whoever has one writes to pages of his own. */
-static void file_close(struct file *file)
+static int file_close(struct file *file, struct csn_error *err)
 {
-        if (file->fd >= 0)
-                fcntl(file->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+        int r = 0;
+        if (file->fd >= 0 && fcntl(file->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+                r = err_set(err, CSN_E_SYSTEM, errno, "seal the memory of forks");
         fd_close(&file->fd);
+        return r;
 }
 
-/* Whether the file has a copy of the range now, at *ret_offset. */
+/* Whether the file has a copy of the range now, from *ret_offset on. */
 static bool file_copy(struct file *file, const struct range *range, off_t *ret_offset)
 {
-        uint64_t offset = file->end + range->start % HUGE_PAGE, end = up(offset + range->len);
-        if (file->fd < 0 || ftruncate(file->fd, (off_t)end) < 0)
-                return false;
-        file->end = end;
-        *ret_offset = (off_t)offset;
+        *ret_offset = (off_t)file->end;
         for (uint64_t done = 0; done < range->len;) {
-                ssize_t n = pwrite(file->fd, address(range->start + done), range->len - done, (off_t)(offset + done));
-                if (n <= 0)
+                ssize_t n = file->fd < 0 ? -1 : pwrite(file->fd, address(range->start + done), range->len - done, (off_t)(file->end + done));
+                if (n <= 0) {
+                        if (file->fd >= 0 && ftruncate(file->fd, *ret_offset) < 0)
+                                fd_close(&file->fd);
                         return false;
+                }
                 done += (uint64_t)n;
         }
+        file->end += range->len;
         return true;
 }
 
@@ -169,62 +186,78 @@ static bool file_map(const struct file *file, const struct range *range, off_t o
         return mapped != MAP_FAILED;
 }
 
+/* One for a range with room for huge pages, which lie in it as they do in memory.  Nobody can look at what is before the range. */
+static void file_open_for(struct file *file, const struct range *range)
+{
+        file->end = range->start % HUGE_PAGE;
+        file_open(file);
+}
+
 static bool collapse(const struct range *range)
 {
         struct range huge = inner(range);
         return huge.len > 0 && madvise(address(huge.start), huge.len, MADV_COLLAPSE) == 0;
 }
 
-/* Its copy is mapped beside it first: without a huge page it would be no better, and the text of the file is everybody's. */
-static void text_to_file(struct file *file, const struct range *range)
+/*
+ * A copy of text is mapped beside it first: without a huge page it would be no better, and the text of the file is everybody's.
+ * *ret_done: whether there was one to be had.
+ */
+static int text_to_file(const struct range *range, bool *ret_done, struct csn_error *err)
 {
+        struct file file = { .name = "caisson-text" };
+        struct range place = { .len = range->len };
         off_t offset;
-        if (!file_copy(file, range, &offset))
-                return;
+        file_open_for(&file, range);
         char *room = mmap(NULL, range->len + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (room == MAP_FAILED)
-                return;
-        struct range place = { up((uintptr_t)room), range->len };
-        if (file_map(file, &place, offset, TEXT) && collapse(&place))
-                file_map(file, range, offset, TEXT);
-        munmap(room, range->len + HUGE_PAGE);
+        place.start = up((uintptr_t)room);
+        *ret_done = room != MAP_FAILED && file_copy(&file, range, &offset) && file_map(&file, &place, offset, TEXT) && collapse(&place) &&
+                    file_map(&file, range, offset, TEXT);
+        if (room != MAP_FAILED)
+                munmap(room, range->len + HUGE_PAGE);
+        return file_close(&file, err);
 }
 
 static int text_to_huge_pages(struct csn_error *err)
 {
-        struct file file;
         auto_fd table = maps_table(err);
         int r = table < 0 ? table : maps_read(&maps, err);
-        file_open(&file, "caisson-text");
-        for (size_t i = 0; r == 0 && i < maps.n; i++) {
+        bool go_on = true;
+        for (size_t i = 0; r == 0 && go_on && i < maps.n; i++) {
                 struct range all = inner(&maps.rows[i].range);
                 if (!maps.rows[i].of_file || maps.rows[i].rights != TEXT)
                         continue;
-                for (struct range one = { all.start, HUGE_PAGE }; r == 0 && one.start < end_of(&all); one.start += HUGE_PAGE) {
+                for (struct range one = { all.start, HUGE_PAGE }; r == 0 && go_on && one.start < end_of(&all); one.start += HUGE_PAGE) {
                         struct use use;
                         r = look(table, &one, &use, err);
                         if (r == 0 && use.mapped >= TEXT_USED && !use.own)
-                                text_to_file(&file, &one);
+                                r = text_to_file(&one, &go_on, err);
                 }
         }
-        file_close(&file);
         return r;
 }
 
 /* ---- memory ---- */
 
-static void data_to_file(struct file *file, const struct range *range, int rights)
+/* small: for all ranges that have no room for a huge page. */
+static int data_to_file(struct file *small, const struct range *range, int rights, struct csn_error *err)
 {
+        struct file own = { .name = small->name };
+        bool is_small = inner(range).len == 0;
+        struct file *file = is_small ? small : &own;
         off_t offset;
-        if (range->len && file_copy(file, range, &offset) && file_map(file, range, offset, rights))
-                collapse(range);
+        if (!is_small)
+                file_open_for(&own, range);
+        if (file_copy(file, range, &offset))
+                file_map(file, range, offset, rights);
+        collapse(range);
+        return is_small ? 0 : file_close(&own, err);
 }
 
 /* The end of the heap stays as it is: there a run's own things will go. */
-static void heap_to_file(struct file *file, const struct range *heap)
+static int heap_to_file(struct file *small, const struct range *heap, struct csn_error *err)
 {
-        if (heap->len > HEAP_END)
-                data_to_file(file, &(struct range){ heap->start, heap->len - HEAP_END }, DATA);
+        return heap->len > HEAP_END ? data_to_file(small, &(struct range){ heap->start, heap->len - HEAP_END }, DATA, err) : 0;
 }
 
 static bool is_among(const struct range *one, const struct range *ranges, size_t n)
@@ -237,27 +270,27 @@ static bool is_among(const struct range *one, const struct range *ranges, size_t
 
 static int settle_memory(const struct range *arenas, size_t arenas_n, struct csn_error *err)
 {
-        struct file file;
+        struct file small = { .name = "caisson-memory" };
         auto_fd table = maps_table(err);
         int r = table < 0 ? table : maps_read(&maps, err);
-        file_open(&file, "caisson-memory");
+        file_open(&small);
         for (size_t i = 0; r == 0 && i < arenas_n; i++)
-                data_to_file(&file, &arenas[i], DATA);
+                r = data_to_file(&small, &arenas[i], DATA, err);
         for (size_t i = 0; r == 0 && i < maps.n; i++) {
                 const struct mapping *one = &maps.rows[i];
                 struct use use;
                 if (one->is_heap) {
-                        heap_to_file(&file, &one->range);
+                        r = heap_to_file(&small, &one->range, err);
                 } else if (one->of_file && !(one->rights & PROT_EXEC)) {
                         r = look(table, &one->range, &use, err);
                         if (r == 0 && use.own)
-                                data_to_file(&file, &one->range, one->rights);
+                                r = data_to_file(&small, &one->range, one->rights, err);
                 } else if (!one->of_file && !one->inode && one->rights == DATA && !is_among(&one->range, arenas, arenas_n)) {
                         collapse(&one->range);
                 }
         }
-        file_close(&file);
-        return r;
+        int closed = file_close(&small, err);
+        return r < 0 ? r : closed;
 }
 
 int shared_settle(const struct range *arenas, size_t arenas_n, struct csn_error *err)

@@ -7,13 +7,13 @@
  *
  *   - Of a file of program text up to three mappings, of which one may be executed, become one.
  *   - Program text that is much used is a copy, in huge pages.  The entry of a huge page of a file is not copied: the first look brings it back.
- *   - Python's arenas and the heap of malloc(3) are in a file, mapped privately.  Nobody has a page of his own in it, so a fork has nothing to
- *     copy, and who writes to a page gets his own as before.
+ *   - Python's arenas, the heap of malloc(3) and the data of libraries are in files, mapped privately.  Nobody has a page of his own in it, so a
+ *     fork has nothing to copy, and who writes to a page gets his own as before.
  *   - All else is in huge pages where it is large enough.
  *
- * The files have no name, and are sealed: nobody writes to them any more (memfd_create(2), fcntl(2)).  Memory of such a mapping that
+ * The files have no name, belong to the zygote, and are sealed: nobody writes to them any more (memfd_create(2), fcntl(2)).  Memory of such a mapping that
  * is given back by MADV_DONTNEED comes again as it is in the file, and not as zeros, so only that is there which is never given back so:
- * Python unmaps its arenas, and malloc(3) counts on nothing of what it has given back.
+ * Python unmaps its arenas, malloc(3) counts on nothing of what it has given back, and a library's data nobody gives back.
  */
 #ifndef PYTHON_SHARED_H
 #define PYTHON_SHARED_H
