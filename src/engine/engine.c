@@ -223,6 +223,12 @@ static void enqueue(struct run *run, bool front)
         }
 }
 
+/* Before the supervisor could say that it runs: the supervisor may be killed between. */
+static bool was_heard(const struct run *run)
+{
+        return run->streams[0].capture.total || run->streams[1].capture.total;
+}
+
 /* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
 void run_refused(struct run *run, const struct csn_error *error, bool again)
 {
@@ -233,7 +239,7 @@ void run_refused(struct run *run, const struct csn_error *error, bool again)
         toolbox_unserve(&run->toolbox);
         close_ends(run);
         fd_close(&run->home_fd);
-        if (again && !run->cold && !run->cancelled) {
+        if (again && !run->cold && !run->cancelled && !was_heard(run)) {
                 run->cold = true;
                 run->has_boundary = false;
                 enqueue(run, true);
