@@ -90,8 +90,10 @@ static void start_zygote(struct engine *engine, int image)
                 const struct wire_program *usual = &run->what.program;
                 for (size_t i = OWN_ARGUMENTS; i < usual->argv_n && program.argv_n < ARRAY_LEN(argv); i++)
                         argv[program.argv_n++] = usual->argv[i];
-                program.env = usual->env;
-                program.env_n = usual->env_n;
+                program.env = arena_alloc(run_arena(run), (usual->env_n + 1) * sizeof *program.env);
+                for (; program.env_n < usual->env_n; program.env_n++)
+                        program.env[program.env_n] = usual->env[program.env_n];
+                program.env[program.env_n++] = arena_text(run_arena(run), "%s", lang_python.zygote_env);
         }
         if (!run || box_open_link(engine, &backend_native, &err) < 0 ||
             backend_native.zygote(engine->links[0], zygote->id, &program, &err) < 0)

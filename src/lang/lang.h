@@ -24,6 +24,7 @@ struct language {
         bool value;                      /* the runner reports the program's value */
         bool cases;                      /* the runner has the role `cases` */
         const char *const *zygote;       /* command line of an interpreter that is forked, before the image's name; or NULL */
+        const char *zygote_env;          /* what it needs in its environment besides the usual, and takes out of it; or NULL */
         const char *const *wait_argv;    /* command line of an interpreter that waits for its program (README.md), or NULL */
         const char *const *wait_env;     /* what it needs in its environment besides the usual, or NULL */
         const char *const *cold_env;     /* variables, or prefixes with a * behind, that an interpreter reads when it starts */

@@ -156,6 +156,26 @@ def test_what_a_run_writes_over_is_its_own(start):
     assert pools(daemon)['python']['hits'] == 8
 
 
+# Of the first objects and of those of modules that were loaded later.
+SHARED = """
+import json, sys
+def mapped(address):
+    for line in open('/proc/self/maps'):
+        start, end = (int(number, 16) for number in line.split()[0].split('-'))
+        if start <= address < end:
+            return line.split(None, 5)[5].split()[0]
+print({mapped(id(one)) for one in (sys.implementation, sys.modules['zipimport'], json.dumps, json.loads)})
+"""
+
+
+def test_the_objects_of_a_zygote_are_shared(start):
+    daemon = start()
+    full(daemon, 'python')
+    assert one(daemon, SHARED)['stdout'] == "{'/memfd:caisson-memory'}\n"
+    full(daemon, 'python')
+    assert 'LD_PRELOAD' not in one(daemon, "import os; print(dict(os.environ), open('/proc/self/environ').read())")['stdout']
+
+
 RANDOM = """
 import random, uuid, os, secrets, tempfile
 print(random.random(), uuid.uuid4(), uuid.uuid1(), os.urandom(8).hex(), secrets.token_hex(8), tempfile.mktemp())

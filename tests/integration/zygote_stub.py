@@ -38,10 +38,6 @@ def forget_text():
     pass
 
 
-def gather_arenas():
-    pass
-
-
 def tell(fd):
     os.write(fd, bytes(16))
 

@@ -21,7 +21,7 @@ static struct {
 } arenas[ARENAS_MAX];
 
 static struct allocator of_python;
-static size_t arenas_n, arena_size, newest;
+static size_t arenas_n, arena_size;
 static char *region, *region_end;   /* what no arena has been at yet */
 
 static bool add_region(void)
@@ -60,7 +60,6 @@ static void *new_arena(void *context, size_t size)
         if (i == ARENAS_MAX)
                 return of_python.alloc(context, size);
         arenas[i].used = true;
-        newest = i;
         return arenas[i].place;
 }
 
@@ -99,9 +98,9 @@ size_t arenas_gathered(struct range ret[ARENAS_MAX])
                 uint64_t place = (uintptr_t)arenas[i].place;
                 if (!arenas[i].used)
                         munmap(arenas[i].place, arena_size);
-                else if (i != newest && last && last->start + last->len == place)
+                else if (last && last->start + last->len == place)
                         last->len += arena_size;
-                else if (i != newest)
+                else
                         ret[n++] = (struct range){ place, arena_size };
         }
         return n;

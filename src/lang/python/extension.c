@@ -534,13 +534,6 @@ static PyObject *fill_room(PyObject *self, PyObject *none)
         return nothing();
 }
 
-static PyObject *gather_arenas(PyObject *self, PyObject *none)
-{
-        (void)self, (void)none;
-        arenas_gather();
-        return nothing();
-}
-
 static PyObject *tell(PyObject *self, PyObject *args)
 {
         struct csn_error err;
@@ -557,7 +550,6 @@ static PyMethodDef methods[] = {
         { "remember", remember, METH_NOARGS, "remember(): what is mapped now." },
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
-        { "gather_arenas", gather_arenas, METH_NOARGS, "gather_arenas(): have all arenas from here on in one place, for serve()." },
         { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },
         { "only_file", only_file, METH_VARARGS, "only_file(name): what is in the file if it is all that the working directory has, or None." },
@@ -572,6 +564,19 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_caisson", "The zygote's side of a sandbox.", -1, methods, NULL, NULL, NULL, NULL };
+
+/* Loaded with the interpreter, and not by it (arenas.h).  Nobody else is to see the variable that did it, in proc_pid_environ(5) either. */
+__attribute__((constructor)) static void begin(void)
+{
+        static const char name[] = "LD_PRELOAD";
+        char *value = getenv(name);
+        if (!value || Py_IsInitialized())
+                return;
+        char *start = value - sizeof name;
+        unsetenv(name);
+        explicit_bzero(start, strlen(start));
+        arenas_gather();
+}
 
 __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__caisson(void);
 

@@ -88,7 +88,6 @@ class Zygote:
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
         self.caisson = __import__('_caisson')
-        self.caisson.gather_arenas()
         self.run_case = self.caisson.run_case
         del sys.modules['_caisson']
         self.environment = dict(environ)
@@ -163,7 +162,7 @@ class Zygote:
             sys.stderr.write('zygote.py: there are threads, though %s was left out\n' % name)
             raise SystemExit(1)
         without = ':'.join([*self.unwanted, name]).encode()
-        execve(sys.executable, sys.orig_argv, {**self.environment, b'CAISSON_ZYGOTE_WITHOUT': without})
+        execve(sys.executable, sys.orig_argv, {**self.environment, b'CAISSON_ZYGOTE_WITHOUT': without, b'LD_PRELOAD': self.caisson.__file__.encode()})
 
     def ready_message(self):
         dumps = __import__('json').dumps

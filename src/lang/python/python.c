@@ -8,6 +8,7 @@ const struct language lang_python = {
         .interpreter = "/usr/bin/python3",
         .runner = "python/run.py",
         .zygote = (const char *const[]){ "/usr/bin/python3", LANG_RUNNER_MOUNT "/python/zygote.py", NULL },
+        .zygote_env = "LD_PRELOAD=" LANG_RUNNER_MOUNT "/python/_caisson.abi3.so",
         .cold_env = (const char *const[]){ "PYTHON*", "LD_*", "LC_*", "LANG*", "MALLOC_*", "GLIBC_TUNABLES", "GCONV_PATH", "HOME", "PATH", NULL },
         .file = "main.py",
         .extensions = (const char *const[]){ "py", NULL },

@@ -115,20 +115,6 @@ static void join(const struct mapping *one, const struct use *use)
                 mprotect(address(one->range.start), one->range.len, TEXT);
 }
 
-/*
- * Text is not even mapped after a fork, and each of its pages costs a fault again; but where the process has a page of its own
- * the page table is copied.  So all text that is in use gets one.
- */
-static void keep(const struct mapping *one, const struct use *use)
-{
-        volatile char *first = address(one->range.start);
-        if (!(one->rights & PROT_EXEC) || !use->mapped || use->own || mprotect(address(one->range.start), one->range.len, one->rights | PROT_WRITE) < 0)
-                return;
-        char byte = *first;
-        *first = byte;
-        mprotect(address(one->range.start), one->range.len, one->rights);
-}
-
 /* ---- what becomes a file ---- */
 
 /*
@@ -239,8 +225,11 @@ static int text_to_huge_pages(struct csn_error *err)
 
 /* ---- memory ---- */
 
-/* small: for all ranges that have no room for a huge page. */
-static int data_to_file(struct file *small, const struct range *range, int rights, struct csn_error *err)
+/*
+ * small: for all ranges that have no room for a huge page.  What the linker relocated and then made read-only becomes one mapping with the data
+ * behind it, which may be written to: that guards a program against who attacks it through a fault of its own, and here the program is the attacker.
+ */
+static int data_to_file(struct file *small, const struct range *range, struct csn_error *err)
 {
         struct file own = { .name = small->name };
         bool is_small = inner(range).len == 0;
@@ -249,7 +238,7 @@ static int data_to_file(struct file *small, const struct range *range, int right
         if (!is_small)
                 file_open_for(&own, range);
         if (file_copy(file, range, &offset))
-                file_map(file, range, offset, rights);
+                file_map(file, range, offset, DATA);
         collapse(range);
         return is_small ? 0 : file_close(&own, err);
 }
@@ -257,7 +246,7 @@ static int data_to_file(struct file *small, const struct range *range, int right
 /* The end of the heap stays as it is: there a run's own things will go. */
 static int heap_to_file(struct file *small, const struct range *heap, struct csn_error *err)
 {
-        return heap->len > HEAP_END ? data_to_file(small, &(struct range){ heap->start, heap->len - HEAP_END }, DATA, err) : 0;
+        return heap->len > HEAP_END ? data_to_file(small, &(struct range){ heap->start, heap->len - HEAP_END }, err) : 0;
 }
 
 static bool is_among(const struct range *one, const struct range *ranges, size_t n)
@@ -275,7 +264,7 @@ static int settle_memory(const struct range *arenas, size_t arenas_n, struct csn
         int r = table < 0 ? table : maps_read(&maps, err);
         file_open(&small);
         for (size_t i = 0; r == 0 && i < arenas_n; i++)
-                r = data_to_file(&small, &arenas[i], DATA, err);
+                r = data_to_file(&small, &arenas[i], err);
         for (size_t i = 0; r == 0 && i < maps.n; i++) {
                 const struct mapping *one = &maps.rows[i];
                 struct use use;
@@ -284,7 +273,7 @@ static int settle_memory(const struct range *arenas, size_t arenas_n, struct csn
                 } else if (one->of_file && !(one->rights & PROT_EXEC)) {
                         r = look(table, &one->range, &use, err);
                         if (r == 0 && use.own)
-                                r = data_to_file(&small, &one->range, one->rights, err);
+                                r = data_to_file(&small, &one->range, err);
                 } else if (!one->of_file && !one->inode && one->rights == DATA && !is_among(&one->range, arenas, arenas_n)) {
                         collapse(&one->range);
                 }
@@ -298,8 +287,6 @@ int shared_settle(const struct range *arenas, size_t arenas_n, struct csn_error 
         int r = for_text(join, err);
         if (r == 0)
                 r = text_to_huge_pages(err);
-        if (r == 0)
-                r = for_text(keep, err);
         /* Last, for to read what is mapped writes to the heap. */
         return r == 0 ? settle_memory(arenas, arenas_n, err) : r;
 }

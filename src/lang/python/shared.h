@@ -5,7 +5,7 @@
  *
  * So a zygote, when it has loaded all and before it serves, lays its memory out anew:
  *
- *   - Of a file of program text up to three mappings, of which one may be executed, become one.
+ *   - Of a file of program text up to three mappings, of which one may be executed, become one.  So do its two of data.
  *   - Program text that is much used is a copy, in huge pages.  The entry of a huge page of a file is not copied: the first look brings it back.
  *   - Python's arenas, the heap of malloc(3) and the data of libraries are in files, mapped privately.  Nobody has a page of his own in it, so a
  *     fork has nothing to copy, and who writes to a page gets his own as before.
@@ -21,8 +21,8 @@
 #include "lang/python/maps.h"
 
 /*
- * What modules needed of program text to be loaded is mapped, and makes each fork and each end of a process dearer, though
- * hardly a run needs it.  It is dropped here; what is needed comes back at the next look.  Errors: CSN_E_SYSTEM.
+ * What modules needed of program text to be loaded looks like text that is much used, though hardly a run needs it.  It is dropped here; what is
+ * needed comes back at the next look.  Errors: CSN_E_SYSTEM.
  */
 int shared_forget_text(struct csn_error *err);
 
