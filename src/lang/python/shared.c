@@ -20,8 +20,6 @@
 /* Of how many of its pages a process must have made use for text to get a huge page: a quarter. */
 #define TEXT_USED (HUGE_PAGE / 4)
 
-#define HEAP_END (256 * KIB)
-
 static struct maps maps;
 
 static void *address(uint64_t number)
@@ -243,12 +241,6 @@ static int data_to_file(struct file *small, const struct range *range, struct cs
         return is_small ? 0 : file_close(&own, err);
 }
 
-/* The end of the heap stays as it is: there a run's own things will go. */
-static int heap_to_file(struct file *small, const struct range *heap, struct csn_error *err)
-{
-        return heap->len > HEAP_END ? data_to_file(small, &(struct range){ heap->start, heap->len - HEAP_END }, err) : 0;
-}
-
 static bool is_among(const struct range *one, const struct range *ranges, size_t n)
 {
         for (size_t i = 0; i < n; i++)
@@ -269,7 +261,7 @@ static int settle_memory(const struct range *arenas, size_t arenas_n, struct csn
                 const struct mapping *one = &maps.rows[i];
                 struct use use;
                 if (one->is_heap) {
-                        r = heap_to_file(&small, &one->range, err);
+                        r = data_to_file(&small, &one->range, err);
                 } else if (one->of_file && !(one->rights & PROT_EXEC)) {
                         r = look(table, &one->range, &use, err);
                         if (r == 0 && use.own)
