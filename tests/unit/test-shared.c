@@ -214,26 +214,40 @@ static void what_belongs_to_text_is_one_mapping_with_it(void)
         struct csn_error err;
         struct program program = map_program(false);
         CHECK(shared_settle(NULL, 0, &err) == 0);
-        struct mapping text = mapping_of(program.text), data = mapping_of(program.data), rest = mapping_of(program.rest);
+        struct mapping text = mapping_of(program.text), written = mapping_of(program.data), rest = mapping_of(program.rest);
         CHECK(text.range.start == (uintptr_t)program.header && text.range.len == HUGE_PAGE + 2 * page && text.of_file);
         CHECK(text.rights == (PROT_READ | PROT_EXEC));
-        CHECK(data.rights == (PROT_READ | PROT_WRITE) && is_in_file(program.data) && program.data[0] == 'd' && program.data[1] == 't');
+        CHECK(written.rights == (PROT_READ | PROT_WRITE) && written.of_file && program.data[0] == 'd' && program.data[1] == 't');
         CHECK(rest.rights == PROT_READ && *program.rest == 't');
         munmap(program.header, program_bytes());
 }
 
-static void what_the_linker_relocated_is_one_mapping_with_the_data(void)
+/* ---- what a library may write to ---- */
+
+static const char *const relocated[] = { "relocated", "by the linker" };
+static char data[3] = "d", zeros[100 * KIB];
+
+static bool writes_over(char *bytes)
+{
+        memset(bytes, 'w', sizeof zeros);
+        data[0] = 'w';
+        return is_all(bytes, 'w', sizeof zeros) && strcmp(relocated[1], "by the linker") == 0;
+}
+
+static void what_a_library_writes_to_is_one_mapping(void)
 {
         struct csn_error err;
-        struct program program = map_program(false);
-        CHECK(mprotect(program.rest, page, PROT_READ | PROT_WRITE) == 0);
-        *program.rest = 'r';
-        CHECK(mprotect(program.rest, page, PROT_READ) == 0);
+        zeros[5] = 'z';
         CHECK(shared_settle(NULL, 0, &err) == 0);
-        struct mapping data = mapping_of(program.data);
-        CHECK(data.range.start == (uintptr_t)program.data && data.range.len == 2 * page && data.rights == (PROT_READ | PROT_WRITE));
-        CHECK(is_in_file(program.rest) && *program.data == 'd' && *program.rest == 'r' && program.rest[1] == 't');
-        munmap(program.header, program_bytes());
+        struct mapping own = mapping_of(data);
+        CHECK(is_in_file(data) && own.rights == (PROT_READ | PROT_WRITE));
+        CHECK(mapping_of(relocated).range.start == own.range.start && mapping_of(zeros + sizeof zeros - 1).range.start == own.range.start);
+        CHECK(child(writes_over, zeros) == 0);
+        CHECK(strcmp(data, "d") == 0 && zeros[4] == 0 && zeros[5] == 'z' && strcmp(relocated[0], "relocated") == 0);
+        CHECK(writes_over(zeros));   /* so does who settled */
+        CHECK(shared_settle(NULL, 0, &err) == 0 && data[0] == 'w' && is_all(zeros, 'w', sizeof zeros));
+        data[0] = 'd';
+        memset(zeros, 0, sizeof zeros);
 }
 
 static bool has_huge_pages_of_files(void)
@@ -341,7 +355,7 @@ int main(void)
         RUN(arenas_lie_side_by_side);
         RUN(the_heap_is_one_as_before);
         RUN(what_belongs_to_text_is_one_mapping_with_it);
-        RUN(what_the_linker_relocated_is_one_mapping_with_the_data);
+        RUN(what_a_library_writes_to_is_one_mapping);
         RUN(text_that_is_used_is_in_huge_pages);
         RUN(text_that_is_not_used_is_forgotten);
         return tap_done();

@@ -1,6 +1,7 @@
 #include "lang/python/shared.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -20,6 +21,10 @@
 /* Of how many of its pages a process must have made use for text to get a huge page: a quarter. */
 #define TEXT_USED (HUGE_PAGE / 4)
 
+/* Of a library's data, of which some have much that is zero, and use little of it. */
+#define LIBRARY_MAX (4 * MIB)
+#define LIBRARIES_MAX 2048
+
 static struct maps maps;
 
 static void *address(uint64_t number)
@@ -32,15 +37,15 @@ static uint64_t end_of(const struct range *range)
         return range->start + range->len;
 }
 
-static uint64_t up(uint64_t number)
+static uint64_t up(uint64_t number, uint64_t step)
 {
-        return (number + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+        return (number + step - 1) / step * step;
 }
 
 /* The huge pages that a range has room for. */
 static struct range inner(const struct range *range)
 {
-        uint64_t start = up(range->start), end = end_of(range) / HUGE_PAGE * HUGE_PAGE;
+        uint64_t start = up(range->start, HUGE_PAGE), end = end_of(range) / HUGE_PAGE * HUGE_PAGE;
         return (struct range){ start, end > start ? end - start : 0 };
 }
 
@@ -194,7 +199,7 @@ static int text_to_file(const struct range *range, bool *ret_done, struct csn_er
         off_t offset;
         file_open_for(&file, range);
         char *room = mmap(NULL, range->len + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        place.start = up((uintptr_t)room);
+        place.start = up((uintptr_t)room, HUGE_PAGE);
         *ret_done = room != MAP_FAILED && file_copy(&file, range, &offset) && file_map(&file, &place, offset, TEXT) && collapse(&place) &&
                     file_map(&file, range, offset, TEXT);
         if (room != MAP_FAILED)
@@ -223,10 +228,7 @@ static int text_to_huge_pages(struct csn_error *err)
 
 /* ---- memory ---- */
 
-/*
- * small: for all ranges that have no room for a huge page.  What the linker relocated and then made read-only becomes one mapping with the data
- * behind it, which may be written to: that guards a program against who attacks it through a fault of its own, and here the program is the attacker.
- */
+/* small: for all ranges that have no room for a huge page. */
 static int data_to_file(struct file *small, const struct range *range, struct csn_error *err)
 {
         struct file own = { .name = small->name };
@@ -241,6 +243,29 @@ static int data_to_file(struct file *small, const struct range *range, struct cs
         return is_small ? 0 : file_close(&own, err);
 }
 
+static struct {
+        struct range ranges[LIBRARIES_MAX];
+        size_t n;
+} libraries;
+
+/*
+ * What a library may write to (elf(5), PT_LOAD) becomes one mapping: what the linker relocated and then made read-only, the data, and what is zero at
+ * first, which is in no file, and can hardly be told from what has been mapped behind it.  Read-only guards a program against who attacks it through a fault
+ * of its own, and here the program is the attacker.
+ */
+static int add_library(struct dl_phdr_info *library, size_t size, void *context)
+{
+        (void)size, (void)context;
+        for (int i = 0; i < library->dlpi_phnum && libraries.n < LIBRARIES_MAX; i++) {
+                const ElfW(Phdr) *part = &library->dlpi_phdr[i];
+                uint64_t first = library->dlpi_addr + part->p_vaddr, start = first / maps_page() * maps_page();
+                uint64_t len = up(first + part->p_memsz, maps_page()) - start;
+                if (part->p_type == PT_LOAD && part->p_flags & PF_W)
+                        libraries.ranges[libraries.n++] = (struct range){ start, len <= LIBRARY_MAX ? len : up(first + part->p_filesz, maps_page()) - start };
+        }
+        return 0;
+}
+
 static bool is_among(const struct range *one, const struct range *ranges, size_t n)
 {
         for (size_t i = 0; i < n; i++)
@@ -252,23 +277,20 @@ static bool is_among(const struct range *one, const struct range *ranges, size_t
 static int settle_memory(const struct range *arenas, size_t arenas_n, struct csn_error *err)
 {
         struct file small = { .name = "caisson-memory" };
-        auto_fd table = maps_table(err);
-        int r = table < 0 ? table : maps_read(&maps, err);
+        int r = maps_read(&maps, err);
         file_open(&small);
+        libraries.n = 0;
+        dl_iterate_phdr(add_library, NULL);   /* it writes to the linker's data, so that is done before it is copied */
+        for (size_t i = 0; r == 0 && i < libraries.n; i++)
+                r = data_to_file(&small, &libraries.ranges[i], err);
         for (size_t i = 0; r == 0 && i < arenas_n; i++)
                 r = data_to_file(&small, &arenas[i], err);
         for (size_t i = 0; r == 0 && i < maps.n; i++) {
                 const struct mapping *one = &maps.rows[i];
-                struct use use;
-                if (one->is_heap) {
+                if (one->is_heap)
                         r = data_to_file(&small, &one->range, err);
-                } else if (one->of_file && !(one->rights & PROT_EXEC)) {
-                        r = look(table, &one->range, &use, err);
-                        if (r == 0 && use.own)
-                                r = data_to_file(&small, &one->range, err);
-                } else if (!one->of_file && !one->inode && one->rights == DATA && !is_among(&one->range, arenas, arenas_n)) {
+                else if (!one->of_file && !one->inode && one->rights == DATA && !is_among(&one->range, arenas, arenas_n))
                         collapse(&one->range);
-                }
         }
         int closed = file_close(&small, err);
         return r < 0 ? r : closed;

@@ -5,9 +5,9 @@
  *
  * So a zygote, when it has loaded all and before it serves, lays its memory out anew:
  *
- *   - Of a file of program text up to three mappings, of which one may be executed, become one.  So do its two of data.
+ *   - Of a file of program text up to three mappings, of which one may be executed, become one.
  *   - Program text that is much used is a copy, in huge pages.  The entry of a huge page of a file is not copied: the first look brings it back.
- *   - Python's arenas, the heap of malloc(3) and the data of libraries are in files, mapped privately.  Nobody has a page of his own in it, so a
+ *   - Python's arenas, the heap of malloc(3) and all that libraries may write to are in files, mapped privately.  Nobody has a page of his own in it, so a
  *     fork has nothing to copy, and who writes to a page gets his own as before.
  *   - All else is in huge pages where it is large enough.
  *
