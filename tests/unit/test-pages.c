@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "lang/python/maps.h"
 #include "tap.h"
 
 struct told {
@@ -45,6 +46,56 @@ static void what_may_be_written_to_is_told_and_nothing_else(void)
         munmap(bytes, 3 * page);
 }
 
+/* A file as the linker has text of it: 40 pages, of which the third has been looked at. */
+static char *text(void)
+{
+        static char block[4096];
+        FILE *file = tmpfile();
+        for (int i = 0; file && i < 40; i++)
+                CHECK(fwrite(block, page, 1, file) == 1);
+        CHECK(file && fflush(file) == 0);
+        char *bytes = mmap(NULL, 40 * page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
+        CHECK(bytes != MAP_FAILED && ((volatile char *)bytes)[2 * page] == 0);
+        fclose(file);
+        return bytes;
+}
+
+static bool is_mapped(const char *byte)
+{
+        static uint64_t entries[PAGE_ENTRIES_MAX];
+        struct csn_error err;
+        struct range range = { (uintptr_t)byte, page };
+        int table = maps_table(&err);
+        bool is = table >= 0 && maps_entries(table, &range, 0, entries, &err) == 1 && entries[0] & PAGE_PRESENT;
+        close(table);
+        return is;
+}
+
+static void text_is_looked_at_in_the_child(void)
+{
+        static struct told ranges[16384];
+        struct csn_error err;
+        char *bytes = text();
+        int status = -1;
+        FILE *file = tmpfile();
+        CHECK(is_mapped(bytes + 2 * page) && !is_mapped(bytes + 39 * page));
+        CHECK(file && pages_remember(&err) == 0 && pages_tell(fileno(file), &err) == 0);
+        rewind(file);
+        size_t n = fread(ranges, sizeof ranges[0], ARRAY_LEN(ranges), file);
+        pid_t pid = fork();
+        if (pid == 0) {
+                bool before = is_mapped(bytes + 2 * page);
+                pages_populate();
+                bool nothing = is_mapped(bytes + 2 * page);
+                if (pages_take(ranges, n * sizeof ranges[0], &err) == 0)
+                        pages_populate();
+                _exit(!before && !nothing && is_mapped(bytes + 2 * page) && !is_mapped(bytes + 39 * page) ? 0 : 1);
+        }
+        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+        fclose(file);
+        munmap(bytes, 40 * page);
+}
+
 /* How a child ends that makes ranges its own. */
 static int populated(const struct told *ranges, size_t size)
 {
@@ -65,7 +116,8 @@ static void a_range_that_cannot_be_written_to_harms_nobody(void)
         if (madvise(NULL, 0, MADV_POPULATE_WRITE) < 0)
                 SKIP("MADV_POPULATE_WRITE is there from Linux 5.14 on");
         char *bytes = three_pages();
-        struct told ranges[] = { { (uintptr_t)bytes, page }, { (uintptr_t)bytes + page, page }, { (uintptr_t)bytes + 2 * page, page } };
+        struct told ranges[] = { { (uintptr_t)bytes, page }, { (uintptr_t)bytes + page, page }, { (uintptr_t)bytes + 2 * page, page }, { 0 },
+                                 { (uintptr_t)bytes, page }, { (uintptr_t)bytes + page, page }, { (uintptr_t)bytes + 2 * page, page }, { 0 } };
         CHECK(populated(ranges, sizeof ranges) == 0);
         munmap(bytes + 2 * page, page);
         CHECK(populated(ranges, sizeof ranges) == 0);
@@ -76,15 +128,20 @@ static void a_range_that_cannot_be_written_to_harms_nobody(void)
 static void what_is_no_list_of_ranges_is_refused(void)
 {
         struct csn_error err;
-        struct told range = { 0 };
-        CHECK(pages_take(&range, sizeof range - 1, &err) == -CSN_E_INPUT);
-        CHECK(pages_take(&range, 0, &err) == 0);
+        struct told ranges[] = { { page, page }, { 0 }, { page, page }, { 0 }, { 0 } };
+        CHECK(pages_take(ranges, 4 * sizeof ranges[0] - 1, &err) == -CSN_E_INPUT);
+        for (size_t n = 1; n < 4; n++)
+                CHECK(pages_take(ranges, n * sizeof ranges[0], &err) == -CSN_E_INPUT);   /* no end of a list */
+        CHECK(pages_take(ranges, sizeof ranges, &err) == -CSN_E_INPUT);
+        CHECK(pages_take(ranges, 4 * sizeof ranges[0], &err) == 0);
+        CHECK(pages_take(ranges, 0, &err) == 0);
 }
 
 int main(void)
 {
         page = (size_t)sysconf(_SC_PAGESIZE);
         RUN(what_may_be_written_to_is_told_and_nothing_else);
+        RUN(text_is_looked_at_in_the_child);
         RUN(a_range_that_cannot_be_written_to_harms_nobody);
         RUN(what_is_no_list_of_ranges_is_refused);
         return tap_done();

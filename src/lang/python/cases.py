@@ -449,6 +449,7 @@ class Grader:
             self.luck = Luck()
             return
         self.native = self.runner.run_case
+        self.leave_case = self.runner.leave.leave       # Python has to look for _exit() in all libraries first, in each process anew
         channel = self.talk.channel
         channel.leave_to_others()
         for case in self.cases:
@@ -499,6 +500,8 @@ class Grader:
             self.signals.restore()
             status = call_case(self, case, writer)
         finally:
+            if self.native is not None:
+                self.leave_case(status, None)
             _exit(status)
 
     def run_process(self, case, outputs):

@@ -404,7 +404,8 @@ static PyObject *leave(PyObject *self, PyObject *args)
         fflush(NULL);   /* what C code of the program printed */
         if (where != Py_None && PyArg_ParseTuple(where, "iiKK", &to.fd, &to.pid, &to.device, &to.inode))
                 send_frame(&to, CHANNEL_LEFT, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
-        sched_yield();  /* whoever that woke on this processor would wait for the end of our memory, milliseconds of the kernel's */
+        if (where != Py_None)
+                sched_yield();  /* whoever that woke on this processor would wait for the end of our memory, milliseconds of the kernel's */
         _exit(status);
 }
 

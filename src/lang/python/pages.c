@@ -7,70 +7,115 @@
 
 #include "lang/python/maps.h"
 
+/* What the kernel maps at one fault of a page of a file that is in memory (do_fault_around() in mm/memory.c). */
+#define AROUND (64 * KIB)
+
 static struct maps remembered;
-static struct range *taken;
-static size_t taken_n;
+
+/* Ends by a range without length. */
+static struct list {
+        struct range *ranges;
+        size_t n;
+} written, looked_at;
 
 int pages_remember(struct csn_error *err)
 {
         return maps_read(&remembered, err);
 }
 
-static void add_page(struct range *found, size_t *n, uint64_t start, uint64_t page)
+static void add_range(struct list *list, uint64_t start, uint64_t len)
 {
-        struct range *last = *n ? &found[*n - 1] : NULL;
+        struct range *last = list->n ? &list->ranges[list->n - 1] : NULL;
         if (last && start == last->start + last->len)
-                last->len += page;
-        else if (*n < MAPS_MAX)
-                found[(*n)++] = (struct range){ start, page };
+                last->len += len;
+        else if (list->n < MAPS_MAX)
+                list->ranges[list->n++] = (struct range){ start, len };
 }
 
-static int look(int table, const struct range *range, struct range *found, size_t *n, struct csn_error *err)
+static void add_written(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
+{
+        (void)one;
+        if (entry & PAGE_ALONE && !(entry & PAGE_OF_FILE))
+                add_range(list, place, maps_page());
+}
+
+/* A page for all that come with it. */
+static void add_looked_at(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
+{
+        uint64_t start = max_u64(place / AROUND * AROUND, one->range.start);
+        if (entry & PAGE_OF_FILE && (!list->n || list->ranges[list->n - 1].start < start))
+                add_range(list, start, maps_page());
+}
+
+static int look(int table, const struct mapping *one, struct list *list, struct csn_error *err)
 {
         static uint64_t entries[PAGE_ENTRIES_MAX];
-        for (uint64_t done = 0; done < range->len / maps_page();) {
-                ssize_t got = maps_entries(table, range, done, entries, err);
+        for (uint64_t done = 0; done < one->range.len / maps_page();) {
+                ssize_t got = maps_entries(table, &one->range, done, entries, err);
                 if (got < 0)
                         return (int)got;
                 for (size_t i = 0; i < (size_t)got; i++)
-                        if (entries[i] & PAGE_PRESENT && entries[i] & PAGE_ALONE && !(entries[i] & PAGE_OF_FILE))
-                                add_page(found, n, range->start + (done + i) * maps_page(), maps_page());
+                        if (entries[i] & PAGE_PRESENT)
+                                (one->rights & PROT_WRITE ? add_written : add_looked_at)(list, one, one->range.start + (done + i) * maps_page(), entries[i]);
                 done += (uint64_t)got;
         }
         return 0;
 }
 
+static int tell(int fd, int table, bool of_text, struct list *list, struct csn_error *err)
+{
+        list->n = 0;
+        for (size_t i = 0; i < remembered.n; i++) {
+                const struct mapping *one = &remembered.rows[i];
+                bool is_text = one->of_file && !(one->rights & PROT_WRITE), is_data = one->rights & PROT_WRITE;
+                if ((of_text ? is_text : is_data) && look(table, one, list, err) < 0)
+                        return -err->code;
+        }
+        list->ranges[list->n] = (struct range){ 0 };
+        return io_write_all(fd, list->ranges, (list->n + 1) * sizeof list->ranges[0]) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "tell the pages") : 0;
+}
+
 int pages_tell(int fd, struct csn_error *err)
 {
-        struct range *found = maps_memory(MAPS_MAX * sizeof *found);
-        size_t n = 0;
+        struct list list = { .ranges = maps_memory((MAPS_MAX + 1) * sizeof list.ranges[0]) };
         auto_fd table = maps_table(err);
         if (table < 0)
                 return table;
-        if (!found)
+        if (!list.ranges)
                 return err_set(err, CSN_E_SYSTEM, errno, "memory for the pages");
-        for (size_t i = 0; i < remembered.n; i++)
-                if (remembered.rows[i].rights & PROT_WRITE && look(table, &remembered.rows[i].range, found, &n, err) < 0)
-                        return -err->code;
-        return io_write_all(fd, found, n * sizeof *found) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "tell the pages") : 0;
+        int r = tell(fd, table, false, &list, err);
+        return r == 0 ? tell(fd, table, true, &list, err) : r;
+}
+
+static bool take(struct range **at, const struct range *end, struct list *ret)
+{
+        *ret = (struct list){ .ranges = *at };
+        while (*at < end && (*at)->len) {
+                ret->n++;
+                (*at)++;
+        }
+        return (*at)++ < end;
 }
 
 int pages_take(const void *bytes, size_t len, struct csn_error *err)
 {
-        if (len % sizeof *taken != 0 || len > MAPS_MAX * sizeof *taken)
-                return err_set(err, CSN_E_INPUT, 0, "pages: %zu bytes are no list of ranges", len);
-        taken = mem_alloc(len + 1);
-        memcpy(taken, bytes, len);
-        taken_n = len / sizeof *taken;
+        struct range *ranges = mem_alloc(len + 1), *end = ranges + len / sizeof *ranges;
+        memcpy(ranges, bytes, len);
+        written = looked_at = (struct list){ 0 };
+        if (len == 0)
+                return 0;
+        if (len % sizeof *ranges != 0 || !take(&ranges, end, &written) || !take(&ranges, end, &looked_at) || ranges != end)
+                return err_set(err, CSN_E_INPUT, 0, "pages: %zu bytes are no two lists of ranges", len);
         return 0;
 }
 
-static void touch(const struct range *range)
+static void touch(const struct range *range, bool write)
 {
         volatile char *bytes = (volatile char *)(uintptr_t)range->start;
         for (size_t at = 0; at < range->len; at += maps_page()) {
                 char byte = bytes[at];
-                bytes[at] = byte;
+                if (write)
+                        bytes[at] = byte;
         }
 }
 
@@ -78,28 +123,34 @@ static void touch(const struct range *range)
  * All ranges by one call, and not by one for each: process_madvise(2), which takes this advice for one's own memory (Linux 6.13).
  * It ends where a range is there no more, and goes on behind it.
  */
-static bool populate_at_once(void)
+static bool populate_at_once(const struct list *list, int advice)
 {
         auto_fd self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-        if (self < 0 || syscall(SYS_process_madvise, self, NULL, 0, MADV_POPULATE_WRITE, 0) < 0)
+        if (self < 0 || syscall(SYS_process_madvise, self, NULL, 0, advice, 0) < 0)
                 return false;
-        for (size_t done = 0; done < taken_n;) {
-                ssize_t bytes = syscall(SYS_process_madvise, self, &taken[done], min_u64(taken_n - done, IOV_MAX), MADV_POPULATE_WRITE, 0);
+        for (size_t done = 0; done < list->n;) {
+                ssize_t bytes = syscall(SYS_process_madvise, self, &list->ranges[done], min_u64(list->n - done, IOV_MAX), advice, 0);
                 do
-                        bytes -= (ssize_t)taken[done++].len;
-                while (bytes > 0 && done < taken_n);
+                        bytes -= (ssize_t)list->ranges[done++].len;
+                while (bytes > 0 && done < list->n);
         }
         return true;
+}
+
+/* One call instead of a fault for each page; before Linux 5.14 there is only the fault, where all of the range is still there. */
+static void populate(const struct list *list, int advice)
+{
+        if (populate_at_once(list, advice))
+                return;
+        bool is_known = madvise(NULL, 0, advice) == 0;
+        for (size_t i = 0; i < list->n; i++)
+                if (madvise((void *)(uintptr_t)list->ranges[i].start, list->ranges[i].len, is_known ? advice : MADV_NORMAL) == 0 && !is_known)
+                        touch(&list->ranges[i], advice == MADV_POPULATE_WRITE);
 }
 
 void pages_populate(void)
 {
         _Static_assert(sizeof(struct range) == sizeof(struct iovec), "a range is an iovec");
-        if (populate_at_once())
-                return;
-        /* One call instead of a fault for each page; before Linux 5.14 there is only the fault, where all of the range is still there. */
-        bool is_known = madvise(NULL, 0, MADV_POPULATE_WRITE) == 0;
-        for (size_t i = 0; i < taken_n; i++)
-                if (madvise((void *)(uintptr_t)taken[i].start, taken[i].len, is_known ? MADV_POPULATE_WRITE : MADV_NORMAL) == 0 && !is_known)
-                        touch(&taken[i]);
+        populate(&looked_at, MADV_POPULATE_READ);
+        populate(&written, MADV_POPULATE_WRITE);
 }
