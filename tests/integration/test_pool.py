@@ -92,6 +92,15 @@ def test_a_program_finds_the_same_around_it(start):
         assert line == other
 
 
+@pytest.mark.parametrize('image', ['system', 'small', 'data'])
+def test_each_image_has_a_zygote(start, image):
+    daemon = start()
+    assert one(daemon, 'print(1)', image=image)['stdout'] == '1\n'
+    full(daemon, 'python' if image == 'system' else 'python+' + image)
+    assert one(daemon, "import sys; print(open('/proc/self/cmdline').read().split('\\0')[1:3])", image=image)['stdout'] == (
+        "['/opt/caisson/python/zygote.py', '%s']\n" % image)
+
+
 def test_limits_of_the_request_hold_in_what_waited(start):
     daemon = start()
     full(daemon, 'python')
