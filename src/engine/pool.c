@@ -93,7 +93,8 @@ static void start_zygote(struct engine *engine, int image)
                 program.env = arena_alloc(run_arena(run), (usual->env_n + 1) * sizeof *program.env);
                 for (; program.env_n < usual->env_n; program.env_n++)
                         program.env[program.env_n] = usual->env[program.env_n];
-                program.env[program.env_n++] = arena_text(run_arena(run), "%s", lang_python.zygote_env);
+                if (lang_python.zygote_env)
+                        program.env[program.env_n++] = arena_text(run_arena(run), "%s", lang_python.zygote_env);
         }
         if (!run || box_open_link(engine, &backend_native, &err) < 0 ||
             backend_native.zygote(engine->links[0], zygote->id, &program, &err) < 0)

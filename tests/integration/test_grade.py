@@ -93,6 +93,15 @@ def test_output_of_a_case_is_its_own():
     assert [case['stdout'] for case in result['cases']] == ['out 1\n', 'out 2\n'] and result['cases'][0]['stderr'] == 'err\n'
 
 
+def test_what_c_code_wrote_before_is_of_no_case():
+    code = 'import ctypes\nc = ctypes.CDLL(None)\nc.fopen.restype = ctypes.c_void_p\nfile = c.fopen(b"/tmp/log", b"w")\n'
+    code += 'c.fputs(b"loaded", ctypes.c_void_p(file))\ndef f():\n    return open("/tmp/log").read()'
+    request = {'code': code, 'function': 'f', 'cases': [{'expected': ''}, {'expected': ''}]}
+    for result in grade(*[request] * 150):      # the first ones are not forked from a zygote
+        assert result['all_passed'], result
+
+
+
 @pytest.mark.parametrize('language', ['javascript', 'typescript'])
 def test_functions_of_javascript(language):
     typed = ': any' if language == 'typescript' else ''

@@ -77,7 +77,7 @@ static void free_arena(void *context, void *arena, size_t size)
 
 void arenas_gather(void)
 {
-        if (!PyObject_GetArenaAllocator || !PyObject_SetArenaAllocator)
+        if (!PyObject_GetArenaAllocator || !PyObject_SetArenaAllocator || of_python.alloc)
                 return;
         PyObject_GetArenaAllocator(&of_python);
         struct allocator ours = { .context = of_python.context, .alloc = new_arena, .free = free_arena };

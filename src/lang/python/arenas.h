@@ -13,8 +13,8 @@
 #define ARENAS_MAX 4096
 
 /*
- * Arenas come from regions of ours from now on (PyObject_SetArenaAllocator(), which may be called before Python is initialized).  Without
- * effect on a Python that has none, such as one without a global lock.
+ * Arenas come from regions of ours from now on (PyObject_SetArenaAllocator(), which may be called before Python is initialized).  Harmless twice.
+ * Without effect on a Python that has none, such as one without a global lock.
  */
 void arenas_gather(void);
 

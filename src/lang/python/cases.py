@@ -379,6 +379,8 @@ class Grader:
         self.signals = Signals()
         self.functions_at_load = self.luck = self.native = None
         self.strangers = strangers if role.runner.leave is None else role.runner.leave.strangers
+        # Python has to look for _exit() in all libraries first, in each process anew.
+        self.leave_case = None if role.runner.leave is None else role.runner.leave.leave
         self.ready = poll()
         self.ready.register(self.talk.channel.fd, 0)
 
@@ -449,7 +451,6 @@ class Grader:
             self.luck = Luck()
             return
         self.native = self.runner.run_case
-        self.leave_case = self.runner.leave.leave       # Python has to look for _exit() in all libraries first, in each process anew
         channel = self.talk.channel
         channel.leave_to_others()
         for case in self.cases:
@@ -500,9 +501,11 @@ class Grader:
             self.signals.restore()
             status = call_case(self, case, writer)
         finally:
-            if self.native is not None:
-                self.leave_case(status, None)
-            _exit(status)
+            try:
+                if self.leave_case is not None:
+                    self.leave_case(status, None)
+            finally:
+                _exit(status)
 
     def run_process(self, case, outputs):
         """Returns what became of the case, signs, and the CPU time.  The first is None if nobody wants to know any more."""

@@ -401,7 +401,8 @@ static PyObject *leave(PyObject *self, PyObject *args)
         (void)self;
         if (!PyArg_ParseTuple(args, "iO", &status, &where))
                 return NULL;
-        fflush(NULL);   /* what C code of the program printed */
+        if (where != Py_None)
+                fflush(NULL);   /* what C code of the program printed; each process of a case has it once more */
         if (where != Py_None && PyArg_ParseTuple(where, "iiKK", &to.fd, &to.pid, &to.device, &to.inode))
                 send_frame(&to, CHANNEL_LEFT, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
         if (where != Py_None)
@@ -552,7 +553,7 @@ static PyMethodDef methods[] = {
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
         { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
-        { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, for serve()." },
+        { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, and which text it looked at, for serve()." },
         { "only_file", only_file, METH_VARARGS, "only_file(name): what is in the file if it is all that the working directory has, or None." },
         { "is_kind", is_kind, METH_VARARGS, "is_kind(fd, type, device): whether it is a file of that type, and of that device." },
         { "renew", renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
@@ -583,5 +584,6 @@ __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__caisson(void);
 
 PyMODINIT_FUNC PyInit__caisson(void)
 {
+        arenas_gather();   /* all but the first, if we were not loaded with the interpreter */
         return PyModule_Create(&module);
 }

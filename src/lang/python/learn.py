@@ -1,4 +1,4 @@
-"""Find out which pages of memory a run writes to: a process goes the whole way of a run with a sample program (pages.h)."""
+"""Find out which pages of memory a run writes to, and which text it looks at: a process goes the whole way of a run with a sample program (pages.h)."""
 
 import sys
 from posix import O_CLOEXEC, O_CREAT, O_WRONLY, _exit, close, dup2, open, pipe, read, unlink, waitpid, write

@@ -250,8 +250,8 @@ static struct {
 
 /*
  * What a library may write to (elf(5), PT_LOAD) becomes one mapping: what the linker relocated and then made read-only, the data, and what is zero at
- * first, which is in no file, and can hardly be told from what has been mapped behind it.  Read-only guards a program against who attacks it through a fault
- * of its own, and here the program is the attacker.
+ * first, which is in no file, and can hardly be told from what has been mapped behind it.  Read-only would be one obstacle more for who attacks a program
+ * through a fault of its own.  Of a run the program is the attacker; a judge reads hostile text in Python.
  */
 static int add_library(struct dl_phdr_info *library, size_t size, void *context)
 {
@@ -259,9 +259,9 @@ static int add_library(struct dl_phdr_info *library, size_t size, void *context)
         for (int i = 0; i < library->dlpi_phnum && libraries.n < LIBRARIES_MAX; i++) {
                 const ElfW(Phdr) *part = &library->dlpi_phdr[i];
                 uint64_t first = library->dlpi_addr + part->p_vaddr, start = first / maps_page() * maps_page();
-                uint64_t len = up(first + part->p_memsz, maps_page()) - start;
-                if (part->p_type == PT_LOAD && part->p_flags & PF_W)
-                        libraries.ranges[libraries.n++] = (struct range){ start, len <= LIBRARY_MAX ? len : up(first + part->p_filesz, maps_page()) - start };
+                uint64_t all = up(first + part->p_memsz, maps_page()) - start, data = up(first + part->p_filesz, maps_page()) - start;
+                if (part->p_type == PT_LOAD && (part->p_flags & (PF_W | PF_X)) == PF_W && data <= LIBRARY_MAX)
+                        libraries.ranges[libraries.n++] = (struct range){ start, all <= LIBRARY_MAX ? all : data };
         }
         return 0;
 }
