@@ -99,12 +99,13 @@ static bool take(struct range **at, const struct range *end, struct list *ret)
 
 int pages_take(const void *bytes, size_t len, struct csn_error *err)
 {
-        struct range *ranges = mem_alloc(len + 1), *end = ranges + len / sizeof *ranges;
-        memcpy(ranges, bytes, len);
+        static struct range *taken;
+        free(taken);
+        taken = mem_alloc(len + 1);
+        memcpy(taken, bytes, len);
+        struct range *at = taken, *end = taken + len / sizeof *taken;
         written = looked_at = (struct list){ 0 };
-        if (len == 0)
-                return 0;
-        if (len % sizeof *ranges != 0 || !take(&ranges, end, &written) || !take(&ranges, end, &looked_at) || ranges != end)
+        if (len > 0 && (len % sizeof *taken != 0 || !take(&at, end, &written) || !take(&at, end, &looked_at) || at != end))
                 return err_set(err, CSN_E_INPUT, 0, "pages: %zu bytes are no two lists of ranges", len);
         return 0;
 }
