@@ -101,7 +101,6 @@ def test_what_c_code_wrote_before_is_of_no_case():
         assert result['all_passed'], result
 
 
-
 @pytest.mark.parametrize('language', ['javascript', 'typescript'])
 def test_functions_of_javascript(language):
     typed = ': any' if language == 'typescript' else ''

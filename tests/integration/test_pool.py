@@ -185,6 +185,23 @@ def test_the_objects_of_a_zygote_are_shared(start):
     assert 'LD_PRELOAD' not in one(daemon, "import os; print(dict(os.environ), open('/proc/self/environ').read())")['stdout']
 
 
+BUFFERED = """
+import ctypes, os
+c = ctypes.CDLL(None)
+c.fopen.restype = ctypes.c_void_p
+if os.fork():
+    print(os.wait()[1], open('log').read())
+else:
+    c.fputs(b'written', ctypes.c_void_p(c.fopen(b'log', b'w')))
+"""
+
+
+def test_what_c_code_wrote_is_there_at_the_end(start):
+    daemon = start()
+    full(daemon, 'python')
+    assert one(daemon, BUFFERED)['stdout'] == '0 written\n'
+
+
 RANDOM = """
 import random, uuid, os, secrets, tempfile
 print(random.random(), uuid.uuid4(), uuid.uuid1(), os.urandom(8).hex(), secrets.token_hex(8), tempfile.mktemp())

@@ -26,8 +26,8 @@ real = sys.modules['_frozen_importlib_external'].ExtensionFileLoader(
     '_caisson', os.path.dirname(os.path.abspath(__file__)) + '/real/_caisson.abi3.so')
 real = real.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_caisson', real, origin=real.path))
 sys.modules['_caisson'] = stub
-fill_room, fork, have_ends, is_kind, only_file, renew, run_case, send_frame, strangers = (
-    real.fill_room, real.fork, real.have_ends, real.is_kind, real.only_file, real.renew, real.run_case, real.send_frame, real.strangers)
+fill_room, fork, have_ends, is_kind, only_file, quit, renew, run_case, send_frame, strangers = (
+    real.fill_room, real.fork, real.have_ends, real.is_kind, real.only_file, real.quit, real.renew, real.run_case, real.send_frame, real.strangers)
 
 
 def remember():

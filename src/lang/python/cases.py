@@ -379,8 +379,7 @@ class Grader:
         self.signals = Signals()
         self.functions_at_load = self.luck = self.native = None
         self.strangers = strangers if role.runner.leave is None else role.runner.leave.strangers
-        # Python has to look for _exit() in all libraries first, in each process anew.
-        self.leave_case = None if role.runner.leave is None else role.runner.leave.leave
+        self.quit = _exit if role.runner.leave is None else role.runner.leave.quit
         self.ready = poll()
         self.ready.register(self.talk.channel.fd, 0)
 
@@ -502,8 +501,7 @@ class Grader:
             status = call_case(self, case, writer)
         finally:
             try:
-                if self.leave_case is not None:
-                    self.leave_case(status, None)
+                self.quit(status)
             finally:
                 _exit(status)
 

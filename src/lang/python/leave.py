@@ -108,7 +108,7 @@ def clear_names(names):
 
 class Leave:
     def __init__(self, caisson, main_names):
-        self.leave = caisson.leave
+        self.leave, self.quit = caisson.leave, caisson.quit
         self.strangers, self.have_ends = caisson.strangers, caisson.have_ends
         self.main_names = main_names
         self.channel = None
