@@ -49,11 +49,12 @@ static void what_may_be_written_to_is_told_and_nothing_else(void)
 /* A file as the linker has text of it: 40 pages, of which the third has been looked at. */
 static char *text(void)
 {
-        static char block[4096];
+        char *block = mem_alloc(page);
         FILE *file = tmpfile();
         for (int i = 0; file && i < 40; i++)
                 CHECK(fwrite(block, page, 1, file) == 1);
         CHECK(file && fflush(file) == 0);
+        free(block);
         char *bytes = mmap(NULL, 40 * page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
         CHECK(bytes != MAP_FAILED && ((volatile char *)bytes)[2 * page] == 0);
         fclose(file);

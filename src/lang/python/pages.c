@@ -23,28 +23,24 @@ int pages_remember(struct csn_error *err)
         return maps_read(&remembered, err);
 }
 
-static void add_range(struct list *list, uint64_t start, uint64_t len)
+static void add_page(struct list *list, uint64_t start)
 {
         struct range *last = list->n ? &list->ranges[list->n - 1] : NULL;
         if (last && start == last->start + last->len)
-                last->len += len;
+                last->len += maps_page();
         else if (list->n < MAPS_MAX)
-                list->ranges[list->n++] = (struct range){ start, len };
+                list->ranges[list->n++] = (struct range){ start, maps_page() };
 }
 
-static void add_written(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
+/* Of what may be written to, the pages of its own.  Of text one page for all that come with it. */
+static void add(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
 {
-        (void)one;
-        if (entry & PAGE_ALONE && !(entry & PAGE_OF_FILE))
-                add_range(list, place, maps_page());
-}
-
-/* A page for all that come with it. */
-static void add_looked_at(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
-{
-        uint64_t start = max_u64(place / AROUND * AROUND, one->range.start);
-        if (entry & PAGE_OF_FILE && (!list->n || list->ranges[list->n - 1].start < start))
-                add_range(list, start, maps_page());
+        uint64_t around = max_u64(place / AROUND * AROUND, one->range.start);
+        bool is_text = !(one->rights & PROT_WRITE), of_file = entry & PAGE_OF_FILE;
+        if (is_text && of_file && (!list->n || list->ranges[list->n - 1].start < around))
+                add_page(list, around);
+        else if (!is_text && !of_file && entry & PAGE_ALONE)
+                add_page(list, place);
 }
 
 static int look(int table, const struct mapping *one, struct list *list, struct csn_error *err)
@@ -56,7 +52,7 @@ static int look(int table, const struct mapping *one, struct list *list, struct 
                         return (int)got;
                 for (size_t i = 0; i < (size_t)got; i++)
                         if (entries[i] & PAGE_PRESENT)
-                                (one->rights & PROT_WRITE ? add_written : add_looked_at)(list, one, one->range.start + (done + i) * maps_page(), entries[i]);
+                                add(list, one, one->range.start + (done + i) * maps_page(), entries[i]);
                 done += (uint64_t)got;
         }
         return 0;
@@ -65,12 +61,9 @@ static int look(int table, const struct mapping *one, struct list *list, struct 
 static int tell(int fd, int table, bool of_text, struct list *list, struct csn_error *err)
 {
         list->n = 0;
-        for (size_t i = 0; i < remembered.n; i++) {
-                const struct mapping *one = &remembered.rows[i];
-                bool is_text = one->of_file && !(one->rights & PROT_WRITE), is_data = one->rights & PROT_WRITE;
-                if ((of_text ? is_text : is_data) && look(table, one, list, err) < 0)
+        for (size_t i = 0; i < remembered.n; i++)
+                if (of_text == !(remembered.rows[i].rights & PROT_WRITE) && look(table, &remembered.rows[i], list, err) < 0)
                         return -err->code;
-        }
         list->ranges[list->n] = (struct range){ 0 };
         return io_write_all(fd, list->ranges, (list->n + 1) * sizeof list->ranges[0]) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "tell the pages") : 0;
 }
