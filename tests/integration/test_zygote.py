@@ -23,6 +23,7 @@ from test_runners import addresses_removed
 
 HERE = Path(__file__).resolve().parent
 BUILD = LANG.parents[1] / os.environ.get('CAISSON_BUILD', 'build')
+LEFT = b'\7'
 NAMESPACE = ['unshare', '--map-root-user', '--user', '--pid', '--fork', '--mount-proc', '--kill-child']
 
 
@@ -36,19 +37,25 @@ def copy_runners(folder):
 
 
 class Zygote:
-    def __init__(self, folder, image, *depth, environment=(), wrapper=()):
+    """Prepared for programs in its folder `work`, or for none (arguments: DEPTH, then)."""
+
+    def __init__(self, folder, image, *arguments, environment=(), wrapper=(), usual=False):
         copy_runners(folder)
         self.folder = folder
         self.home = folder / 'home'
         self.home.mkdir()
+        self.work = folder / 'work' if usual else None
+        if usual:
+            self.work.mkdir()
+            arguments = '1', '', str(self.work / 'main.py')
         self.environment = {**ENVIRONMENT, 'HOME': str(self.home), **dict(environment)}
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
         def prepare():
             os.dup2(theirs.fileno(), 3)
 
-        self.process = subprocess.Popen([*wrapper, PYTHON, str(folder / 'zygote.py'), image, *depth], preexec_fn=prepare, pass_fds=(3,),
-                                        stdin=subprocess.DEVNULL, env=self.environment, cwd=self.home)
+        self.process = subprocess.Popen([*wrapper, PYTHON, str(folder / 'zygote.py'), image, *arguments], preexec_fn=prepare, pass_fds=(3,),
+                                        stdin=subprocess.DEVNULL, env=self.environment, cwd=self.work or self.home)
         theirs.close()
         self.control.settimeout(60)
         self.info = json.loads(self.control.recv(65536))
@@ -78,6 +85,9 @@ class Zygote:
         readers = [threading.Thread(target=receive, args=(ours, packets))]
         readers += [threading.Thread(target=read_all, args=(fd, outputs)) for fd in pipes]
         stdin_end, feed = os.pipe()
+        if self.work and not stdin:
+            os.close(stdin_end)
+            stdin_end = os.open(os.devnull, os.O_RDONLY)
         variables = {**self.environment, **dict(environment)}
         words = marshal.dumps(([os.fsencode(word) for word in arguments],
                                [os.fsencode('%s=%s' % pair) for pair in variables.items()]))
@@ -104,6 +114,8 @@ class Zygote:
             for reader in readers:
                 reader.join(60)
             ours.close()
+        if packets and packets[-1][4:5] == LEFT:
+            assert int(packets.pop()[12:]) == status
         return Outcome(status, *(outputs.get(fd, b'') for fd in pipes), packets)
 
     def stop(self):
@@ -116,11 +128,22 @@ def read_all(fd, outputs):
         outputs[fd] = file.read()
 
 
-@pytest.fixture(scope='module', params=['system', 'data'])
+@pytest.fixture(scope='module', params=['system', 'data', 'usual'])
 def zygote(request, tmp_path_factory):
-    zygote = Zygote(tmp_path_factory.mktemp('runners'), request.param)
+    usual = request.param == 'usual'
+    zygote = Zygote(tmp_path_factory.mktemp('runners'), 'system' if usual else request.param, usual=usual)
     yield zygote
     zygote.stop()
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path):
+    """Where programs are: in the folder that the zygote was prepared for, if there is one."""
+    work = request.getfixturevalue('zygote').work if 'zygote' in request.fixturenames else None
+    if work:
+        for path in work.iterdir():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    return work or tmp_path
 
 
 @pytest.fixture
@@ -356,3 +379,112 @@ def test_a_rehearsed_role_goes_its_whole_way(tmp_path, role, last):
     assert all(message.get('status', 'passed') == 'passed' for message in outcome.messages)
     assert [message['re'] for message in said if 're' in message] == [1, 2, 3, 4][:4 if role == 'subject' else 0]
     assert role != 'subject' or [message['v'] for message in said[2:]] == [[1, 2, 1, 2], 'aa']
+
+
+# ------------------------------------------------------------------------------------ the way of a usual run (usual.h)
+
+# Says whether the start was the short one, and whether the end is the long one.
+WAY = '''import os, sys
+zygote = sys._getframe(%d).f_globals['zygote']
+os.write(1, b'short, ' if zygote.expected_run else b'long, ')
+def end(*_):
+    os.write(1, b'long')
+    os._exit(7)
+type(zygote.leave).end = end
+'''
+
+
+@pytest.fixture(scope='module')
+def usual(tmp_path_factory):
+    zygote = Zygote(tmp_path_factory.mktemp('usual'), 'system', usual=True)
+    yield zygote
+    zygote.stop()
+
+
+@pytest.mark.parametrize('start, end, source', [
+    ('short', '', ''),
+    ('short', '', '41 + 1'),
+    ('short', '', '__return_value__ = [1]'),
+    ('short', '', '"settrace"'),                                                # one that is not split
+    ('short', '', 'x = (1,\n  2\n)'),                                           # nor this, as it turns out
+    ('short', '', 'import atexit\natexit.register(os.write, 1, b"said")'),
+    ('short', '', 'import _thread, time\n_thread.start_new_thread(print, ("said",))\nwhile _thread._count(): time.sleep(0.01)'),
+    ('short', 'long', '1 / 0'),
+    ('short', 'long', 'raise SystemExit(3)'),
+    ('short', 'long', 'class C:\n    def __del__(self): pass\nx = C()'),
+    ('short', 'long', 'import weakref\nx = {1}\ny = weakref.ref(x, print)'),
+    ('short', 'long', 'import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()'),
+    ('short', 'long', 'import threading\nthreading._shutdown = print'),
+    ('short', 'long', 'import threading\nthreading._register_atexit(print)'),
+    ('short', 'long', 'del sys.modules["threading"]'),
+    ('short', 'long', 'sys.stdout = sys.stderr'),
+    ('short', 'long', 'sys.stdout.close()'),
+    ('short', 'long', 'import gc\ngc.callbacks.append(print)'),
+    ('short', 'long', 'import gc\ngc.set_debug(gc.DEBUG_STATS)\ngc.disable()'),
+    ('short', 'long', 'sys.settrace(lambda *_: None)'),
+    ('short', 'long', 'sys.setprofile(lambda *_: None)'),
+])
+def test_which_runs_go_the_short_way(usual, start, end, source):
+    main = usual.work / 'main.py'
+    main.write_text(WAY % 1 + source)
+    outcome = usual.run(usual.work, ['', str(main)])
+    assert outcome.stdout.replace('said', '').replace('\n', '') == start + ', ' + end
+    assert outcome.status == (7 if end else 0)
+
+
+@pytest.mark.parametrize('start, settings', [
+    ('short', {}), ('long', {'stdin': b'x'}), ('long', {'environment': {'A': 'b'}}), ('long', {'arguments': ['', 'x']}),
+    ('long', {'options': 'value_max=1'}), ('long', {'beside': 'other.txt'}), ('short', {'channel': False}),
+])
+def test_what_is_expected_goes_the_short_way(usual, start, settings):
+    main = usual.work / 'main.py'
+    main.write_text(WAY % 1)
+    settings = dict(settings)
+    beside = settings.pop('beside', None)
+    if beside:
+        (usual.work / beside).write_text('')
+    outcome = usual.run(usual.work, [settings.pop('options', ''), str(main), *settings.pop('arguments', ())], **settings)
+    if beside:
+        (usual.work / beside).unlink()
+    assert (outcome.stdout, outcome.status) == (start + ', ' + ('long' if start == 'long' else ''), 7 if start == 'long' else 0)
+
+
+def test_a_wrong_program_is_told_as_ever(usual):
+    main = usual.work / 'main.py'
+    main.write_text('x = (')
+    outcome = usual.run(usual.work, ['', str(main)])
+    assert (outcome.kinds, outcome.status) == ('HELLO SYNTAX', 1) and "'(' was never closed" in outcome.stderr
+
+
+def test_a_thread_that_an_exit_function_leaves_is_waited_for_by_nobody(usual):
+    """threading has ended by then, for Python too: what is left is told, and the interpreter ends by itself."""
+    main = usual.work / 'main.py'
+    main.write_text('import atexit, _thread, time\natexit.register(lambda: (_thread.start_new_thread(time.sleep, (60,)), time.sleep(0.1)))\nx = 1')
+    outcome = usual.run(usual.work, ['', str(main)])
+    assert (outcome.kinds, outcome.status, outcome.stderr) == ('HELLO STARTED DONE', 0, '')
+
+
+SPLIT = '''
+import importlib.machinery, importlib.util, pathlib, random, sys
+HERE, extension = sys.argv[1:3]
+names = {'__builtins__': __builtins__, '__name__': 'runner', 'HERE': HERE, 'FileLoader': importlib.machinery.SourceFileLoader}
+exec(open(HERE + '/runner.py').read(), names)
+loader = importlib.machinery.ExtensionFileLoader('_caisson', extension)
+ours = loader.create_module(importlib.util.spec_from_loader('_caisson', loader)).split_last
+texts = [b'', b'\\n', b' \\n\\t', b'x', b'\\0', b'a\\n\\0', b'x\\n)', b'\\ncoding', b'#\\n#\\ncoding', b'if x:\\n  y\\nelse: z', b'else', b'a:b', b':', b'x\\x0b']
+random.seed(1)
+for path in sorted(pathlib.Path('/usr/lib/python3.11').glob('*.py')):
+    text = path.read_bytes()
+    for _ in range(20):
+        start = random.randrange(len(text) + 1)
+        texts.append(text[start:start + random.randrange(400)])
+        texts.append(bytes(random.choices(b'a \\n\\t:#)else@\\r', k=9)))
+wrong = [text for text in texts if ours(text) != names['split_last'](text)]
+print(len(texts), sum(ours(text) is None for text in texts), wrong)
+'''
+
+
+def test_the_last_statement_is_found_as_in_python(tmp_path):
+    done = subprocess.run([PYTHON, '-c', SPLIT, str(LANG / 'python'), str(BUILD / '_caisson.abi3.so')], capture_output=True, text=True, check=False)
+    n, none, wrong = done.stdout.split(maxsplit=2)
+    assert done.stderr == '' and wrong == '[]\n' and int(n) > 4000 and 1000 < int(none) < int(n) * 2 / 3

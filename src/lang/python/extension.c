@@ -7,20 +7,17 @@
  * fresh.py makes anew what has to be.  What remains is the thread id that the C library keeps, at the address that
  * the kernel was told (PR_GET_TID_ADDRESS).
  */
-#define Py_LIMITED_API 0x03080000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "lang/python/usual.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "lang/python/arenas.h"
 #include "lang/python/case.h"
@@ -31,22 +28,10 @@
 static struct plan plan;
 static PyObject *usual_argv, *usual_env;   /* lists of bytes, or None: what most programs have */
 
-static PyObject *raise_error(const struct csn_error *err)
-{
-        PyErr_SetString(PyExc_OSError, err->text);
-        return NULL;
-}
-
-static PyObject *nothing(void)
-{
-        Py_IncRef(Py_None);
-        return Py_None;
-}
-
 /* What a function of ours is for Python: nothing, or the error that it has set. */
 static PyObject *done(int rc, const struct csn_error *err)
 {
-        return rc < 0 ? raise_error(err) : nothing();
+        return rc < 0 ? usual_error(err) : usual_nothing();
 }
 
 /* ---- the fork ---- */
@@ -143,23 +128,23 @@ static PyObject *serve(PyObject *self, PyObject *args)
                 return PyErr_Format(PyExc_ValueError, "info has %zd bytes, %zu are possible", len, sizeof message.info - 1);
         memcpy(message.info, info, (size_t)len);
         if (pages_take(pages, (size_t)pages_len, &err) < 0)
-                return raise_error(&err);
+                return usual_error(&err);
         int *tid = tid_address();
         if (!tid) {
                 err_set(&err, CSN_E_UNSUPPORTED, 0, "this kernel does not tell the address of the thread id (CONFIG_CHECKPOINT_RESTORE)");
                 refuse(0, &err);
-                return raise_error(&err);
+                return usual_error(&err);
         }
         int own_pid_ns = own_pid_namespace(&err);   /* for as long as it serves; a child has it closed by join_enter() */
         if (own_pid_ns < 0) {
                 refuse(0, &err);
-                return raise_error(&err);
+                return usual_error(&err);
         }
         size_t filter_len;
         seccomp_program(SECCOMP_LAST, &filter_len);   /* once, and not in every child */
         if (settle(&err) < 0) {
                 refuse(0, &err);
-                return raise_error(&err);
+                return usual_error(&err);
         }
         answer(&message, -1);
         for (;;) {
@@ -171,7 +156,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
                 if (n != (ssize_t)sizeof message || message.op != ZYGOTE_FORK || fds_n != 6)
                         _exit(1);
                 if (serve_one(&message, fds, own_pid_ns, tid))
-                        return nothing();
+                        return usual_nothing();
                 for (size_t i = 0; i < fds_n; i++)
                         fd_close(&fds[i]);
         }
@@ -220,6 +205,8 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
         struct wire_program program;
         struct csn_error err = { 0 };
         (void)self, (void)none;
+        if (usual_is_rehearsed())
+                return Py_BuildValue("(OO)", usual_argv, usual_env);
         if (join_wait(&plan, &arena, &program, &err) < 0)
                 _exit(1);   /* it was told */
         size_t own = program.argv_n < OWN_ARGUMENTS ? program.argv_n : OWN_ARGUMENTS;
@@ -232,65 +219,6 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
                 return NULL;
         }
         return Py_BuildValue("(NN)", argv, env);
-}
-
-/* Whether the working directory has one entry and no other. */
-static bool has_only(const char *name)
-{
-        bool found = false, others = false;
-        DIR *folder = opendir(".");
-        for (struct dirent *entry; folder && (entry = readdir(folder));) {
-                if (strcmp(entry->d_name, name) == 0)
-                        found = true;
-                else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                        others = true;
-        }
-        if (folder)
-                closedir(folder);
-        return found && !others;
-}
-
-/* What is in a file, if that is the only entry of the working directory; otherwise, or if it cannot be read, None. */
-static PyObject *only_file(PyObject *self, PyObject *args)
-{
-        const char *name;
-        struct stat about;
-        (void)self;
-        if (!PyArg_ParseTuple(args, "y", &name))
-                return NULL;
-        auto_fd fd = has_only(name) ? open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-        if (fd < 0 || fstat(fd, &about) < 0 || !S_ISREG(about.st_mode))
-                return nothing();
-        PyObject *text = PyBytes_FromStringAndSize(NULL, about.st_size);
-        if (text && read(fd, PyBytes_AsString(text), (size_t)about.st_size) != about.st_size) {
-                Py_DecRef(text);
-                return nothing();
-        }
-        return text;
-}
-
-/* Whether a descriptor is of a kind: the type of its file, and which device it is. */
-static PyObject *is_kind(PyObject *self, PyObject *args)
-{
-        int fd;
-        unsigned long type, device;
-        struct stat about;
-        (void)self;
-        if (!PyArg_ParseTuple(args, "ikk", &fd, &type, &device))
-                return NULL;
-        return PyBool_FromLong(fstat(fd, &about) == 0 && (about.st_mode & S_IFMT) == type && about.st_rdev == device);
-}
-
-/* Other random bytes in an object that nobody has hashed or handed on yet. */
-static PyObject *renew(PyObject *self, PyObject *bytes)
-{
-        char *text = PyBytes_AsString(bytes);
-        (void)self;
-        if (!text)
-                return NULL;
-        if (getrandom(text, (size_t)PyBytes_Size(bytes), 0) != PyBytes_Size(bytes))
-                return PyErr_SetFromErrno(PyExc_OSError);
-        return nothing();
 }
 
 /*
@@ -317,61 +245,7 @@ static PyObject *strangers(PyObject *self, PyObject *args)
         return found;
 }
 
-/*
- * Whether something happens when these objects end that a program could tell: a finalizer, or the callback of a weak
- * reference.  What knows neither ends in silence.
- */
-static bool has_end(PyObject *one, PyTypeObject *reference)
-{
-        PyTypeObject *type = Py_TYPE(one);
-        if (PyType_GetSlot(type, Py_tp_finalize) || PyType_GetSlot(type, Py_tp_del))
-                return true;
-        if (type == reference) {
-                PyObject *callback = PyObject_GetAttrString(one, "__callback__");
-                Py_DecRef(callback);
-                return callback != Py_None;   /* compared and not looked at */
-        }
-        if (PyType_IsSubtype(type, reference))
-                return true;   /* and what it says of itself may be code of the program's */
-        /* Of a class of the program's its objects may be ones that no collector knows. */
-        return PyType_IsSubtype(type, &PyType_Type) && PyType_GetSlot((PyTypeObject *)one, Py_tp_finalize);
-}
-
-static PyObject *have_ends(PyObject *self, PyObject *args)
-{
-        PyObject *objects;
-        PyTypeObject *reference;
-        bool found = false;
-        (void)self;
-        if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &objects, &PyType_Type, &reference))
-                return NULL;
-        Py_ssize_t n = PyList_Size(objects);
-        for (Py_ssize_t i = 0; i < n && !found; i++)
-                found = has_end(PyList_GetItem(objects, i), reference) || PyErr_Occurred();
-        PyErr_Clear();   /* Python 3.9 and before do not tell the slots of their own types */
-        return PyBool_FromLong(found);
-}
-
 /* ---- the channel ---- */
-
-/* What Channel in runner.py knows of its descriptor. */
-struct where {
-        int fd, pid;
-        unsigned long long device, inode;
-};
-
-/* A frame of up to CHANNEL_FRAME_MAX, as send_frame() in runner.py; false if it was not sent, with errno. */
-static bool send_frame(const struct where *to, int type, int flags, const char *payload, size_t len, int how)
-{
-        struct stat about;
-        uint8_t header[CHANNEL_HEADER] = { 'C', 'S', 'N', '1', (uint8_t)type, (uint8_t)flags, 0, 0, len & 0xff, len >> 8 & 0xff,
-                                           len >> 16 & 0xff, len >> 24 & 0xff };
-        struct iovec parts[] = { { header, sizeof header }, { (void *)(uintptr_t)payload, len } };
-        errno = EBADF;
-        if (to->pid != getpid() || fstat(to->fd, &about) < 0 || about.st_dev != to->device || about.st_ino != to->inode)
-                return false;
-        return sendmsg(to->fd, &(struct msghdr){ .msg_iov = parts, .msg_iovlen = 2 }, how | MSG_NOSIGNAL) >= 0;
-}
 
 static PyObject *send_python_frame(PyObject *self, PyObject *args)
 {
@@ -381,31 +255,14 @@ static PyObject *send_python_frame(PyObject *self, PyObject *args)
         Py_ssize_t len;
         bool sent = false;
         (void)self;
-        if (!PyArg_ParseTuple(args, "(iiKK)iiy#", &to.fd, &to.pid, &to.device, &to.inode, &type, &flags, &payload, &len))
+        if (!PyArg_ParseTuple(args, "(" WHERE_FORMAT ")iiy#", &to.fd, &to.pid, &to.device, &to.inode, &type, &flags, &payload, &len))
                 return NULL;
         do {
                 Py_BEGIN_ALLOW_THREADS
-                sent = send_frame(&to, type, flags, payload, (size_t)len, 0);
+                sent = channel_send(&to, type, flags, payload, (size_t)len, 0);
                 Py_END_ALLOW_THREADS
         } while (!sent && errno == EINTR && PyErr_CheckSignals() == 0);
         return PyErr_Occurred() ? NULL : PyBool_FromLong(sent);
-}
-
-/* LEFT on the channel: nobody has to wait for the kernel to take our memory down. */
-static PyObject *leave(PyObject *self, PyObject *args)
-{
-        struct where to;
-        PyObject *where;
-        int status;
-        char digits[4];
-        (void)self;
-        if (!PyArg_ParseTuple(args, "iO", &status, &where))
-                return NULL;
-        fflush(NULL);   /* what C code of the program printed */
-        if (where != Py_None && PyArg_ParseTuple(where, "iiKK", &to.fd, &to.pid, &to.device, &to.inode))
-                send_frame(&to, CHANNEL_LEFT, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
-        sched_yield();  /* whoever that woke on this processor would wait for the end of our memory, milliseconds of the kernel's */
-        _exit(status);
 }
 
 /* The end of a case, at once.  Python would have to look for _exit(2) in all libraries first, in each process anew. */
@@ -425,7 +282,6 @@ static pid_t fork_alone(void)
         return tid ? fork_into(0, tid, NULL) : -1;
 }
 
-/* For a look at what it leads to. */
 static PyObject *fork_here(PyObject *self, PyObject *none)
 {
         struct csn_error err;
@@ -434,7 +290,66 @@ static PyObject *fork_here(PyObject *self, PyObject *none)
         if (pid >= 0)
                 return PyLong_FromLong(pid);
         err_set(&err, CSN_E_SYSTEM, errno, "fork the interpreter");
-        return raise_error(&err);
+        return usual_error(&err);
+}
+
+/* ---- a process that goes the whole way with a sample program (pages.h) ---- */
+
+/* The descriptors that a run has; a role is told something by the engine.  What is behind them stays open, and nobody reads it. */
+static int set_up_rehearsal(const char *message, size_t len, struct csn_error *err)
+{
+        int channel[2], outputs[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0 || pipe2(outputs, O_CLOEXEC) < 0 || (len && send(channel[0], message, len, 0) < 0) ||
+            dup2(channel[1], 3) < 0 || dup2(outputs[1], STDOUT_FILENO) < 0 || dup2(outputs[1], STDERR_FILENO) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "descriptors for a rehearsal");
+        return pages_remember(err);
+}
+
+#define ANSWER_MAX (2 * (MAPS_MAX + 1) * sizeof(struct range))
+
+/* Nothing else runs here until it has told. */
+static PyObject *answer_of(pid_t pid, int fd)
+{
+        struct buf answer;
+        char piece[4096];
+        buf_init(&answer, ANSWER_MAX);
+        for (ssize_t n; (n = read(fd, piece, sizeof piece)) != 0;)
+                if (n > 0)
+                        buf_add(&answer, piece, (size_t)n);
+                else if (errno != EINTR)
+                        break;
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        PyObject *bytes = PyBytes_FromStringAndSize(answer.bytes, (Py_ssize_t)answer.len);
+        buf_done(&answer);
+        return bytes;
+}
+
+static PyObject *rehearse(PyObject *self, PyObject *args)
+{
+        struct csn_error err;
+        PyObject *program, *argv, *env;
+        const char *message;
+        Py_ssize_t len;
+        int answer[2];
+        (void)self;
+        if (!PyArg_ParseTuple(args, "Sy#OO", &program, &message, &len, &argv, &env))
+                return NULL;
+        if (pipe2(answer, O_CLOEXEC) < 0)
+                return PyErr_SetFromErrno(PyExc_OSError);
+        pid_t pid = fork_alone();
+        if (pid == 0) {
+                usual_argv = argv;
+                usual_env = env;
+                usual_rehearse(program, answer[1]);
+                if (set_up_rehearsal(message, (size_t)len, &err) < 0)
+                        _exit(1);
+                return usual_nothing();
+        }
+        close(answer[1]);
+        PyObject *pages = pid < 0 ? PyErr_SetFromErrno(PyExc_OSError) : answer_of(pid, answer[0]);
+        close(answer[0]);
+        return pages;
 }
 
 /* ---- cases of a grading ---- */
@@ -471,7 +386,7 @@ static void tell_end(const struct where *to, Py_ssize_t index, const struct case
         unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
         int len = snprintf(text, sizeof text, "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
                            index, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, (int)(end->len - LENGTH_SIZE - 1), end->message + LENGTH_SIZE + 1);
-        while (!send_frame(to, CHANNEL_TALK, 0, text, (size_t)len, 0) && errno == EINTR)
+        while (!channel_send(to, CHANNEL_TALK, 0, text, (size_t)len, 0) && errno == EINTR)
                 ;
 }
 
@@ -485,7 +400,7 @@ static PyObject *run_case(PyObject *self, PyObject *args)
         Py_ssize_t index, message_max;
         int writer, alone;
         (void)self;
-        if (!PyArg_ParseTuple(args, "(iiKK)O!nddnip", &to.fd, &to.pid, &to.device, &to.inode, &PyTuple_Type, &endings, &index, &rules.cpu_s, &rules.wall_s,
+        if (!PyArg_ParseTuple(args, "(" WHERE_FORMAT ")O!nddnip", &to.fd, &to.pid, &to.device, &to.inode, &PyTuple_Type, &endings, &index, &rules.cpu_s, &rules.wall_s,
                               &message_max, &rules.null_fd, &alone))
                 return NULL;
         rules.channel_fd = to.fd;
@@ -493,7 +408,7 @@ static PyObject *run_case(PyObject *self, PyObject *args)
         rules.alone = alone;
         int where = case_run(&rules, fork_alone, &end, &writer, &err);
         if (where < 0)
-                return raise_error(&err);
+                return usual_error(&err);
         if (where)
                 return PyLong_FromLong(writer);
         if (!is_usual(&end, endings))
@@ -501,17 +416,10 @@ static PyObject *run_case(PyObject *self, PyObject *args)
         fd_close(&end.outputs[0]);
         fd_close(&end.outputs[1]);
         tell_end(&to, index, &end);
-        return nothing();
+        return usual_nothing();
 }
 
 /* ---- memory ---- */
-
-static PyObject *remember(PyObject *self, PyObject *none)
-{
-        struct csn_error err;
-        (void)self, (void)none;
-        return done(pages_remember(&err), &err);
-}
 
 static PyObject *forget_text(PyObject *self, PyObject *none)
 {
@@ -541,36 +449,33 @@ static PyObject *fill_room(PyObject *self, PyObject *none)
                         if (!at || at % POOL_SIZE == POOL_HEADER)
                                 break;
                 }
-        return nothing();
-}
-
-static PyObject *tell(PyObject *self, PyObject *args)
-{
-        struct csn_error err;
-        int fd;
-        (void)self;
-        if (!PyArg_ParseTuple(args, "i", &fd))
-                return NULL;
-        return done(pages_tell(fd, &err), &err);
+        return usual_nothing();
 }
 
 static PyMethodDef methods[] = {
         { "fork", fork_here, METH_NOARGS, "fork() -> pid, and 0 in the new process, in which no handler has run." },
         { "run_case", run_case, METH_VARARGS, "run_case(where, endings, index, cpu_s, wall_s, message_max, null, alone): see the Grader in cases.py." },
-        { "remember", remember, METH_NOARGS, "remember(): what is mapped now." },
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
         { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
-        { "tell", tell, METH_VARARGS, "tell(fd): write there which pages of that this process wrote to, and which text it looked at, for serve()." },
-        { "only_file", only_file, METH_VARARGS, "only_file(name): what is in the file if it is all that the working directory has, or None." },
-        { "is_kind", is_kind, METH_VARARGS, "is_kind(fd, type, device): whether it is a file of that type, and of that device." },
-        { "renew", renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
-        { "have_ends", have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
+        { "only_file", usual_only_file, METH_VARARGS, "only_file(name): what is in the file if it is all that the working directory has, or None." },
+        { "is_usual_stream", usual_is_usual_stream, METH_VARARGS, "is_usual_stream(fd): whether it is what most runs have there." },
+        { "renew", usual_renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
+        { "have_ends", usual_have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
+        { "rehearse", rehearse, METH_VARARGS,
+          "rehearse(program, message, argv, env) -> what a run with that program touches, for serve(); None in the process that finds it out as that run." },
         { "serve", serve, METH_VARARGS, "serve(info, pages, argv, env): tell that everything is loaded, and fork at each request; returns in the children." },
         { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes; those of serve() if they are the same." },
         { "send_frame", send_python_frame, METH_VARARGS, "send_frame(where, type, flags, payload): whether it was sent on the channel." },
         { "quit", quit, METH_VARARGS, "quit(status): end this process at once." },
-        { "leave", leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },
+        { "leave", usual_leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },
+        { "split_last", usual_split_last, METH_O, "split_last(source): see runner.py." },
+        /* usual.h */
+        { "usual", usual_prepare, METH_O, "usual(names): what the four below have to do with." },
+        { "begin", usual_begin, METH_NOARGS, "begin(): whether this process is ready for a usual run." },
+        { "start", usual_start, METH_O, "start(came) -> (code, last) for what wait() gave, or None." },
+        { "is_plain", usual_is_plain, METH_VARARGS, "is_plain(error, value): whether there is nothing to tell of them." },
+        { "end", usual_end, METH_VARARGS, "end(ending, tracing, profiling): end this process, or tell whether the interpreter must." },
         { NULL, NULL, 0, NULL },
 };
 

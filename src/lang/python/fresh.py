@@ -10,8 +10,6 @@ from _thread import get_native_id
 from posix import close, dup, dup2, fstat, getcwd, pipe, putenv, unsetenv
 from time import time
 
-S_IFCHR, S_IFIFO = 0o020000, 0o010000
-USUAL_KINDS = (S_IFCHR, 0x103), (S_IFIFO, 0), (S_IFIFO, 0)     # /dev/null and two pipes
 STREAMS = (('stdin', 0, 'r'), ('stdout', 1, 'w'), ('stderr', 2, 'w'))
 BLAS_NAMES = (b'OPENBLAS_NUM_THREADS', b'GOTO_NUM_THREADS', b'OMP_NUM_THREADS')     # in OpenBLAS's own order
 BLAS_SETTERS = ('openblas_set_num_threads', 'openblas_set_num_threads64_', 'scipy_openblas_set_num_threads',
@@ -59,7 +57,7 @@ def reseeders():
 
 class Fresh:
     def __init__(self, caisson):
-        self.is_kind, self.renew = caisson.is_kind, caisson.renew
+        self.is_usual_stream, self.renew = caisson.is_usual_stream, caisson.renew
         self.wrapping = {name: (getattr(sys, name).encoding, getattr(sys, name).errors) for name, _, _ in STREAMS}
         self.open = sys.modules['io'].open
         self.text = sys.modules['io'].TextIOWrapper
@@ -98,23 +96,35 @@ class Fresh:
         for fd in kept + ends:
             close(fd)
 
+    def usual(self):
+        """What usual.c has to know to do in C what state() does."""
+        reseeders = self.reseeders + [self.numpy_state] * bool(self.numpy_bits or self.numpy_states)
+        return {'reseeders': reseeders, 'key': self.key, 'logging': self.logging, 'main_thread': self.main_thread}
+
+    def late(self, environment):
+        """And what environment() does, if it is the zygote's: a list of functions."""
+        return [lambda: self.blas_threads(environment)] if self.blas else []
+
     # ---- before there is a program
 
-    def state(self, probing):
+    def state(self, rehearsed):
         self.unusual_streams(1, 2)
         for reseed in self.reseeders:
             reseed()
+        self.numpy_state()
+        if self.logging is not None:
+            self.logging._startTime = time()
+        # Python before 3.12 keeps the number of the process that it was forked from.
+        if self.main_thread is not None and get_native_id() != USUAL_THREAD and not rehearsed:
+            self.main_thread._set_native_id()
+        if self.key is not None:
+            self.renew(self.key)
+
+    def numpy_state(self):
         for bits in self.numpy_bits:
             bits.state = type(bits)().state
         for state in self.numpy_states:
             state.seed()
-        if self.logging is not None:
-            self.logging._startTime = time()
-        # Python before 3.12 keeps the number of the process that it was forked from.
-        if self.main_thread is not None and get_native_id() != USUAL_THREAD and not probing:
-            self.main_thread._set_native_id()
-        if self.key is not None:
-            self.renew(self.key)
 
     # ---- as the program comes
 
@@ -126,7 +136,7 @@ class Fresh:
 
     def unusual_streams(self, *fds):
         for fd in fds:
-            if not self.is_kind(fd, *USUAL_KINDS[fd]):
+            if not self.is_usual_stream(fd):
                 self.stream(*STREAMS[fd])
 
     def stream(self, name, fd, mode):

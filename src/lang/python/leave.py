@@ -121,6 +121,12 @@ class Leave:
         self.shutdown = getattr(self.threading, '_shutdown', None)
         self.usual_exits = len(getattr(self.threading, '_threading_atexits', ()))
 
+    def usual(self):
+        """What usual.c has to know to do in C what end() does."""
+        return {'modules': self.modules, 'threading': self.threading, 'shutdown': self.shutdown, 'exits': self.usual_exits,
+                'run_exits': run_exit_functions, 'count_threads': count_threads, 'stdout': sys.stdout, 'stderr': sys.stderr,
+                'get_objects': get_objects, 'ref': ref, 'callbacks': callbacks, 'get_debug': get_debug}
+
     def end(self, ending, tracing):
         """Ends the process, or returns what to raise so that the interpreter does."""
         interrupted = type(ending) is KeyboardInterrupt

@@ -78,13 +78,12 @@ def start_cold(arguments, environment, context):
 
 
 class Zygote:
-    def __init__(self, runner, channel, image, arguments):
+    def __init__(self, names, image, arguments):
         if image not in IMAGES:
             sys.stderr.write('zygote.py: no image %r; there are %s\n' % (image, ', '.join(IMAGES)))
             raise SystemExit(2)
-        self.runner, self.channel = runner, channel
+        self.runner, self.channel, self.channels, self.hello = names['Runner'], names['Channel'], names['channels'], names['HELLO_TEXT']
         self.image = image
-        self.probing = False
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
         self.caisson = __import__('_caisson')
@@ -187,15 +186,35 @@ class Zygote:
         gc.freeze()
         if self.expected:
             self.expected_run = self.become(self.expected)
+            self.leave.channel = self.channel(-1)
         if not is_alone():
             sys.stderr.write('zygote.py: there are other threads, which would not live on in a fork\n')
             raise SystemExit(1)
-        pages = b'' if self.program is None else self.learn_pages()
-        if not self.probing:
-            self.caisson.serve(info, pages, self.expected or None, self.entries)
+        if self.expected and self.is_usual():
+            self.caisson.usual(self.usual())    # nobody else keeps it, to let go of it in each run
         gc.enable()
-        self.fresh.state(self.probing)
-        self.leave.channel = self.channel()
+        pages = self.learn_pages() if self.expected and self.program is not None else b''
+        if pages is not None:
+            self.caisson.serve(info, pages, self.expected or None, self.entries)
+        if not self.caisson.begin():
+            self.fresh.state(pages is None)
+            self.leave.channel = self.channel()
+
+    def is_usual(self):
+        """Whether what is expected is something that usual.c knows of."""
+        options = self.expected_run.options
+        return not (options['role'] or options['preload'] or options['compile_only'] != '0' or b'CAISSON_TOOLS' in self.environment)
+
+    def usual(self):
+        """What there is to know of a usual run (usual.h)."""
+        run, fresh, leave = self.expected_run, self.fresh, self.leave
+        prepare = fresh.late(self.environment)
+        if run.options['figures'] == '1':
+            prepare.append(load_part('figures')['save_what_is_shown'])
+        return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'run': run, 'names': run.names,
+                'path': run.path, 'hello': self.hello, 'compile': compile, 'compile_program': compile_program,
+                'channel': leave.channel, 'channels': self.channels, 'prepare': prepare,
+                **fresh.usual(), **leave.usual()}
 
     def warm(self):
         try:
@@ -207,23 +226,16 @@ class Zygote:
             copy_context().run(self.rehearse)
 
     def learn_pages(self):
-        """What a run writes to, found out by a process that is forked and goes the whole way with a sample program.
-
-        In that process it returns nothing, and self.caisson is then one that has the program and keeps the answer.
-        """
-        learn = load_part('learn')
-        options = self.expected_run.options if self.expected else {'role': ''}
-        message = b''
+        """What a run touches, found out by a process that is forked and goes the whole way with a sample program; None in that process."""
+        options, message = self.expected_run.options, b''
         if options['role'] == 'cases':
             message, = self.messages('cases')
-        pages = learn['fork_probe'](self.caisson, self.program, self.expected, self.entries, message)
-        if isinstance(pages, bytes):
-            return pages
-        options['alone'] = '0'      # it is not: the zygote is there
-        self.probing = True
-        self.caisson = pages
-        self.leave.leave = pages.leave
-        return None
+        pages = self.caisson.rehearse(self.program, message, self.expected, self.entries)
+        if pages is None:
+            options['alone'] = '0'      # it is not: the zygote is there
+        elif not pages:
+            sys.stderr.write('zygote.py: the pages that a run writes to are not known; runs will be slower\n')
+        return pages
 
     def rehearse(self):
         """Go the ways of a run and of a grading, with a channel that nobody reads, and go back: their code is then as fast as
@@ -272,9 +284,9 @@ class Zygote:
             _signal.signal(_signal.SIGPROF, handler)
             sys.modules.pop('tests', None)
 
-    def receive(self):
-        """Wait for the program, and take its arguments and environment.  Returns a Runner for it."""
-        arguments, entries = self.caisson.wait()
+    def receive(self, came):
+        """Take the arguments and the environment of a program.  Returns a Runner for it."""
+        arguments, entries = came
         environment = self.environment if entries is self.entries else parse_environment(entries)
         context = len(arguments) == 1 and b'context=1' in arguments[0].split(b',')
         source = self.usual_source(arguments, environment)

@@ -360,9 +360,7 @@ class Runner:
         value = self.names.get('__return_value__', value)
         if value is not None:
             send_report(self.channel, VALUE, 'value_document', value, self.options['value_max'])
-        if self.leave:
-            self.leave.is_done = True       # it says so with LEFT
-        else:
+        if not self.leave:      # a zygote says so with LEFT
             self.channel.send(DONE)
         return ending
 

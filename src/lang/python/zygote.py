@@ -24,14 +24,23 @@ if len(sys.argv) not in (2, 3, 5):
     sys.stderr.write('usage: zygote.py IMAGE [DEPTH [OPTIONS MAINFILE]]\n')
     raise SystemExit(2)
 
-zygote = names['load_part']('preload')['Zygote'](names['Runner'], names['Channel'], sys.argv[1], sys.argv[2:])
+zygote = names['load_part']('preload')['Zygote'](names, sys.argv[1], sys.argv[2:])
 names['send_frame'] = zygote.caisson.send_frame
-zygote.serve()
-# From here on we are a run.
-error = value = None
+names['split_last'] = zygote.caisson.split_last
+wait, start, is_plain, end = zygote.caisson.wait, zygote.caisson.start, zygote.caisson.is_plain, zygote.caisson.end
 settings = sys.settrace, sys.setprofile
-runner = zygote.receive()
-code, last = zygote.start(runner)
+# All names that there will be: a new one would copy the memory that they are in.
+came = code = last = runner = error = value = ending = tracing = set_function = None
+zygote.serve()
+# From here on we are a run, usual (usual.h) or not.
+came = wait()
+code = start(came)
+if code:
+    runner = zygote.expected_run
+    code, last = code
+else:
+    runner = zygote.receive(came)
+    code, last = zygote.start(runner)
 try:
     exec(code, runner.names)
     if last is not None:
@@ -41,8 +50,13 @@ except BaseException as caught:
 tracing = sys.gettrace(), sys.getprofile()
 for set_function in settings:
     set_function(None)
-ending = runner.finish(error, value)
-error = value = runner = code = last = None
+if not is_plain(error, value):
+    ending = runner.finish(error, value)
+    error = value = None
+if end(ending, *tracing):
+    raise SystemExit(0)
+came = runner = code = last = zygote.expected_run = None
+zygote.leave.is_done = True
 ending = zygote.end(ending, tracing)
 for set_function, function in zip(settings, tracing):
     set_function(function)

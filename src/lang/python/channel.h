@@ -1,0 +1,19 @@
+/* The sending end of the channel (README.md), as Channel in runner.py has it. */
+#ifndef PYTHON_CHANNEL_H
+#define PYTHON_CHANNEL_H
+
+#include "base/base.h"
+
+/* What Channel knows of its descriptor: a program may have closed it, and got the same number for a file of its own. */
+struct where {
+        int fd, pid;
+        unsigned long long device, inode;
+};
+
+/* Descriptor 3, moved to where programs do not meet it.  False if there is no channel. */
+bool channel_open(struct where *ret);
+
+/* A frame of up to CHANNEL_FRAME_MAX, of a type of enum channel_type, with the flags of send(2); false if it was not sent, with errno. */
+bool channel_send(const struct where *to, int type, int flags, const char *payload, size_t len, int how);
+
+#endif

@@ -1,0 +1,516 @@
+#include "lang/python/usual.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "lang/python/pages.h"
+#include "sandbox/sandbox.h"
+
+/* What there is to know, by the names that Python gives it. */
+enum name {
+        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, NAMES, PATH, HELLO, COMPILE, COMPILE_PROGRAM, PREPARE,
+        RESEEDERS, KEY, LOGGING, MAIN_THREAD, CHANNEL, CHANNELS,
+        MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, COUNT_THREADS, STDOUT, STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
+        NAMES_N
+};
+
+static const char *const texts[NAMES_N] = {
+        /* Zygote.receive() and Runner.start() */
+        [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [NAMES] = "names", [PATH] = "path",
+        [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_PROGRAM] = "compile_program", [PREPARE] = "prepare",
+        /* Fresh.state(), Channel */
+        [RESEEDERS] = "reseeders", [KEY] = "key", [LOGGING] = "logging", [MAIN_THREAD] = "main_thread",
+        [CHANNEL] = "channel", [CHANNELS] = "channels",
+        /* Leave.end() */
+        [MODULES] = "modules", [THREADING] = "threading", [SHUTDOWN] = "shutdown", [EXITS] = "exits", [RUN_EXITS] = "run_exits",
+        [COUNT_THREADS] = "count_threads", [STDOUT] = "stdout", [STDERR] = "stderr", [GET_OBJECTS] = "get_objects", [REF] = "ref",
+        [CALLBACKS] = "callbacks", [GET_DEBUG] = "get_debug",
+};
+
+static PyObject *own[NAMES_N];   /* or NULL, all of them: no run is usual */
+static struct where channel;
+static bool has_channel, has_begun;
+
+static PyObject *rehearsed;      /* the program */
+static int rehearsal_fd;
+
+#define USUAL_THREAD 2           /* as fresh.py has it */
+
+PyObject *usual_nothing(void)
+{
+        Py_IncRef(Py_None);
+        return Py_None;
+}
+
+PyObject *usual_error(const struct csn_error *err)
+{
+        PyErr_SetString(PyExc_OSError, err->text);
+        return NULL;
+}
+
+void usual_rehearse(PyObject *program, int answer_fd)
+{
+        Py_IncRef(program);
+        rehearsed = program;
+        rehearsal_fd = answer_fd;
+}
+
+bool usual_is_rehearsed(void)
+{
+        return rehearsed;
+}
+
+/* What a run has must not be held by us when Python takes it down. */
+static void drop(void)
+{
+        for (int i = 0; i < NAMES_N; i++) {
+                Py_DecRef(own[i]);
+                own[i] = NULL;
+        }
+}
+
+PyObject *usual_prepare(PyObject *self, PyObject *names)
+{
+        (void)self;
+        for (int i = 0; i < NAMES_N; i++) {
+                own[i] = PyDict_GetItemString(names, texts[i]);
+                if (!own[i])
+                        return PyErr_Format(PyExc_KeyError, "usual() wants %s", texts[i]);
+                Py_IncRef(own[i]);
+        }
+        return usual_nothing();
+}
+
+static bool is_there(enum name name)
+{
+        return own[name] && own[name] != Py_None;
+}
+
+/* False with an error. */
+static bool call(PyObject *function)
+{
+        PyObject *result = PyObject_CallObject(function, NULL);
+        Py_DecRef(result);
+        return result;
+}
+
+/* The same for each of a list. */
+static bool call_all(PyObject *functions)
+{
+        for (Py_ssize_t i = 0; i < PyList_Size(functions); i++)
+                if (!call(PyList_GetItem(functions, i)))
+                        return false;
+        return true;
+}
+
+/* ---- before there is a program ---- */
+
+static bool is_usual_stream(int fd)
+{
+        struct stat about;
+        if (fstat(fd, &about) < 0)
+                return false;
+        return fd == STDIN_FILENO ? S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3) : S_ISFIFO(about.st_mode);
+}
+
+PyObject *usual_is_usual_stream(PyObject *self, PyObject *args)
+{
+        int fd;
+        (void)self;
+        return PyArg_ParseTuple(args, "i", &fd) ? PyBool_FromLong(is_usual_stream(fd)) : NULL;
+}
+
+static bool renew(PyObject *bytes)
+{
+        char *text = PyBytes_AsString(bytes);
+        if (text && getrandom(text, (size_t)PyBytes_Size(bytes), 0) != PyBytes_Size(bytes))
+                PyErr_SetFromErrno(PyExc_OSError);
+        return !PyErr_Occurred();
+}
+
+PyObject *usual_renew(PyObject *self, PyObject *bytes)
+{
+        (void)self;
+        return renew(bytes) ? usual_nothing() : NULL;
+}
+
+static bool set(PyObject *object, const char *name, PyObject *value)
+{
+        bool is_set = value && PyObject_SetAttrString(object, name, value) == 0;
+        Py_DecRef(value);
+        return is_set;
+}
+
+static bool set_start_time(PyObject *logging)
+{
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        return set(logging, "_startTime", PyFloat_FromDouble((double)now.tv_sec + (double)now.tv_nsec / 1e9));
+}
+
+static bool open_channel(void)
+{
+        has_channel = channel_open(&channel);
+        return !has_channel || (set(own[CHANNEL], "fd", PyLong_FromLong(channel.fd)) &&
+                                set(own[CHANNEL], "where", Py_BuildValue("(" WHERE_FORMAT ")", channel.fd, channel.pid, channel.device, channel.inode)) &&
+                                PyList_Append(own[CHANNELS], own[CHANNEL]) == 0);
+}
+
+PyObject *usual_begin(PyObject *self, PyObject *none)
+{
+        (void)self, (void)none;
+        if (!own[RUN] || !is_usual_stream(STDOUT_FILENO) || !is_usual_stream(STDERR_FILENO)) {
+                drop();
+                return PyBool_FromLong(false);
+        }
+        if (!call_all(own[RESEEDERS]) || (is_there(LOGGING) && !set_start_time(own[LOGGING])) || (is_there(KEY) && !renew(own[KEY])))
+                return NULL;
+        if (is_there(MAIN_THREAD) && !rehearsed && syscall(SYS_gettid) != USUAL_THREAD) {
+                PyObject *result = PyObject_CallMethod(own[MAIN_THREAD], "_set_native_id", NULL);
+                Py_DecRef(result);
+                if (!result)
+                        return NULL;
+        }
+        if (!open_channel())
+                return NULL;
+        has_begun = true;
+        return PyBool_FromLong(true);
+}
+
+/* ---- as the program comes ---- */
+
+/* Whether the working directory has one entry and no other. */
+static bool has_only(const char *name)
+{
+        bool found = false, others = false;
+        DIR *folder = opendir(".");
+        for (struct dirent *entry; folder && (entry = readdir(folder));) {
+                if (strcmp(entry->d_name, name) == 0)
+                        found = true;
+                else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                        others = true;
+        }
+        if (folder)
+                closedir(folder);
+        return found && !others;
+}
+
+/* NULL without an error if there is no such file, or another one. */
+static PyObject *read_only_file(const char *name)
+{
+        struct stat about;
+        auto_fd fd = has_only(name) || rehearsed ? open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        if (rehearsed) {
+                Py_IncRef(rehearsed);
+                return rehearsed;
+        }
+        if (fd < 0 || fstat(fd, &about) < 0 || !S_ISREG(about.st_mode))
+                return NULL;
+        PyObject *text = PyBytes_FromStringAndSize(NULL, about.st_size);
+        if (text && read(fd, PyBytes_AsString(text), (size_t)about.st_size) != about.st_size) {
+                Py_DecRef(text);
+                return NULL;
+        }
+        return text;
+}
+
+PyObject *usual_only_file(PyObject *self, PyObject *args)
+{
+        const char *name;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "y", &name))
+                return NULL;
+        PyObject *text = read_only_file(name);
+        return text || PyErr_Occurred() ? text : usual_nothing();
+}
+
+struct piece {
+        const char *text;
+        size_t len;
+};
+
+static bool has(struct piece source, const char *word)
+{
+        return memmem(source.text, source.len, word, strlen(word));
+}
+
+static bool is_among(struct piece word, const char *const *words)
+{
+        for (; *words; words++)
+                if (strlen(*words) == word.len && memcmp(*words, word.text, word.len) == 0)
+                        return true;
+        return false;
+}
+
+static struct piece first_lines(struct piece source, int n)
+{
+        struct piece lines = { source.text, 0 };
+        while (n-- && lines.len < source.len) {
+                const char *end = memchr(source.text + lines.len, '\n', source.len - lines.len);
+                lines.len = end ? (size_t)(end - source.text) + 1 : source.len;
+        }
+        return lines;
+}
+
+static const char *const hard[] = { "\r", "__future__", "global", "settrace", "set_trace", "breakpoint", "import trace", "rofile", "coverage", NULL };
+static const char *const statements[] = { "async", "class", "def", "for", "if", "try", "while", "with", NULL };
+static const char *const continuations[] = { "elif", "else", "except", "finally", NULL };
+
+/* Where the last statement begins, and how it is to be compiled; NULL if that is not easy to tell. */
+static const char *find_last(struct piece source, const char **ret_mode)
+{
+        for (const char *const *word = hard; *word; word++)
+                if (has(source, *word))
+                        return NULL;
+        if (has(first_lines(source, 2), "coding"))
+                return NULL;
+        size_t end = source.len;
+        while (end > 0 && strchr(" \t\n\r\v\f", source.text[end - 1]) && source.text[end - 1])
+                end--;
+        while (end > 0) {
+                const char *before = memrchr(source.text, '\n', end), *line = before ? before + 1 : source.text;
+                struct piece word = { line, 0 };
+                while (line + word.len < source.text + end && line[word.len] != ' ' && line[word.len] != ':')
+                        word.len++;
+                if (word.len && !(*line && strchr(" \t\f#)]}@", *line)) && !is_among(word, continuations)) {
+                        *ret_mode = is_among(word, statements) ? "exec" : "eval";
+                        return line;
+                }
+                if (!before)
+                        break;
+                end = (size_t)(before - source.text);
+        }
+        return NULL;
+}
+
+/* The last statement behind as many empty lines as there are lines before it. */
+static PyObject *with_lines(struct piece before, struct piece last)
+{
+        size_t lines = 0;
+        for (const char *at = before.text; (at = memchr(at, '\n', (size_t)(before.text + before.len - at))); at++)
+                lines++;
+        PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(lines + last.len));
+        if (bytes) {
+                memset(PyBytes_AsString(bytes), '\n', lines);
+                memcpy(PyBytes_AsString(bytes) + lines, last.text, last.len);
+        }
+        return bytes;
+}
+
+struct parts {
+        PyObject *before, *last;
+        const char *mode;
+};
+
+/* split_last() in runner.py; without an error if it is not easy. */
+static bool split(PyObject *source, struct parts *ret)
+{
+        struct piece all = { PyBytes_AsString(source), 0 };
+        *ret = (struct parts){ 0 };
+        if (!all.text)
+                return false;
+        all.len = (size_t)PyBytes_Size(source);
+        const char *start = find_last(all, &ret->mode);
+        if (!start)
+                return false;
+        struct piece before = { all.text, (size_t)(start - all.text) }, last = { start, all.len - before.len };
+        ret->before = PyBytes_FromStringAndSize(before.text, (Py_ssize_t)before.len);
+        ret->last = with_lines(before, last);
+        return ret->before && ret->last;
+}
+
+PyObject *usual_split_last(PyObject *self, PyObject *source)
+{
+        struct parts parts;
+        (void)self;
+        if (split(source, &parts))
+                return Py_BuildValue("(NNs)", parts.before, parts.last, parts.mode);
+        return PyErr_Occurred() ? NULL : usual_nothing();
+}
+
+/* NULL with an error; also if there is no text. */
+static PyObject *compile_part(PyObject *text, const char *mode)
+{
+        return text ? PyObject_CallFunction(own[COMPILE], "OOsiO", text, own[PATH], mode, 0, Py_True) : NULL;
+}
+
+/* compile_program() in runner.py: (code, last), or NULL without an error. */
+static PyObject *compile_program(PyObject *source)
+{
+        struct parts parts;
+        bool is_split = split(source, &parts);
+        PyObject *last = is_split ? compile_part(parts.last, parts.mode) : NULL, *code = last ? compile_part(parts.before, "exec") : NULL;
+        PyObject *pair = code ? Py_BuildValue("(OO)", code, last) : NULL;
+        Py_DecRef(parts.before);
+        Py_DecRef(parts.last);
+        Py_DecRef(code);
+        Py_DecRef(last);
+        PyErr_Clear();
+        if (!pair)
+                pair = PyObject_CallFunctionObjArgs(own[COMPILE_PROGRAM], source, own[PATH], NULL);
+        PyErr_Clear();
+        return pair;
+}
+
+static void say(int type, const char *payload, size_t len)
+{
+        while (has_channel && !channel_send(&channel, type, 0, payload, len, 0) && errno == EINTR)
+                ;
+}
+
+PyObject *usual_start(PyObject *self, PyObject *came)
+{
+        (void)self;
+        PyObject *pair = NULL, *source = NULL;
+        bool is_usual = has_begun && PyTuple_GetItem(came, 0) == own[ARGUMENTS] && PyTuple_GetItem(came, 1) == own[ENTRIES] &&
+                        is_usual_stream(STDIN_FILENO) && (source = read_only_file(PyBytes_AsString(own[MAIN_FILE]))) &&
+                        (pair = compile_program(source)) && call_all(own[PREPARE]) &&
+                        PyObject_SetAttrString(own[RUN], "source", source) == 0 && PyObject_SetAttrString(own[RUN], "channel", own[CHANNEL]) == 0;
+        Py_DecRef(source);
+        if (!is_usual) {
+                drop();
+                Py_DecRef(pair);
+                return PyErr_Occurred() ? NULL : usual_nothing();
+        }
+        say(CHANNEL_HELLO, PyBytes_AsString(own[HELLO]), (size_t)PyBytes_Size(own[HELLO]));
+        say(CHANNEL_STARTED, "", 0);
+        return pair;
+}
+
+/* ---- the end ---- */
+
+/*
+ * Whether something happens when these objects end that a program could tell: a finalizer, or the callback of a weak
+ * reference.  What knows neither ends in silence.
+ */
+static bool has_end(PyObject *one, PyTypeObject *reference)
+{
+        PyTypeObject *type = Py_TYPE(one);
+        if (PyType_GetSlot(type, Py_tp_finalize) || PyType_GetSlot(type, Py_tp_del))
+                return true;
+        if (type == reference) {
+                PyObject *callback = PyObject_GetAttrString(one, "__callback__");
+                Py_DecRef(callback);
+                return callback != Py_None;   /* compared and not looked at */
+        }
+        if (PyType_IsSubtype(type, reference))
+                return true;   /* and what it says of itself may be code of the program's */
+        /* Of a class of the program's its objects may be ones that no collector knows. */
+        return PyType_IsSubtype(type, &PyType_Type) && PyType_GetSlot((PyTypeObject *)one, Py_tp_finalize);
+}
+
+static bool have_ends(PyObject *objects, PyTypeObject *reference)
+{
+        bool found = false;
+        Py_ssize_t n = PyList_Size(objects);
+        for (Py_ssize_t i = 0; i < n && !found; i++)
+                found = has_end(PyList_GetItem(objects, i), reference) || PyErr_Occurred();
+        PyErr_Clear();   /* Python 3.9 and before do not tell the slots of their own types */
+        return found;
+}
+
+PyObject *usual_have_ends(PyObject *self, PyObject *args)
+{
+        PyObject *objects, *reference;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &objects, &PyType_Type, &reference))
+                return NULL;
+        return PyBool_FromLong(have_ends(objects, (PyTypeObject *)reference));
+}
+
+/* Nobody has to wait for the kernel to take our memory down. */
+static void leave(int status, const struct where *where)
+{
+        struct csn_error err;
+        char digits[4];
+        fflush(NULL);   /* what C code of the program printed */
+        if (rehearsed)
+                _exit(status || pages_tell(rehearsal_fd, &err) < 0);
+        if (where)
+                channel_send(where, CHANNEL_LEFT, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
+        sched_yield();  /* whoever that woke on this processor would wait for the end of our memory, milliseconds of the kernel's */
+        _exit(status);
+}
+
+PyObject *usual_leave(PyObject *self, PyObject *args)
+{
+        struct where to;
+        PyObject *where;
+        int status;
+        (void)self;
+        if (PyArg_ParseTuple(args, "iO", &status, &where) && (where == Py_None || PyArg_ParseTuple(where, WHERE_FORMAT, &to.fd, &to.pid, &to.device, &to.inode)))
+                leave(status, where == Py_None ? NULL : &to);
+        return NULL;
+}
+
+PyObject *usual_is_plain(PyObject *self, PyObject *args)
+{
+        PyObject *error, *value;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "OO", &error, &value))
+                return NULL;
+        return PyBool_FromLong(error == Py_None && value == Py_None && own[NAMES] && !PyDict_GetItemString(own[NAMES], "__return_value__"));
+}
+
+static long number_of(PyObject *function)
+{
+        PyObject *result = PyObject_CallObject(function, NULL);
+        long number = result ? PyLong_AsLong(result) : -1;
+        Py_DecRef(result);
+        return number;
+}
+
+/* Whether threading._shutdown() would do nothing but mark the main thread. */
+static bool is_shut_down(void)
+{
+        if (number_of(own[COUNT_THREADS]) != 0 || PyDict_GetItemString(own[MODULES], "threading") != (is_there(THREADING) ? own[THREADING] : NULL))
+                return false;
+        PyObject *names = is_there(THREADING) ? PyModule_GetDict(own[THREADING]) : NULL, *exits = names ? PyDict_GetItemString(names, "_threading_atexits") : NULL;
+        return !names || (PyDict_GetItemString(names, "_shutdown") == own[SHUTDOWN] && exits && PyList_Check(exits) && PyList_Size(exits) == PyLong_AsLong(own[EXITS]));
+}
+
+/* flush_streams(), where the streams are ours. */
+static bool is_flushed(const char *name, PyObject *usual)
+{
+        PyObject *result = PySys_GetObject(name) == usual ? PyObject_CallMethod(usual, "flush", NULL) : NULL;
+        Py_DecRef(result);
+        return result;
+}
+
+static bool has_nothing_to_take_down(void)
+{
+        if (PyList_Size(own[CALLBACKS]) != 0 || number_of(own[GET_DEBUG]) != 0)
+                return false;
+        PyObject *objects = PyObject_CallObject(own[GET_OBJECTS], NULL);
+        bool ends = !objects || have_ends(objects, (PyTypeObject *)own[REF]);
+        Py_DecRef(objects);
+        return !ends;
+}
+
+PyObject *usual_end(PyObject *self, PyObject *args)
+{
+        PyObject *ending, *tracing, *profiling;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "OOO", &ending, &tracing, &profiling))
+                return NULL;
+        bool is_usual = own[RUN] && ending == Py_None && tracing == Py_None && profiling == Py_None && is_shut_down() && call(own[RUN_EXITS]);
+        if (is_usual && number_of(own[COUNT_THREADS]) != 0) {
+                say(CHANNEL_DONE, "", 0);
+                return PyBool_FromLong(true);
+        }
+        if (is_usual && is_flushed("stdout", own[STDOUT]) && is_flushed("stderr", own[STDERR]) && has_nothing_to_take_down()) {
+                say(CHANNEL_DONE, "", 0);
+                leave(0, has_channel ? &channel : NULL);
+        }
+        PyErr_Clear();   /* Python will meet it again */
+        drop();
+        return PyBool_FromLong(false);
+}

@@ -1,0 +1,62 @@
+/*
+ * The way of a usual run: one that is what its zygote was prepared for, is alone at home, and ends with nothing of its own to be taken down.
+ *
+ * In Python whatever is looked at has its references counted, and each page that this writes to is one to copy: 150 of the 270 pages that a run
+ * made its own were for our part of it.  Here things are looked at and not touched.  Each step does what the Python
+ * that is named beside it does; where something is not as usual it does nothing, says so, and Python takes over.  That has the whole truth about
+ * a run, and is all that a cold one has.
+ */
+#ifndef PYTHON_USUAL_H
+#define PYTHON_USUAL_H
+
+#define Py_LIMITED_API 0x03080000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "base/base.h"
+#include "lang/python/channel.h"
+
+/* usual(names): a dict with what there is under each of the names in usual.c.  Without it no run is usual. */
+PyObject *usual_prepare(PyObject *self, PyObject *names);
+
+/* begin() -> whether the process is as Fresh.state() makes it, and its Channel is open. */
+PyObject *usual_begin(PyObject *self, PyObject *none);
+
+/* start(came) -> (code, last) as of Zygote.receive() and Runner.start(), for what wait() gave; or None. */
+PyObject *usual_start(PyObject *self, PyObject *came);
+
+/* is_plain(error, value) -> whether Runner.finish() has nothing to tell. */
+PyObject *usual_is_plain(PyObject *self, PyObject *args);
+
+/* end(ending, tracing, profiling): Leave.end(), if nothing is to be raised or traced.  True if the interpreter has to end by itself, with 0. */
+PyObject *usual_end(PyObject *self, PyObject *args);
+
+/* leave(status, where): end this process at once, and say so on the channel if it is not None. */
+PyObject *usual_leave(PyObject *self, PyObject *args);
+
+/* split_last(source), as in runner.py. */
+PyObject *usual_split_last(PyObject *self, PyObject *source);
+
+/* only_file(name): what is in the file if it is all that the working directory has, or None. */
+PyObject *usual_only_file(PyObject *self, PyObject *args);
+
+/* is_usual_stream(fd): whether it is what most runs have there, /dev/null or a pipe. */
+PyObject *usual_is_usual_stream(PyObject *self, PyObject *args);
+
+/* renew(bytes): put other random bytes into it, which nobody may have hashed. */
+PyObject *usual_renew(PyObject *self, PyObject *bytes);
+
+/* have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference. */
+PyObject *usual_have_ends(PyObject *self, PyObject *args);
+
+/* This process only finds out what a run with that program touches (pages.h): it has it at home, and tells at its end, there. */
+void usual_rehearse(PyObject *program, int answer_fd);
+bool usual_is_rehearsed(void);
+
+/* Where a frame is to go, as Python has it: (descriptor, process, device, inode). */
+#define WHERE_FORMAT "iiKK"
+
+PyObject *usual_nothing(void);
+PyObject *usual_error(const struct csn_error *err);   /* NULL, with the error as an OSError */
+
+#endif
