@@ -456,12 +456,25 @@ def test_a_wrong_program_is_told_as_ever(usual):
     assert (outcome.kinds, outcome.status) == ('HELLO SYNTAX', 1) and "'(' was never closed" in outcome.stderr
 
 
-def test_a_thread_that_an_exit_function_leaves_is_waited_for_by_nobody(usual):
-    """threading has ended by then, for Python too: what is left is told, and the interpreter ends by itself."""
+@pytest.mark.parametrize('source', [
+    # Of a thread that an exit function leaves nobody waits for the end; the interpreter then ends by itself.
+    'import atexit, _thread, time, os\nclass A:\n    def __del__(self, write=os.write): write(1, b"gone")\na = A()\n'
+    'atexit.register(lambda: (_thread.start_new_thread(time.sleep, (60,)), time.sleep(0.1)))\n',
+    'import atexit, sys, os\ndef tracer(frame, event, arg):\n    if "/runners" in frame.f_code.co_filename: os.write(1, frame.f_code.co_name.encode())\n'
+    'class A:\n    def __del__(self): pass\na = A()\natexit.register(sys.settrace, tracer)\n',
+    'import os, sys\nclass A:\n    def __del__(self): pass\na = A()\nsys.stdout.flush = lambda: os.write(1, b"flush%d " % sys.is_finalizing())\n',
+    'import atexit\natexit.register(lambda: 1 / 0)\n',
+    'assert (1, 2), 3\nbreak',
+    'assert (1, 2)\nx = "\\d"\nf(1)\nf(2) + (\n  3',
+    'x = 1\nprint(\n  x is 1\n)',
+])
+def test_nothing_is_told_twice_or_forgotten(usual, source):
     main = usual.work / 'main.py'
-    main.write_text('import atexit, _thread, time\natexit.register(lambda: (_thread.start_new_thread(time.sleep, (60,)), time.sleep(0.1)))\nx = 1')
+    main.write_text(source)
     outcome = usual.run(usual.work, ['', str(main)])
-    assert (outcome.kinds, outcome.status, outcome.stderr) == ('HELLO STARTED DONE', 0, '')
+    expected = cold(usual, usual.work, source)
+    assert (outcome.stdout, outcome.status) == (expected.stdout, expected.returncode)
+    assert addresses_removed(outcome.stderr) == addresses_removed(expected.stderr)
 
 
 SPLIT = '''
@@ -471,7 +484,9 @@ names = {'__builtins__': __builtins__, '__name__': 'runner', 'HERE': HERE, 'File
 exec(open(HERE + '/runner.py').read(), names)
 loader = importlib.machinery.ExtensionFileLoader('_caisson', extension)
 ours = loader.create_module(importlib.util.spec_from_loader('_caisson', loader)).split_last
-texts = [b'', b'\\n', b' \\n\\t', b'x', b'\\0', b'a\\n\\0', b'x\\n)', b'\\ncoding', b'#\\n#\\ncoding', b'if x:\\n  y\\nelse: z', b'else', b'a:b', b':', b'x\\x0b']
+words = [*names['HARD'], *names['STATEMENTS'], *names['CONTINUATIONS'], *(bytes([byte]) for byte in names['NO_BEGINNING'])]
+texts = [form % word for word in words for form in (b'x\\n%s', b'%s y\\n', b'x\\ny%s:', b'%s\\nx')]
+texts += [b'', b'\\n', b' \\n\\t', b'x', b'\\0', b'a\\n\\0', b'x\\n)', b'\\ncoding', b'#\\n#\\ncoding', b'if x:\\n  y\\nelse: z', b'else', b'a:b', b':', b'x\\x0b']
 random.seed(1)
 for path in sorted(pathlib.Path('/usr/lib/python3.11').glob('*.py')):
     text = path.read_bytes()

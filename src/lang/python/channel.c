@@ -21,13 +21,13 @@ static int move_away(void)
         return fcntl(CHANNEL_FD, F_SETFD, FD_CLOEXEC) < 0 ? -1 : CHANNEL_FD;
 }
 
-bool channel_open(struct where *ret)
+bool channel_open(struct where *ret_where)
 {
         struct stat about;
-        if (fstat(CHANNEL_FD, &about) < 0 || !S_ISSOCK(about.st_mode))
-                return false;
-        *ret = (struct where){ move_away(), getpid(), about.st_dev, about.st_ino };
-        return ret->fd >= 0;
+        int fd = fstat(CHANNEL_FD, &about) == 0 && S_ISSOCK(about.st_mode) ? move_away() : -1;
+        if (fd >= 0)
+                *ret_where = (struct where){ fd, getpid(), about.st_dev, about.st_ino };
+        return fd >= 0;
 }
 
 bool channel_send(const struct where *to, int type, int flags, const char *payload, size_t len, int how)

@@ -11,7 +11,7 @@ struct where {
 };
 
 /* Descriptor 3, moved to where programs do not meet it.  False if there is no channel. */
-bool channel_open(struct where *ret);
+bool channel_open(struct where *ret_where);
 
 /* A frame of up to CHANNEL_FRAME_MAX, of a type of enum channel_type, with the flags of send(2); false if it was not sent, with errno. */
 bool channel_send(const struct where *to, int type, int flags, const char *payload, size_t len, int how);

@@ -339,6 +339,7 @@ static PyObject *rehearse(PyObject *self, PyObject *args)
                 return PyErr_SetFromErrno(PyExc_OSError);
         pid_t pid = fork_alone();
         if (pid == 0) {
+                close(answer[0]);
                 usual_argv = argv;
                 usual_env = env;
                 usual_rehearse(program, answer[1]);

@@ -149,9 +149,9 @@ class Leave:
         if count_threads():
             self.say_done()
             return ending
-        sys.is_finalizing = True.__bool__
         if not flush_streams():
             status = BROKEN_OUTPUT_EXIT
+        sys.is_finalizing = True.__bool__
         if self.have_ends(get_objects(), ref) or callbacks or get_debug():
             if get_enabled():
                 collect()

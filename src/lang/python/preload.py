@@ -82,7 +82,8 @@ class Zygote:
         if image not in IMAGES:
             sys.stderr.write('zygote.py: no image %r; there are %s\n' % (image, ', '.join(IMAGES)))
             raise SystemExit(2)
-        self.runner, self.channel, self.channels, self.hello = names['Runner'], names['Channel'], names['channels'], names['HELLO_TEXT']
+        self.runner, self.channel, self.channels = names['Runner'], names['Channel'], names['channels']
+        self.hello, self.compile_whole = names['HELLO_TEXT'], names['compile_whole']
         self.image = image
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
@@ -190,7 +191,7 @@ class Zygote:
         if not is_alone():
             sys.stderr.write('zygote.py: there are other threads, which would not live on in a fork\n')
             raise SystemExit(1)
-        if self.expected and self.is_usual():
+        if self.expected:
             self.caisson.usual(self.usual())    # nobody else keeps it, to let go of it in each run
         gc.enable()
         pages = self.learn_pages() if self.expected and self.program is not None else b''
@@ -200,19 +201,16 @@ class Zygote:
             self.fresh.state(pages is None)
             self.leave.channel = self.channel()
 
-    def is_usual(self):
-        """Whether what is expected is something that usual.c knows of."""
-        options = self.expected_run.options
-        return not (options['role'] or options['preload'] or options['compile_only'] != '0' or b'CAISSON_TOOLS' in self.environment)
-
     def usual(self):
-        """What there is to know of a usual run (usual.h)."""
+        """What there is to know of a usual run (usual.h).  Of a role usual.c knows nothing but its beginning, and no program is compiled."""
         run, fresh, leave = self.expected_run, self.fresh, self.leave
+        options = run.options
+        more = options['role'] or options['preload'] or options['compile_only'] != '0' or b'CAISSON_TOOLS' in self.environment
         prepare = fresh.late(self.environment)
-        if run.options['figures'] == '1':
+        if options['figures'] == '1':
             prepare.append(load_part('figures')['save_what_is_shown'])
         return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'run': run, 'names': run.names,
-                'path': run.path, 'hello': self.hello, 'compile': compile, 'compile_program': compile_program,
+                'path': run.path, 'hello': self.hello, 'compile': None if more else compile, 'compile_whole': self.compile_whole,
                 'channel': leave.channel, 'channels': self.channels, 'prepare': prepare,
                 **fresh.usual(), **leave.usual()}
 

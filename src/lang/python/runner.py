@@ -162,7 +162,7 @@ def split_last(source):
 
     It is a guess: only if both can be compiled is the line the beginning of a statement.
     """
-    if any(word in source for word in HARD) or b'coding' in b''.join(source.split(b'\n', 2)[:2]):
+    if any(word in source for word in HARD) or b'coding' in b'\n'.join(source.split(b'\n', 2)[:2]):
         return None
     end = len(source.rstrip())
     while end > 0:
@@ -185,6 +185,10 @@ def compile_program(source, path):
             return compile(parts[0], path, 'exec', 0, True), last
     except Exception:
         pass
+    return compile_whole(source, path)
+
+
+def compile_whole(source, path):
     try:
         return compile_tree(compile(source, path, 'exec', PyCF_ONLY_AST, True), path)
     except (MemoryError, RecursionError):
@@ -313,6 +317,7 @@ class Runner:
         self.run_case = self.leave = None   # the zygote's, where there is one
         self.is_sample = False  # of the zygote itself
         self.path, self.folder, self.names = become_main(path, arguments)
+        self.mistake = None     # that a zygote knows of
         self.source = b''       # until it is read, or a zygote knows it
 
     def open_channel(self, channel):
@@ -329,9 +334,9 @@ class Runner:
             complain("%s: can't open file %r: [Errno %d] %s\n"
                      % (sys.executable, self.path, error.errno, error.strerror))
             raise SystemExit(USAGE_EXIT) from None
-        mistake = None
+        mistake = self.mistake
         try:
-            code, last = compile_program(self.source, self.path)
+            code, last = compile_program(self.source, self.path) if mistake is None else (None, None)
         except BaseException as error:
             mistake = error
         if not role:

@@ -16,7 +16,7 @@
 
 /* What there is to know, by the names that Python gives it. */
 enum name {
-        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, NAMES, PATH, HELLO, COMPILE, COMPILE_PROGRAM, PREPARE,
+        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, PREPARE,
         RESEEDERS, KEY, LOGGING, MAIN_THREAD, CHANNEL, CHANNELS,
         MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, COUNT_THREADS, STDOUT, STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
         NAMES_N
@@ -25,7 +25,7 @@ enum name {
 static const char *const texts[NAMES_N] = {
         /* Zygote.receive() and Runner.start() */
         [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [NAMES] = "names", [PATH] = "path",
-        [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_PROGRAM] = "compile_program", [PREPARE] = "prepare",
+        [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [PREPARE] = "prepare",
         /* Fresh.state(), Channel */
         [RESEEDERS] = "reseeders", [KEY] = "key", [LOGGING] = "logging", [MAIN_THREAD] = "main_thread",
         [CHANNEL] = "channel", [CHANNELS] = "channels",
@@ -333,6 +333,7 @@ PyObject *usual_split_last(PyObject *self, PyObject *source)
         (void)self;
         if (split(source, &parts))
                 return Py_BuildValue("(NNs)", parts.before, parts.last, parts.mode);
+        Py_DecRef(parts.before);
         return PyErr_Occurred() ? NULL : usual_nothing();
 }
 
@@ -342,7 +343,20 @@ static PyObject *compile_part(PyObject *text, const char *mode)
         return text ? PyObject_CallFunction(own[COMPILE], "OOsiO", text, own[PATH], mode, 0, Py_True) : NULL;
 }
 
-/* compile_program() in runner.py: (code, last), or NULL without an error. */
+/* The mistake in a program is found once, with the warnings on the way to it; Runner.start() tells it. */
+static void keep_mistake(void)
+{
+        PyObject *type, *error, *trace;
+        PyErr_Fetch(&type, &error, &trace);
+        PyErr_NormalizeException(&type, &error, &trace);
+        if (error && PyObject_SetAttrString(own[RUN], "mistake", error) < 0)
+                PyErr_Clear();
+        Py_DecRef(type);
+        Py_DecRef(error);
+        Py_DecRef(trace);
+}
+
+/* compile_program() in runner.py: (code, last), or NULL without an error, which the run has then. */
 static PyObject *compile_program(PyObject *source)
 {
         struct parts parts;
@@ -353,10 +367,12 @@ static PyObject *compile_program(PyObject *source)
         Py_DecRef(parts.last);
         Py_DecRef(code);
         Py_DecRef(last);
-        PyErr_Clear();
+        if (!pair && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+                PyErr_Clear();
+        if (!pair && !PyErr_Occurred())
+                pair = PyObject_CallFunctionObjArgs(own[COMPILE_WHOLE], source, own[PATH], NULL);
         if (!pair)
-                pair = PyObject_CallFunctionObjArgs(own[COMPILE_PROGRAM], source, own[PATH], NULL);
-        PyErr_Clear();
+                keep_mistake();
         return pair;
 }
 
@@ -370,7 +386,7 @@ PyObject *usual_start(PyObject *self, PyObject *came)
 {
         (void)self;
         PyObject *pair = NULL, *source = NULL;
-        bool is_usual = has_begun && PyTuple_GetItem(came, 0) == own[ARGUMENTS] && PyTuple_GetItem(came, 1) == own[ENTRIES] &&
+        bool is_usual = has_begun && is_there(COMPILE) && PyTuple_GetItem(came, 0) == own[ARGUMENTS] && PyTuple_GetItem(came, 1) == own[ENTRIES] &&
                         is_usual_stream(STDIN_FILENO) && (source = read_only_file(PyBytes_AsString(own[MAIN_FILE]))) &&
                         (pair = compile_program(source)) && call_all(own[PREPARE]) &&
                         PyObject_SetAttrString(own[RUN], "source", source) == 0 && PyObject_SetAttrString(own[RUN], "channel", own[CHANNEL]) == 0;
@@ -433,7 +449,7 @@ static void leave(int status, const struct where *where)
         char digits[4];
         fflush(NULL);   /* what C code of the program printed */
         if (rehearsed)
-                _exit(status || pages_tell(rehearsal_fd, &err) < 0);
+                _exit(status || pages_tell(rehearsal_fd, &err) < 0 ? 1 : 0);
         if (where)
                 channel_send(where, CHANNEL_LEFT, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
         sched_yield();  /* whoever that woke on this processor would wait for the end of our memory, milliseconds of the kernel's */
@@ -471,16 +487,29 @@ static long number_of(PyObject *function)
 /* Whether threading._shutdown() would do nothing but mark the main thread. */
 static bool is_shut_down(void)
 {
-        if (number_of(own[COUNT_THREADS]) != 0 || PyDict_GetItemString(own[MODULES], "threading") != (is_there(THREADING) ? own[THREADING] : NULL))
+        if (PyDict_GetItemString(own[MODULES], "threading") != (is_there(THREADING) ? own[THREADING] : NULL))
                 return false;
-        PyObject *names = is_there(THREADING) ? PyModule_GetDict(own[THREADING]) : NULL, *exits = names ? PyDict_GetItemString(names, "_threading_atexits") : NULL;
-        return !names || (PyDict_GetItemString(names, "_shutdown") == own[SHUTDOWN] && exits && PyList_Check(exits) && PyList_Size(exits) == PyLong_AsLong(own[EXITS]));
+        if (!is_there(THREADING))
+                return true;
+        PyObject *names = PyModule_GetDict(own[THREADING]), *exits = PyDict_GetItemString(names, "_threading_atexits");
+        if (PyDict_GetItemString(names, "_shutdown") != own[SHUTDOWN])
+                return false;
+        return exits && PyList_Check(exits) && PyList_Size(exits) == PyLong_AsLong(own[EXITS]);
+}
+
+/* Whether it is the stream that a zygote has made, as it was: with one attribute of its own, the mode. */
+static bool is_ours(const char *name, PyObject *usual)
+{
+        PyObject *names = PySys_GetObject(name) == usual ? PyObject_GetAttrString(usual, "__dict__") : NULL;
+        bool is_as_made = names && PyDict_Check(names) && PyDict_Size(names) == 1;
+        Py_DecRef(names);
+        return is_as_made;
 }
 
 /* flush_streams(), where the streams are ours. */
-static bool is_flushed(const char *name, PyObject *usual)
+static bool is_flushed(PyObject *usual)
 {
-        PyObject *result = PySys_GetObject(name) == usual ? PyObject_CallMethod(usual, "flush", NULL) : NULL;
+        PyObject *result = PyObject_CallMethod(usual, "flush", NULL);
         Py_DecRef(result);
         return result;
 }
@@ -501,16 +530,17 @@ PyObject *usual_end(PyObject *self, PyObject *args)
         (void)self;
         if (!PyArg_ParseTuple(args, "OOO", &ending, &tracing, &profiling))
                 return NULL;
-        bool is_usual = own[RUN] && ending == Py_None && tracing == Py_None && profiling == Py_None && is_shut_down() && call(own[RUN_EXITS]);
-        if (is_usual && number_of(own[COUNT_THREADS]) != 0) {
+        bool is_usual = own[RUN] && ending == Py_None && tracing == Py_None && profiling == Py_None;
+        is_usual = is_usual && number_of(own[COUNT_THREADS]) == 0 && is_shut_down() && call(own[RUN_EXITS]);
+        bool has_threads = is_usual && number_of(own[COUNT_THREADS]) != 0;
+        if (has_threads) {
                 say(CHANNEL_DONE, "", 0);
-                return PyBool_FromLong(true);
-        }
-        if (is_usual && is_flushed("stdout", own[STDOUT]) && is_flushed("stderr", own[STDERR]) && has_nothing_to_take_down()) {
+        } else if (is_usual && is_ours("stdout", own[STDOUT]) && is_ours("stderr", own[STDERR]) && has_nothing_to_take_down() &&
+                   is_flushed(own[STDOUT]) && is_flushed(own[STDERR])) {
                 say(CHANNEL_DONE, "", 0);
                 leave(0, has_channel ? &channel : NULL);
         }
-        PyErr_Clear();   /* Python will meet it again */
+        PyErr_Clear();   /* Python tries again, and has the right to tell */
         drop();
-        return PyBool_FromLong(false);
+        return PyBool_FromLong(has_threads);
 }

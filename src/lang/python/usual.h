@@ -1,7 +1,7 @@
 /*
  * The way of a usual run: one that is what its zygote was prepared for, is alone at home, and ends with nothing of its own to be taken down.
  *
- * In Python whatever is looked at has its references counted, and each page that this writes to is one to copy: 150 of the 270 pages that a run
+ * In Python whatever is looked at has its references counted, and each page that this writes to is one to copy: half of the 280 pages that a run
  * made its own were for our part of it.  Here things are looked at and not touched.  Each step does what the Python
  * that is named beside it does; where something is not as usual it does nothing, says so, and Python takes over.  That has the whole truth about
  * a run, and is all that a cold one has.
@@ -22,7 +22,10 @@ PyObject *usual_prepare(PyObject *self, PyObject *names);
 /* begin() -> whether the process is as Fresh.state() makes it, and its Channel is open. */
 PyObject *usual_begin(PyObject *self, PyObject *none);
 
-/* start(came) -> (code, last) as of Zygote.receive() and Runner.start(), for what wait() gave; or None. */
+/*
+ * start(came) -> (code, last) as of Zygote.receive() and Runner.start(), for what wait() gave; or None.  What is wrong with a program is the run's
+ * `mistake` then.
+ */
 PyObject *usual_start(PyObject *self, PyObject *came);
 
 /* is_plain(error, value) -> whether Runner.finish() has nothing to tell. */

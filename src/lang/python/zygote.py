@@ -3,7 +3,8 @@
     python3 zygote.py IMAGE [DEPTH [OPTIONS MAINFILE]]
 
 IMAGE is a row of preload.py's table.  DEPTH says how much memory a forked process makes its own before it has a program:
-0 none, 1 what every program writes to, 2 what many do.  OPTIONS and MAINFILE are what most runs will have (run.py).
+0 none, 1 what every program writes to, 2 what many do.  OPTIONS and MAINFILE are what most runs will have (run.py); without
+them it is none.
 
 _caisson is the C side: serve() forks into closed sandboxes and returns in each new process, wait() waits there for
 the program, leave() ends it.  A context (session.py) is served within start().  The rest of this file is run.py for such a process, so a program sees one foreign frame
@@ -30,7 +31,7 @@ names['split_last'] = zygote.caisson.split_last
 wait, start, is_plain, end = zygote.caisson.wait, zygote.caisson.start, zygote.caisson.is_plain, zygote.caisson.end
 settings = sys.settrace, sys.setprofile
 # All names that there will be: a new one would copy the memory that they are in.
-came = code = last = runner = error = value = ending = tracing = set_function = None
+came = code = last = runner = error = value = ending = tracing = set_function = has_threads = None
 zygote.serve()
 # From here on we are a run, usual (usual.h) or not.
 came = wait()
@@ -53,9 +54,12 @@ for set_function in settings:
 if not is_plain(error, value):
     ending = runner.finish(error, value)
     error = value = None
-if end(ending, *tracing):
-    raise SystemExit(0)
+has_threads = end(ending, *tracing)
+for set_function in settings:           # an exit function may have
+    set_function(None)
 came = runner = code = last = zygote.expected_run = None
+if has_threads:
+    raise SystemExit(0)
 zygote.leave.is_done = True
 ending = zygote.end(ending, tracing)
 for set_function, function in zip(settings, tracing):
