@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "lang/python/channel.h"
+
 #define LOOK_MS 100                    /* several threads use up CPU time faster than it passes */
 #define CPUCLOCK_SCHED 2               /* MAKE_PROCESS_CPUCLOCK() of the kernel: what clock_getcpuclockid(3) gives */
 #define FILE_MAX (64 * MIB)            /* of what a case writes, its output too, which is in memory */
@@ -32,25 +34,13 @@ static int limit(int kind, rlim_t soft, rlim_t hard)
         return setrlimit(kind, &(struct rlimit){ min_u64(soft, most.rlim_max), min_u64(hard, most.rlim_max) });
 }
 
-/* Programs that close the low descriptors should not meet ours. */
-static int move_away(int fd)
-{
-        static const int lowest[] = { 900, 200, 20 };   /* as far as RLIMIT_NOFILE lets us */
-        int high = -1;
-        for (size_t i = 0; i < ARRAY_LEN(lowest) && high < 0; i++)
-                high = fcntl(fd, F_DUPFD_CLOEXEC, lowest[i]);
-        if (high >= 0)
-                close(fd);
-        return high >= 0 ? high : fd;
-}
-
 static int enter(const struct case_rules *rules, const int outputs[2], int writer)
 {
         rlim_t seconds = (rlim_t)rules->cpu_s + 2;
         close(rules->channel_fd);
         if (!rules->alone)
                 setsid();
-        writer = move_away(writer);
+        writer = channel_move_away(writer);
         if (dup2(rules->null_fd, 0) < 0 || dup2(outputs[0], 1) < 0 || dup2(outputs[1], 2) < 0)
                 _exit(1);
         if (limit(RLIMIT_CPU, seconds, seconds + 1) < 0 || limit(RLIMIT_FSIZE, FILE_MAX, FILE_MAX) < 0)

@@ -8,23 +8,23 @@
 
 #define CHANNEL_FD 3
 
-static int move_away(void)
+int channel_move_away(int fd)
 {
         static const int lowest[] = { 900, 200, 20 };   /* one that is not above RLIMIT_NOFILE */
         for (size_t i = 0; i < ARRAY_LEN(lowest); i++) {
-                int high = fcntl(CHANNEL_FD, F_DUPFD_CLOEXEC, lowest[i]);
+                int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest[i]);
                 if (high >= 0) {
-                        close(CHANNEL_FD);
+                        close(fd);
                         return high;
                 }
         }
-        return fcntl(CHANNEL_FD, F_SETFD, FD_CLOEXEC) < 0 ? -1 : CHANNEL_FD;
+        return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? -1 : fd;
 }
 
 bool channel_open(struct where *ret_where)
 {
         struct stat about;
-        int fd = fstat(CHANNEL_FD, &about) == 0 && S_ISSOCK(about.st_mode) ? move_away() : -1;
+        int fd = fstat(CHANNEL_FD, &about) == 0 && S_ISSOCK(about.st_mode) ? channel_move_away(CHANNEL_FD) : -1;
         if (fd >= 0)
                 *ret_where = (struct where){ fd, getpid(), about.st_dev, about.st_ino };
         return fd >= 0;
