@@ -37,17 +37,17 @@ def copy_runners(folder):
 
 
 class Zygote:
-    """Prepared for programs in its folder `work`, or for none (arguments: DEPTH, then)."""
+    """Prepared for programs in its folder `work` with the options `usual`, or for none (arguments: DEPTH, then)."""
 
-    def __init__(self, folder, image, *arguments, environment=(), wrapper=(), usual=False):
+    def __init__(self, folder, image, *arguments, environment=(), wrapper=(), usual=None):
         copy_runners(folder)
         self.folder = folder
         self.home = folder / 'home'
         self.home.mkdir()
-        self.work = folder / 'work' if usual else None
-        if usual:
+        self.work = None if usual is None else folder / 'work'
+        if self.work:
             self.work.mkdir()
-            arguments = '1', '', str(self.work / 'main.py')
+            arguments = *(arguments or ('1',)), usual, str(self.work / 'main.py')
         self.environment = {**ENVIRONMENT, 'HOME': str(self.home), **dict(environment)}
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
@@ -131,7 +131,7 @@ def read_all(fd, outputs):
 @pytest.fixture(scope='module', params=['system', 'data', 'usual'])
 def zygote(request, tmp_path_factory):
     usual = request.param == 'usual'
-    zygote = Zygote(tmp_path_factory.mktemp('runners'), 'system' if usual else request.param, usual=usual)
+    zygote = Zygote(tmp_path_factory.mktemp('runners'), 'system' if usual else request.param, usual='' if usual else None)
     yield zygote
     zygote.stop()
 
@@ -396,7 +396,7 @@ type(zygote.leave).end = end
 
 @pytest.fixture(scope='module')
 def usual(tmp_path_factory):
-    zygote = Zygote(tmp_path_factory.mktemp('usual'), 'system', usual=True)
+    zygote = Zygote(tmp_path_factory.mktemp('usual'), 'system', usual='')
     yield zygote
     zygote.stop()
 

@@ -197,7 +197,7 @@ int case_run(const struct case_rules *rules, pid_t (*fork)(void), struct case_en
 
 bool case_is_plain(const char *message, size_t len, const char *ending)
 {
-        static const char beginning[] = "{\"how\":\"returned\",\"value\":\"";
+        static const char beginning[] = CASE_RETURNED;
         const char *at = message + sizeof beginning - 1, *end = message + len;
         if (len < sizeof beginning || memcmp(message, beginning, sizeof beginning - 1) != 0)
                 return false;

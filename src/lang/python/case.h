@@ -34,6 +34,8 @@ struct case_end {
  */
 int case_run(const struct case_rules *rules, pid_t (*fork)(void), struct case_end *ret, int *ret_writer, struct csn_error *err);
 
+#define CASE_RETURNED "{\"how\":\"returned\",\"value\":\""   /* and the value's canonical form, as JSON writes it */
+
 /*
  * Whether a message is {"how":"returned","value":"..." and then one of the usual endings, so that what is between can be handed
  * on as it is.  That text has no escapes but those of quotes and backslashes, as no canonical form needs others.

@@ -11,6 +11,7 @@ Everything that is needed is bound to names here before the program runs, and so
 import builtins
 import gc
 import sys
+from _io import FileIO, TextIOWrapper
 from _json import encode_basestring_ascii
 from _signal import (ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, NSIG, SIGKILL, SIGXCPU, getsignal, setitimer,
                      signal)
@@ -39,7 +40,7 @@ CanonError, encode, read_json, write_json = canon['CanonError'], canon['encode']
 mro_names, mro_of, type_name = canon['mro_names'], canon['mro_of'], canon['type_name']
 plain_text, position_in, repr_within, text_of = report['plain_text'], report['position_in'], report['repr_within'], report['text_of']
 role_names = load_part('role')
-DONE, MESSAGE_MAX, TO_ENGINE = role_names['DONE'], role_names['MESSAGE_MAX'], role_names['TO_ENGINE']
+DONE, MESSAGE_MAX, TALK, TO_ENGINE = (role_names[name] for name in ('DONE', 'MESSAGE_MAX', 'TALK', 'TO_ENGINE'))
 disable_gc, freeze_gc = gc.disable, gc.freeze
 set_trace, set_profile, get_trace, get_profile = sys.settrace, sys.setprofile, sys.gettrace, sys.getprofile
 dict_of = type.__dict__['__dict__'].__get__
@@ -74,6 +75,10 @@ def sign(name, detail):
 
 # ------------------------------------------------------------------------------------------------------------- the cases
 
+def run_coroutine(coroutine):
+    return __import__('asyncio').run(coroutine)
+
+
 class Target:
     """What a dotted name of the request leads to."""
 
@@ -101,7 +106,7 @@ class Target:
         """A method needs an instance, which its class makes without arguments."""
         function = self.function if self.owner is None else getattr(self.owner(), self.path.rpartition('.')[2])
         value = function(*arguments, **named)
-        return __import__('asyncio').run(value) if type(value) is Coroutine else value
+        return run_coroutine(value) if type(value) is Coroutine else value
 
 
 class Case:
@@ -155,12 +160,13 @@ def function_names(names):
 class Signals:
     """What the program does when a signal comes is for its cases, and not for who waits for them."""
 
+    usual = {number: getsignal(number) for number in range(1, NSIG)}
+
     def __init__(self):
-        self.usual = {number: getsignal(number) for number in range(1, NSIG)}
         self.own = {}
 
     def put_aside(self):
-        self.own = {number: getsignal(number) for number, handler in self.usual.items() if getsignal(number) != handler}
+        self.own = {number: getsignal(number) for number, handler in self.usual.items() if getsignal(number) is not handler}
         for timer in ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF:
             setitimer(timer, 0)
         for number in self.own:
@@ -195,16 +201,27 @@ def limit(kind, soft, hard):
 
 
 def flush_streams():
-    for stream in getattr(sys, 'stdout', None), getattr(sys, 'stderr', None):
+    for name in STREAMS:
         try:
-            stream.flush()
-        except BaseException:   # None, closed, or an object of the program's
+            getattr(sys, name).flush()
+        except BaseException:   # it is gone, closed, or an object of the program's
             pass
+
+
+def usual_streams():
+    """Of those that keep nothing back: what they are, for run_cases() to see whether that has changed."""
+    parts = []
+    for name in STREAMS:
+        stream = getattr(sys, name, None)
+        if type(stream) is not TextIOWrapper or type(stream.buffer) is not FileIO:
+            return ()
+        parts += [(name, stream, TextIOWrapper.__basicsize__, vars(stream)), (None, stream.buffer, FileIO.__basicsize__, vars(stream.buffer))]
+    return tuple(parts)
 
 
 # Those of the builtins that a case is looked through for.  Types are not among them: each is in a page of its own, that a
 # process gets a copy of if it counts a reference.
-FUNCTIONS = [name for name, value in __builtins__.items() if type(value) is type(len)]
+FUNCTIONS = {name: value for name, value in __builtins__.items() if type(value) is type(len)}
 
 
 def strangers(names, known, compare_values):
@@ -235,12 +252,8 @@ KINDS = {}
 KINDS.update((kind, kind_text(kind)) for kind in (bool, int, float, str, list, tuple, dict, set, type(None)))
 # How the message of a case ends that gave one of these, and did nothing else.
 ENDING_OF = {kind: ('",%s,"signs":[]}' % text).encode() for kind, text in KINDS.items()}
-ENDINGS = tuple(ENDING_OF.values())
-SMALL = 1 << 63                 # far below what Python may refuse to write
-BEGINNING = b'{"how":"returned","value":"'
-# The canonical form of what most functions return, or None.  In a new process each object that is looked at is dear.
-PLAIN = {type(None): lambda value: b'null', bool: {False: b'false', True: b'true'}.get,
-         int: lambda value: b'%d' % value if -SMALL < value < SMALL else None}
+HOOKS = get_trace, set_trace, get_profile, set_profile
+STREAMS = 'stdout', 'stderr'
 
 
 def returned(value, path):
@@ -276,21 +289,28 @@ def enter_process(grader, case, writer, outputs):
     return writer
 
 
+def attempt(function, *arguments):
+    """(value, error)"""
+    try:
+        return function(*arguments), None
+    except BaseException as error:
+        return None, error
+
+
 def call_case(grader, case, writer):
     """The call, and what it gives to writer.  Returns the exit status."""
-    error = value = None
     pid = getpid()
-    try:
-        value = grader.targets[case.function].call(case.arguments, case.named)
-    except BaseException as caught:
-        error = caught
+    outcome = attempt(grader.call, case)
+    return tell_outcome(grader, *outcome, writer) if getpid() == pid else 0     # else the program has forked, and this is not who was asked
+
+
+def tell_outcome(grader, value, error, writer):
+    """What a call gave, to writer.  Returns the exit status."""
     if get_trace() is not None:
         set_trace(None)
     if get_profile() is not None:
         set_profile(None)
     disable_gc()                    # nobody will miss what it finds
-    if getpid() != pid:             # the program has forked, and this is not who was asked
-        return 0
     if error is not None and issubclass(type(error), SystemExit):
         status = load_part('leave')['exit_code'](error.code)
         flush_streams()
@@ -362,7 +382,7 @@ def cpu_seconds(pid):
         return 0.0
 
 
-HONEST_END = '{"op":"end","signs":[]}'
+HONEST_END = b'{"op":"end","signs":[]}'
 
 
 class Grader:
@@ -377,7 +397,7 @@ class Grader:
         self.room = MESSAGE_MAX - 24 * self.output_max - PIECE     # a character takes up to 12 bytes of JSON
         self.null = open('/dev/null', O_RDWR | O_CLOEXEC)
         self.signals = Signals()
-        self.functions_at_load = self.luck = self.native = None
+        self.functions_at_load = self.luck = self.native = self.rules = None
         self.strangers = strangers if role.runner.leave is None else role.runner.leave.strangers
         self.quit = _exit if role.runner.leave is None else role.runner.leave.quit
         self.ready = poll()
@@ -397,19 +417,19 @@ class Grader:
             __import__('asyncio')
         self.signals.put_aside()
         present = vars(builtins)
-        self.functions_at_load = {name: present[name] for name in FUNCTIONS if name in present}
+        is_patched = self.strangers(FUNCTIONS, present, True)
+        self.functions_at_load = {name: present[name] for name in FUNCTIONS if name in present} if is_patched else FUNCTIONS
         self.choose_way()
         self.rehearse()
         flush_streams()
         freeze_gc()             # or a collection in a case would write to every object there is
-        for case in self.cases:
-            if not self.run_case(case):
-                return 0
+        if not (self.run_each() if self.native is None else self.run_natively()):
+            return 0
         found = self.patched(__builtins__)
         if found:
             self.send(op='end', signs=found)
         else:
-            self.talk.send_text(TO_ENGINE, HONEST_END)
+            self.talk.channel.send(TALK, TO_ENGINE + HONEST_END)
         if self.native is not None and not self.runner.is_sample:
             self.leave()
         return 0
@@ -433,10 +453,6 @@ class Grader:
 
     def document_of(self, value, error):
         """What a case's process tells of its end."""
-        plain = PLAIN.get(type(value)) if error is None else None
-        text = plain(value) if plain is not None else None
-        if text is not None and not self.strangers(self.functions_at_load, vars(builtins), True):
-            return BEGINNING + text + ENDING_OF[type(value)]
         runner = self.runner
         members, signs = returned(value, runner.path) if error is None else raised(error, runner.path, runner.source)
         signs += self.patched(self.functions_at_load)
@@ -446,27 +462,53 @@ class Grader:
 
     def choose_way(self):
         """The zygote's fork runs no handlers, which is a third of what a case costs; but they are for programs with threads."""
-        if self.runner.run_case is None or len(listdir(TASKS)) != 1:
+        if self.runner.run_cases is None or len(listdir(TASKS)) != 1:
             self.luck = Luck()
             return
-        self.native = self.runner.run_case
+        self.native = self.runner.run_cases
         channel = self.talk.channel
         channel.leave_to_others()
-        for case in self.cases:
-            case.rules = channel.where, ENDINGS, case.index, case.cpu_s, case.wall_s, self.room, self.null, self.alone
+        look = self.functions_at_load, vars(builtins), HOOKS, vars(sys), usual_streams(), 'flush', Coroutine, run_coroutine
+        end = None if self.runner.is_sample else (__builtins__, TO_ENGINE + HONEST_END)
+        self.rules = tuple(map(self.rule, self.cases)), channel.where, ENDING_OF, self.room, self.null, self.alone, look, self.answer, end
 
-    def run_case(self, case):
-        """Whether there is still somebody who wants to know."""
+    def rule(self, case):
+        """What there is to know of a case, or None of one that cannot be called."""
         if case.mistake is not None:
-            return self.tell(case, {'how': 'bad_case', 'message': case.mistake}, [])
-        if self.native is None:
-            return self.run_slowly(case)
-        end = self.native(*case.rules)
-        if end is None:             # it has been told
-            return True
-        if type(end) is int:
-            self.answer(case, end)
-        message, status, reason, cpu, wall, *outputs = end
+            return None
+        target = self.targets[case.function]
+        if target.owner is None and not self.signals.own:
+            return case.index, case.cpu_s, case.wall_s, target.function, tuple(case.arguments), case.named
+        return case.index, case.cpu_s, case.wall_s, self.call, (case,), {}
+
+    def call(self, case):
+        """With what the program had set for its process."""
+        if self.luck is not None:
+            self.luck.restore()
+        self.signals.restore()
+        return self.targets[case.function].call(case.arguments, case.named)
+
+    def run_each(self):
+        """Whether there is still somebody who wants to know."""
+        return all(self.tell_mistake(case) if case.mistake else self.run_slowly(case) for case in self.cases)
+
+    def run_natively(self):
+        """The same.  What comes back are the cases that did not end as most do."""
+        position = 0
+        while True:
+            end = self.native(position, *self.rules)
+            if end is None:
+                return True
+            position, *end = end
+            case = self.cases[position]
+            if not (self.tell_end(case, *end) if end else self.tell_mistake(case)):
+                return False
+            position += 1
+
+    def tell_mistake(self, case):
+        return self.tell(case, {'how': 'bad_case', 'message': case.mistake}, [])
+
+    def tell_end(self, case, message, status, reason, cpu, wall, *outputs):
         try:
             return self.tell(case, *self.judge(message, status, reason), cpu, wall, [read_output(fd, self.output_max) for fd in outputs])
         finally:
@@ -491,14 +533,14 @@ class Grader:
                   stdout=texts[0], stderr=texts[1], signs=signs)
         return True
 
-    def answer(self, case, writer):
-        """In the case's process, which does not come back."""
+    def answer(self, value, error, writer):
+        """In a case's process, which does not come back."""
+        self.leave_with(tell_outcome, value, error, writer)
+
+    def leave_with(self, function, *arguments):
         status = 1
         try:
-            if self.luck is not None:
-                self.luck.restore()
-            self.signals.restore()
-            status = call_case(self, case, writer)
+            status = function(self, *arguments)
         finally:
             try:
                 self.quit(status)
@@ -514,7 +556,7 @@ class Grader:
                 writer = enter_process(self, case, writer, outputs)
             except BaseException:
                 _exit(1)
-            self.answer(case, writer)
+            self.leave_with(call_case, case, writer)
         close(writer)
         try:
             set_blocking(reader, False)

@@ -41,3 +41,9 @@ bool channel_send(const struct where *to, int type, int flags, const char *paylo
                 return false;
         return sendmsg(to->fd, &(struct msghdr){ .msg_iov = parts, .msg_iovlen = 2 }, how | MSG_NOSIGNAL) >= 0;
 }
+
+void channel_say(const struct where *to, int type, const char *payload, size_t len)
+{
+        while (!channel_send(to, type, 0, payload, len, 0) && errno == EINTR)
+                ;
+}

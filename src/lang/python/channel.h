@@ -19,4 +19,7 @@ bool channel_open(struct where *ret_where);
 /* A frame of up to CHANNEL_FRAME_MAX, of a type of enum channel_type, with the flags of send(2); false if it was not sent, with errno. */
 bool channel_send(const struct where *to, int type, int flags, const char *payload, size_t len, int how);
 
+/* The same, of a whole message, whatever signals come.  A channel that is lost changes nothing for who speaks. */
+void channel_say(const struct where *to, int type, const char *payload, size_t len);
+
 #endif

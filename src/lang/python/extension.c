@@ -15,12 +15,11 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "lang/python/arenas.h"
-#include "lang/python/case.h"
+#include "lang/python/grader.h"
 #include "lang/python/pages.h"
 #include "lang/python/shared.h"
 #include "sandbox/sandbox.h"
@@ -221,30 +220,6 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
         return Py_BuildValue("(NN)", argv, env);
 }
 
-/*
- * What is in a dict and not in the other one.  In Python each look at an object counts a reference, which copies the page
- * that it is in; this only reads.
- */
-static PyObject *strangers(PyObject *self, PyObject *args)
-{
-        PyObject *names, *known, *name, *value;
-        Py_ssize_t at = 0;
-        int compare_values;
-        (void)self;
-        if (!PyArg_ParseTuple(args, "O!O!p", &PyDict_Type, &names, &PyDict_Type, &known, &compare_values))
-                return NULL;
-        PyObject *found = PyList_New(0);
-        while (found && PyDict_Next(names, &at, &name, &value)) {
-                /* To look up any other key would run code of the program's. */
-                const PyObject *other = PyUnicode_CheckExact(name) ? PyDict_GetItemWithError(known, name) : NULL;
-                if ((!other || (compare_values && other != value)) && PyList_Append(found, name) < 0) {
-                        Py_DecRef(found);
-                        return NULL;
-                }
-        }
-        return found;
-}
-
 /* ---- the channel ---- */
 
 static PyObject *send_python_frame(PyObject *self, PyObject *args)
@@ -355,69 +330,10 @@ static PyObject *rehearse(PyObject *self, PyObject *args)
 
 /* ---- cases of a grading ---- */
 
-#define USUAL_MESSAGE 4096
-#define LENGTH_SIZE 8   /* of what a case's process tells */
-
-static bool is_empty(int fd)
+static PyObject *run_cases(PyObject *self, PyObject *args)
 {
-        struct stat about;
-        return fstat(fd, &about) == 0 && about.st_size == 0;
-}
-
-/* Whether a case ended as most do: it told of a plain value, by one of these endings, and did nothing else. */
-static bool is_usual(const struct case_end *end, PyObject *endings)
-{
-        uint64_t told;
-        if (end->status || end->reason || end->len <= LENGTH_SIZE || end->len > USUAL_MESSAGE || !is_empty(end->outputs[0]) || !is_empty(end->outputs[1]))
-                return false;
-        memcpy(&told, end->message, sizeof told);
-        if (le64toh(told) != end->len - LENGTH_SIZE)
-                return false;
-        for (Py_ssize_t i = 0; i < PyTuple_Size(endings); i++)
-                if (case_is_plain(end->message + LENGTH_SIZE, end->len - LENGTH_SIZE, PyBytes_AsString(PyTuple_GetItem(endings, i))))
-                        return true;
-        return false;
-}
-
-/* As send() of the Grader in cases.py does. */
-static void tell_end(const struct where *to, Py_ssize_t index, const struct case_end *end)
-{
-        char text[USUAL_MESSAGE + 200];
-        /* Not as floating point: a program may have set a locale whose decimal point is a comma. */
-        unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
-        int len = snprintf(text, sizeof text, "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
-                           index, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, (int)(end->len - LENGTH_SIZE - 1), end->message + LENGTH_SIZE + 1);
-        while (!channel_send(to, CHANNEL_TALK, 0, text, (size_t)len, 0) && errno == EINTR)
-                ;
-}
-
-static PyObject *run_case(PyObject *self, PyObject *args)
-{
-        struct where to;
-        struct case_rules rules;
-        struct case_end end;
-        struct csn_error err;
-        PyObject *endings;
-        Py_ssize_t index, message_max;
-        int writer, alone;
         (void)self;
-        if (!PyArg_ParseTuple(args, "(" WHERE_FORMAT ")O!nddnip", &to.fd, &to.pid, &to.device, &to.inode, &PyTuple_Type, &endings, &index, &rules.cpu_s, &rules.wall_s,
-                              &message_max, &rules.null_fd, &alone))
-                return NULL;
-        rules.channel_fd = to.fd;
-        rules.message_max = (size_t)message_max;
-        rules.alone = alone;
-        int where = case_run(&rules, fork_alone, &end, &writer, &err);
-        if (where < 0)
-                return usual_error(&err);
-        if (where)
-                return PyLong_FromLong(writer);
-        if (!is_usual(&end, endings))
-                return Py_BuildValue("(y#izddii)", end.message, (Py_ssize_t)end.len, end.status, end.reason, end.cpu_s, end.wall_s, end.outputs[0], end.outputs[1]);
-        fd_close(&end.outputs[0]);
-        fd_close(&end.outputs[1]);
-        tell_end(&to, index, &end);
-        return usual_nothing();
+        return grader_run_cases(args, fork_alone);
 }
 
 /* ---- memory ---- */
@@ -455,10 +371,10 @@ static PyObject *fill_room(PyObject *self, PyObject *none)
 
 static PyMethodDef methods[] = {
         { "fork", fork_here, METH_NOARGS, "fork() -> pid, and 0 in the new process, in which no handler has run." },
-        { "run_case", run_case, METH_VARARGS, "run_case(where, endings, index, cpu_s, wall_s, message_max, null, alone): see the Grader in cases.py." },
+        { "run_cases", run_cases, METH_VARARGS, "run_cases(first, cases, where, endings, message_max, null, alone, look, answer, end): see grader.h." },
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
-        { "strangers", strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
+        { "strangers", grader_strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "only_file", usual_only_file, METH_VARARGS, "only_file(name): what is in the file if it is all that the working directory has, or None." },
         { "is_usual_stream", usual_is_usual_stream, METH_VARARGS, "is_usual_stream(fd): whether it is what most runs have there." },
         { "renew", usual_renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },

@@ -88,7 +88,7 @@ class Zygote:
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
         self.caisson = __import__('_caisson')
-        self.run_case = self.caisson.run_case
+        self.run_cases = self.caisson.run_cases
         del sys.modules['_caisson']
         self.environment = dict(environ)
         self.expected = [sys.modules['os'].fsencode(word) for word in arguments[1:3]]
@@ -202,14 +202,14 @@ class Zygote:
             self.leave.channel = self.channel()
 
     def usual(self):
-        """What there is to know of a usual run (usual.h).  Of a role usual.c knows nothing but its beginning, and no program is compiled."""
+        """What there is to know of a usual run (usual.h)."""
         run, fresh, leave = self.expected_run, self.fresh, self.leave
         options = run.options
-        more = options['role'] or options['preload'] or options['compile_only'] != '0' or b'CAISSON_TOOLS' in self.environment
+        more = options['preload'] or options['compile_only'] != '0' or b'CAISSON_TOOLS' in self.environment
         prepare = fresh.late(self.environment)
         if options['figures'] == '1':
             prepare.append(load_part('figures')['save_what_is_shown'])
-        return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'run': run, 'names': run.names,
+        return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'run': run, 'role': bool(options['role']), 'names': run.names,
                 'path': run.path, 'hello': self.hello, 'compile': None if more else compile, 'compile_whole': self.compile_whole,
                 'channel': leave.channel, 'channels': self.channels, 'prepare': prepare,
                 **fresh.usual(), **leave.usual()}
@@ -269,7 +269,7 @@ class Zygote:
         return [head + len(text).to_bytes(4, 'little') + text for text in load_part('warm')['ROLES'][role][1]]
 
     def play_role(self, role, runner, ours):
-        runner.run_case, runner.leave, runner.is_sample = self.run_case, self.leave, True
+        runner.run_cases, runner.leave, runner.is_sample = self.run_cases, self.leave, True
         runner.source = load_part('warm')['ROLES'][role][0]
         for message in self.messages(role):
             ours.send(message)
@@ -284,6 +284,9 @@ class Zygote:
 
     def receive(self, came):
         """Take the arguments and the environment of a program.  Returns a Runner for it."""
+        run, self.expected_run = self.expected_run, None
+        if run is not None and run.channel is not None:     # start() has done all that, for a role
+            return run
         arguments, entries = came
         environment = self.environment if entries is self.entries else parse_environment(entries)
         context = len(arguments) == 1 and b'context=1' in arguments[0].split(b',')
@@ -297,11 +300,10 @@ class Zygote:
         if context:
             run = self.become_context(arguments[0])
         else:
-            run = self.expected_run if arguments is self.expected else self.become(arguments)
+            run = run if arguments is self.expected else self.become(arguments)
         if source:
             run.source = source
         run.open_channel(self.leave.channel)
-        self.expected_run = None
         return run
 
     def become(self, arguments):
@@ -310,7 +312,7 @@ class Zygote:
         sys.orig_argv[:] = [sys.executable, *sys.argv]
         sys.path[0] = self.own_folder
         run = self.runner(*sys.argv[1:3], sys.argv[3:])
-        run.run_case, run.leave = self.run_case, self.leave
+        run.run_cases, run.leave = self.run_cases, self.leave
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']
         return run

@@ -314,11 +314,12 @@ class Runner:
     def __init__(self, options, path, arguments):
         self.channel = None
         self.options = read_options(options)
-        self.run_case = self.leave = None   # the zygote's, where there is one
+        self.run_cases = self.leave = None   # the zygote's, where there is one
         self.is_sample = False  # of the zygote itself
         self.path, self.folder, self.names = become_main(path, arguments)
         self.mistake = None     # that a zygote knows of
         self.source = b''       # until it is read, or a zygote knows it
+        self.compiled = None    # likewise
 
     def open_channel(self, channel):
         self.channel = channel
@@ -336,7 +337,7 @@ class Runner:
             raise SystemExit(USAGE_EXIT) from None
         mistake = self.mistake
         try:
-            code, last = compile_program(self.source, self.path) if mistake is None else (None, None)
+            code, last = self.compiled or compile_program(self.source, self.path) if mistake is None else (None, None)
         except BaseException as error:
             mistake = error
         if not role:

@@ -16,7 +16,7 @@
 
 /* What there is to know, by the names that Python gives it. */
 enum name {
-        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, PREPARE,
+        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, ROLE, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, PREPARE,
         RESEEDERS, KEY, LOGGING, MAIN_THREAD, CHANNEL, CHANNELS,
         MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, COUNT_THREADS, STDOUT, STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
         NAMES_N
@@ -24,7 +24,7 @@ enum name {
 
 static const char *const texts[NAMES_N] = {
         /* Zygote.receive() and Runner.start() */
-        [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [NAMES] = "names", [PATH] = "path",
+        [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [ROLE] = "role", [NAMES] = "names", [PATH] = "path",
         [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [PREPARE] = "prepare",
         /* Fresh.state(), Channel */
         [RESEEDERS] = "reseeders", [KEY] = "key", [LOGGING] = "logging", [MAIN_THREAD] = "main_thread",
@@ -378,8 +378,8 @@ static PyObject *compile_program(PyObject *source)
 
 static void say(int type, const char *payload, size_t len)
 {
-        while (has_channel && !channel_send(&channel, type, 0, payload, len, 0) && errno == EINTR)
-                ;
+        if (has_channel)
+                channel_say(&channel, type, payload, len);
 }
 
 PyObject *usual_start(PyObject *self, PyObject *came)
@@ -391,14 +391,17 @@ PyObject *usual_start(PyObject *self, PyObject *came)
                         (pair = compile_program(source)) && call_all(own[PREPARE]) &&
                         PyObject_SetAttrString(own[RUN], "source", source) == 0 && PyObject_SetAttrString(own[RUN], "channel", own[CHANNEL]) == 0;
         Py_DecRef(source);
-        if (!is_usual) {
-                drop();
-                Py_DecRef(pair);
-                return PyErr_Occurred() ? NULL : usual_nothing();
+        if (is_usual)
+                say(CHANNEL_HELLO, PyBytes_AsString(own[HELLO]), (size_t)PyBytes_Size(own[HELLO]));
+        if (is_usual && own[ROLE] == Py_False) {
+                say(CHANNEL_STARTED, "", 0);
+                return pair;
         }
-        say(CHANNEL_HELLO, PyBytes_AsString(own[HELLO]), (size_t)PyBytes_Size(own[HELLO]));
-        say(CHANNEL_STARTED, "", 0);
-        return pair;
+        if (is_usual)
+                PyObject_SetAttrString(own[RUN], "compiled", pair);
+        drop();
+        Py_DecRef(pair);
+        return PyErr_Occurred() ? NULL : usual_nothing();
 }
 
 /* ---- the end ---- */
@@ -442,8 +445,7 @@ PyObject *usual_have_ends(PyObject *self, PyObject *args)
         return PyBool_FromLong(have_ends(objects, (PyTypeObject *)reference));
 }
 
-/* Nobody has to wait for the kernel to take our memory down. */
-static void leave(int status, const struct where *where)
+void usual_end_process(int status, const struct where *where)
 {
         struct csn_error err;
         char digits[4];
@@ -463,7 +465,7 @@ PyObject *usual_leave(PyObject *self, PyObject *args)
         int status;
         (void)self;
         if (PyArg_ParseTuple(args, "iO", &status, &where) && (where == Py_None || PyArg_ParseTuple(where, WHERE_FORMAT, &to.fd, &to.pid, &to.device, &to.inode)))
-                leave(status, where == Py_None ? NULL : &to);
+                usual_end_process(status, where == Py_None ? NULL : &to);
         return NULL;
 }
 
@@ -538,7 +540,7 @@ PyObject *usual_end(PyObject *self, PyObject *args)
         } else if (is_usual && is_ours("stdout", own[STDOUT]) && is_ours("stderr", own[STDERR]) && has_nothing_to_take_down() &&
                    is_flushed(own[STDOUT]) && is_flushed(own[STDERR])) {
                 say(CHANNEL_DONE, "", 0);
-                leave(0, has_channel ? &channel : NULL);
+                usual_end_process(0, has_channel ? &channel : NULL);
         }
         PyErr_Clear();   /* Python tries again, and has the right to tell */
         drop();

@@ -24,7 +24,7 @@ PyObject *usual_begin(PyObject *self, PyObject *none);
 
 /*
  * start(came) -> (code, last) as of Zygote.receive() and Runner.start(), for what wait() gave; or None.  What is wrong with a program is the run's
- * `mistake` then.
+ * `mistake` then.  Of a role it does what Zygote.receive() does, and compiles: None, and the run has a channel and `compiled`.
  */
 PyObject *usual_start(PyObject *self, PyObject *came);
 
@@ -34,8 +34,9 @@ PyObject *usual_is_plain(PyObject *self, PyObject *args);
 /* end(ending, tracing, profiling): Leave.end(), if nothing is to be raised or traced.  True if the interpreter has to end by itself, with 0. */
 PyObject *usual_end(PyObject *self, PyObject *args);
 
-/* leave(status, where): end this process at once, and say so on the channel if it is not None. */
+/* leave(status, where): end this process at once, and say so on the channel if it is not None: nobody has to wait for the kernel to take our memory down. */
 PyObject *usual_leave(PyObject *self, PyObject *args);
+void usual_end_process(int status, const struct where *where);   /* where may be NULL */
 
 /* split_last(source), as in runner.py. */
 PyObject *usual_split_last(PyObject *self, PyObject *source);
