@@ -245,6 +245,8 @@ def test_large_documents_come_in_pieces_and_in_order(node):
     'console.log("on"); new Promise((resolve) => setTimeout(resolve, 1e6))',
     'console.log("on"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);',
     'function f() { try { f() } catch { f() } }\nconsole.log("on"); try { while (true); } finally { console.log("no") }',
+    'process.nextTick(() => { console.log("on"); while (true); });',
+    'queueMicrotask(() => { console.log("on"); while (true); }); await 1; await 2;',
 ])
 def test_interrupt(node, code):
     node.execute('var x = 1')

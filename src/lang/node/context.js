@@ -30,6 +30,7 @@ const { then } = Promise.prototype;
 const importing = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ?? ((name) => import(name));
 // Counted: while it is started once, SIGINT is noted or ends what is interruptible, and never the process.
 const { startSigintWatchdog, stopSigintWatchdog, watchdogHasPendingSigint } = process.binding('contextify');
+const asyncContexts = withoutWarnings(() => process.binding('async_wrap'));
 const INTERRUPT_POLL_MS = 20;
 
 const limits = { value_max: 200000, display_max: 16777216, displays_max: 100 };
@@ -38,6 +39,17 @@ let executions = 0;
 let running = null;             // the execution that goes on: {request, displays, waiting, poll, starve}
 let giveUp = null;              // waiting for a stream that nothing moves any more
 let requireOf = null;           // the folder that `require` looks from
+
+// Node tells once that something is experimental or old, which is our business and not the program's.
+function withoutWarnings(act) {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return act();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
 
 class SystemExit extends Error {
   get name() {
@@ -311,13 +323,25 @@ function makeRoom(names) {
 const interruptible = new vm.Script('(go) => go()', { filename: `${__dirname}/context.js` }).runInThisContext();
 const trampoline = new vm.Script('__caisson__()', { filename: `${__dirname}/context.js` });
 
+function asyncDepth() {
+  return asyncContexts.async_hook_fields[asyncContexts.constants.kStackLength];
+}
+
+// Whose callback an interrupt has ended cannot take itself off this stack, and Node ends the process when it finds it there.
+function leaveAsync(depth) {
+  while (asyncDepth() > depth)
+    asyncContexts.popAsyncContext(asyncContexts.async_id_fields[asyncContexts.constants.kExecutionAsyncId]);
+}
+
 // Calls a function that SIGINT ends even if it is a busy loop.
 function runInterruptible(go) {
+  const depth = asyncDepth();
   Object.defineProperty(globalThis, '__caisson__', { value: () => interruptible(go), configurable: true });
   try {
     return trampoline.runInThisContext({ breakOnSigint: true, displayErrors: false });
   } finally {
     delete globalThis.__caisson__;
+    leaveAsync(depth);
   }
 }
 
@@ -488,14 +512,6 @@ function watch() {
   };
 }
 
-// Node tells once that something is experimental, which is our business and not the program's.
-function warnOfNothing(act) {
-  const { emitWarning } = process;
-  process.emitWarning = () => {};
-  act();
-  process.emitWarning = emitWarning;
-}
-
 function main() {
   if (process.argv.length < 3) {
     process.stderr.write('usage: context.js OPTIONS\n');
@@ -510,7 +526,7 @@ function main() {
   readOptions(process.argv[2]);
   process.argv.splice(1);
   watch();
-  warnOfNothing(() => new vm.Script('import("node:fs")', { importModuleDynamically: importing }).runInThisContext());
+  withoutWarnings(() => new vm.Script('import("node:fs")', { importModuleDynamically: importing }).runInThisContext());
   bindTools();
   Object.assign(globalThis, { display, module: new Module('.'), exports: {} });
   const restore = addThread();
