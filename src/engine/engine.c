@@ -406,7 +406,7 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         for (int i = 0; i < 2; i++)
                 capture_init(&run->streams[i].capture, (size_t)run->request.limits.output_bytes);
         channel_init(&run->channel, (size_t)run->request.limits.value_bytes);
-        run->channel.talks = run->role != NULL;
+        run->channel.talks = run->talks;
         if (strcmp(run->request.policy, "off") == 0) {
                 run_checked(run);
         } else {

@@ -114,7 +114,7 @@ void run_free(struct run *run);
 /* ---- runs that are talked with (talk.c) ---- */
 
 /*
- * The runner is in a role then (src/lang/README.md), and what it does is agreed upon in messages.  What it says is as
+ * The runner has a part in grading then (src/lang/README.md), and which one and all else is agreed upon in messages.  What it says is as
  * hostile as any output.
  */
 struct run_talk {
@@ -125,7 +125,7 @@ struct run_talk {
 };
 
 /* Before run_start().  The owner has to live as long as the run. */
-void run_set_role(struct run *run, const char *role, const struct run_talk *talk, void *owner);
+void run_set_talk(struct run *run, const struct run_talk *talk, void *owner);
 /*
  * Before run_start(): it starts at once, whatever waits, because a run that goes on already would wait for it.
  */

@@ -61,7 +61,7 @@ static struct run *usual_run(struct engine *engine, const char *language, int im
         SET(request, run_request, language, arena_text(run_arena(run), "%s", language));
         SET(request, run_request, image, image);
         SET(request, run_request, code, ((struct bytes){ .bytes = arena_text(run_arena(run), "%s", "") }));
-        run->role = image == image_SMALL ? "cases" : NULL;   /* who asks for that image grades, but for a few */
+        run->talks = image == image_SMALL;   /* who asks for that image grades, but for a few */
         if (run_prepare(run, err) == 0)
                 return run;
         run_free(run);

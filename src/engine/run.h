@@ -82,10 +82,10 @@ struct run {
         struct stream streams[2];
         struct watch channel_watch;
         struct channel channel;
-        const char *role;              /* of its runner, or NULL */
         const struct run_talk *talk;
         void *talk_owner;
         struct outbox said;            /* that its runner has not read yet */
+        bool talks;                    /* its runner is told what to do, and answers */
         bool companion;                /* it waits for no turn */
         int home_fd;
         int door_fd;                   /* on which its first input comes back, or -1 */

@@ -4,9 +4,9 @@
 #define TALK_WAITING_MAX 1024          /* packets, of at most 64 KiB, that are not read yet */
 #define FRAME_ROOM (CHANNEL_FRAME_MAX - CHANNEL_HEADER)
 
-void run_set_role(struct run *run, const char *role, const struct run_talk *talk, void *owner)
+void run_set_talk(struct run *run, const struct run_talk *talk, void *owner)
 {
-        run->role = role;
+        run->talks = true;
         run->talk = talk;
         run->talk_owner = owner;
 }

@@ -64,6 +64,13 @@ int talk_json(struct run *run, json_t *message)
         return told;
 }
 
+int talk_begin(struct run *run, const char *role, json_t *message)
+{
+        json_object_set_new(message, "op", json_string("begin"));
+        json_object_set_new(message, "role", json_string(role));
+        return talk_json(run, message);
+}
+
 /* ---- its life ---- */
 
 void attempt_free(struct attempt *attempt)
@@ -141,7 +148,7 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
         run_set_owner(attempt->run, grading->owner_key);
         run_set_quota(attempt->run, grading->running_max, grading->queued_max);
         if (kind->role)
-                run_set_role(attempt->run, kind->role, &talk, attempt);
+                run_set_talk(attempt->run, &talk, attempt);
         return attempt;
 }
 

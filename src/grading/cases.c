@@ -40,9 +40,9 @@ static void on_greeted(struct attempt *attempt)
         for (size_t i = attempt->from; i < attempt->to; i++)
                 if (!grading->slots[i].settled && !grading->slots[i].document && !HAS(grading->slots[i].given, grade_case, expected_stdout))
                         json_array_append_new(cases, case_of(grading, i));
-        json_t *begin = json_pack("{s:s, s:s, s:i, s:o}", "op", "begin", "setup", request->setup ? request->setup : "", "output_max", CASE_OUTPUT, "cases", cases);
+        json_t *begin = json_pack("{s:s, s:i, s:o}", "setup", request->setup ? request->setup : "", "output_max", CASE_OUTPUT, "cases", cases);
         add_text(begin, "function", request->function);
-        if (talk_json(attempt->run, begin) != -EMSGSIZE)
+        if (talk_begin(attempt->run, attempt->kind->role, begin) != -EMSGSIZE)
                 return;
         for (size_t i = attempt->from; i < attempt->to; i++)
                 if (!grading->slots[i].settled && !HAS(grading->slots[i].given, grade_case, expected_stdout))

@@ -236,7 +236,7 @@ static void on_said(void *owner, const char *message, size_t len)
 static void on_greeted(void *owner)
 {
         struct judge *judge = owner;
-        judge->ready = talk_json(judge->run, json_pack("{s:s}", "op", "begin")) == 0;
+        judge->ready = talk_begin(judge->run, "judge", json_object()) == 0;
         ask(judge);
 }
 
@@ -304,7 +304,7 @@ static void start(struct judge *judge)
         SET(&request->limits, limits, cpu_ms, most->cpu_ms);
         SET(&request->limits, limits, memory_bytes, min_u64(JUDGE_MEMORY, most->memory_bytes));
         MARK(request, run_request, limits);
-        run_set_role(judge->run, "judge", &talk, judge);
+        run_set_talk(judge->run, &talk, judge);
         run_set_companion(judge->run);
         run_set_owner(judge->run, "judge");
         run_start(judge->run, false, &events, judge);

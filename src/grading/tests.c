@@ -34,7 +34,7 @@ static void begin_tests(struct attempt *attempt)
         const struct grade_request *request = &attempt->grading->request;
         struct arena arena = { 0 };
         size_t len;
-        json_t *begin = json_pack("{s:s, s:s, s:I, s:b, s:i, s:[sss]}", "op", "begin", "setup", request->setup ? request->setup : "", "test_ms",
+        json_t *begin = json_pack("{s:s, s:I, s:b, s:i, s:[sss]}", "setup", request->setup ? request->setup : "", "test_ms",
                                   (json_int_t)(HAS(request, grade_request, case_cpu_ms) ? request->case_cpu_ms : CASE_CPU_MS), "stop_on_fail", request->stop_on_fail,
                                   "output_max", CASE_OUTPUT, "modules", "solution", "submission", "main");
         json_object_set_new(begin, "entry_point", request->entry_point ? json_string(request->entry_point) : json_null());
@@ -46,7 +46,7 @@ static void begin_tests(struct attempt *attempt)
         }
         arena_done(&arena);
         attempt->ready = true;   /* its limits are those of the run */
-        if (talk_json(attempt->run, begin) == -EMSGSIZE)
+        if (talk_begin(attempt->run, attempt->kind->role, begin) == -EMSGSIZE)
                 attempt_break(attempt);
 }
 
@@ -157,7 +157,7 @@ static void begin_subject(struct attempt *attempt)
         struct grading *grading = attempt->grading;
         const char *setup = grading->request.setup ? grading->request.setup : "";
         const struct bytes tests = { grading->request.tests, strlen(grading->request.tests) };
-        int told = talk_json(attempt->run, json_pack("{s:s, s:s}", "op", "begin", "setup", setup));
+        int told = talk_begin(attempt->run, attempt->kind->role, json_pack("{s:s}", "setup", setup));
         if (told == -EMSGSIZE)
                 attempt_break(attempt);
         if (told < 0)

@@ -32,12 +32,12 @@ class Peer:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.output = open(home.parent / (role + '.out'), 'w+b')
         with theirs, starting:
-            self.popen = subprocess.Popen([*COMMANDS['py'], 'role=' + role, str(home / 'main.py')], cwd=home, stdin=subprocess.DEVNULL,
+            self.popen = subprocess.Popen([*COMMANDS['py'], 'graded=1', str(home / 'main.py')], cwd=home, stdin=subprocess.DEVNULL,
                                           stdout=self.output, stderr=subprocess.STDOUT, preexec_fn=put_at({CHANNEL_FD: theirs.fileno()}),
                                           pass_fds=[CHANNEL_FD], env={**ENVIRONMENT, 'HOME': str(home)}, start_new_session=True)
         self.kinds, self.pieces, self.inbox = [], b'', []
         self.open = True
-        self.tell({'op': 'begin', **begin})
+        self.tell({'op': 'begin', 'role': role, **begin})
 
     def tell(self, document):
         self.send(b'E' + json.dumps(document).encode())

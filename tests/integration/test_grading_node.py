@@ -56,7 +56,7 @@ def grade(request, tmp_path):
     """grade(source, *arguments) -> Graded, of the function f; roads 'cold' and 'waiting'"""
 
     def start(source, *args, name='main.js', function='f', setup='', cases=None, files=(), options='', **members):
-        options = 'role=cases' + options
+        options = 'graded=1' + options
         main = tmp_path / name
         waiting = Process([NODE, RUNNER, '--wait'], tmp_path, wait=True) if request.param == 'waiting' else None
         for other, text in {name: source, **dict(files)}.items():
@@ -64,7 +64,7 @@ def grade(request, tmp_path):
         if waiting:
             waiting.tell(encode([options, str(main)], {**ENVIRONMENT, 'HOME': str(tmp_path)}))
         process = waiting or Process([NODE, RUNNER, options, str(main)], tmp_path)
-        send(process, {'op': 'begin', 'setup': setup, 'function': function, 'output_max': 2000,
+        send(process, {'op': 'begin', 'role': 'cases', 'setup': setup, 'function': function, 'output_max': 2000,
                        'cases': cases or [case(0, args, **members)]})
         return Graded(process.end())
 
@@ -434,32 +434,28 @@ def test_nothing_of_the_runner_is_loaded_for_the_program(grade, name):
 
 def test_the_engine_is_gone(tmp_path):
     (tmp_path / 'main.js').write_text('const f = () => 1')
-    process = Process([NODE, RUNNER, 'role=cases', str(tmp_path / 'main.js')], tmp_path)
+    process = Process([NODE, RUNNER, 'graded=1', str(tmp_path / 'main.js')], tmp_path)
     process.ours.shutdown(1)
     outcome = process.end()
     assert (outcome.kinds, outcome.status) == ('HELLO', 0)
 
 
 @pytest.mark.parametrize('packet', [
-    b'CSN1\x09\0\0\0\1\0\0\0E', b'CSN1\x0a\0\0\0\2\0\0\0E', b'x', *packets_of(TALK, b'E{}'), *packets_of(TALK, b'E['), *packets_of(TALK, b'P{"op":"begin"}'),
-    *packets_of(TALK, b'E{"op":"begin","cases":[{}]}'),
+    b'CSN1\x09\0\0\0\1\0\0\0E', b'CSN1\x0a\0\0\0\2\0\0\0E', b'x', *packets_of(TALK, b'E{}'), *packets_of(TALK, b'E['), *packets_of(TALK, b'P{"op":"begin","role":"cases","cases":[]}'),
+    *packets_of(TALK, b'E{"op":"begin","role":"cases","cases":[{}]}'), *packets_of(TALK, b'E{"op":"begin","role":"judge","cases":[]}'),
+    *packets_of(TALK, b'E{"op":"begin","cases":[]}'),
 ])
 def test_a_beginning_that_is_none(tmp_path, packet):
     (tmp_path / 'main.js').write_text('const f = () => 1')
-    process = Process([NODE, RUNNER, 'role=cases', str(tmp_path / 'main.js')], tmp_path)
+    process = Process([NODE, RUNNER, 'graded=1', str(tmp_path / 'main.js')], tmp_path)
     process.ours.send(packet)
     outcome = process.end()
     assert (outcome.kinds, outcome.status) == ('HELLO', 70) and 'no beginning of cases' in outcome.stderr
 
 
 def test_without_a_channel(tmp_path):
-    outcome = Process([NODE, RUNNER, 'role=cases', str(tmp_path / 'main.js')], tmp_path, channel=False).end()
+    outcome = Process([NODE, RUNNER, 'graded=1', str(tmp_path / 'main.js')], tmp_path, channel=False).end()
     assert (outcome.packets, outcome.status) == ([], 70) and 'no channel' in outcome.stderr
-
-
-def test_a_role_that_there_is_not(tmp_path):
-    outcome = Process([NODE, RUNNER, 'role=judge', str(tmp_path / 'main.js')], tmp_path).end()
-    assert outcome.status == 2 and 'no role judge' in outcome.stderr
 
 
 # ------------------------------------------------------------------------------------------------------------- forging
@@ -548,8 +544,8 @@ const f = () => {
   }
   return 1;
 }""" % (json.dumps(sockets), forged.decode()))
-    process = Process([NODE, RUNNER, 'role=cases', str(tmp_path / 'main.js')], tmp_path)
-    send(process, {'op': 'begin', 'setup': '', 'function': 'f', 'cases': [case()]})
+    process = Process([NODE, RUNNER, 'graded=1', str(tmp_path / 'main.js')], tmp_path)
+    send(process, {'op': 'begin', 'role': 'cases', 'setup': '', 'function': 'f', 'cases': [case()]})
     outcome = process.end()
     assert outcome.packets.count(forged) == 1
     outcome.packets.remove(forged)

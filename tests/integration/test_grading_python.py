@@ -1,7 +1,7 @@
 """The roles of Python's runner that grade by cases: `cases` calls functions, `judge` compares what came.
 
 Each on all roads: started cold, and forked from a zygote with a stub in place of most of its C side, one that was prepared for no program
-or one for this role (usual.h).
+or one for these (usual.h).
 """
 
 import collections
@@ -48,8 +48,7 @@ def prepared(tmp_path_factory):
 
     def start(options):
         if options not in zygotes:
-            depth = '1' if 'role=cases' in options else '0'     # only that role is rehearsed
-            zygotes[options] = Zygote(tmp_path_factory.mktemp('runners'), 'system', depth, usual=options, environment={'PYTHONUNBUFFERED': '1'})
+            zygotes[options] = Zygote(tmp_path_factory.mktemp('runners'), 'system', '1', usual=options, environment={'PYTHONUNBUFFERED': '1'})
         return zygotes[options]
 
     yield start
@@ -61,9 +60,9 @@ def prepared(tmp_path_factory):
 def run(request, tmp_path):
     """run(role, source, *messages) -> Outcome"""
 
-    def start(role, source, *messages, options=''):
-        packets = [packet for message in messages for packet in talk(message)]
-        options = 'role=%s,%s' % (role, options)
+    def start(role, source, first, *messages, options=''):
+        packets = [packet for message in ({**first, 'role': role}, *messages) for packet in talk(message)]
+        options = 'graded=1,' + options
         if request.param == 'cold':
             return without_ready(runner_of('cold', tmp_path)('main.py', source, options=options, told=packets))
         zygote = request.getfixturevalue('zygote') if request.param == 'forked' else request.getfixturevalue('prepared')(options)
@@ -142,12 +141,13 @@ def test_the_program_is_main_as_in_a_usual_run(run):
 
 
 @pytest.mark.parametrize('packets, status', [
-    ([], 0), (talk({'op': 'end'}), 70), (talk({'op': 'begin'}, 'P'), 70), (talk([]), 70), ([b'CSN1'], 70),
+    ([], 0), (talk({'op': 'end', 'role': 'cases'}), 70), (talk({'op': 'begin', 'role': 'cases'}, 'P'), 70), (talk({'op': 'begin'}), 70),
+    (talk({'op': 'begin', 'role': 'nothing'}), 70), (talk({'op': 'begin', 'role': '../run'}), 70), (talk({'op': 'begin', 'role': ['cases']}), 70), (talk([]), 70), ([b'CSN1'], 70),
     ([b'CSN1\x0a\0\0\0\1\0\0\0E'], 70), ([b'CSN1\x0a\0\0\0\3\0\0\0E{}'.replace(b'CSN1', b'CSN2')], 70),
 ])
 def test_without_a_word_to_begin_nothing_is_run(tmp_path, packets, status):
     (tmp_path / 'main.py').write_text('print("ran")')
-    process = Process([*COMMANDS['py'], 'role=cases', str(tmp_path / 'main.py')], tmp_path)
+    process = Process([*COMMANDS['py'], 'graded=1', str(tmp_path / 'main.py')], tmp_path)
     for packet in packets:
         process.ours.send(packet)
     process.ours.shutdown(socket.SHUT_WR)
@@ -155,16 +155,15 @@ def test_without_a_word_to_begin_nothing_is_run(tmp_path, packets, status):
     assert (outcome.status, outcome.stdout, outcome.kinds) == (status, '', 'HELLO')
 
 
-@pytest.mark.parametrize('options, channel', [('role=nothing', True), ('role=../run', True), ('role=cases', False)])
-def test_a_role_that_cannot_be_is_refused(tmp_path, options, channel):
-    outcome = runner_of('cold', tmp_path)('main.py', 'print("ran")', options=options, channel=channel)
+def test_without_a_channel_there_is_no_role(tmp_path):
+    outcome = runner_of('cold', tmp_path)('main.py', 'print("ran")', options='graded=1', channel=False)
     assert outcome.status == 70 and outcome.stdout == '' and 'run.py' in outcome.stderr
 
 
 def test_a_role_ends_when_the_engine_is_gone(tmp_path):
     (tmp_path / 'main.py').write_text('import time\ndef f(): time.sleep(60)')
-    process = Process([*COMMANDS['py'], 'role=cases', str(tmp_path / 'main.py')], tmp_path)
-    for packet in talk(begin(case(0, 'f'))):
+    process = Process([*COMMANDS['py'], 'graded=1', str(tmp_path / 'main.py')], tmp_path)
+    for packet in talk({**begin(case(0, 'f')), 'role': 'cases'}):
         process.ours.send(packet)
     while len(process.packets) < 2:
         time.sleep(0.01)
@@ -366,10 +365,10 @@ def g(): return start is not None
     ('long', 'sys.settrace(print)'), ('long', 'sys.setprofile(print)'), ('long', 'import builtins\n    builtins.len = print'),
 ])
 def test_which_cases_end_the_short_way(prepared, way, body):
-    zygote = prepared('role=cases,')
+    zygote = prepared('graded=1,')
     main = zygote.work / 'main.py'
     main.write_text(WAY % body)
-    outcome = zygote.run(zygote.work, ['role=cases,', str(main)], told=talk(begin(case(0, 'f'), case(1, 'g'))))
+    outcome = zygote.run(zygote.work, ['graded=1,', str(main)], told=talk({**begin(case(0, 'f'), case(1, 'g')), 'role': 'cases'}))
     _, ended, started, _ = outcome.messages
     assert ended['how'] == ('returned' if way == 'short' else 'exited') and started['value'] == 'true'
 
@@ -380,20 +379,20 @@ def test_which_cases_end_the_short_way(prepared, way, body):
     'sys._getframe(1).f_globals.clear()\n    return 1',
 ])
 def test_what_a_case_does_to_our_frames_is_nothing_to_its_result(prepared, body):
-    zygote = prepared('role=cases,')
+    zygote = prepared('graded=1,')
     main = zygote.work / 'main.py'
     main.write_text('import sys\ndef f():\n    %s\n' % body)
-    outcome = zygote.run(zygote.work, ['role=cases,', str(main)], told=talk(begin(case(0, 'f'), case(1, 'f'))))
+    outcome = zygote.run(zygote.work, ['graded=1,', str(main)], told=talk({**begin(case(0, 'f'), case(1, 'f')), 'role': 'cases'}))
     _, *ended, _ = outcome.messages
     assert [(one['how'], one['value'], one['stderr']) for one in ended] == [('returned', '1' if 'clear' in body else '[1]', '')] * 2
 
 
 def test_a_handler_that_raises_ends_a_case_and_nothing_else(prepared):
-    zygote = prepared('role=cases,')
+    zygote = prepared('graded=1,')
     main = zygote.work / 'main.py'
     main.write_text('import atexit, signal\ndef raiser(*_): raise KeyError("late")\ndef f():\n    atexit.register(print, "over")\n'
                     '    signal.signal(signal.SIGALRM, raiser)\n    signal.setitimer(signal.ITIMER_REAL, 0.00001, 0.00001)\n    return [1]\n')
-    outcome = zygote.run(zygote.work, ['role=cases,', str(main)], told=talk(begin(case(0, 'f'), case(1, 'f'))))
+    outcome = zygote.run(zygote.work, ['graded=1,', str(main)], told=talk({**begin(case(0, 'f'), case(1, 'f')), 'role': 'cases'}))
     _, *ended, _ = outcome.messages
     assert [(one['how'] != 'signalled', one['stdout'], one['stderr']) for one in ended] == [(True, '', '')] * 2
 
@@ -545,8 +544,8 @@ def test_alone_in_a_sandbox_sessions_of_their_own_end_too(tmp_path):
         'import subprocess\ndef f(): subprocess.Popen(["sh", "-c", "sleep 1; touch late"], start_new_session=True)\n'
         'def g():\n    import os, time\n    time.sleep(2)\n    return os.path.exists("late"), os.listdir("/proc")')
     for first in ['sh', '-c', '"$@"; exit $?', 'sh'], []:
-        process = Process([*NAMESPACE, *first, *COMMANDS['py'], 'role=cases,alone=1', str(tmp_path / 'main.py')], tmp_path)
-        outcome = process.end(told=talk(begin(case(0, 'f'), case(1, 'g'))))
+        process = Process([*NAMESPACE, *first, *COMMANDS['py'], 'graded=1,alone=1', str(tmp_path / 'main.py')], tmp_path)
+        outcome = process.end(told=talk({**begin(case(0, 'f'), case(1, 'g')), 'role': 'cases'}))
         is_late, entries = CANON['decode'](without_ready(outcome).messages[1]['value'])
         assert is_late is False and sum(entry.isdigit() for entry in entries) == 2 + bool(first)
         assert outcome.status == 0
@@ -764,7 +763,7 @@ def test_types_of_javascript(run, wanted, mro, passed):
 ], ids=['set', 'dict'])
 def test_a_value_that_takes_for_ever_does_not_keep_the_judge(tmp_path, value):
     verdicts, _ = verdicts_of(lambda role, source, *messages: runner_of('cold', tmp_path)(
-        'main.py', source, options='role=judge', told=[packet for one in messages for packet in talk(one)], timeout=250),
+        'main.py', source, options='graded=1', told=[packet for one in messages for packet in talk({'role': role, **one})], timeout=250),
         ({'expected': '1'}, returned(value)), ({'expected': '1'}, returned('1')))
     assert [verdict['status'] for verdict in verdicts] == ['unencodable', 'passed']
 

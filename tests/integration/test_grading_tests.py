@@ -396,25 +396,27 @@ def test_a_role_ends_with_its_channel(tmp_path):
         peer.end()
 
 
-def test_roles_in_processes_of_a_zygote(tmp_path):
+@pytest.mark.parametrize('prepared', [{}, {'usual': 'graded=1', 'environment': {'PYTHONUNBUFFERED': '1'}}], ids=['forked', 'usual'])
+def test_roles_in_processes_of_a_zygote(tmp_path, prepared):
     """Each with the other's lines read from a sheet, as no engine is there to hand them on."""
-    zygote = Zygote(tmp_path, 'system')
-    main = tmp_path / 'main.py'
+    zygote = Zygote(tmp_path, 'system', **prepared)
+    home = zygote.work or tmp_path
+    main = home / 'main.py'
 
     def run(role, source, *messages):
         main.write_text(source)
-        outcome = zygote.run(tmp_path, ['role=' + role, str(main)], told=[packet for whom, one in messages for packet in talk(one, whom)])
+        outcome = zygote.run(home, ['graded=1', str(main)], told=[packet for whom, one in messages for packet in talk(one, whom)])
         assert outcome.status == 0, outcome.stderr
         return [(payload[:1], json.loads(payload[1:])) for name, payload in outcome.frames() if name == 'TALK']
 
     try:
-        ready, *answers = run('subject', 'def f(x): return x + 1', ('E', {'op': 'begin', 'setup': ''}),
+        ready, *answers = run('subject', 'def f(x): return x + 1', ('E', {'op': 'begin', 'role': 'subject', 'setup': ''}),
                       ('P', {'n': 1, 'op': 'value', 'h': None, 'a': [], 'k': [], 'gone': [], 'name': 'f'}),
                       ('P', {'n': 2, 'op': 'call', 'h': 1, 'a': [4], 'k': [], 'gone': []}), ('E', {'op': 'end'}))
         assert ready == (b'E', {'op': 'ready'})
         assert [(whom, answer['re'], answer['v']) for whom, answer in answers] == [(b'P', 1, {'t': 'callable', 'v': [1, 'f', True]}), (b'P', 2, 5)]
         text = 'import unittest\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(f(1), 3)\nassert f(1) == 2\n'
-        said = run('tests', text, ('E', {'op': 'begin', 'modules': MODULES}), ('P', {'re': 1, 'v': ['f']}), ('P', {'re': 2, 'v': answers[0][1]['v']}),
+        said = run('tests', text, ('E', {'op': 'begin', 'role': 'tests', 'modules': MODULES}), ('P', {'re': 1, 'v': ['f']}), ('P', {'re': 2, 'v': answers[0][1]['v']}),
                    ('P', {'re': 3, 'v': 2}), ('P', {'re': 4, 'v': 2}))
         assert [(one['op'], one.get('status')) for whom, one in said if whom == b'E'] == [('test', 'passed'), ('test', 'failed'), ('end', None)]
     finally:

@@ -373,7 +373,7 @@ def test_a_rehearsed_role_goes_its_whole_way(tmp_path, role, last):
     warm = runpy.run_path(str(LANG / 'python/warm.py'))
     source, messages = warm['ROLES'][role]
     packets = [packet for message in messages for packet in talk(json.loads(message[1:]), message[:1].decode())]
-    outcome = runner_of('cold', tmp_path)('main.py', source, options='role=' + role, told=packets)
+    outcome = runner_of('cold', tmp_path)('main.py', source, options='graded=1', told=packets)
     said = [json.loads(payload[1:]) for name, payload in outcome.frames() if name == 'TALK' and payload[:1] == b'P']
     assert (outcome.status, outcome.stderr, [message['op'] for message in outcome.messages][-len(last):]) == (0, '', last)
     assert all(message.get('status', 'passed') == 'passed' for message in outcome.messages)

@@ -100,9 +100,9 @@ function takeBeginning() {
     const text = receive(kinds.TALK);
     if (text === null)
       process.exit(0);
-    const { op, setup = '', function: name, cases } = JSON.parse(text.slice(1));
-    if (text[0] !== 'E' || op !== 'begin' || typeof setup !== 'string' || !Array.isArray(cases))
-      throw new TypeError('it needs "op", "setup", "function" and "cases"');
+    const { op, role, setup = '', function: name, cases } = JSON.parse(text.slice(1));
+    if (text[0] !== 'E' || op !== 'begin' || role !== 'cases' || typeof setup !== 'string' || !Array.isArray(cases))
+      throw new TypeError('it needs "op", "role" (cases), "setup", "function" and "cases"');
     settings = { setup, cases: cases.map((one) => caseOf(one, name)) };
   } catch (error) {
     broken(error.message);

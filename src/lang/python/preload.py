@@ -209,7 +209,7 @@ class Zygote:
         prepare = fresh.late(self.environment)
         if options['figures'] == '1':
             prepare.append(load_part('figures')['save_what_is_shown'])
-        return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'run': run, 'role': bool(options['role']), 'names': run.names,
+        return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'run': run, 'graded': run.is_graded, 'names': run.names,
                 'path': run.path, 'hello': self.hello, 'compile': None if more else compile, 'compile_whole': self.compile_whole,
                 'channel': leave.channel, 'channels': self.channels, 'prepare': prepare,
                 **fresh.usual(), **leave.usual()}
@@ -226,7 +226,7 @@ class Zygote:
     def learn_pages(self):
         """What a run touches, found out by a process that is forked and goes the whole way with a sample program; None in that process."""
         options, message = self.expected_run.options, b''
-        if options['role'] == 'cases':
+        if self.expected_run.is_graded:
             message, = self.messages('cases')
         pages = self.caisson.rehearse(self.program, message, self.expected, self.entries)
         if pages is None:
@@ -246,7 +246,7 @@ class Zygote:
             try:
                 self.needs_cold_start([b'', getcwdb() + b'/none'], self.environment)
                 self.fresh.environment(self.environment, self.environment)
-                runner = self.runner('role=' + role, '/dev/null', [])
+                runner = self.runner('graded=%d' % bool(role), '/dev/null', [])
                 runner.open_channel(self.channel(theirs.detach()))
                 self.play_role(role, runner, ours) if role else self.play_program(runner)
                 runner.channel.close()

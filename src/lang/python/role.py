@@ -1,8 +1,8 @@
-"""A part in grading: what a runner is if its OPTIONS have role=NAME ("Roles" in src/lang/README.md).
+"""A part in grading: what a runner is if its OPTIONS have graded=1 ("Roles" in src/lang/README.md).
 
 runner.py loads this file and asks it within Runner.start(), as it does a context.  What all roles have in common is here:
-messages in both directions, the set-up, the program as __main__, and the end.  A file of the role's name has the rest, in
-one function:
+messages in both directions, the set-up, the program as __main__, and the end.  The first message names the role, and a file of that
+name has the rest, in one function:
 
     serve(role) -> the exit status
 
@@ -85,10 +85,6 @@ class Role:
     def __init__(self, runner):
         """Waits for the engine's word to begin."""
         self.runner = runner
-        if runner.options['role'] not in NAMES:
-            complain('run.py: there is no role %r\n' % runner.options['role'])
-            raise SystemExit(BROKEN_EXIT)
-        self.serve = load_part(runner.options['role'])['serve']
         if runner.channel.fd < 0:
             complain('run.py: descriptor 3 is no channel; a role needs one\n')
             raise SystemExit(BROKEN_EXIT)
@@ -101,9 +97,12 @@ class Role:
             whom, self.begin = message
             if whom != TO_ENGINE or type(self.begin) is not dict or self.begin.get('op') != 'begin':
                 raise Gone('the first message is not "begin"')
+            if self.begin.get('role') not in NAMES:
+                raise Gone('there is no role %r' % (self.begin.get('role'),))
         except Gone as error:
             complain('run.py: what came over the channel is no message: %s\n' % error)
             raise SystemExit(BROKEN_EXIT) from None
+        self.serve = load_part(self.begin['role'])['serve']
 
     def play(self, *program):
         """From STARTED to DONE.  Returns what ends the interpreter; program is what compile_program() has made of it."""

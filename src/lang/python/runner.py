@@ -130,7 +130,7 @@ def parse_options(text, **defaults):
 
 
 def read_options(text):
-    options = parse_options(text, value_max='200000', preload='', compile_only='0', role='', alone='0', figures='0')
+    options = parse_options(text, value_max='200000', preload='', compile_only='0', graded='0', alone='0', figures='0')
     limit = options['value_max']
     options['value_max'] = int(limit) if limit.isdigit() else 200000
     options['preload'] = [name for name in options['preload'].split(':') if name]
@@ -314,6 +314,7 @@ class Runner:
     def __init__(self, options, path, arguments):
         self.channel = None
         self.options = read_options(options)
+        self.is_graded = self.options['graded'] == '1'
         self.run_cases = self.leave = None   # the zygote's, where there is one
         self.is_sample = False  # of the zygote itself
         self.path, self.folder, self.names = become_main(path, arguments)
@@ -323,12 +324,12 @@ class Runner:
 
     def open_channel(self, channel):
         self.channel = channel
-        if self.options['role']:        # is asked who it is; in a run it goes with what comes next, or somebody is woken for it
+        if self.is_graded:              # is asked who it is; in a run it goes with what comes next, or somebody is woken for it
             channel.send(HELLO, HELLO_TEXT)
 
     def start(self):
         """Return the two code objects of compile_program() when the program may begin.  A role is served here, to its end."""
-        role = load_part('role')['Role'](self) if self.options['role'] else None
+        role = load_part('role')['Role'](self) if self.is_graded else None
         try:
             self.source = self.source or read_file(self.path)
         except OSError as error:

@@ -16,7 +16,7 @@
 
 /* What there is to know, by the names that Python gives it. */
 enum name {
-        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, ROLE, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, PREPARE,
+        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, PREPARE,
         RESEEDERS, KEY, LOGGING, MAIN_THREAD, CHANNEL, CHANNELS,
         MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, COUNT_THREADS, STDOUT, STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
         NAMES_N
@@ -24,7 +24,7 @@ enum name {
 
 static const char *const texts[NAMES_N] = {
         /* Zygote.receive() and Runner.start() */
-        [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [ROLE] = "role", [NAMES] = "names", [PATH] = "path",
+        [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [GRADED] = "graded", [NAMES] = "names", [PATH] = "path",
         [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [PREPARE] = "prepare",
         /* Fresh.state(), Channel */
         [RESEEDERS] = "reseeders", [KEY] = "key", [LOGGING] = "logging", [MAIN_THREAD] = "main_thread",
@@ -393,7 +393,7 @@ PyObject *usual_start(PyObject *self, PyObject *came)
         Py_DecRef(source);
         if (is_usual)
                 say(CHANNEL_HELLO, PyBytes_AsString(own[HELLO]), (size_t)PyBytes_Size(own[HELLO]));
-        if (is_usual && own[ROLE] == Py_False) {
+        if (is_usual && own[GRADED] == Py_False) {
                 say(CHANNEL_STARTED, "", 0);
                 return pair;
         }

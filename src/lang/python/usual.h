@@ -24,7 +24,7 @@ PyObject *usual_begin(PyObject *self, PyObject *none);
 
 /*
  * start(came) -> (code, last) as of Zygote.receive() and Runner.start(), for what wait() gave; or None.  What is wrong with a program is the run's
- * `mistake` then.  Of a role it does what Zygote.receive() does, and compiles: None, and the run has a channel and `compiled`.
+ * `mistake` then.  Of one that is graded it does what Zygote.receive() does, and compiles: None, and the run has a channel and `compiled`.
  */
 PyObject *usual_start(PyObject *self, PyObject *came);
 

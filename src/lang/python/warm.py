@@ -55,10 +55,10 @@ str(frame)
 # What a role (role.py) is told in a rehearsal: its program, and the messages of the engine and of the other side.
 ROLES = {
     'cases': (b'', (
-        b'E{"op":"begin","setup":"def f(x): return x","function":"f","cases":[{"i":0,"args":"[1]"},{"i":1,"args":"[[1.5,{\\"a\\":null}]]"}]}',
+        b'E{"op":"begin","role":"cases","setup":"def f(x): return x","function":"f","cases":[{"i":0,"args":"[1]"},{"i":1,"args":"[[1.5,{\\"a\\":null}]]"}]}',
     )),
     'subject': (b'def f(x):\n    return x + x\n', (
-        b'E{"op":"begin","setup":""}',
+        b'E{"op":"begin","role":"subject","setup":""}',
         b'P{"n":1,"op":"names","h":null,"a":[],"k":[],"gone":[]}',
         b'P{"n":2,"op":"value","h":null,"name":"f","a":[],"k":[],"gone":[]}',
         b'P{"n":3,"op":"call","h":1,"a":[[1,2]],"k":[],"gone":[]}',
@@ -66,7 +66,7 @@ ROLES = {
         b'E{"op":"end"}',
     )),
     'tests': (b'def check(candidate):\n    assert candidate([1, 2]) == [1, 2, 1, 2]\n    assert candidate("a") == "aa"\n', (
-        b'E{"op":"begin","setup":"","entry_point":"f"}',
+        b'E{"op":"begin","role":"tests","setup":"","entry_point":"f"}',
         b'P{"re":1,"c":[],"f":[],"v":["f"]}',
         b'P{"re":2,"c":[],"f":[],"v":{"t":"callable","v":[1,"f",true]}}',
         b'P{"re":3,"c":[],"f":[],"v":[1,2,1,2]}',
