@@ -204,16 +204,13 @@ static struct place place_of(const struct match *match, struct place from, uint3
 {
         if (at < from.at)
                 from = (struct place){ 0, 1, 1, 0 };
-        for (; from.at < at && from.at < match->len; from.at++) {
-                unsigned char c = (unsigned char)match->text[from.at];
-                if (c == '\n') {
-                        from.line++;
-                        from.column = 1;
-                        from.line_start = from.at + 1;
-                } else if (from.at + 1 <= match->len && ((unsigned char)match->text[from.at] & 0xc0) != 0x80) {
-                        from.column++;
-                }
+        at = at < match->len ? at : (uint32_t)match->len;
+        for (const char *feed; from.at < at && (feed = memchr(match->text + from.at, '\n', at - from.at)); from.line++) {
+                from.at = from.line_start = (uint32_t)(feed + 1 - match->text);
+                from.column = 1;
         }
+        for (; from.at < at; from.at++)
+                from.column += ((unsigned char)match->text[from.at] & 0xc0) != 0x80;
         return from;
 }
 

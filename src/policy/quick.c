@@ -244,12 +244,20 @@ static void *room(void *list, uint32_t n, uint32_t *size, size_t each)
         return mem_resize(list, *size * each);
 }
 
-static uint32_t add_knot(struct quick *q, struct knot knot)
+/*
+ * Room for one that is the last.  What is there most often is written in its place, by its members: to copy a structure
+ * that was just put together waits for the stores of its parts, each time.
+ */
+static inline struct knot *add_knot(struct quick *q)
 {
         struct knots *knots = q->knots;
         knots->list = room(knots->list, knots->n, &knots->size, sizeof *knots->list);
-        knots->list[knots->n] = knot;
-        return knots->n++;
+        return &knots->list[knots->n++];
+}
+
+static inline uint32_t last_knot(const struct quick *q)
+{
+        return q->knots->n - 1;
 }
 
 static inline void add_kid(struct knots *knots, uint32_t kid)
@@ -266,9 +274,10 @@ static inline const struct place *top_of(const struct quick *q, const struct ver
 static inline void push(struct quick *q, struct version *version, uint32_t knot, uint16_t state)
 {
         q->places = room(q->places, q->places_n, &q->places_size, sizeof *q->places);
-        const struct place *below = top_of(q, version);
         const struct knot *from = &q->knots->list[knot];
-        q->places[q->places_n] = (struct place){ .link = { version->top, knot, 0 }, .at = from->end, .precedence = below->precedence + from->precedence, .state = state };
+        const uint32_t below = version->top, at = from->end;
+        const int32_t precedence = q->places[below].precedence + from->precedence;
+        q->places[q->places_n] = (struct place){ .link = { below, knot, 0 }, .at = at, .precedence = precedence, .state = state };
         version->top = q->places_n++;
 }
 
@@ -305,7 +314,10 @@ static bool scan(struct quick *q, const struct version *version, uint16_t state,
         bool found = language->external_scanner.scan(q->scanner, &q->lexer.data, language->external_scanner.states + (size_t)state * language->external_token_count);
         lexer_finish(&q->lexer);
         uint32_t now_len = language->external_scanner.serialize(q->scanner, q->now);
-        bool same = now_len == len && (!len || memcmp(q->now, bytes, len) == 0);
+        /* A few bytes, each just stored: memcmp(3) would load several at once, and wait for them. */
+        bool same = now_len == len;
+        for (uint32_t i = 0; same && i < len; i++)
+                same = q->now[i] == bytes[i];
         q->live = same && len < SCANNER_KEPT ? before : NONE;
         if (!found)
                 return false;
@@ -488,9 +500,11 @@ static bool merge(struct quick *q, uint32_t i, uint32_t j)
 static void shift(struct quick *q, struct version *version, uint16_t state, uint16_t symbol, bool extra)
 {
         struct token *token = &q->token;
-        const struct knot knot = { .start = token->start, .end = token->end, .symbol = symbol, .extra = extra, .first = token->external ? token->scanner : 0 };
-        if (token->knot == NONE || q->knots->list[token->knot].symbol != symbol || q->knots->list[token->knot].extra != extra)
-                token->knot = add_knot(q, knot);
+        if (token->knot == NONE || q->knots->list[token->knot].symbol != symbol || q->knots->list[token->knot].extra != extra) {
+                const uint32_t start = token->start, end = token->end, first = token->external ? token->scanner : 0;
+                *add_knot(q) = (struct knot){ .start = start, .end = end, .first = first, .symbol = symbol, .extra = extra };
+                token->knot = last_knot(q);
+        }
         push(q, version, token->knot, state);
         version->scanner = token->scanner;
 }
@@ -652,7 +666,8 @@ static void reduce_ways(struct quick *q, uint32_t from, const TSParseAction *act
                 struct version *version = &q->versions[q->n++];
                 uint16_t state = look_up(q->tables, q->places[best->place].state, action->reduce.symbol);
                 *version = (struct version){ .top = best->place, .scanner = before.scanner };
-                push(q, version, add_knot(q, knot), state);
+                *add_knot(q) = knot;
+                push(q, version, last_knot(q), state);
                 while (extras--)
                         push(q, version, best->kids[extras], state);
                 for (uint32_t j = 0; j + 1 < q->n; j++)
@@ -666,9 +681,8 @@ static bool reduce_plainly(struct quick *q, const TSParseAction *action)
 {
         struct version *version = &q->versions[0];
         struct knots *knots = q->knots;
-        uint32_t n = action->reduce.child_count, at = version->top, end = q->places[at].at;
-        struct knot knot = { .symbol = action->reduce.symbol, .production = action->reduce.production_id, .n = n, .start = end, .end = end,
-                             .precedence = action->reduce.dynamic_precedence };
+        uint32_t n = action->reduce.child_count, at = version->top, end = q->places[at].at, start = end;
+        int32_t precedence = action->reduce.dynamic_precedence;
         while (knots->kids_n + n >= knots->kids_size)
                 knots->kids = room(knots->kids, knots->kids_size, &knots->kids_size, sizeof *knots->kids);
         uint32_t *kids = knots->kids + knots->kids_n;
@@ -678,15 +692,18 @@ static bool reduce_plainly(struct quick *q, const TSParseAction *action)
                 if (link->more || child->extra)
                         return false;
                 kids[i] = link->knot;
-                knot.precedence += child->precedence;
-                knot.start = child->start;
+                precedence += child->precedence;
+                start = child->start;
                 at = link->below;
         }
-        knot.first = n == 1 ? kids[0] : n ? knots->kids_n : 0;
+        const uint32_t first = n == 1 ? kids[0] : n ? knots->kids_n : 0;
+        const uint16_t symbol = action->reduce.symbol, production = action->reduce.production_id;
         knots->kids_n += n == 1 ? 0 : n;
         version->top = at;
         q->places_n = at + 1 > q->kept ? at + 1 : q->kept;
-        push(q, version, add_knot(q, knot), look_up(q->tables, q->places[at].state, action->reduce.symbol));
+        *add_knot(q) = (struct knot){ .start = start, .end = end, .n = n, .first = first, .symbol = symbol, .production = production,
+                                      .precedence = precedence };
+        push(q, version, last_knot(q), look_up(q->tables, q->places[at].state, symbol));
         return true;
 }
 
@@ -721,8 +738,10 @@ static void accept(struct quick *q, struct version *version)
         if (root.n == 1)
                 root.first = knots->kids[root.first];
         version->gone = true;
-        if (q->root == NONE || is_better(q, &knots->list[q->root], &root))
-                q->root = add_knot(q, root);
+        if (q->root == NONE || is_better(q, &knots->list[q->root], &root)) {
+                *add_knot(q) = root;
+                q->root = last_knot(q);
+        }
 }
 
 /*

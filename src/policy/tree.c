@@ -80,26 +80,24 @@ static void note_broken(struct tree *tree, uint32_t at)
         tree->broken = true;
 }
 
-/* A node of ours at the place where the text is: after its parent and all that is before it. */
-static bool add_node(struct builder *b, struct node node, uint32_t *last)
+/* Room for a node of ours, after its parent and all that is before it in the text; NULL: there are too many. */
+static inline struct node *add_node(struct builder *b, uint32_t parent, uint32_t *last)
 {
         struct tree *tree = b->tree;
         if (tree->n == TREE_NODES_MAX)
-                return false;
+                return NULL;
         if (tree->n == b->size) {
                 b->size = 2 * b->size;
                 tree->nodes = mem_resize(tree->nodes, b->size * sizeof *tree->nodes);
         }
         uint32_t me = tree->n++;
-        tree->nodes[me] = node;
-        if (!last)
-                return true;
-        if (*last)
+        if (last && *last)
                 tree->nodes[*last].next = me;
-        else
-                tree->nodes[node.parent].child = me;
-        *last = me;
-        return true;
+        else if (last)
+                tree->nodes[parent].child = me;
+        if (last)
+                *last = me;
+        return &tree->nodes[me];
 }
 
 /* Nodes come and go with the cursor; `parents` is the way from the root to it, in numbers of ours. */
@@ -130,9 +128,13 @@ static bool add_current(struct builder *b, TSTreeCursor *cursor, struct way *way
         uint16_t kind = symbol == (TSSymbol)-1 ? b->error : named ? b->kinds[symbol] : 0;
         if ((kind == SKIPPED || (!named && !field && !b->tokens)) && ts_node_child_count(from) == 0)
                 return true;
-        const struct node node = { .start = ts_node_start_byte(from), .end = ts_node_end_byte(from), .field = field, .token = !named,
-                                   .kind = kind == SKIPPED ? 0 : kind, .parent = child ? way->parents[way->n - 1] : 0 };
-        return add_node(b, node, child ? &way->lasts[way->n - 1] : NULL);
+        uint32_t parent = child ? way->parents[way->n - 1] : 0;
+        struct node *node = add_node(b, parent, child ? &way->lasts[way->n - 1] : NULL);
+        if (!node)
+                return false;
+        *node = (struct node){ .start = ts_node_start_byte(from), .end = ts_node_end_byte(from), .field = field, .token = !named,
+                               .kind = kind == SKIPPED ? 0 : kind, .parent = parent };
+        return true;
 }
 
 static bool copy_nodes(struct builder *b, TSTreeCursor *cursor)
@@ -185,13 +187,13 @@ struct levels {
         uint32_t n, size;
 };
 
-static void push_level(struct levels *levels, struct level level)
+static inline struct level *push_level(struct levels *levels)
 {
         if (levels->n == levels->size) {
                 levels->size = levels->size ? 2 * levels->size : 256;
                 levels->list = mem_resize(levels->list, levels->size * sizeof *levels->list);
         }
-        levels->list[levels->n++] = level;
+        return &levels->list[levels->n++];
 }
 
 /* The next child of the level on top.  Down rules of one child that have no name, of which there are many, it goes at once. */
@@ -218,7 +220,7 @@ static bool add_knot(struct builder *b, const struct knots *knots, const TSLangu
                 if (knot->n == 1)
                         continue;
                 if (knot->n)
-                        push_level(levels, (struct level){ .knot = at, .node = node, .shown = shown, .field = field });
+                        *push_level(levels) = (struct level){ .knot = at, .node = node, .shown = shown, .field = field };
                 return true;
         }
         TSSymbol symbol = alias ? alias : knot->symbol;
@@ -226,12 +228,13 @@ static bool add_knot(struct builder *b, const struct knots *knots, const TSLangu
         uint16_t kind = named ? b->kinds[language->public_symbol_map[symbol]] : 0;
         if ((kind == SKIPPED || (!named && !field && !b->tokens)) && !knot->n)
                 return true;
-        const struct node new = { .start = knot->start, .end = knot->end, .field = field, .token = !named, .kind = kind == SKIPPED ? 0 : kind,
-                                  .parent = node };
-        if (!add_node(b, new, &levels->list[shown].last))
+        const uint32_t start = knot->start, end = knot->end, below = levels->n;
+        struct node *new = add_node(b, node, &levels->list[shown].last);
+        if (!new)
                 return false;
+        *new = (struct node){ .start = start, .end = end, .parent = node, .kind = kind == SKIPPED ? 0 : kind, .field = field, .token = !named };
         if (knot->n)
-                push_level(levels, (struct level){ .knot = at, .node = b->tree->n - 1, .shown = levels->n });
+                *push_level(levels) = (struct level){ .knot = at, .node = b->tree->n - 1, .shown = below };
         return true;
 }
 
@@ -239,8 +242,11 @@ static bool copy_knots(struct builder *b, const struct knots *knots, const TSLan
 {
         const struct knot *root = &knots->list[knots->root];
         struct levels levels = { 0 };
-        bool fits = add_node(b, (struct node){ .start = root->start, .end = root->end, .kind = b->kinds[language->public_symbol_map[root->symbol]] }, NULL);
-        push_level(&levels, (struct level){ .knot = knots->root });
+        struct node *top = add_node(b, 0, NULL);
+        bool fits = top;
+        if (top)
+                *top = (struct node){ .start = root->start, .end = root->end, .kind = b->kinds[language->public_symbol_map[root->symbol]] };
+        *push_level(&levels) = (struct level){ .knot = knots->root };
         while (fits && levels.n) {
                 const struct level *level = &levels.list[levels.n - 1];
                 if (level->child == knots->list[level->knot].n)
