@@ -53,19 +53,44 @@ struct pools {
 
 /* ---- zygotes ---- */
 
-/* A request that says nothing but its language, its image and its code, made whole; the caller frees the run. */
-static struct run *usual_run(struct engine *engine, const char *language, int image, struct csn_error *err)
+/* A request that says nothing but its language, its image and its code, and perhaps a profile, made whole; the caller frees the run. */
+static struct run *bare_run(struct engine *engine, const char *language, int image, const char *profile, struct csn_error *err)
 {
         struct run *run = run_new(engine);
         struct run_request *request = run_request(run);
         SET(request, run_request, language, arena_text(run_arena(run), "%s", language));
         SET(request, run_request, image, image);
         SET(request, run_request, code, ((struct bytes){ .bytes = arena_text(run_arena(run), "%s", "") }));
+        if (profile)
+                SET(request, run_request, profile, arena_text(run_arena(run), "%s", profile));
         run->talks = image == image_SMALL;   /* who asks for that image grades, but for a few */
         if (run_prepare(run, err) == 0)
                 return run;
         run_free(run);
         return NULL;
+}
+
+static bool has_image(const struct settings *settings, const char *name, int image, struct arena *arena)
+{
+        struct profile profile;
+        struct csn_error err;
+        return profile_find(settings, name, arena, &profile, &err) == 0 && HAS(&profile.request, run_request, image) && profile.request.image == image;
+}
+
+/*
+ * What most runs with an image are like: they have the first profile with that image, for the number of cores is in the environment.  An administrator
+ * may allow less than that profile has.
+ */
+static struct run *usual_run(struct engine *engine, const char *language, int image, struct csn_error *err)
+{
+        struct arena arena = { 0 };
+        struct run *run = NULL;
+        if (!has_image(engine->settings, engine->settings->engine.profile, image, &arena))
+                for (char **name = profile_names(engine->settings, &arena); *name && !run; name++)
+                        if (has_image(engine->settings, *name, image, &arena))
+                                run = bare_run(engine, language, image, *name, err);
+        arena_done(&arena);
+        return run ? run : bare_run(engine, language, image, NULL, err);
 }
 
 static void start_zygote(struct engine *engine, int image)

@@ -101,6 +101,17 @@ def test_each_image_has_a_zygote(start, image):
         "['/opt/caisson/python/zygote.py', '%s']\n" % image)
 
 
+WAY = '\n'.join(['import sys', 'print(bool(sys._getframe(0).f_back.f_globals["zygote"].expected_run))'])
+
+
+@pytest.mark.parametrize('profile, settings', [('standard', ()), ('data', ()), ('data', ('ceilings.cpu_milli=1000',))])
+def test_the_runs_of_a_profile_are_what_its_zygote_was_prepared_for(start, profile, settings):
+    """The short way of usual.h; where an administrator does not allow the profile, that of what he allows."""
+    daemon = start(*settings)
+    more = {'image': 'data'} if settings else {'profile': profile}
+    assert until(lambda: one(daemon, WAY, **more)['stdout'] == 'True\n', 60)
+
+
 def test_limits_of_the_request_hold_in_what_waited(start):
     daemon = start()
     full(daemon, 'python')
