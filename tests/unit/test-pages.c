@@ -23,6 +23,17 @@ static char *three_pages(void)
         return bytes;
 }
 
+/* pages_take() of bytes. */
+static int take(const void *bytes, size_t size, struct csn_error *err)
+{
+        int ends[2];
+        CHECK(pipe(ends) == 0 && write(ends[1], bytes, size) == (ssize_t)size);
+        close(ends[1]);
+        int r = pages_take(ends[0], err);
+        close(ends[0]);
+        return r;
+}
+
 static bool is_told(const struct told *ranges, size_t n, const char *byte)
 {
         for (size_t i = 0; i < n; i++)
@@ -88,13 +99,71 @@ static void text_is_looked_at_in_the_child(void)
                 bool before = is_mapped(bytes + 2 * page);
                 pages_populate();
                 bool nothing = is_mapped(bytes + 2 * page);
-                if (pages_take(ranges, n * sizeof ranges[0], &err) == 0)
+                if (take(ranges, n * sizeof ranges[0], &err) == 0)
                         pages_populate();
                 _exit(!before && !nothing && is_mapped(bytes + 2 * page) && !is_mapped(bytes + 39 * page) ? 0 : 1);
         }
         CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
         fclose(file);
         munmap(bytes, 40 * page);
+}
+
+/* Memory that is in a file, as shared.h lays it out: 40 pages, of which the third has been looked at and the last written to. */
+static char *memory(void)
+{
+        int fd = memfd_create("test", MFD_CLOEXEC);
+        CHECK(fd >= 0 && ftruncate(fd, (off_t)(40 * page)) == 0);
+        char *bytes = mmap(NULL, 40 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+        close(fd);
+        CHECK(bytes != MAP_FAILED && ((volatile char *)bytes)[2 * page] == 0);
+        bytes[39 * page] = 1;
+        return bytes;
+}
+
+/* What a function tells, in a process of its own in which nothing is mapped of what is only in files. */
+static size_t told_by(int (*tell)(int fd, struct csn_error *err), struct told *ranges, size_t max)
+{
+        struct csn_error err;
+        FILE *file = tmpfile();
+        pid_t pid = file ? fork() : -1;
+        int status = -1;
+        if (pid == 0)
+                _exit(tell(fileno(file), &err) < 0);
+        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+        rewind(file);
+        size_t n = fread(ranges, sizeof ranges[0], max, file);
+        fclose(file);
+        return n;
+}
+
+static void nothing_is_looked_at_that_is_mapped_already(void)
+{
+        static struct told all[16384], needed[16384];
+        struct csn_error err;
+        char *bytes = memory(), *code = text();
+        int status = -1;
+        CHECK(pages_remember(&err) == 0);
+        FILE *file = tmpfile();
+        CHECK(file && pages_tell(fileno(file), &err) == 0);
+        rewind(file);
+        size_t n = fread(all, sizeof all[0], ARRAY_LEN(all), file), written = 0;
+        fclose(file);
+        CHECK(is_told(all, n, bytes + 39 * page));
+        while (written < n && all[written].len)
+                written++;
+        CHECK(is_told(all + written, n - written, bytes + 2 * page) || is_told(all + written, n - written, bytes));
+        CHECK(take(all, n * sizeof all[0], &err) == 0);
+        size_t needed_n = told_by(pages_thin, needed, ARRAY_LEN(needed));
+        CHECK(needed_n > written && needed_n <= n);
+        pid_t pid = fork();
+        if (pid == 0) {
+                bool good = take(needed, needed_n * sizeof needed[0], &err) == 0;
+                pages_populate();
+                _exit(good && is_mapped(bytes + 2 * page) && is_mapped(code + 2 * page) ? 0 : 1);
+        }
+        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+        munmap(bytes, 40 * page);
+        munmap(code, 40 * page);
 }
 
 /* How a child ends that makes ranges its own. */
@@ -104,7 +173,7 @@ static int populated(const struct told *ranges, size_t size)
         int status = -1;
         pid_t pid = fork();
         if (pid == 0) {
-                if (pages_take(ranges, size, &err) < 0)
+                if (take(ranges, size, &err) < 0)
                         _exit(1);
                 pages_populate();
                 _exit(0);
@@ -130,12 +199,12 @@ static void what_is_no_list_of_ranges_is_refused(void)
 {
         struct csn_error err;
         struct told ranges[] = { { page, page }, { 0 }, { page, page }, { 0 }, { 0 } };
-        CHECK(pages_take(ranges, 4 * sizeof ranges[0] - 1, &err) == -CSN_E_INPUT);
+        CHECK(take(ranges, 4 * sizeof ranges[0] - 1, &err) == -CSN_E_INPUT);
         for (size_t n = 1; n < 4; n++)
-                CHECK(pages_take(ranges, n * sizeof ranges[0], &err) == -CSN_E_INPUT);   /* no end of a list */
-        CHECK(pages_take(ranges, sizeof ranges, &err) == -CSN_E_INPUT);
-        CHECK(pages_take(ranges, 4 * sizeof ranges[0], &err) == 0);
-        CHECK(pages_take(ranges, 0, &err) == 0);
+                CHECK(take(ranges, n * sizeof ranges[0], &err) == -CSN_E_INPUT);   /* no end of a list */
+        CHECK(take(ranges, sizeof ranges, &err) == -CSN_E_INPUT);
+        CHECK(take(ranges, 4 * sizeof ranges[0], &err) == 0);
+        CHECK(take(ranges, 0, &err) == -CSN_E_INPUT);
 }
 
 int main(void)
@@ -143,6 +212,7 @@ int main(void)
         page = (size_t)sysconf(_SC_PAGESIZE);
         RUN(what_may_be_written_to_is_told_and_nothing_else);
         RUN(text_is_looked_at_in_the_child);
+        RUN(nothing_is_looked_at_that_is_mapped_already);
         RUN(a_range_that_cannot_be_written_to_harms_nobody);
         RUN(what_is_no_list_of_ranges_is_refused);
         return tap_done();

@@ -106,6 +106,68 @@ static int settle(struct csn_error *err)
         return shared_settle(arenas, n, err);
 }
 
+/* The same fork without a sandbox. */
+static pid_t fork_alone(void)
+{
+        int *tid = tid_address();
+        return tid ? fork_into(0, tid, NULL) : -1;
+}
+
+/* ---- a process that goes the whole way with a sample program (pages.h) ---- */
+
+struct sample {
+        PyObject *program;      /* NULL: there is none */
+        const char *message;    /* what a role is told by the engine */
+        Py_ssize_t len;
+};
+
+/* The descriptors that a run has.  What is behind them stays open, and nobody reads it. */
+static int set_up_rehearsal(const struct sample *sample, struct csn_error *err)
+{
+        int channel[2], outputs[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0 || pipe2(outputs, O_CLOEXEC) < 0 ||
+            (sample->len && send(channel[0], sample->message, (size_t)sample->len, 0) < 0) || dup2(channel[1], 3) < 0 || dup2(outputs[1], STDOUT_FILENO) < 0 ||
+            dup2(outputs[1], STDERR_FILENO) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "descriptors for a rehearsal");
+        return pages_remember(err);
+}
+
+/* Takes what a process of ours tells; in that process: 1, and *ret_fd is where to.  Nothing else runs here meanwhile. */
+static int ask_fork(int *ret_fd, struct csn_error *err)
+{
+        int answer[2];
+        if (pipe2(answer, O_CLOEXEC) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "pipe");
+        pid_t pid = fork_alone();
+        fd_close(&answer[pid == 0 ? 0 : 1]);
+        *ret_fd = answer[1];
+        if (pid == 0)
+                return 1;
+        int r = pid < 0 ? err_set(err, CSN_E_SYSTEM, errno, "fork the interpreter") : pages_take(answer[0], err);
+        fd_close(&answer[0]);
+        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        return r;
+}
+
+/* Finds out what a run touches.  In the process that does so as that run: true. */
+static bool learn_pages(const struct sample *sample)
+{
+        struct csn_error err;
+        int fd, r = ask_fork(&fd, &err);
+        if (r == 1) {
+                usual_rehearse(sample->program, fd);
+                if (set_up_rehearsal(sample, &err) < 0)
+                        _exit(1);
+                return true;
+        }
+        if (r == 0 && (r = ask_fork(&fd, &err)) == 1)
+                _exit(pages_thin(fd, &err) < 0);
+        if (r < 0)
+                dprintf(STDERR_FILENO, "zygote.py: the pages that a run touches are not known, runs will be slower: %s\n", err.text);
+        return false;
+}
+
 static int own_pid_namespace(struct csn_error *err)
 {
         int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -114,20 +176,19 @@ static int own_pid_namespace(struct csn_error *err)
 
 static PyObject *serve(PyObject *self, PyObject *args)
 {
-        const char *info, *pages;
-        Py_ssize_t len, pages_len;
+        const char *info;
+        Py_ssize_t len;
+        struct sample sample = { 0 };
         struct csn_error err;
         struct zygote_message message = { .op = ZYGOTE_SERVES };
         (void)self;
-        if (!PyArg_ParseTuple(args, "y#y#OO", &info, &len, &pages, &pages_len, &usual_argv, &usual_env))
+        if (!PyArg_ParseTuple(args, "y#OO|Sy#", &info, &len, &usual_argv, &usual_env, &sample.program, &sample.message, &sample.len))
                 return NULL;
         Py_IncRef(usual_argv);
         Py_IncRef(usual_env);
         if ((size_t)len >= sizeof message.info)
                 return PyErr_Format(PyExc_ValueError, "info has %zd bytes, %zu are possible", len, sizeof message.info - 1);
         memcpy(message.info, info, (size_t)len);
-        if (pages_take(pages, (size_t)pages_len, &err) < 0)
-                return usual_error(&err);
         int *tid = tid_address();
         if (!tid) {
                 err_set(&err, CSN_E_UNSUPPORTED, 0, "this kernel does not tell the address of the thread id (CONFIG_CHECKPOINT_RESTORE)");
@@ -145,6 +206,8 @@ static PyObject *serve(PyObject *self, PyObject *args)
                 refuse(0, &err);
                 return usual_error(&err);
         }
+        if (sample.program && learn_pages(&sample))
+                return PyBool_FromLong(true);
         answer(&message, -1);
         for (;;) {
                 int fds[WIRE_FDS_MAX];
@@ -155,7 +218,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
                 if (n != (ssize_t)sizeof message || message.op != ZYGOTE_FORK || fds_n != 6)
                         _exit(1);
                 if (serve_one(&message, fds, own_pid_ns, tid))
-                        return usual_nothing();
+                        return PyBool_FromLong(false);
                 for (size_t i = 0; i < fds_n; i++)
                         fd_close(&fds[i]);
         }
@@ -250,13 +313,6 @@ static PyObject *quit(PyObject *self, PyObject *args)
         _exit(status);
 }
 
-/* The same fork without a sandbox. */
-static pid_t fork_alone(void)
-{
-        int *tid = tid_address();
-        return tid ? fork_into(0, tid, NULL) : -1;
-}
-
 static PyObject *fork_here(PyObject *self, PyObject *none)
 {
         struct csn_error err;
@@ -266,66 +322,6 @@ static PyObject *fork_here(PyObject *self, PyObject *none)
                 return PyLong_FromLong(pid);
         err_set(&err, CSN_E_SYSTEM, errno, "fork the interpreter");
         return usual_error(&err);
-}
-
-/* ---- a process that goes the whole way with a sample program (pages.h) ---- */
-
-/* The descriptors that a run has; a role is told something by the engine.  What is behind them stays open, and nobody reads it. */
-static int set_up_rehearsal(const char *message, size_t len, struct csn_error *err)
-{
-        int channel[2], outputs[2];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0 || pipe2(outputs, O_CLOEXEC) < 0 || (len && send(channel[0], message, len, 0) < 0) ||
-            dup2(channel[1], 3) < 0 || dup2(outputs[1], STDOUT_FILENO) < 0 || dup2(outputs[1], STDERR_FILENO) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "descriptors for a rehearsal");
-        return pages_remember(err);
-}
-
-#define ANSWER_MAX (2 * (MAPS_MAX + 1) * sizeof(struct range))
-
-/* Nothing else runs here until it has told. */
-static PyObject *answer_of(pid_t pid, int fd)
-{
-        struct buf answer;
-        char piece[4096];
-        buf_init(&answer, ANSWER_MAX);
-        for (ssize_t n; (n = read(fd, piece, sizeof piece)) != 0;)
-                if (n > 0)
-                        buf_add(&answer, piece, (size_t)n);
-                else if (errno != EINTR)
-                        break;
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                ;
-        PyObject *bytes = PyBytes_FromStringAndSize(answer.bytes, (Py_ssize_t)answer.len);
-        buf_done(&answer);
-        return bytes;
-}
-
-static PyObject *rehearse(PyObject *self, PyObject *args)
-{
-        struct csn_error err;
-        PyObject *program, *argv, *env;
-        const char *message;
-        Py_ssize_t len;
-        int answer[2];
-        (void)self;
-        if (!PyArg_ParseTuple(args, "Sy#OO", &program, &message, &len, &argv, &env))
-                return NULL;
-        if (pipe2(answer, O_CLOEXEC) < 0)
-                return PyErr_SetFromErrno(PyExc_OSError);
-        pid_t pid = fork_alone();
-        if (pid == 0) {
-                close(answer[0]);
-                usual_argv = argv;
-                usual_env = env;
-                usual_rehearse(program, answer[1]);
-                if (set_up_rehearsal(message, (size_t)len, &err) < 0)
-                        _exit(1);
-                return usual_nothing();
-        }
-        close(answer[1]);
-        PyObject *pages = pid < 0 ? PyErr_SetFromErrno(PyExc_OSError) : answer_of(pid, answer[0]);
-        close(answer[0]);
-        return pages;
 }
 
 /* ---- cases of a grading ---- */
@@ -379,9 +375,7 @@ static PyMethodDef methods[] = {
         { "is_usual_stream", usual_is_usual_stream, METH_VARARGS, "is_usual_stream(fd): whether it is what most runs have there." },
         { "renew", usual_renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
         { "have_ends", usual_have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
-        { "rehearse", rehearse, METH_VARARGS,
-          "rehearse(program, message, argv, env) -> what a run with that program touches, for serve(); None in the process that finds it out as that run." },
-        { "serve", serve, METH_VARARGS, "serve(info, pages, argv, env): tell that everything is loaded, and fork at each request; returns in the children." },
+        { "serve", serve, METH_VARARGS, "serve(info, argv, env[, program, message]): tell that everything is loaded, and fork at each request; returns in the children, True in one that runs the sample." },
         { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes; those of serve() if they are the same." },
         { "send_frame", send_python_frame, METH_VARARGS, "send_frame(where, type, flags, payload): whether it was sent on the channel." },
         { "quit", quit, METH_VARARGS, "quit(status): end this process at once." },

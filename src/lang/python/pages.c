@@ -7,8 +7,9 @@
 
 #include "lang/python/maps.h"
 
-/* What the kernel maps at one fault of a page of a file that is in memory (do_fault_around() in mm/memory.c). */
+/* What the kernel maps at least at one look at a page of a file that is in memory (do_fault_around() in mm/memory.c). */
 #define AROUND (64 * KIB)
+#define TOLD_MAX (2 * (MAPS_MAX + 1) * sizeof(struct range))
 
 static struct maps remembered;
 
@@ -32,18 +33,24 @@ static void add_page(struct list *list, uint64_t start)
                 list->ranges[list->n++] = (struct range){ start, maps_page() };
 }
 
-/* Of what may be written to, the pages of its own.  Of text one page for all that come with it. */
-static void add(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
+static void add_written(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
 {
-        uint64_t around = max_u64(place / AROUND * AROUND, one->range.start);
-        bool is_text = !(one->rights & PROT_WRITE), of_file = entry & PAGE_OF_FILE;
-        if (is_text && of_file && (!list->n || list->ranges[list->n - 1].start < around))
-                add_page(list, around);
-        else if (!is_text && !of_file && entry & PAGE_ALONE)
+        if (one->rights & PROT_WRITE && !(entry & PAGE_OF_FILE) && entry & PAGE_ALONE)
                 add_page(list, place);
 }
 
-static int look(int table, const struct mapping *one, struct list *list, struct csn_error *err)
+/* One page for all that come with it. */
+static void add_looked_at(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
+{
+        uint64_t around = max_u64(place / AROUND * AROUND, one->range.start);
+        const struct range *last = list->n ? &list->ranges[list->n - 1] : NULL;
+        if (entry & PAGE_OF_FILE && (!last || last->start + last->len <= around))
+                add_page(list, around);
+}
+
+typedef void add_function(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry);
+
+static int look(int table, const struct mapping *one, struct list *list, add_function *add, struct csn_error *err)
 {
         static uint64_t entries[PAGE_ENTRIES_MAX];
         for (uint64_t done = 0; done < one->range.len / maps_page();) {
@@ -58,31 +65,42 @@ static int look(int table, const struct mapping *one, struct list *list, struct 
         return 0;
 }
 
-static int tell(int fd, int table, bool of_text, struct list *list, struct csn_error *err)
+static int list_open(struct list *list, struct csn_error *err)
+{
+        *list = (struct list){ .ranges = maps_memory((MAPS_MAX + 1) * sizeof list->ranges[0]) };
+        return list->ranges ? 0 : err_set(err, CSN_E_SYSTEM, errno, "memory for the pages");
+}
+
+static int list_write(int fd, const struct list *list, struct csn_error *err)
+{
+        static const struct range end;
+        if (io_write_all(fd, list->ranges, list->n * sizeof list->ranges[0]) < 0 || io_write_all(fd, &end, sizeof end) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "tell the pages");
+        return 0;
+}
+
+static int tell(int fd, int table, struct list *list, add_function *add, struct csn_error *err)
 {
         list->n = 0;
         for (size_t i = 0; i < remembered.n; i++)
-                if (of_text == !(remembered.rows[i].rights & PROT_WRITE) && look(table, &remembered.rows[i], list, err) < 0)
+                if (look(table, &remembered.rows[i], list, add, err) < 0)
                         return -err->code;
-        list->ranges[list->n] = (struct range){ 0 };
-        return io_write_all(fd, list->ranges, (list->n + 1) * sizeof list->ranges[0]) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "tell the pages") : 0;
+        return list_write(fd, list, err);
 }
 
 int pages_tell(int fd, struct csn_error *err)
 {
-        struct list list = { .ranges = maps_memory((MAPS_MAX + 1) * sizeof list.ranges[0]) };
+        struct list list;
         auto_fd table = maps_table(err);
-        if (table < 0)
-                return table;
-        if (!list.ranges)
-                return err_set(err, CSN_E_SYSTEM, errno, "memory for the pages");
-        int r = tell(fd, table, false, &list, err);
-        return r == 0 ? tell(fd, table, true, &list, err) : r;
+        if (table < 0 || list_open(&list, err) < 0)
+                return -err->code;
+        int r = tell(fd, table, &list, add_written, err);
+        return r == 0 ? tell(fd, table, &list, add_looked_at, err) : r;
 }
 
-static bool take(struct range **at, const struct range *end, struct list *ret)
+static bool take(const struct range **at, const struct range *end, struct list *ret)
 {
-        *ret = (struct list){ .ranges = *at };
+        *ret = (struct list){ .ranges = (struct range *)*at };
         while (*at < end && (*at)->len) {
                 ret->n++;
                 (*at)++;
@@ -90,17 +108,28 @@ static bool take(struct range **at, const struct range *end, struct list *ret)
         return (*at)++ < end;
 }
 
-int pages_take(const void *bytes, size_t len, struct csn_error *err)
+/* In memory of its own: one that forks writes to nothing else here (shared.h). */
+int pages_take(int fd, struct csn_error *err)
 {
         static struct range *taken;
-        free(taken);
-        taken = mem_alloc(len + 1);
-        memcpy(taken, bytes, len);
-        struct range *at = taken, *end = taken + len / sizeof *taken;
+        size_t len = 0;
+        ssize_t n = -1;
+        if (taken)
+                munmap(taken, TOLD_MAX);
+        taken = maps_memory(TOLD_MAX);
         written = looked_at = (struct list){ 0 };
-        if (len > 0 && (len % sizeof *taken != 0 || !take(&at, end, &written) || !take(&at, end, &looked_at) || at != end))
-                return err_set(err, CSN_E_INPUT, 0, "pages: %zu bytes are no two lists of ranges", len);
-        return 0;
+        while (taken && len < TOLD_MAX && (n = read(fd, (char *)taken + len, TOLD_MAX - len)) != 0)
+                if (n > 0)
+                        len += (size_t)n;
+                else if (errno != EINTR)
+                        break;
+        if (n < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "read which pages a run touches");
+        const struct range *at = taken, *end = taken + len / sizeof *taken;
+        if (len % sizeof *taken == 0 && take(&at, end, &written) && take(&at, end, &looked_at) && at == end)
+                return 0;
+        written = looked_at = (struct list){ 0 };
+        return err_set(err, CSN_E_INPUT, 0, "pages: %zu bytes are no two lists of ranges", len);
 }
 
 static void touch(const struct range *range, bool write)
@@ -142,9 +171,32 @@ static void populate(const struct list *list, int advice)
                         touch(&list->ranges[i], advice == MADV_POPULATE_WRITE);
 }
 
+/* What is written to comes first: a write to what is mapped as a huge page would undo that for all of it. */
 void pages_populate(void)
 {
         _Static_assert(sizeof(struct range) == sizeof(struct iovec), "a range is an iovec");
-        populate(&looked_at, MADV_POPULATE_READ);
         populate(&written, MADV_POPULATE_WRITE);
+        populate(&looked_at, MADV_POPULATE_READ);
+}
+
+int pages_thin(int fd, struct csn_error *err)
+{
+        struct list needed;
+        auto_fd table = maps_table(err);
+        if (table < 0 || list_open(&needed, err) < 0)
+                return -err->code;
+        populate(&written, MADV_POPULATE_WRITE);
+        for (size_t i = 0; i < looked_at.n; i++) {
+                uint64_t entries[PAGE_ENTRIES_MAX];
+                struct list one = { .ranges = &looked_at.ranges[i], .n = 1 };
+                ssize_t got = maps_entries(table, one.ranges, 0, entries, err);
+                if (got < 0)
+                        return (int)got;
+                if (entries[0] & PAGE_PRESENT)
+                        continue;
+                populate(&one, MADV_POPULATE_READ);
+                needed.ranges[needed.n++] = *one.ranges;
+        }
+        int r = list_write(fd, &written, err);
+        return r == 0 ? list_write(fd, &needed, err) : r;
 }

@@ -194,12 +194,18 @@ class Zygote:
         if self.expected:
             self.caisson.usual(self.usual())    # nobody else keeps it, to let go of it in each run
         gc.enable()
-        pages = self.learn_pages() if self.expected and self.program is not None else b''
-        if pages is not None:
-            self.caisson.serve(info, pages, self.expected or None, self.entries)
+        rehearsed = self.caisson.serve(info, self.expected or None, self.entries, *self.sample())
+        if rehearsed:
+            self.expected_run.options['alone'] = '0'    # it is not: the zygote is there
         if not self.caisson.begin():
-            self.fresh.state(pages is None)
+            self.fresh.state(rehearsed)
             self.leave.channel = self.channel()
+
+    def sample(self):
+        """What a process goes the whole way with, to find out what a run touches: a program, and what a role is told."""
+        if not self.expected or self.program is None:
+            return ()
+        return self.program, self.messages('cases')[0] if self.expected_run.is_graded else b''
 
     def usual(self):
         """What there is to know of a usual run (usual.h)."""
@@ -222,18 +228,6 @@ class Zygote:
             self.program = load_part('warm')['LITTLE']
         for _ in range(REHEARSALS):
             copy_context().run(self.rehearse)
-
-    def learn_pages(self):
-        """What a run touches, found out by a process that is forked and goes the whole way with a sample program; None in that process."""
-        options, message = self.expected_run.options, b''
-        if self.expected_run.is_graded:
-            message, = self.messages('cases')
-        pages = self.caisson.rehearse(self.program, message, self.expected, self.entries)
-        if pages is None:
-            options['alone'] = '0'      # it is not: the zygote is there
-        elif not pages:
-            sys.stderr.write('zygote.py: the pages that a run writes to are not known; runs will be slower\n')
-        return pages
 
     def rehearse(self):
         """Go the ways of a run and of a grading, with a channel that nobody reads, and go back: their code is then as fast as
