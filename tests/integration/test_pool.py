@@ -453,6 +453,43 @@ for kind, address in (socket.AF_INET, '192.0.2.1'), (socket.AF_INET6, '2001:db8:
     except OSError: pass""",
     """import socket
 socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))""",
+    # what netstat has counters of its own for: refused, aborted, too many at once, several paths, fast open, groups, urgent bytes
+    """import socket, struct
+MPTCP, FASTOPEN = 262, 0x20000000
+def tried(function, *arguments):
+    try: return function(*arguments)
+    except OSError: return None
+for protocol in 0, MPTCP:
+    server = tried(socket.socket, socket.AF_INET, socket.SOCK_STREAM, protocol)
+    if not server: continue
+    server.bind(('127.0.0.1', 0))
+    tried(socket.create_connection, ('127.0.0.1', 9))
+    server.listen(0)
+    clients = [socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol) for _ in range(5)]
+    for client in clients:
+        client.settimeout(0.05)
+        tried(client.connect, server.getsockname())
+        tried(client.send, b'x', socket.MSG_OOB)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        client.close()
+    client = socket.socket()
+    client.settimeout(0.05)
+    tried(client.sendto, b'x', FASTOPEN, server.getsockname())""",
+    """import socket
+MPTCP = 262
+for protocol in 0, MPTCP:
+    for kind, address in (socket.AF_INET, '192.0.2.1'), (socket.AF_INET6, '2001:db8::1'), (socket.AF_INET, '0.0.0.0'), (socket.AF_INET, '224.0.0.1'):
+        try: socket.socket(kind, socket.SOCK_STREAM, protocol).connect((address, 9))
+        except OSError: pass""",
+    """import socket
+for kind, address in (socket.AF_INET, '224.0.0.1'), (socket.AF_INET, '255.255.255.255'), (socket.AF_INET6, 'ff02::1'), (socket.AF_INET6, '::1'):
+    one = socket.socket(kind, socket.SOCK_DGRAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        one.sendto(b'x' * 60000, (address, 9))
+    except OSError: pass
+try: socket.socket().setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton('224.0.0.5') + socket.inet_aton('127.0.0.1'))
+except OSError: pass""",
     # sockets that only a process which is about to be killed still has
     """import os, socket, time
 kept = [socket.socket(socket.AF_UNIX) for _ in range(50)]
