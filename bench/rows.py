@@ -104,7 +104,7 @@ class Floor:
 
 
 class FloorRow(Row):
-    def __init__(self, name, base, runs, variant, code, think=True):
+    def __init__(self, name, base, runs, variant, code, think=1):
         super().__init__(name, base, runs)
         self.variant, self.code, self.think = variant, code, think
 
@@ -114,7 +114,7 @@ class FloorRow(Row):
     def slice(self, bench):
         answer = bench.floor(self.variant).ask(
             do="slice", source=CODES[self.code], count=self.runs, seconds=0, expected=expected(self.code),
-            think_ms=bench.think_ms if self.think else 0)
+            think_ms=bench.think_ms * self.think)
         return Slice(**answer)
 
 
@@ -199,11 +199,13 @@ class ProcessRow(Row):
 
     wraps: the program is a child of the command, so its memory is not in what the kernel tells of the command.
     remote: it is not even a descendant, so its CPU time is not either.
+    think: how many pauses there are before each run.
     """
 
     def __init__(self, name, base, runs, command, code="print", prints=None, why="not installed", wraps=False,
-                 remote=False):
+                 remote=False, think=1):
         super().__init__(name, base, runs)
+        self.think = think
         self.command, self.code, self.prints, self.why = command, code, prints, why
         self.wraps, self.remote = wraps, remote
 
@@ -218,7 +220,7 @@ class ProcessRow(Row):
         prints = expected(self.code) if self.prints is None else self.prints
         group = bench.cpu_group()
         before = group.usage_ns()
-        samples, elapsed, own_cpu = client(bench, "run", group.procs(), self.runs, bench.think_ms * 1000, prints,
+        samples, elapsed, own_cpu = client(bench, "run", group.procs(), self.runs, bench.think_ms * 1000 * self.think, prints,
                                            *self.words(bench))
         after = group.usage_ns()
         cpu = sum(cpu_us for _, cpu_us, _ in samples) * 1000 if after is None else after - before - own_cpu
@@ -304,9 +306,9 @@ class ProcessPerCaseRow(Row):
 
 
 class DaemonRow(Row):
-    """Requests to caissond.  kind is what waits in its pool for them (processes.kind_of)."""
+    """Requests to caissond.  kind is what waits in its pool for them (processes.kind_of); think is how many pauses there are before each."""
 
-    def __init__(self, name, base, runs, request, prints, kind=None, settings=(), clients=1, seconds=0, think=True):
+    def __init__(self, name, base, runs, request, prints, kind=None, settings=(), clients=1, seconds=0, think=1):
         super().__init__(name, base, runs, seconds)
         self.request, self.prints, self.kind, self.settings = request, prints, kind, dict(settings)
         self.clients, self.think, self.throughput = clients, think, clients > 1 or seconds > 0
@@ -341,7 +343,7 @@ class DaemonRow(Row):
         daemon.settle()
         self.cpu_by = daemon.cpu_by()
         before = daemon.cpu_ns(self.cpu_by)
-        think_us = bench.think_ms * 1000 if self.think else 0
+        think_us = bench.think_ms * 1000 * self.think
         samples, elapsed, _ = client(
             bench, "ask", daemon.socket, self.clients, self.runs or 10**6, round(self.seconds * 1000), think_us,
             '"stdout":' + json.dumps(self.prints), stdin=json.dumps(self.request))

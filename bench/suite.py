@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from rows import (CODES, PANDAS, PRINT, PYTHON, DaemonRow, E2bRow, FloorRow, ForksRow, GradeRow, HttpRow, MemoryRow, ParseRow, PolicyRow,
                   ProcessPerCaseRow, ProcessRow, ToolRow, expected, human_eval, small_submissions)
 
+# A worker of Node takes eight times the processor time to start that a default pause has, and runs beside it on both processors.
+NODE_PAUSES = 10
+
 PY = [PYTHON, "-I", "-c", PRINT]
 BWRAP = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc",
          "--dev", "/dev", "--tmpfs", "/tmp"]
@@ -51,7 +54,7 @@ NO_DOCKER = "no docker daemon answers, or CAISSON_BENCH_IMAGE names no image"
 def floors():
     yield FloorRow("floor bare print", SYSTEM, 100, "bare", "print")
     yield FloorRow(SYSTEM, None, 100, "system", "print")
-    yield FloorRow(BACK, None, 100, "system", "print", think=False)
+    yield FloorRow(BACK, None, 100, "system", "print", think=0)
     for code in CODES:
         yield FloorRow(f"floor data {code}", None, 50, "data", code)
     yield ForksRow("floor forks, 1 worker", FORKS, 1, 1)
@@ -62,7 +65,7 @@ def floors():
 def peers():
     yield ProcessRow("peer python3", SYSTEM, 20, PY)
     yield ProcessRow("peer python3 pandas", "floor data pandas", 2, [PYTHON, "-I", "-c", PANDAS], "pandas")
-    yield ProcessRow("peer node", None, 5, ["node", "-e", "1"], prints="")
+    yield ProcessRow("peer node", None, 5, ["node", "-e", "1"], prints="", think=NODE_PAUSES)
     yield ProcessRow("peer bash", None, 50, ["bash", "-c", "echo 1"])
     yield ProcessRow("peer bwrap", "peer python3", 20, [*BWRAP, *PY], wraps=True)
     yield ProcessRow("peer firejail", "peer python3", 10, [*FIREJAIL, *PY], wraps=True)
@@ -79,19 +82,19 @@ def ours():
     printing = (python_request("print"), "1\n")
     yield ProcessRow("caisson run", "peer python3", 10, caisson_run, why="not built", wraps=True)
     yield DaemonRow("caissond print", SYSTEM, 100, *printing, "python")
-    yield DaemonRow("caissond print, back to back", BACK, 100, *printing, "python", think=False)
+    yield DaemonRow("caissond print, back to back", BACK, 100, *printing, "python", think=0)
     for code in CODES:
         yield DaemonRow(f"caissond data {code}", f"floor data {code}", 50, python_request(code, profile="data"),
                         expected(code), "data")
     node, bash = {"language": "javascript", "code": "console.log(1)"}, {"language": "bash", "code": "echo 1"}
-    yield DaemonRow("caissond node", "peer node", 50, node, "1\n", "node")
+    yield DaemonRow("caissond node", "peer node", 25, node, "1\n", "node", think=NODE_PAUSES)
     yield DaemonRow("caissond bash", "peer bash", 50, bash, "1\n", "bash")
     yield DaemonRow("caissond print, on demand", SYSTEM, 100, *printing, settings={"engine.pool_max": 0})
     yield DaemonRow("caissond print, cold", "peer python3", 10, *printing,
                     settings={"engine.pool_min": 0, "engine.pool_max": 0, "engine.pool_shells": 0})
     for clients in (1, 2, 8, 64):
         yield DaemonRow(f"caissond, {clients} client{'s' * (clients > 1)}", FORKS, 0, *printing, clients=clients,
-                        seconds=1, think=False)
+                        seconds=1, think=0)
     for waiting in (1, 100, 1000):
         yield MemoryRow(f"waiting python, {waiting}", SYSTEM, *printing, "python", waiting)
     yield MemoryRow("waiting data, 100", "floor data print", python_request("print", profile="data"), "1\n", "data",
@@ -114,7 +117,7 @@ def http():
             yield HttpRow(f"http {what}, {words}", floor, 1, n, "/v1/runs", '"stdout":' + json.dumps(prints), settings,
                           {"language": "python", "code": code})
         yield DaemonRow(f"http print, the same by socket, {words}", f"http print, {words}", 0, python_request("print"), "1\n",
-                        settings=settings, clients=n, seconds=1, think=False)
+                        settings=settings, clients=n, seconds=1, think=0)
 
 
 def policies():
