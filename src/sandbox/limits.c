@@ -3,22 +3,28 @@
 
 #include <sys/resource.h>
 
+/* One call, where it is no more than there was.  Who has no right to more is refused more, and who has it gives it back. */
+static int set(pid_t pid, const struct plan_rlimit *row)
+{
+        __rlimit_resource_t resource = (__rlimit_resource_t)row->resource;
+        struct rlimit old, new = { .rlim_cur = row->soft, .rlim_max = row->hard };
+        int r = prlimit(pid, resource, &new, &old);
+        if (r < 0 && (errno != EPERM || prlimit(pid, resource, NULL, &old) < 0))
+                return -1;
+        if (new.rlim_max <= old.rlim_max)
+                return r;
+        new.rlim_max = old.rlim_max;
+        if (new.rlim_cur > new.rlim_max)
+                new.rlim_cur = new.rlim_max;
+        return prlimit(pid, resource, &new, NULL);
+}
+
 int limits_set(const struct plan *plan, pid_t pid, enum limits_when when, struct csn_error *err)
 {
         struct plan_rlimit rows[PLAN_RLIMITS_MAX];
         size_t n = plan_rlimits(plan, rows);
-        for (size_t i = 0; i < n; i++) {
-                struct rlimit old, new = { .rlim_cur = rows[i].soft, .rlim_max = rows[i].hard };
-                if ((when == LIMITS_EARLY && !rows[i].early) || (when == LIMITS_LATE && rows[i].early))
-                        continue;
-                if (prlimit(pid, (__rlimit_resource_t)rows[i].resource, NULL, &old) < 0)
-                        return err_set(err, CSN_E_SYSTEM, errno, "read rlimit %d", rows[i].resource);
-                if (new.rlim_max > old.rlim_max)
-                        new.rlim_max = old.rlim_max;
-                if (new.rlim_cur > new.rlim_max)
-                        new.rlim_cur = new.rlim_max;
-                if (prlimit(pid, (__rlimit_resource_t)rows[i].resource, &new, NULL) < 0)
+        for (size_t i = 0; i < n; i++)
+                if ((when == LIMITS_ALL || rows[i].early == (when == LIMITS_EARLY)) && set(pid, &rows[i]) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "set rlimit %d", rows[i].resource);
-        }
         return 0;
 }
