@@ -94,9 +94,9 @@ int descriptors_keep(int *fds[], size_t n, struct csn_error *err)
                         return err_set(err, CSN_E_SYSTEM, errno, "close_range");
                 from = to + 2;
         }
-        for (int fd = 0; fd < 3; fd++)
-                if (open("/dev/null", O_RDWR | O_CLOEXEC) != fd)
-                        return err_set(err, CSN_E_SYSTEM, errno, "open /dev/null");
+        if (open("/dev/null", O_RDWR | O_CLOEXEC) != STDIN_FILENO || dup3(STDIN_FILENO, STDOUT_FILENO, O_CLOEXEC) < 0 ||
+            dup3(STDIN_FILENO, STDERR_FILENO, O_CLOEXEC) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open /dev/null");
         return 0;
 }
 

@@ -74,6 +74,7 @@ static int become_keeper(const struct keeping *keeping)
 
 static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
 {
+        mount_look();
         auto_fd net = nets_enter(&keeping->nets, err);
         int rc = net < 0 ? net : 0;
         if (rc == 0 && become_owner(keeping, plan->keeper_uid) < 0)

@@ -303,30 +303,26 @@ int mount_attach_new(int root_fd, const char *type, const char *target, const st
         return mount_attach(fd, root_fd, target, err);
 }
 
-static int attach_tmpfs(int root_fd, const char *target, uint32_t owner, uint64_t bytes, uint64_t inodes, const char *mode, unsigned attrs,
-                        struct csn_error *err)
+/* It is whose we are (tmpfs(5)): the sandbox' user, or its root. */
+static int attach_tmpfs(int root_fd, const char *target, uint64_t bytes, uint64_t inodes, const char *mode, unsigned attrs, struct csn_error *err)
 {
-        char size[24], nr_inodes[24], id[12];
+        char size[24], nr_inodes[24];
         snprintf(size, sizeof size, "%llu", (unsigned long long)bytes);
         snprintf(nr_inodes, sizeof nr_inodes, "%llu", (unsigned long long)inodes);
-        snprintf(id, sizeof id, "%u", owner);
-        const struct option options[OPTIONS_MAX] = { { "size", size }, { "nr_inodes", nr_inodes }, { "mode", mode },
-                                                     { "uid", id }, { "gid", id } };
+        const struct option options[OPTIONS_MAX] = { { "size", size }, { "nr_inodes", nr_inodes }, { "mode", mode } };
         return mount_attach_new(root_fd, "tmpfs", target, options, attrs, err);
 }
 
 static int attach_private(int root_fd, const struct wire_shape *shape, struct csn_error *err)
 {
-        static const struct option pts[] = { { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
-                                             { "max", "16" }, { NULL, NULL } };
+        static const struct option pts[] = { { "ptmxmode", "0666" }, { "mode", "0620" }, { "max", "16" }, { NULL, NULL } };
         /* With root the home directory is on the disk that root has, and what all may write to is root's. */
         bool rooted = shape->flags & WIRE_ROOT;
-        uint32_t owner = rooted ? 0 : SANDBOX_UID;
         /* The home's root is an inode of its own, which the program did not ask for. */
-        if (!rooted && attach_tmpfs(root_fd, "home/user", owner, shape->disk_bytes, shape->disk_files + 1, "0700", ATTR_FILES, err) < 0)
+        if (!rooted && attach_tmpfs(root_fd, "home/user", shape->disk_bytes, shape->disk_files + 1, "0700", ATTR_FILES, err) < 0)
                 return -err->code;
-        if (attach_tmpfs(root_fd, "tmp", owner, shape->tmp_bytes, 16384, "1777", ATTR_FILES, err) < 0 ||
-            attach_tmpfs(root_fd, "dev/shm", owner, shape->tmp_bytes, 4096, "1777", ATTR_DATA, err) < 0)
+        if (attach_tmpfs(root_fd, "tmp", shape->tmp_bytes, 16384, "1777", ATTR_FILES, err) < 0 ||
+            attach_tmpfs(root_fd, "dev/shm", shape->tmp_bytes, 4096, "1777", ATTR_DATA, err) < 0)
                 return -err->code;
         return mount_attach_new(root_fd, "devpts", "dev/pts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 }
@@ -341,7 +337,7 @@ static int attach_private(int root_fd, const struct wire_shape *shape, struct cs
 static bool closed_files[MASKS_MAX], closed_folders[MASKS_MAX];
 
 /*
- * What belongs to root of the host and is for nobody else needs no mask: nobody inside is that root, and capabilities do not
+ * What is not there needs no mask.  Nor does what belongs to root of the host and is for nobody else: nobody inside is that root, and capabilities do not
  * count for files of ids that a namespace does not have (capable_wrt_inode_uidgid() in kernel/capability.c).  A mask is a mount
  * to make and to undo in every sandbox, which was much of what one costs.
  */
@@ -351,13 +347,28 @@ static void find_closed(const char *const *entries, bool closed[MASKS_MAX])
         struct stat st;
         for (size_t i = 0; i < MASKS_MAX && entries[i]; i++) {
                 snprintf(path, sizeof path, "/proc/%s", entries[i]);
-                closed[i] = stat(path, &st) == 0 && st.st_uid == NOBODY && st.st_gid == NOBODY &&
-                            !(st.st_mode & (S_IRWXG | S_IRWXO));
+                if (stat(path, &st) == 0)
+                        closed[i] = st.st_uid == NOBODY && st.st_gid == NOBODY && !(st.st_mode & (S_IRWXG | S_IRWXO));
+                else
+                        closed[i] = errno == ENOENT;
         }
 }
 
+#define LOOK_US 1000000
+
+void mount_look(void)
+{
+        static uint64_t looked_us;
+        uint64_t now = clock_us();
+        if (looked_us && now - looked_us < LOOK_US)
+                return;
+        looked_us = now;
+        find_closed(plan_masked_files, closed_files);
+        find_closed(plan_masked_folders, closed_folders);
+}
+
 /*
- * Cover entries of /proc, where we are.  What this kernel does not have is no leak.  By path and mount(2), for once:
+ * Cover entries of /proc, where we are.  What went since it was looked for is no leak.  By path and mount(2), for once:
  * nobody else is in this mount namespace, and a detached copy for each mask is two calls more.
  */
 static int mask(const char *cover, const char *const *entries, const bool closed[MASKS_MAX], struct csn_error *err)
@@ -460,8 +471,6 @@ int mount_template(int runner_tree, struct csn_error *err)
         struct host_trees host;
         memset(&host, 0xff, sizeof host);   /* every descriptor -1 */
         memset(host.links, 0, sizeof host.links);
-        find_closed(plan_masked_files, closed_files);
-        find_closed(plan_masked_folders, closed_folders);
         int rc = host_trees_open(runner_tree, &host, err);
         if (rc == 0)
                 rc = build_template(&host, err);

@@ -284,6 +284,8 @@ int ns_map_self(uint32_t outer, struct csn_error *err);
 
 /* The keeper's root: the host's /usr and the rest that all sandboxes see, and its own /proc. */
 int mount_template(int runner_tree, struct csn_error *err);
+/* In the keeper, before each sandbox: which entries of /proc there are to mask.  They come with modules of the kernel, so it looks every second. */
+void mount_look(void);
 
 /* Capabilities of a zygote: what entering a sandbox needs, kept over execve(2). */
 int privs_zygote(uint32_t uid, struct csn_error *err);
