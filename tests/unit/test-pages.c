@@ -34,6 +34,12 @@ static int take(const void *bytes, size_t size, struct csn_error *err)
         return r;
 }
 
+static void populate(void)
+{
+        pages_text();
+        pages_memory();
+}
+
 static bool is_told(const struct told *ranges, size_t n, const char *byte)
 {
         for (size_t i = 0; i < n; i++)
@@ -97,10 +103,10 @@ static void text_is_looked_at_in_the_child(void)
         pid_t pid = fork();
         if (pid == 0) {
                 bool before = is_mapped(bytes + 2 * page);
-                pages_populate();
+                populate();
                 bool nothing = is_mapped(bytes + 2 * page);
                 if (take(ranges, n * sizeof ranges[0], &err) == 0)
-                        pages_populate();
+                        populate();
                 _exit(!before && !nothing && is_mapped(bytes + 2 * page) && !is_mapped(bytes + 39 * page) ? 0 : 1);
         }
         CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
@@ -158,7 +164,7 @@ static void nothing_is_looked_at_that_is_mapped_already(void)
         pid_t pid = fork();
         if (pid == 0) {
                 bool good = take(needed, needed_n * sizeof needed[0], &err) == 0;
-                pages_populate();
+                populate();
                 _exit(good && is_mapped(bytes + 2 * page) && is_mapped(code + 2 * page) ? 0 : 1);
         }
         CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
@@ -175,7 +181,7 @@ static int populated(const struct told *ranges, size_t size)
         if (pid == 0) {
                 if (take(ranges, size, &err) < 0)
                         _exit(1);
-                pages_populate();
+                populate();
                 _exit(0);
         }
         return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
@@ -187,7 +193,8 @@ static void a_range_that_cannot_be_written_to_harms_nobody(void)
                 SKIP("MADV_POPULATE_WRITE is there from Linux 5.14 on");
         char *bytes = three_pages();
         struct told ranges[] = { { (uintptr_t)bytes, page }, { (uintptr_t)bytes + page, page }, { (uintptr_t)bytes + 2 * page, page }, { 0 },
-                                 { (uintptr_t)bytes, page }, { (uintptr_t)bytes + page, page }, { (uintptr_t)bytes + 2 * page, page }, { 0 } };
+                                 { (uintptr_t)bytes, page }, { (uintptr_t)bytes + page, page }, { (uintptr_t)bytes + 2 * page, page }, { 0 },
+                                 { (uintptr_t)bytes, page }, { 0 } };
         CHECK(populated(ranges, sizeof ranges) == 0);
         munmap(bytes + 2 * page, page);
         CHECK(populated(ranges, sizeof ranges) == 0);
@@ -198,12 +205,12 @@ static void a_range_that_cannot_be_written_to_harms_nobody(void)
 static void what_is_no_list_of_ranges_is_refused(void)
 {
         struct csn_error err;
-        struct told ranges[] = { { page, page }, { 0 }, { page, page }, { 0 }, { 0 } };
-        CHECK(take(ranges, 4 * sizeof ranges[0] - 1, &err) == -CSN_E_INPUT);
-        for (size_t n = 1; n < 4; n++)
+        struct told ranges[] = { { page, page }, { 0 }, { page, page }, { 0 }, { 0 }, { 0 } };
+        CHECK(take(ranges, 5 * sizeof ranges[0] - 1, &err) == -CSN_E_INPUT);
+        for (size_t n = 1; n < 5; n++)
                 CHECK(take(ranges, n * sizeof ranges[0], &err) == -CSN_E_INPUT);   /* no end of a list */
         CHECK(take(ranges, sizeof ranges, &err) == -CSN_E_INPUT);
-        CHECK(take(ranges, 4 * sizeof ranges[0], &err) == 0);
+        CHECK(take(ranges, 5 * sizeof ranges[0], &err) == 0);
         CHECK(take(ranges, 0, &err) == -CSN_E_INPUT);
 }
 

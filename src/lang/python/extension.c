@@ -82,7 +82,8 @@ static bool serve_one(const struct zygote_message *request, int fds[WIRE_FDS_MAX
         pid_t pid = fork_into(INTO_SANDBOX, tid, &pid_fd);
         int sys = errno;
         if (pid == 0) {
-                if (join_enter(&plan, fds, pages_populate, &err) < 0)
+                pages_text();
+                if (join_enter(&plan, fds, pages_memory, &err) < 0)
                         _exit(1);
                 return true;
         }

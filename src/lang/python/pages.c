@@ -9,7 +9,9 @@
 
 /* What the kernel maps at least at one look at a page of a file that is in memory (do_fault_around() in mm/memory.c). */
 #define AROUND (64 * KIB)
-#define TOLD_MAX (2 * (MAPS_MAX + 1) * sizeof(struct range))
+#define TOLD_MAX (LISTS * (MAPS_MAX + 1) * sizeof(struct range))
+
+enum { WRITTEN, LOOKED_AT, TEXT, LISTS };
 
 static struct maps remembered;
 
@@ -17,7 +19,7 @@ static struct maps remembered;
 static struct list {
         struct range *ranges;
         size_t n;
-} written, looked_at;
+} lists[LISTS];
 
 int pages_remember(struct csn_error *err)
 {
@@ -40,7 +42,7 @@ static void add_written(struct list *list, const struct mapping *one, uint64_t p
 }
 
 /* One page for all that come with it. */
-static void add_looked_at(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
+static void add_of_file(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
 {
         uint64_t around = max_u64(place / AROUND * AROUND, one->range.start);
         const struct range *last = list->n ? &list->ranges[list->n - 1] : NULL;
@@ -48,7 +50,20 @@ static void add_looked_at(struct list *list, const struct mapping *one, uint64_t
                 add_page(list, around);
 }
 
+static void add_looked_at(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
+{
+        if (one->rights & PROT_WRITE)
+                add_of_file(list, one, place, entry);
+}
+
+static void add_text(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
+{
+        if (!(one->rights & PROT_WRITE))
+                add_of_file(list, one, place, entry);
+}
+
 typedef void add_function(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry);
+static add_function *const adds[LISTS] = { [WRITTEN] = add_written, [LOOKED_AT] = add_looked_at, [TEXT] = add_text };
 
 static int look(int table, const struct mapping *one, struct list *list, add_function *add, struct csn_error *err)
 {
@@ -94,8 +109,10 @@ int pages_tell(int fd, struct csn_error *err)
         auto_fd table = maps_table(err);
         if (table < 0 || list_open(&list, err) < 0)
                 return -err->code;
-        int r = tell(fd, table, &list, add_written, err);
-        return r == 0 ? tell(fd, table, &list, add_looked_at, err) : r;
+        int r = 0;
+        for (int i = 0; i < LISTS && r == 0; i++)
+                r = tell(fd, table, &list, adds[i], err);
+        return r;
 }
 
 static bool take(const struct range **at, const struct range *end, struct list *ret)
@@ -117,7 +134,7 @@ int pages_take(int fd, struct csn_error *err)
         if (taken)
                 munmap(taken, TOLD_MAX);
         taken = maps_memory(TOLD_MAX);
-        written = looked_at = (struct list){ 0 };
+        memset(lists, 0, sizeof lists);
         while (taken && len < TOLD_MAX && (n = read(fd, (char *)taken + len, TOLD_MAX - len)) != 0)
                 if (n > 0)
                         len += (size_t)n;
@@ -126,10 +143,13 @@ int pages_take(int fd, struct csn_error *err)
         if (n < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "read which pages a run touches");
         const struct range *at = taken, *end = taken + len / sizeof *taken;
-        if (len % sizeof *taken == 0 && take(&at, end, &written) && take(&at, end, &looked_at) && at == end)
+        bool is_good = len % sizeof *taken == 0;
+        for (int i = 0; i < LISTS && is_good; i++)
+                is_good = take(&at, end, &lists[i]);
+        if (is_good && at == end)
                 return 0;
-        written = looked_at = (struct list){ 0 };
-        return err_set(err, CSN_E_INPUT, 0, "pages: %zu bytes are no two lists of ranges", len);
+        memset(lists, 0, sizeof lists);
+        return err_set(err, CSN_E_INPUT, 0, "pages: %zu bytes are no %d lists of ranges", len, LISTS);
 }
 
 static void touch(const struct range *range, bool write)
@@ -171,24 +191,30 @@ static void populate(const struct list *list, int advice)
                         touch(&list->ranges[i], advice == MADV_POPULATE_WRITE);
 }
 
-/* What is written to comes first: a write to what is mapped as a huge page would undo that for all of it. */
-void pages_populate(void)
+void pages_text(void)
 {
         _Static_assert(sizeof(struct range) == sizeof(struct iovec), "a range is an iovec");
-        populate(&written, MADV_POPULATE_WRITE);
-        populate(&looked_at, MADV_POPULATE_READ);
+        populate(&lists[TEXT], MADV_POPULATE_READ);
+}
+
+/* What is written to comes first: a write to what is mapped as a huge page would undo that for all of it. */
+void pages_memory(void)
+{
+        populate(&lists[WRITTEN], MADV_POPULATE_WRITE);
+        populate(&lists[LOOKED_AT], MADV_POPULATE_READ);
 }
 
 int pages_thin(int fd, struct csn_error *err)
 {
+        const struct list *all = &lists[LOOKED_AT];
         struct list needed;
         auto_fd table = maps_table(err);
         if (table < 0 || list_open(&needed, err) < 0)
                 return -err->code;
-        populate(&written, MADV_POPULATE_WRITE);
-        for (size_t i = 0; i < looked_at.n; i++) {
+        populate(&lists[WRITTEN], MADV_POPULATE_WRITE);
+        for (size_t i = 0; i < all->n; i++) {
                 uint64_t entries[PAGE_ENTRIES_MAX];
-                struct list one = { .ranges = &looked_at.ranges[i], .n = 1 };
+                struct list one = { .ranges = &all->ranges[i], .n = 1 };
                 ssize_t got = maps_entries(table, one.ranges, 0, entries, err);
                 if (got < 0)
                         return (int)got;
@@ -197,6 +223,8 @@ int pages_thin(int fd, struct csn_error *err)
                 populate(&one, MADV_POPULATE_READ);
                 needed.ranges[needed.n++] = *one.ranges;
         }
-        int r = list_write(fd, &written, err);
-        return r == 0 ? list_write(fd, &needed, err) : r;
+        int r = 0;
+        for (int i = 0; i < LISTS && r == 0; i++)
+                r = list_write(fd, i == LOOKED_AT ? &needed : &lists[i], err);
+        return r;
 }

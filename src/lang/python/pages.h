@@ -16,14 +16,14 @@
 int pages_remember(struct csn_error *err);
 
 /*
- * Write to fd two lists of ranges of what was remembered: what this process alone has of what may be written to, and what is mapped of files.  The parent
- * must not run from the fork to here: what it writes to becomes the child's alone as well.
+ * Write to fd three lists of ranges of what was remembered: what this process alone has of what may be written to, where it has looked at that beside, and where
+ * text is mapped.  The parent must not run from the fork to here: what it writes to becomes the child's alone as well.
  */
 int pages_tell(int fd, struct csn_error *err);
 
 /*
  * At one look the kernel maps more than one page: 64 KiB around it, a huge page, or from Linux 6.18 on all that belongs together in memory.  So this, in a
- * process in which nothing of the second list is mapped yet, looks at one after the other, and writes both lists to fd again without what an earlier look has mapped.
+ * process in which nothing of the second list is mapped yet, looks at one after the other, and writes the lists to fd again without what an earlier look has mapped.
  */
 int pages_thin(int fd, struct csn_error *err);
 
@@ -31,9 +31,11 @@ int pages_thin(int fd, struct csn_error *err);
 int pages_take(int fd, struct csn_error *err);
 
 /*
- * All that, in this process, which may not have the program's filter yet.  A range may be there no more.  From Linux 5.14 on it may
+ * All that, in this process, which may not have the program's filter yet: text at once after the fork, for the process itself runs in it, and memory when
+ * it is counted for the right cgroup.  A range may be there no more.  From Linux 5.14 on it may
  * also be one that cannot be written to any more; before, that would be the end of the process.
  */
-void pages_populate(void);
+void pages_text(void);
+void pages_memory(void);
 
 #endif
