@@ -162,14 +162,26 @@ static void touch(const struct range *range, bool write)
         }
 }
 
+/* Linux 6.14 */
+#ifndef PIDFD_SELF_THREAD
+#define PIDFD_SELF_THREAD (-10000)
+#endif
+
+static bool takes_advice(int process, int advice)
+{
+        return syscall(SYS_process_madvise, process, NULL, 0, advice, 0) == 0;
+}
+
 /*
  * All ranges by one call, and not by one for each: process_madvise(2), which takes this advice for one's own memory (Linux 6.13).
  * It ends where a range is there no more, and goes on behind it.
  */
 static bool populate_at_once(const struct list *list, int advice)
 {
-        auto_fd self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-        if (self < 0 || syscall(SYS_process_madvise, self, NULL, 0, advice, 0) < 0)
+        bool has_name = takes_advice(PIDFD_SELF_THREAD, advice);
+        auto_fd opened = has_name ? -1 : (int)syscall(SYS_pidfd_open, getpid(), 0);
+        int self = has_name ? PIDFD_SELF_THREAD : opened;
+        if (!has_name && (opened < 0 || !takes_advice(opened, advice)))
                 return false;
         for (size_t done = 0; done < list->n;) {
                 ssize_t bytes = syscall(SYS_process_madvise, self, &list->ranges[done], min_u64(list->n - done, IOV_MAX), advice, 0);
