@@ -26,28 +26,23 @@ int pages_remember(struct csn_error *err)
         return maps_read(&remembered, err);
 }
 
-static void add_page(struct list *list, uint64_t start)
-{
-        struct range *last = list->n ? &list->ranges[list->n - 1] : NULL;
-        if (last && start == last->start + last->len)
-                last->len += maps_page();
-        else if (list->n < MAPS_MAX)
-                list->ranges[list->n++] = (struct range){ start, maps_page() };
-}
-
 static void add_written(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
 {
-        if (one->rights & PROT_WRITE && !(entry & PAGE_OF_FILE) && entry & PAGE_ALONE)
-                add_page(list, place);
+        struct range *last = list->n ? &list->ranges[list->n - 1] : NULL;
+        if (!(one->rights & PROT_WRITE) || entry & PAGE_OF_FILE || !(entry & PAGE_ALONE))
+                return;
+        if (last && place == last->start + last->len)
+                last->len += maps_page();
+        else if (list->n < MAPS_MAX)
+                list->ranges[list->n++] = (struct range){ place, maps_page() };
 }
 
-/* One page for all that come with it. */
+/* One page for all that come with it; one of the file, for whoever has that page for himself has looked at nothing around it. */
 static void add_of_file(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
 {
-        uint64_t around = max_u64(place / AROUND * AROUND, one->range.start);
-        const struct range *last = list->n ? &list->ranges[list->n - 1] : NULL;
-        if (entry & PAGE_OF_FILE && (!last || last->start + last->len <= around))
-                add_page(list, around);
+        uint64_t last = list->n ? list->ranges[list->n - 1].start : 0;
+        if (entry & PAGE_OF_FILE && (last < one->range.start || last / AROUND < place / AROUND) && list->n < MAPS_MAX)
+                list->ranges[list->n++] = (struct range){ place, maps_page() };
 }
 
 static void add_looked_at(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
