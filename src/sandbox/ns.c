@@ -16,13 +16,16 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-/* Who maps without rights may have no supplementary groups (user_namespaces(7)); others keep them from whoever needs none. */
-enum groups { GROUPS_DENIED, GROUPS_ALLOWED };
+/*
+ * Who maps without rights may have no supplementary groups (user_namespaces(7)); others keep them from whoever needs none.  What is denied in a
+ * namespace is denied in all that are made below it.
+ */
+enum groups { GROUPS_DENY, GROUPS_AS_ABOVE };
 
 static int write_maps(const char *folder, enum groups groups, const char *uid_map, const char *gid_map, struct csn_error *err)
 {
         const char *const files[][2] = { { "setgroups", "deny" }, { "uid_map", uid_map }, { "gid_map", gid_map } };
-        for (size_t i = groups == GROUPS_ALLOWED; i < ARRAY_LEN(files); i++) {
+        for (size_t i = groups == GROUPS_AS_ABOVE; i < ARRAY_LEN(files); i++) {
                 char path[64];
                 snprintf(path, sizeof path, "%s/%s", folder, files[i][0]);
                 if (io_write_file(AT_FDCWD, path, files[i][1]) < 0)
@@ -40,8 +43,8 @@ int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct
         uint32_t count = rootless ? 1 : uids->count;
         snprintf(uid_map, sizeof uid_map, "%d %u %u", inner, rootless ? geteuid() : uids->first, count);
         snprintf(gid_map, sizeof gid_map, "%d %u %u", inner, rootless ? getegid() : uids->first, count);
-        /* What is denied here is denied in every namespace below, and root inside has groups. */
-        return write_maps(folder, rootless ? GROUPS_DENIED : GROUPS_ALLOWED, uid_map, gid_map, err);
+        /* Root inside has groups. */
+        return write_maps(folder, rootless ? GROUPS_DENY : GROUPS_AS_ABOVE, uid_map, gid_map, err);
 }
 
 /* Ids inside, in the order of the block: all but its last one, and `nobody`. */
@@ -49,7 +52,7 @@ static int map_block(const char *folder, uint32_t first, uint32_t last, struct c
 {
         char map[80];
         snprintf(map, sizeof map, "0 %u %d\n%d %u 1\n", first, UID_BLOCK - 1, SANDBOX_NOBODY, last);
-        return write_maps(folder, GROUPS_ALLOWED, map, map, err);
+        return write_maps(folder, GROUPS_AS_ABOVE, map, map, err);
 }
 
 int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err)
@@ -59,14 +62,14 @@ int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err)
         return map_block(folder, first, first + UID_BLOCK - 1, err);
 }
 
-int ns_map_self(uint32_t outer, struct csn_error *err)
+static int map_self(uint32_t outer, enum groups groups, struct csn_error *err)
 {
         char map[64];
         /* /proc/self belongs to the overflow uid unless we are dumpable. */
         if (prctl(PR_SET_DUMPABLE, 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
         snprintf(map, sizeof map, "%d %u 1", SANDBOX_UID, outer);
-        return write_maps("/proc/self", GROUPS_DENIED, map, map, err);
+        return write_maps("/proc/self", groups, map, map, err);
 }
 
 /*
@@ -101,7 +104,7 @@ static int listen_for_tools(struct plan *plan, struct csn_error *err)
 int ns_child(struct plan *plan, struct csn_error *err)
 {
         /* A block was mapped by the keeper, which alone has the right to. */
-        if (!(plan->shape.flags & WIRE_ROOT) && ns_map_self(plan->keeper_uid, err) < 0)
+        if (!(plan->shape.flags & WIRE_ROOT) && map_self(plan->keeper_uid, GROUPS_DENY, err) < 0)
                 return -err->code;
         if (unshare(CLONE_NEWCGROUP) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a cgroup namespace");
@@ -182,7 +185,7 @@ static int enter_inner_block(struct csn_error *err)
 
 static int enter_inner_self(struct csn_error *err)
 {
-        return enter_inner(err) < 0 ? -err->code : ns_map_self(SANDBOX_UID, err);
+        return enter_inner(err) < 0 ? -err->code : map_self(SANDBOX_UID, GROUPS_AS_ABOVE, err);
 }
 
 int ns_lock_child(struct plan *plan, struct csn_error *err)

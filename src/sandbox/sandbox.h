@@ -279,8 +279,6 @@ int apply_joined(struct plan *plan, struct csn_error *err);
 int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err);
 /* The keeper's door: those of a sandbox with root, whose block begins at this id of the keeper's. */
 int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err);
-/* A process maps its own effective ids to those of the sandbox; needs no rights (user_namespaces(7)). */
-int ns_map_self(uint32_t outer, struct csn_error *err);
 
 /* The keeper's root: the host's /usr and the rest that all sandboxes see, and its own /proc. */
 int mount_template(int runner_tree, struct csn_error *err);
