@@ -263,23 +263,24 @@ class GradeRow(Row):
     throughput = True
 
     def __init__(self, name, base, work):
-        super().__init__(name, base, 1)
-        requests, programs = work
-        self.cases, self.batch = len(programs), "\n".join(map(json.dumps, requests))
+        self.requests, programs = work
+        super().__init__(name, base, len(self.requests))
+        self.cases_each = len(programs) // max(len(self.requests), 1)
 
     def missing(self, bench):
-        if not self.cases:
+        if not self.requests:
             return "no data"
         return None if (bench.build / "caisson").exists() else "not built"
 
     def slice(self, bench):
+        batch, cases = "\n".join(map(json.dumps, self.requests[:self.runs])), self.runs * self.cases_each
         start = time.perf_counter_ns()
-        done = subprocess.run([bench.build / "caisson", "grade", "-j", "2", "--no-progress", "-"], input=self.batch,
+        done = subprocess.run([bench.build / "caisson", "grade", "-j", "2", "--no-progress", "-"], input=batch,
                               capture_output=True, text=True, timeout=WITHIN_SECONDS, check=False, env=clean_environment())
         elapsed = time.perf_counter_ns() - start
-        if done.returncode != 0 or f"{self.cases} of {self.cases} cases" not in done.stdout:
+        if done.returncode != 0 or f"{cases} of {cases} cases" not in done.stdout:
             raise Broken((done.stderr or done.stdout).strip()[-500:])
-        return Slice([elapsed // self.cases], elapsed, count=self.cases)
+        return Slice([elapsed // cases], elapsed, count=cases)
 
 
 class ProcessPerCaseRow(Row):

@@ -137,7 +137,7 @@ def e2b():
 
 def grading():
     yield ProcessPerCaseRow("grade, a python3 for each case", small_submissions(20))
-    yield GradeRow("grade, 5 cases each", SMALL_FORKS, small_submissions(1000))
+    yield GradeRow("grade, 5 cases each", SMALL_FORKS, small_submissions(10000))
     yield ProcessPerCaseRow("HumanEval, a python3 for each", human_eval())
     yield GradeRow("HumanEval", "HumanEval, a python3 for each", human_eval())
 
