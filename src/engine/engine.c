@@ -67,8 +67,10 @@ static bool read_stream(struct stream *stream)
 
 static void stream_ready(struct watch *watch, uint32_t events)
 {
+        struct stream *stream = watch->owner;
         (void)events;
-        read_stream(watch->owner);   /* as much as a pipe holds; for more the loop comes again */
+        if (stream->run->state != RUN_OVER)
+                read_stream(stream);   /* as much as a pipe holds; for more the loop comes again */
 }
 
 static bool read_channel(struct run *run)
@@ -104,6 +106,8 @@ static bool read_channel(struct run *run)
 static void channel_ready(struct watch *watch, uint32_t events)
 {
         struct run *run = watch->owner;
+        if (run->state == RUN_OVER)
+                return;
         if (events & EPOLLOUT && outbox_flush(&run->said) < 0)
                 outbox_done(&run->said);   /* its end is read next */
         read_channel(run);
@@ -169,15 +173,21 @@ static void close_ends(struct run *run)
         fd_close(&run->door_fd);
 }
 
+static void close_later(struct timer *timer)
+{
+        struct run *run = timer->owner;
+        fd_close(&run->home_fd);
+        close_ends(run);
+}
+
 static void finish(struct run *run)
 {
         run->state = RUN_OVER;
         toolbox_unserve(&run->toolbox);
         run_record(run);
         metrics_note(run);
-        fd_close(&run->home_fd);
         work_close(run);
-        close_ends(run);
+        loop_timer(run->engine->loop, &run->closing, 0);   /* somebody waits for the answer, and for a dozen calls to close what it came from nobody */
         run->events->done(run->owner, &run->result);
 }
 
@@ -478,7 +488,7 @@ struct run *run_new(struct engine *engine)
         struct run *run = mem_alloc(sizeof *run);
         *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .door_fd = -1, .work_fd = -1, .work_temp_fd = -1, .what = { .stdin_fd = -1 }, .created_us = clock_us(),
                              .streams = { { .watch = { .fd = -1 } }, { .watch = { .fd = -1 } } }, .channel_watch = { .fd = -1 },
-                             .finish = { .fired = finish_later, .owner = run } };
+                             .finish = { .fired = finish_later, .owner = run }, .closing = { .fired = close_later, .owner = run } };
         engine->runs = run;
         snprintf(run->id, sizeof run->id, "run_");
         hex_random(16, run->id + 4);
@@ -532,6 +542,7 @@ void run_free(struct run *run)
                         break;
                 }
         loop_untimer(run->engine->loop, &run->finish);
+        loop_untimer(run->engine->loop, &run->closing);
         if (run->context)
                 context_forget(run);
         queue_remove(run);

@@ -102,7 +102,7 @@ struct run {
 
         struct check check;            /* by its policy; all zeros where it has none */
         struct csn_error refusal;      /* code 0: none */
-        struct timer finish;
+        struct timer finish, closing;
         uint64_t created_us, queued_us, begun_us, started_us, ended_us;
         char started_at[40];
 
