@@ -475,14 +475,15 @@ static int native_start(struct backend_link *link, uint32_t id, const struct bac
         struct buf message;
         if (!job)
                 return err_set(err, CSN_E_SYSTEM, 0, "a program for a sandbox that is gone");
-        /* What takes longer comes first: the program is taken in while the supervisor says that it may begin.  The job may be given up by that. */
+        /* What takes longer comes first: the program is taken in while the supervisor says that it may begin. */
         job->program = program;
         feed(job);
+        if (!(job = find_job(link, id)))
+                return 0;   /* given up, and told; the program may be gone with it */
         buf_init(&message, WIRE_MAX);
         if (send_message(link, &message, wire_put_limits(&message, WIRE_START, id, &program->limits), err) == 0)
                 return 0;
-        if ((job = find_job(link, id)))
-                job->program = NULL;
+        job->program = NULL;
         return -err->code;
 }
 

@@ -70,26 +70,27 @@ static struct run *bare_run(struct engine *engine, const char *language, int ima
         return NULL;
 }
 
-static bool has_image(const struct settings *settings, const char *name, int image, struct arena *arena)
+static bool has_image(const struct settings *settings, const char *name, int image)
 {
+        struct arena arena = { 0 };
         struct profile profile;
         struct csn_error err;
-        return profile_find(settings, name, arena, &profile, &err) == 0 && HAS(&profile.request, run_request, image) && profile.request.image == image;
+        bool has = profile_find(settings, name, &arena, &profile, &err) == 0 &&
+                   (HAS(&profile.request, run_request, image) ? profile.request.image : image_SYSTEM) == image;
+        arena_done(&arena);
+        return has;
 }
 
 /*
- * What most runs with an image are like: they have the first profile with that image, for the number of cores is in the environment.  An administrator
- * may allow less than that profile has.
+ * What most runs with an image are like.  Those with the data image have the profile of that name, and the number of its cores is in their environment; an
+ * administrator may allow less.  No profile of the installation is looked at but the default one: what is in a zygote's environment is seen by all its runs.
  */
 static struct run *usual_run(struct engine *engine, const char *language, int image, struct csn_error *err)
 {
-        struct arena arena = { 0 };
+        static const char *const profiles[ARRAY_LEN(images)] = { [image_DATA] = "data" };
         struct run *run = NULL;
-        if (!has_image(engine->settings, engine->settings->engine.profile, image, &arena))
-                for (char **name = profile_names(engine->settings, &arena); *name && !run; name++)
-                        if (has_image(engine->settings, *name, image, &arena))
-                                run = bare_run(engine, language, image, *name, err);
-        arena_done(&arena);
+        if (profiles[image] && !has_image(engine->settings, engine->settings->engine.profile, image))
+                run = bare_run(engine, language, image, profiles[image], err);
         return run ? run : bare_run(engine, language, image, NULL, err);
 }
 

@@ -17,11 +17,10 @@
 #define OWN "/proc/self/ns/net"
 
 /*
- * "used" in sockstat counts the sockets of all families, and the counters of snmp and snmp6 all packets, those of loopback among them, all
- * connections and what found no way.  netstat and sockstat6, which take as long to read as all the others, say more of the same packets,
- * connections and sockets, and nothing where there were none.
+ * "used" in sockstat counts the sockets of all families, so sockstat6 says nothing more.  netstat does: an attempt that was put off and given up
+ * (TCP_FASTOPEN_CONNECT) is counted there and nowhere else.  A flow label outlives its socket by up to a minute, with bytes that its owner chose.
  */
-static const char *const shown[] = { "sockstat", "dev", "snmp", "snmp6" };
+static const char *const shown[] = { "sockstat", "dev", "snmp", "snmp6", "netstat", "ip6_flowlabel" };
 
 void nets_init(struct nets *nets)
 {

@@ -101,6 +101,31 @@ def test_each_image_has_a_zygote(start, image):
         "['/opt/caisson/python/zygote.py', '%s']\n" % image)
 
 
+def test_what_a_profile_has_in_its_environment_is_seen_by_its_own_runs(start, tmp_path):
+    """A zygote's environment is what every program finds in /proc/self/environ."""
+    profiles = tmp_path / 'profiles'
+    profiles.mkdir()
+    for image in 'system', 'small', 'data':
+        (profiles / f'a-{image}.yaml').write_text(f'image: {image}\nenv: {{ SECRET: s-{image} }}\n')
+    daemon = start(f'engine.profiles_dir={profiles}')
+    look = "print(open('/proc/self/cmdline').read().split('\\0')[2], 'SECRET' in open('/proc/self/environ').read())"
+    for image in 'system', 'small', 'data':
+        assert one(daemon, 'import os\nprint(os.environ["SECRET"])', profile=f'a-{image}')['stdout'] == f's-{image}\n'
+        assert until(lambda image=image: one(daemon, look, image=image)['stdout'] == f'{image} False\n', 60)
+
+
+def test_a_program_that_does_not_fit_through_the_door_is_refused_alone(start):
+    """Also where a sandbox waits for it, and all is found out in the call that starts it."""
+    daemon = start()
+    full(daemon, 'python')
+    with daemon.client() as client:
+        for number in range(1, 6):
+            client.run(number, 'print(1)', args=['a' * 60000] * 3)
+        assert {number: (record['status'], 'together' in record['error']['message'])
+                for number, (record, _, _) in client.results(5).items()} == dict.fromkeys(range(1, 6), ('bad_request', True))
+    assert one(daemon, 'print(6 * 7)')['stdout'] == '42\n'
+
+
 WAY = '\n'.join(['import sys', 'print(bool(sys._getframe(0).f_back.f_globals["zygote"].expected_run))'])
 
 
@@ -490,13 +515,28 @@ for kind, address in (socket.AF_INET, '224.0.0.1'), (socket.AF_INET, '255.255.25
     except OSError: pass
 try: socket.socket().setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton('224.0.0.5') + socket.inet_aton('127.0.0.1'))
 except OSError: pass""",
+    # a connection that is put off and given up: only netstat counts it
+    """import socket, struct
+FASTOPEN_CONNECT, FASTOPEN_NO_COOKIE = 30, 34
+one = socket.socket()
+one.setsockopt(socket.IPPROTO_TCP, FASTOPEN_CONNECT, 1)
+one.setsockopt(socket.IPPROTO_TCP, FASTOPEN_NO_COOKIE, 1)
+one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+one.connect(('127.0.0.1', 9))
+one.close()""",
+    # a label that stays for a minute without its socket, with an address of the program's choice
+    """import socket, struct
+FLOWLABEL_MGR, GET, ANY, CREATE = 32, 0, 255, 1
+one = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+one.setsockopt(socket.IPPROTO_IPV6, FLOWLABEL_MGR, socket.inet_pton(socket.AF_INET6, '2001:db8::1234')
+               + struct.pack('!I', 0x12345) + struct.pack('=BBHHHI', GET, ANY, CREATE, 60, 60, 0))""",
     # sockets that only a process which is about to be killed still has
     """import os, socket, time
 kept = [socket.socket(socket.AF_UNIX) for _ in range(50)]
 for number, one in enumerate(kept): one.bind('\\0name-%d' % number)
 if os.fork() == 0: time.sleep(60)""",
 ]
-SHOWN = """for name in ('dev', 'snmp', 'snmp6', 'netstat', 'sockstat', 'sockstat6', 'unix', 'tcp', 'udp', 'netlink', 'route'):
+SHOWN = """for name in ('ip6_flowlabel', 'dev', 'snmp', 'snmp6', 'netstat', 'sockstat', 'sockstat6', 'unix', 'tcp', 'udp', 'netlink', 'route'):
     print(name, open('/proc/net/' + name).read())"""
 
 

@@ -120,31 +120,40 @@ static bool take(const struct range **at, const struct range *end, struct list *
         return (*at)++ < end;
 }
 
+static bool take_all(const struct range *bytes, size_t len, struct list ret[LISTS])
+{
+        const struct range *at = bytes, *end = bytes + len / sizeof *bytes;
+        bool is_good = len % sizeof *bytes == 0;
+        for (int i = 0; i < LISTS && is_good; i++)
+                is_good = take(&at, end, &ret[i]);
+        return is_good && at == end;
+}
+
 /* In memory of its own: one that forks writes to nothing else here (shared.h). */
 int pages_take(int fd, struct csn_error *err)
 {
-        static struct range *taken;
+        static struct range *known;
+        struct range *taken = maps_memory(TOLD_MAX);
+        struct list found[LISTS];
         size_t len = 0;
         ssize_t n = -1;
-        if (taken)
-                munmap(taken, TOLD_MAX);
-        taken = maps_memory(TOLD_MAX);
-        memset(lists, 0, sizeof lists);
         while (taken && len < TOLD_MAX && (n = read(fd, (char *)taken + len, TOLD_MAX - len)) != 0)
                 if (n > 0)
                         len += (size_t)n;
                 else if (errno != EINTR)
                         break;
+        int sys = errno;
+        bool is_good = n >= 0 && take_all(taken, len, found);
+        struct range *old = is_good ? known : taken;
+        if (old)
+                munmap(old, TOLD_MAX);
         if (n < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "read which pages a run touches");
-        const struct range *at = taken, *end = taken + len / sizeof *taken;
-        bool is_good = len % sizeof *taken == 0;
-        for (int i = 0; i < LISTS && is_good; i++)
-                is_good = take(&at, end, &lists[i]);
-        if (is_good && at == end)
-                return 0;
-        memset(lists, 0, sizeof lists);
-        return err_set(err, CSN_E_INPUT, 0, "pages: %zu bytes are no %d lists of ranges", len, LISTS);
+                return err_set(err, CSN_E_SYSTEM, sys, "read which pages a run touches");
+        if (!is_good)
+                return err_set(err, CSN_E_INPUT, 0, "pages: %zu bytes are no %d lists of ranges", len, LISTS);
+        known = taken;
+        memcpy(lists, found, sizeof lists);
+        return 0;
 }
 
 static void touch(const struct range *range, bool write)

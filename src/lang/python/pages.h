@@ -27,7 +27,7 @@ int pages_tell(int fd, struct csn_error *err);
  */
 int pages_thin(int fd, struct csn_error *err);
 
-/* What the last two wrote, up to the end of the file.  Bytes that cannot be that are an error, CSN_E_INPUT, and nothing is known then. */
+/* What the last two wrote, up to the end of the file.  Bytes that cannot be that are an error, CSN_E_INPUT, and what was known before stays. */
 int pages_take(int fd, struct csn_error *err);
 
 /*

@@ -205,7 +205,10 @@ class Zygote:
         """What a process goes the whole way with, to find out what a run touches: a program, and what a role is told."""
         if not self.expected or self.program is None:
             return ()
-        return self.program, self.messages('cases')[0] if self.expected_run.is_graded else b''
+        message = b''
+        if self.expected_run.is_graded:
+            message, = self.messages('cases')
+        return self.program, message
 
     def usual(self):
         """What there is to know of a usual run (usual.h)."""
