@@ -163,7 +163,7 @@ static bool learn_pages(const struct sample *sample)
                 return true;
         }
         if (r == 0 && (r = ask_fork(&fd, &err)) == 1)
-                _exit(pages_thin(fd, &err) < 0);
+                _exit(pages_thin(fd, &err) < 0 ? 1 : 0);
         if (r < 0)
                 dprintf(STDERR_FILENO, "zygote.py: the pages that a run touches are not all known, runs will be slower: %s\n", err.text);
         return false;

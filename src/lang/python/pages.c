@@ -28,11 +28,10 @@ int pages_remember(struct csn_error *err)
 
 static void add_written(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
 {
-        struct range *last = list->n ? &list->ranges[list->n - 1] : NULL;
         if (!(one->rights & PROT_WRITE) || entry & PAGE_OF_FILE || !(entry & PAGE_ALONE))
                 return;
-        if (last && place == last->start + last->len)
-                last->len += maps_page();
+        if (list->n && place == list->ranges[list->n - 1].start + list->ranges[list->n - 1].len)
+                list->ranges[list->n - 1].len += maps_page();
         else if (list->n < MAPS_MAX)
                 list->ranges[list->n++] = (struct range){ place, maps_page() };
 }
