@@ -17,8 +17,8 @@
 #define OWN "/proc/self/ns/net"
 
 /*
- * "used" in sockstat counts the sockets of all families, so sockstat6 says nothing more.  netstat does: an attempt that was put off and given up
- * (TCP_FASTOPEN_CONNECT) is counted there and nowhere else.  A flow label outlives its socket by up to a minute, with bytes that its owner chose.
+ * "used" in sockstat counts the sockets of all families, so sockstat6 says nothing more.  That netstat said nothing more would need
+ * an argument for each of its counters and each kernel, so it is read.  A flow label outlives its socket by up to a minute, with bytes that its owner chose.
  */
 static const char *const shown[] = { "sockstat", "dev", "snmp", "snmp6", "netstat", "ip6_flowlabel" };
 

@@ -1,5 +1,6 @@
 """What waits in caissond: that it is used, that it is no other sandbox, and that nothing is lost when it dies."""
 
+import contextlib
 import ctypes
 import os
 import re
@@ -478,34 +479,25 @@ for kind, address in (socket.AF_INET, '192.0.2.1'), (socket.AF_INET6, '2001:db8:
     except OSError: pass""",
     """import socket
 socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))""",
-    # what netstat has counters of its own for: refused, aborted, too many at once, several paths, fast open, groups, urgent bytes
+    # what netstat has counters of its own for: refused, aborted, too many at once, fast open, urgent bytes; then groups
     """import socket, struct
-MPTCP, FASTOPEN = 262, 0x20000000
+FASTOPEN = 0x20000000
 def tried(function, *arguments):
     try: return function(*arguments)
     except OSError: return None
-for protocol in 0, MPTCP:
-    server = tried(socket.socket, socket.AF_INET, socket.SOCK_STREAM, protocol)
-    if not server: continue
-    server.bind(('127.0.0.1', 0))
-    tried(socket.create_connection, ('127.0.0.1', 9))
-    server.listen(0)
-    clients = [socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol) for _ in range(5)]
-    for client in clients:
-        client.settimeout(0.05)
-        tried(client.connect, server.getsockname())
-        tried(client.send, b'x', socket.MSG_OOB)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
-        client.close()
-    client = socket.socket()
+server = socket.socket()
+server.bind(('127.0.0.1', 0))
+tried(socket.create_connection, ('127.0.0.1', 9))
+server.listen(0)
+for client in [socket.socket() for _ in range(5)]:
     client.settimeout(0.05)
-    tried(client.sendto, b'x', FASTOPEN, server.getsockname())""",
-    """import socket
-MPTCP = 262
-for protocol in 0, MPTCP:
-    for kind, address in (socket.AF_INET, '192.0.2.1'), (socket.AF_INET6, '2001:db8::1'), (socket.AF_INET, '0.0.0.0'), (socket.AF_INET, '224.0.0.1'):
-        try: socket.socket(kind, socket.SOCK_STREAM, protocol).connect((address, 9))
-        except OSError: pass""",
+    tried(client.connect, server.getsockname())
+    tried(client.send, b'x', socket.MSG_OOB)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    client.close()
+client = socket.socket()
+client.settimeout(0.05)
+tried(client.sendto, b'x', FASTOPEN, server.getsockname())""",
     """import socket
 for kind, address in (socket.AF_INET, '224.0.0.1'), (socket.AF_INET, '255.255.255.255'), (socket.AF_INET6, 'ff02::1'), (socket.AF_INET6, '::1'):
     one = socket.socket(kind, socket.SOCK_DGRAM)
@@ -515,7 +507,7 @@ for kind, address in (socket.AF_INET, '224.0.0.1'), (socket.AF_INET, '255.255.25
     except OSError: pass
 try: socket.socket().setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton('224.0.0.5') + socket.inet_aton('127.0.0.1'))
 except OSError: pass""",
-    # a connection that is put off and given up: only netstat counts it
+    # a connection that is put off and given up
     """import socket, struct
 FASTOPEN_CONNECT, FASTOPEN_NO_COOKIE = 30, 34
 one = socket.socket()
@@ -592,7 +584,10 @@ def test_sandboxes_that_are_made_for_a_run_use_cgroups_again(start):
     for number in range(20):
         assert one(daemon, 'echo 1', 'bash', task_id=f'task/{number}')['status'] == 'completed'
         until(lambda: not processes(daemon, 'main.sh'))
-        numbers += [path.stat().st_ino for path in leaves(daemon) if 'memory' in path.parts and path.name.startswith(f'task_{number}-')]
+        for path in leaves(daemon):
+            if 'memory' in path.parts and path.name.startswith(f'task_{number}-'):
+                with contextlib.suppress(FileNotFoundError):    # one that has too much left over is removed about now
+                    numbers.append(path.stat().st_ino)
     # Most are kept, with the name of the last that was in them.  One that has too much left over of its memory is not.
     assert len(numbers) >= 10 and len(set(numbers)) <= len(numbers) - 3, numbers
 
