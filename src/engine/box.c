@@ -74,6 +74,8 @@ static void on_joined(void *owner, const struct wire_boundary *boundary)
                 context_joined(box->context);
         else if (box->run)
                 box->run->boundary = *boundary;
+        else if (box->cell)
+                cell_confined(box->cell, boundary);
         else if (box->pool)
                 pool_changed(box);
         engine_dispatch(box->engine);

@@ -243,6 +243,26 @@ static void give_sudo(struct cell *cell)
                 on_sudo_ended(&cell->sudo, &err);
 }
 
+/* The guest and the supervisor have both told. */
+static void stand(struct cell *cell)
+{
+        if (cell->state != CELL_MAKING || !cell->greeted || !cell->template->has_boundary)
+                return;
+        loop_untimer(cell->engine->loop, &cell->greeting);
+        cell->state = CELL_READY;
+        cell_touch(cell);
+        if (cell->request.sudo)
+                give_sudo(cell);
+        tell(cell, CELL_WANTS_READY, NULL);
+}
+
+void cell_confined(struct cell *cell, const struct wire_boundary *boundary)
+{
+        cell->template->boundary = *boundary;
+        cell->template->has_boundary = true;
+        stand(cell);
+}
+
 static void guest_said(struct cell *cell, const uint8_t *bytes, size_t len)
 {
         uint64_t version;
@@ -255,12 +275,7 @@ static void guest_said(struct cell *cell, const uint8_t *bytes, size_t len)
                 broken(cell, &err);
         } else {
                 cell->greeted = true;
-                loop_untimer(cell->engine->loop, &cell->greeting);
-                cell->state = CELL_READY;
-                cell_touch(cell);
-                if (cell->request.sudo)
-                        give_sudo(cell);
-                tell(cell, CELL_WANTS_READY, NULL);
+                stand(cell);
         }
 }
 
@@ -317,8 +332,6 @@ int cell_set_network(struct cell *cell, const struct egress_rules *rules, struct
 void cell_attached(struct cell *cell, struct box *box)
 {
         struct csn_error err;
-        cell->template->boundary = box->boundary;
-        cell->template->has_boundary = true;
         /* Its home is read through the guest, and the guest writes nothing of its own. */
         cell->home_fd = take_fd(&box->ends.home);
         fd_close(&box->ends.out);
@@ -348,6 +361,7 @@ void cell_refused(struct cell *cell, const struct csn_error *error, bool again)
         fd_close(&cell->home_fd);
         egress_close(cell->egress);
         cell->egress = NULL;
+        cell->template->has_boundary = false;
         if (box_new_cell(cell->engine, &cell->template->shape, cell, &cell->box, &err) < 0)
                 cell_ended(cell, &err);
 }

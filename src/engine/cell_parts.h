@@ -79,6 +79,7 @@ struct context {
 
 /* News of its box. */
 void cell_attached(struct cell *cell, struct box *box);
+void cell_confined(struct cell *cell, const struct wire_boundary *boundary);
 void cell_seen(struct cell *cell, const struct wire_seen *seen);
 /* A program in it has ended: what that used is told soon. */
 void cell_meter(struct cell *cell);

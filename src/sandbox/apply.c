@@ -1,6 +1,9 @@
 /*
  * The order in which the layers go on (security.md (b)): namespaces, mounts, privileges, Landlock, and the
  * system call filter last.  rlimits belong to the program alone and follow in init.c, before its exec.
+ *
+ * What is the sandbox' own is made first.  What is a process' own waits for the word on what process 1 is to be: an ancestor of programs gives up what they do;
+ * one that is only to reap gives up more, and that is less to do.
  */
 #include "sandbox/sandbox.h"
 
@@ -9,20 +12,28 @@ struct step {
         int (*apply)(struct plan *plan, struct csn_error *err);
 };
 
-static const struct step steps[] = {
+static const struct step walls[] = {
         { "namespaces", ns_child },
         { "file system", mount_child },
         { "inner namespace", ns_lock_child },
+};
+
+static const struct step ancestor[] = {
         { "privileges", privs_child },
         { "Landlock", landlock_child },
         { "seccomp", seccomp_child },
 };
 
-/* Namespaces and mounts are the sandbox' own; these three are a process' own. */
 static const struct step joined[] = {
         { "privileges", privs_joined },
         { "Landlock", landlock_child },
         { "seccomp", seccomp_joined },
+};
+
+/* It opens and executes nothing, so there is nothing for Landlock to refuse, nor for a bounding set to bound. */
+static const struct step reaper[] = {
+        { "privileges", privs_reaper },
+        { "seccomp", seccomp_reaper },
 };
 
 static int apply(const struct step *rows, size_t n, struct plan *plan, struct csn_error *err)
@@ -33,9 +44,19 @@ static int apply(const struct step *rows, size_t n, struct plan *plan, struct cs
         return 0;
 }
 
+int apply_walls(struct plan *plan, struct csn_error *err)
+{
+        return apply(walls, ARRAY_LEN(walls), plan, err);
+}
+
 int apply_child(struct plan *plan, struct csn_error *err)
 {
-        return apply(steps, ARRAY_LEN(steps), plan, err);
+        return apply(ancestor, ARRAY_LEN(ancestor), plan, err);
+}
+
+int apply_reaper(struct plan *plan, struct csn_error *err)
+{
+        return apply(reaper, ARRAY_LEN(reaper), plan, err);
 }
 
 int apply_joined(struct plan *plan, struct csn_error *err)

@@ -178,6 +178,15 @@ static void hide(const struct init *init)
         fail(init, &err);
 }
 
+/* Before anything comes that it is to be a parent of. */
+static void become_ancestor(const struct init *init)
+{
+        struct csn_error err;
+        if (apply_child(init->plan, &err) < 0)
+                fail(init, &err);
+        hide(init);
+}
+
 /* What belongs to the program is the program's: its pipes end when it ends. */
 static void let_go(struct init *init)
 {
@@ -197,7 +206,7 @@ static void start_worker(struct init *init, struct arena *arena)
         struct csn_error err;
         int pair[2], in = -1;
         char ready;
-        hide(init);
+        become_ancestor(init);
         if (door_take(init->door, init->home, arena, &program, &in, &err) < 0)
                 fail(init, &err);
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -220,9 +229,12 @@ static void start_worker(struct init *init, struct arena *arena)
 static void leave(struct init *init)
 {
         struct init_message joined = { .op = INIT_JOINED };
+        struct csn_error err;
         hide(init);
         let_go(init);
         signal(SIGCHLD, SIG_IGN);   /* orphans of the program are reaped by the kernel */
+        if (apply_reaper(init->plan, &err) < 0)
+                fail(init, &err);
         tell(init, &joined);
 }
 
@@ -252,8 +264,9 @@ static _Noreturn void become_guest(struct init *init, const struct wire_limits *
         struct init_message running = { .op = INIT_RUNNING };
         struct csn_error err;
         init->plan->limits = *limits;
-        if (limits_set(init->plan, 0, LIMITS_ALL, &err) < 0)
+        if (apply_child(init->plan, &err) < 0 || limits_set(init->plan, 0, LIMITS_ALL, &err) < 0)
                 fail(init, &err);
+        running.boundary = init->plan->boundary;
         tell(init, &running);
         if (dup2(init->door, GUEST_SOCKET_FD) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "give the guest its socket");
@@ -272,12 +285,14 @@ static void run(struct init *init, const struct wire_limits *limits, struct aren
         struct csn_error err;
         int in = -1;
         struct init_message running = { .op = INIT_RUNNING };
-        hide(init);
+        if (!init->program)
+                become_ancestor(init);
         init->plan->limits = *limits;
         if (door_take(init->door, init->home, arena, &program, &in, &err) < 0)
                 fail(init, &err);
         if (init->program && limits_set(init->plan, init->program, LIMITS_LATE, &err) < 0)
                 fail(init, &err);
+        running.boundary = init->plan->boundary;
         tell(init, &running);
         if (!init->program)
                 start(init, &program, in, -1);
@@ -329,7 +344,7 @@ int init_go(int sock, struct csn_error *err)
 
 static int prepare(struct init *init, struct csn_error *err)
 {
-        if (apply_child(init->plan, err) < 0)
+        if (apply_walls(init->plan, err) < 0)
                 return -err->code;
         init->home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (init->home < 0)

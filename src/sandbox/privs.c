@@ -29,10 +29,9 @@ static int bound_empty(struct csn_error *err)
         return bound_to(0, err);
 }
 
+/* Nothing is inheritable then, so the kernel empties the ambient set with it (capabilities(7)). */
 static int caps_set(uint64_t bits, struct csn_error *err)
 {
-        if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "clear the ambient capabilities");
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         uint32_t low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
         struct __user_cap_data_struct sets[2] = { { .effective = low, .permitted = low }, { .effective = high, .permitted = high } };
@@ -104,6 +103,12 @@ int privs_joined(struct plan *plan, struct csn_error *err)
                 return -err->code;
         umask(027);
         return note(plan, 0, 0, err);
+}
+
+int privs_reaper(struct plan *plan, struct csn_error *err)
+{
+        (void)plan;
+        return bits_lock(err) < 0 || privs_drop(err) < 0 ? -err->code : 0;
 }
 
 /*

@@ -260,9 +260,11 @@ int mount_child(struct plan *plan, struct csn_error *err);
 int ns_lock_child(struct plan *plan, struct csn_error *err);   /* the second user namespace */
 int privs_child(struct plan *plan, struct csn_error *err);
 int privs_joined(struct plan *plan, struct csn_error *err);
+int privs_reaper(struct plan *plan, struct csn_error *err);
 int landlock_child(struct plan *plan, struct csn_error *err);
 int seccomp_child(struct plan *plan, struct csn_error *err);
 int seccomp_joined(struct plan *plan, struct csn_error *err);
+int seccomp_reaper(struct plan *plan, struct csn_error *err);
 
 /*
  * rlimits of one process, 0 for the caller.  An interpreter that waits gets the early ones when it starts, and the
@@ -271,8 +273,13 @@ int seccomp_joined(struct plan *plan, struct csn_error *err);
 enum limits_when { LIMITS_EARLY, LIMITS_LATE, LIMITS_ALL };
 int limits_set(const struct plan *plan, pid_t pid, enum limits_when when, struct csn_error *err);
 
-/* Everything of the above in its order (security.md (b)), for process 1; and what a process that enters adds. */
+/*
+ * All of the above in its order (security.md (b)): process 1 puts up the walls; then it becomes the ancestor of what will run, or the reaper of what has
+ * entered.  What enters does the rest for itself.  Nothing foreign is there before.
+ */
+int apply_walls(struct plan *plan, struct csn_error *err);
 int apply_child(struct plan *plan, struct csn_error *err);
+int apply_reaper(struct plan *plan, struct csn_error *err);
 int apply_joined(struct plan *plan, struct csn_error *err);
 
 /* Parent's door of ns: the id maps of a keeper that waits, all of `uids` or, rootless, our own. */
@@ -300,10 +307,10 @@ struct sock_filter;
  * The filters for this architecture; static, *ret_len instructions.  The keeper's is that of a sandbox and lets the
  * calls pass by which walls are made.  Those on top of it refuse these: a zygote's all but how its children enter a
  * sandbox, the last one all, and together they are the sandbox' filter.  In a sandbox with root a process may give up
- * capabilities for good, besides.
+ * capabilities for good, besides.  A process 1 that only reaps has next to nothing.
  */
 enum seccomp_kind {
-        SECCOMP_SANDBOX, SECCOMP_KEEPER, SECCOMP_ZYGOTE, SECCOMP_LAST, SECCOMP_LAST_ROOT, SECCOMP_ENGINE, SECCOMP_OPENER, SECCOMP_KINDS
+        SECCOMP_SANDBOX, SECCOMP_KEEPER, SECCOMP_ZYGOTE, SECCOMP_LAST, SECCOMP_LAST_ROOT, SECCOMP_REAPER, SECCOMP_ENGINE, SECCOMP_OPENER, SECCOMP_KINDS
 };
 const struct sock_filter *seccomp_program(enum seccomp_kind kind, size_t *ret_len);
 
@@ -506,13 +513,13 @@ bool sandbox_close(struct sandbox *box);
 /* What processes inside and the parent tell each other over control and talk, one packet each. */
 enum init_op {
         INIT_GO = 1,       /* parent: go into the cgroup by these doors, and go on */
-        INIT_READY,        /* process 1: everything is in force; the home directory, then the listening sockets of WIRE_PROXY and WIRE_HATCH */
+        INIT_READY,        /* process 1: the walls stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_HATCH */
         INIT_WORKER,       /* parent: the door has an interpreter's command line; start it, its program comes later */
         INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
-        INIT_JOINED,       /* an interpreter is in its place and waits; its boundary follows */
+        INIT_JOINED,       /* an interpreter is in its place and waits; its boundary follows, unless process 1 only makes room for it */
         INIT_RUN,          /* parent: take the program from the door and start it; its limits follow */
         INIT_GUEST,        /* parent: become the guest; the limits of all that it starts follow */
-        INIT_RUNNING,      /* the program starts, or the guest */
+        INIT_RUNNING,      /* the program starts, or the guest; of process 1 the boundary follows */
         INIT_EXITED,       /* process 1: the program ended; a wait(2) status word follows, and whether anything is left */
         INIT_END,          /* parent: the program ended; end when nothing is left */
         INIT_FAILED,       /* a struct csn_error follows */

@@ -460,14 +460,24 @@ static const long opener_calls[] = {
 #endif
 };
 
+/* It waits at its socket, and at last for all that is left.  Each sandbox loads this, so all else is refused alike, which is a shorter program. */
+static const long reaper_calls[] = { SYS_recvfrom, SYS_sendmsg, SYS_wait4, SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_restart_syscall };
+
+static const struct {
+        const long *calls;         /* NULL: all of the table */
+        size_t n;
+} kept[SECCOMP_KINDS] = {
+        [SECCOMP_ENGINE] = { engine_calls, ARRAY_LEN(engine_calls) },
+        [SECCOMP_OPENER] = { opener_calls, ARRAY_LEN(opener_calls) },
+        [SECCOMP_REAPER] = { reaper_calls, ARRAY_LEN(reaper_calls) },
+};
+
 static bool is_kept(enum seccomp_kind kind, long nr)
 {
-        const long *calls = kind == SECCOMP_ENGINE ? engine_calls : opener_calls;
-        size_t n = kind == SECCOMP_ENGINE ? ARRAY_LEN(engine_calls) : ARRAY_LEN(opener_calls);
-        for (size_t i = 0; i < n; i++)
-                if (calls[i] == nr)
+        for (size_t i = 0; i < kept[kind].n; i++)
+                if (kept[kind].calls[i] == nr)
                         return true;
-        return false;
+        return !kept[kind].calls;
 }
 
 static void put_rows(struct interval by_number[], const struct row *from, size_t n)
@@ -496,9 +506,9 @@ static void collect_intervals(struct builder *b, enum seccomp_kind kind)
                 put_rows(by_number, setup_rows, ARRAY_LEN(setup_rows));
         if (kind == SECCOMP_ZYGOTE || kind == SECCOMP_LAST || kind == SECCOMP_LAST_ROOT)
                 put_above(by_number, kind);
-        for (uint32_t nr = 0; (kind == SECCOMP_ENGINE || kind == SECCOMP_OPENER) && nr <= NR_END; nr++)
+        for (uint32_t nr = 0; nr <= NR_END; nr++)
                 if (!is_kept(kind, nr))
-                        by_number[nr] = (struct interval){ nr, SECCOMP_ERRNO, by_number[nr].verdict == SECCOMP_ERRNO ? by_number[nr].value : EPERM };
+                        by_number[nr] = (struct interval){ nr, SECCOMP_ERRNO, by_number[nr].verdict == SECCOMP_ERRNO && kind != SECCOMP_REAPER ? by_number[nr].value : EPERM };
         for (uint32_t nr = 0; nr <= NR_END; nr++) {
                 const struct interval *last = b->n ? &b->intervals[b->n - 1] : NULL;
                 if (!last || last->verdict != by_number[nr].verdict || last->value != by_number[nr].value)
@@ -610,6 +620,12 @@ int seccomp_joined(struct plan *plan, struct csn_error *err)
         return 0;
 }
 
+int seccomp_reaper(struct plan *plan, struct csn_error *err)
+{
+        (void)plan;
+        return load(SECCOMP_REAPER, err);
+}
+
 int seccomp_zygote(struct csn_error *err)
 {
         return load(SECCOMP_ZYGOTE, err);
@@ -620,6 +636,7 @@ int seccomp_keeper(struct csn_error *err)
         size_t len;
         seccomp_program(SECCOMP_LAST, &len);   /* once, and not in every sandbox */
         seccomp_program(SECCOMP_LAST_ROOT, &len);
+        seccomp_program(SECCOMP_REAPER, &len);
         return load(SECCOMP_KEEPER, err);
 }
 

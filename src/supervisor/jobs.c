@@ -397,6 +397,14 @@ static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
  * It is our own code, but its memory was next to foreign code: nothing is taken on trust.  A step that is not
  * due ends the sandbox.
  */
+static void take_facts(struct job *job, const struct wire_boundary *facts)
+{
+        job->boundary.seccomp = facts->seccomp;
+        job->boundary.landlock_abi = facts->landlock_abi;
+        job->boundary.no_new_privs = facts->no_new_privs;
+        job->boundary.capabilities = facts->capabilities;
+}
+
 static void job_said(struct job *job, const struct init_message *message, int fds[WIRE_FDS_MAX], bool by_program)
 {
         bool forked = job->interpreter == WISH_ZYGOTE;
@@ -409,10 +417,7 @@ static void job_said(struct job *job, const struct init_message *message, int fd
                 wait_for_engine(job, JOB_READY);
         } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->box.program && !job->inside) {
                 job->inside = true;
-                job->boundary.seccomp = message->boundary.seccomp;
-                job->boundary.landlock_abi = message->boundary.landlock_abi;
-                job->boundary.no_new_privs = message->boundary.no_new_privs;
-                job->boundary.capabilities = message->boundary.capabilities;
+                take_facts(job, &message->boundary);
                 if (job->host) {
                         tell_boundary(job, WIRE_JOINED);
                         wait_for_engine(job, JOB_JOINED);
@@ -420,9 +425,15 @@ static void job_said(struct job *job, const struct init_message *message, int fd
                         job_refuse(job, &err);
                 }
         } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
+                if (!forked)
+                        take_facts(job, &message->boundary);
                 tell_boundary(job, WIRE_JOINED);
                 wait_for_engine(job, JOB_JOINED);
         } else if (message->op == INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->box.program != 0)) {
+                if (job->interpreter == WISH_NONE || job->interpreter == WISH_GUEST) {   /* it was not known before */
+                        take_facts(job, &message->boundary);
+                        tell_boundary(job, WIRE_JOINED);
+                }
                 job_runs(job);
         } else if (message->op == INIT_EXITED && job->state == JOB_RUNNING && !job->box.program && job->interpreter != WISH_GUEST) {
                 job_ended(job, message->status, message->left != 0);

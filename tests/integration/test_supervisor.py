@@ -116,6 +116,7 @@ class Engine:
         self.ask(GUEST, job, self.limits())
         door.settimeout(60)
         assert door.recv(100)          # GREET
+        self.wait(JOINED, job)
         self.kept.append(door.detach())
 
     def zygote(self, job, how):
@@ -256,6 +257,7 @@ def test_what_is_asked_of_a_guest_that_is_on_its_way_is_done(engine):
     engine.ask(GUEST, 1, engine.limits())
     os.close(engine.enter(2, 1, 7))
     engine.ask(FREEZE, 1, numbers(1))
+    engine.wait(JOINED, 1)
     assert engine.wait(FROZEN, 1) == numbers(1)
     engine.ask(FREEZE, 1, numbers(0))
     assert engine.wait(FROZEN, 1) == numbers(0)

@@ -223,6 +223,20 @@ static void root_inside_is_filtered_as_others_are(void)
         CHECK(run_kinds(root, ARRAY_LEN(root), &ambient) == ERRNO(EINVAL));
 }
 
+static void a_process_1_that_only_reaps_has_next_to_nothing(void)
+{
+        static const long calls[] = { SYS_recvfrom, SYS_sendmsg, SYS_wait4, SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_restart_syscall };
+        unsigned wrong = 0;
+        for (long nr = -1; nr < 4096; nr++) {
+                struct seccomp_data data = { .nr = (int)nr, .arch = ARCH };
+                bool has = false;
+                for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+                        has = has || calls[i] == nr;
+                wrong += run_kind(SECCOMP_REAPER, &data) != (has ? ALLOW : ERRNO(EPERM));
+        }
+        CHECK(wrong == 0);
+}
+
 static void devices_and_listeners_cannot_be_made(void)
 {
         CHECK(call(SYS_mknodat, 0, 0, S_IFREG | 0644) == ALLOW);
@@ -287,6 +301,7 @@ int main(void)
         RUN(terminals_cannot_be_fed);
         RUN(prctl_asks_but_does_not_raise);
         RUN(root_inside_is_filtered_as_others_are);
+        RUN(a_process_1_that_only_reaps_has_next_to_nothing);
         RUN(devices_and_listeners_cannot_be_made);
         RUN(dangerous_calls_are_refused);
         RUN(the_table_knows_every_call_of_the_headers);
