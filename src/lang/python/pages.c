@@ -219,17 +219,14 @@ void pages_memory(void)
         populate(&lists[LOOKED_AT], MADV_POPULATE_READ);
 }
 
-int pages_thin(int fd, struct csn_error *err)
+static int thin(int table, struct list *list, struct csn_error *err)
 {
-        const struct list *all = &lists[LOOKED_AT];
         struct list needed;
-        auto_fd table = maps_table(err);
-        if (table < 0 || list_open(&needed, err) < 0)
+        if (list_open(&needed, err) < 0)
                 return -err->code;
-        populate(&lists[WRITTEN], MADV_POPULATE_WRITE);
-        for (size_t i = 0; i < all->n; i++) {
+        for (size_t i = 0; i < list->n; i++) {
                 uint64_t entries[PAGE_ENTRIES_MAX];
-                struct list one = { .ranges = &all->ranges[i], .n = 1 };
+                struct list one = { .ranges = &list->ranges[i], .n = 1 };
                 ssize_t got = maps_entries(table, one.ranges, 0, entries, err);
                 if (got < 0)
                         return (int)got;
@@ -238,8 +235,19 @@ int pages_thin(int fd, struct csn_error *err)
                 populate(&one, MADV_POPULATE_READ);
                 needed.ranges[needed.n++] = *one.ranges;
         }
-        int r = 0;
+        *list = needed;
+        return 0;
+}
+
+/* In the order of a run: what is written to is mapped before what is looked at. */
+int pages_thin(int fd, struct csn_error *err)
+{
+        auto_fd table = maps_table(err);
+        if (table < 0 || thin(table, &lists[TEXT], err) < 0)
+                return -err->code;
+        populate(&lists[WRITTEN], MADV_POPULATE_WRITE);
+        int r = thin(table, &lists[LOOKED_AT], err);
         for (int i = 0; i < LISTS && r == 0; i++)
-                r = list_write(fd, i == LOOKED_AT ? &needed : &lists[i], err);
+                r = list_write(fd, &lists[i], err);
         return r;
 }

@@ -23,7 +23,7 @@ int pages_tell(int fd, struct csn_error *err);
 
 /*
  * At one look the kernel maps more than one page: 64 KiB around it, a huge page, or from Linux 6.18 on all that belongs together in memory.  So this, in a
- * process in which nothing of the second list is mapped yet, looks at one after the other, and writes the lists to fd again without what an earlier look has mapped.
+ * process in which nothing of the last two lists is mapped yet, looks at one after the other, and writes all to fd again without what an earlier look has mapped.
  */
 int pages_thin(int fd, struct csn_error *err);
 
