@@ -45,6 +45,8 @@ struct job {
         struct timer deadline, poll, closing, freezing;
         bool frozen;                   /* or is to be */
         bool freeze_due, freeze_to;    /* what is to be done as soon as it runs */
+        bool left_due;                 /* likewise: the engine has heard its end before we heard its beginning */
+        unsigned left_status;
         uint64_t freezing_us;
         uint64_t asked_us, running_us, ended_us, closing_us;
         struct wire_exit how;
@@ -56,6 +58,7 @@ struct job {
 
 static void job_look_frozen(struct timer *timer);
 static void freeze(struct job *job, bool on);
+static void leave(struct job *job, unsigned status);
 
 static struct job *find_job(struct supervisor *sup, uint32_t id)
 {
@@ -305,6 +308,8 @@ static void job_runs(struct job *job)
                 loop_timer(job->sup->loop, &job->poll, POLL_MS * 1000);
         if (job->freeze_due)
                 freeze(job, job->freeze_to);
+        if (job->left_due)
+                leave(job, job->left_status);
 }
 
 static void job_ended(struct job *job, int status, bool left)
@@ -816,11 +821,9 @@ void job_freeze(struct supervisor *sup, uint32_t id, bool on)
  * outlives a program.  With more than that one process the end goes its usual way, and with much memory too: what
  * is told to be over must not add up to more than the host has.
  */
-void job_left(struct supervisor *sup, uint32_t id, unsigned status)
+static void leave(struct job *job, unsigned status)
 {
-        struct job *job = find_job(sup, id);
-        if (!job || job->state != JOB_RUNNING || !cgroup_leaf_has_one_program(&job->box.leaf) ||
-            cgroup_leaf_memory(&job->box.leaf) > LEFT_MEMORY)
+        if (!cgroup_leaf_has_one_program(&job->box.leaf) || cgroup_leaf_memory(&job->box.leaf) > LEFT_MEMORY)
                 return;
         job->ended_us = clock_us();
         job->how.status = status << 8;   /* wait(2) */
@@ -835,6 +838,17 @@ void job_left(struct supervisor *sup, uint32_t id, unsigned status)
         job->state = JOB_LEFT;
         loop_untimer(job->sup->loop, &job->poll);
         expect_within(job, LEFT_MS);
+}
+
+void job_left(struct supervisor *sup, uint32_t id, unsigned status)
+{
+        struct job *job = find_job(sup, id);
+        if (job && job->state == JOB_STARTING) {
+                job->left_due = true;
+                job->left_status = status;
+        } else if (job && job->state == JOB_RUNNING) {
+                leave(job, status);
+        }
 }
 
 void job_stop(struct supervisor *sup, uint32_t id)

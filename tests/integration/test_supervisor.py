@@ -13,11 +13,12 @@ import pytest
 from cli import BUILD, children, folders_of
 from daemon import command_line, until
 
-(HELLO, PREPARE, _, _, START, _, KILL, LOOK, ZYGOTE, RETIRE, READY, JOINED, SEEN, EXITED, REFUSED, GONE, GUEST, ENTER, FREEZE, FROZEN,
+(HELLO, PREPARE, _, _, START, LEFT, KILL, LOOK, ZYGOTE, RETIRE, READY, JOINED, SEEN, EXITED, REFUSED, GONE, GUEST, ENTER, FREEZE, FROZEN,
  _) = range(1, 22)
 HEADER = struct.Struct('<IHHII')
 MAGIC = 0x43534e57
 LASTING = 32
+DOOR_PROGRAM = 2
 MIB = 1 << 20
 
 # Stands in for a zygote.  It forks nothing into a sandbox, and answers as the test wants it.
@@ -237,6 +238,21 @@ def test_one_may_be_started_with_other_limits_than_its_sandbox_has(engine):
     engine.ask(LOOK, 1)
     engine.wait(SEEN, 1)
     assert engine.process.poll() is None
+
+
+def test_an_end_that_the_engine_heard_before_the_beginning_counts(engine):
+    """Both say so over sockets of their own."""
+    engine.ask(PREPARE, 1, engine.shape())
+    engine.wait(READY, 1)
+    engine.ask(START, 1, engine.limits())
+    engine.ask(LEFT, 1, numbers(3))
+    engine.ask(LOOK, 1)
+    engine.wait(SEEN, 1)               # and nothing has begun
+    argv = ['/usr/bin/sleep', '1000']
+    os.write(engine.kept[-1], bytes([DOOR_PROGRAM]) + numbers(len(argv)) + b''.join(map(text, argv)) + numbers(0))
+    engine.wait(JOINED, 1)
+    assert engine.wait(EXITED, 1)[:8] == numbers(3 << 8)
+    assert engine.close() == 0
 
 
 def test_nothing_of_one_that_waits_for_its_zygote_holds_up_the_end(engine):
