@@ -31,7 +31,7 @@ struct backend_program {
         void *owner;
 };
 
-/* News of a sandbox, in this order: ready, joined if it was asked for, exited; or refused at any time before a program ran. */
+/* News of a sandbox, in this order: ready, joined when its boundary is whole (at the latest with the program), exited; or refused at any time before a program ran. */
 struct backend_events {
         void (*ready)(void *owner, const struct wire_boundary *boundary, const struct backend_ends *ends);
         void (*joined)(void *owner, const struct wire_boundary *boundary);

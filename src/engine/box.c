@@ -73,7 +73,7 @@ static void on_joined(void *owner, const struct wire_boundary *boundary)
         if (box->context)
                 context_joined(box->context);
         else if (box->run)
-                box->run->boundary = *boundary;
+                run_confined(box->run, boundary);
         else if (box->cell)
                 cell_confined(box->cell, boundary);
         else if (box->pool)

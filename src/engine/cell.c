@@ -246,7 +246,7 @@ static void give_sudo(struct cell *cell)
 /* The guest and the supervisor have both told. */
 static void stand(struct cell *cell)
 {
-        if (cell->state != CELL_MAKING || !cell->greeted || !cell->template->has_boundary)
+        if (cell->state != CELL_MAKING || cell->why.code || !cell->greeted || !cell->template->has_boundary)
                 return;
         loop_untimer(cell->engine->loop, &cell->greeting);
         cell->state = CELL_READY;
@@ -362,6 +362,7 @@ void cell_refused(struct cell *cell, const struct csn_error *error, bool again)
         egress_close(cell->egress);
         cell->egress = NULL;
         cell->template->has_boundary = false;
+        cell->template->result = (struct run_result){ 0 };   /* it may have been described already */
         if (box_new_cell(cell->engine, &cell->template->shape, cell, &cell->box, &err) < 0)
                 cell_ended(cell, &err);
 }

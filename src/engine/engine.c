@@ -282,7 +282,7 @@ void run_attached(struct run *run, struct box *box)
 {
         struct csn_error err;
         run->boundary = box->boundary;
-        run->has_boundary = true;
+        run->has_boundary = box->boundary.capabilities != UINT64_MAX;
         run->home_fd = take_fd(&box->ends.home);
         run->channel_watch = (struct watch){ .fd = take_fd(&box->ends.channel), .ready = channel_ready, .owner = run };
         if (attach_stream(&run->streams[0], run, 1, take_fd(&box->ends.out), &err) < 0 ||
@@ -295,6 +295,12 @@ void run_attached(struct run *run, struct box *box)
                 open_proxy(run, take_fd(&box->ends.proxy));
         if (box->ends.hatch >= 0)
                 open_hatch(run, take_fd(&box->ends.hatch));
+}
+
+void run_confined(struct run *run, const struct wire_boundary *boundary)
+{
+        run->boundary = *boundary;
+        run->has_boundary = true;
 }
 
 static int make_stdin(struct run *run, struct csn_error *err)

@@ -313,7 +313,7 @@ void run_record_boundary(struct run *run)
         boundary->seccomp = fact->seccomp == 1;
         boundary->landlock_abi = fact->landlock_abi;
         boundary->no_new_privileges = fact->no_new_privs == 1;
-        if (here && fact->capabilities != UINT64_MAX)
+        if (here)
                 SET(boundary, boundary, capabilities, fact->capabilities);
         boundary->cgroup = fixed(modes[fact->cgroup < ARRAY_LEN(modes) ? fact->cgroup : 0]);
         boundary->network = fixed(host ? "host" : run->request.network == network_NONE ? "none" : here ? "proxy" : "remote");
@@ -704,7 +704,8 @@ void run_record(struct run *run)
                 record_exit(run);
                 record_output(run);
                 record_usage(run);
-                run_record_boundary(run);
+                if (run->has_boundary)
+                        run_record_boundary(run);
                 take_value(run);
                 if (run->displays)
                         take_displays(run);

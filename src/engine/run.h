@@ -147,6 +147,8 @@ struct checker *engine_checker(struct engine *engine);
 
 /* What a sandbox tells about the run that has it. */
 void run_attached(struct run *run, struct box *box);
+/* What its processes gave up, which READY could not tell yet. */
+void run_confined(struct run *run, const struct wire_boundary *boundary);
 void run_exited(struct run *run, const struct wire_exit *how);
 /* Of one in a context: what it prints, and its end. */
 void run_printed(struct run *run, int stream, const void *bytes, size_t len);
@@ -184,7 +186,7 @@ enum box_state {
         BOX_MAKING,            /* the backend makes it */
         BOX_SHELL,             /* it stands, and nothing is in it */
         BOX_JOINING,           /* an interpreter is on its way */
-        BOX_WARM,              /* and waits */
+        BOX_WARM,              /* it waits, or the program of a run begins */
 };
 
 struct box {

@@ -1,6 +1,6 @@
 /*
- * Process 1 of a sandbox: a copy of the keeper, without exec, that applies the layers to itself, waits for a
- * program, starts it, reaps, and tells the supervisor how it ended.
+ * Process 1 of a sandbox: a copy of the keeper, without exec, that puts up the walls, waits for a program, confines
+ * itself, starts the program, reaps, and tells the supervisor how it ended.
  *
  * It may also become the guest of a persistent sandbox, which is a program of its own (src/guest).  In one with root
  * it has root's uid and capabilities then; otherwise what is said of the program's uid below holds for it too.
@@ -184,7 +184,8 @@ static void become_ancestor(const struct init *init)
         struct csn_error err;
         if (apply_child(init->plan, &err) < 0)
                 fail(init, &err);
-        hide(init);
+        struct init_message closed = { .op = INIT_CLOSED, .boundary = init->plan->boundary };
+        tell(init, &closed);
 }
 
 /* What belongs to the program is the program's: its pipes end when it ends. */
@@ -207,6 +208,7 @@ static void start_worker(struct init *init, struct arena *arena)
         int pair[2], in = -1;
         char ready;
         become_ancestor(init);
+        hide(init);
         if (door_take(init->door, init->home, arena, &program, &in, &err) < 0)
                 fail(init, &err);
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -222,7 +224,7 @@ static void start_worker(struct init *init, struct arena *arena)
                 err_set(&err, CSN_E_SYSTEM, 0, "%s did not get ready to wait for its program", program.argv[0]);
                 fail(init, &err);
         }
-        struct init_message joined = { .op = INIT_JOINED, .boundary = init->plan->boundary };
+        struct init_message joined = { .op = INIT_JOINED };
         tell(init, &joined);
 }
 
@@ -263,10 +265,10 @@ static _Noreturn void become_guest(struct init *init, const struct wire_limits *
         static char *const argv[] = { "init", NULL }, *const env[] = { NULL };
         struct init_message running = { .op = INIT_RUNNING };
         struct csn_error err;
+        become_ancestor(init);
         init->plan->limits = *limits;
-        if (apply_child(init->plan, &err) < 0 || limits_set(init->plan, 0, LIMITS_ALL, &err) < 0)
+        if (limits_set(init->plan, 0, LIMITS_ALL, &err) < 0)
                 fail(init, &err);
-        running.boundary = init->plan->boundary;
         tell(init, &running);
         if (dup2(init->door, GUEST_SOCKET_FD) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "give the guest its socket");
@@ -287,12 +289,12 @@ static void run(struct init *init, const struct wire_limits *limits, struct aren
         struct init_message running = { .op = INIT_RUNNING };
         if (!init->program)
                 become_ancestor(init);
+        hide(init);
         init->plan->limits = *limits;
         if (door_take(init->door, init->home, arena, &program, &in, &err) < 0)
                 fail(init, &err);
         if (init->program && limits_set(init->plan, init->program, LIMITS_LATE, &err) < 0)
                 fail(init, &err);
-        running.boundary = init->plan->boundary;
         tell(init, &running);
         if (!init->program)
                 start(init, &program, in, -1);

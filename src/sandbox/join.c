@@ -1,7 +1,7 @@
 /*
  * A zygote's child on its way into a sandbox.  It was forked into the sandbox' pid namespace and enters the others
- * with setns(2) on the pidfd of process 1 (Linux 5.8).  It then puts the same layers on itself as process 1 did,
- * takes the program from the door, and is the program.
+ * with setns(2) on the pidfd of process 1 (Linux 5.8).  It then gives up what process 1 does where that starts a
+ * program, takes the program from the door, and is the program.
  *
  * Its memory is a copy of the zygote's, in which no foreign code ever ran.
  */

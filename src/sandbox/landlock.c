@@ -38,8 +38,8 @@ struct rule {
 };
 
 /*
- * Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway.  Two processes of
- * each sandbox go through the table, so it has nothing twice.
+ * Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway.  Each sandbox goes
+ * through the table, so it has nothing twice.
  */
 static const struct rule rules[] = {
         { "/", LANDLOCK_ACCESS_FS_READ_DIR, false },

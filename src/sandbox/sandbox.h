@@ -516,10 +516,11 @@ enum init_op {
         INIT_READY,        /* process 1: the walls stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_HATCH */
         INIT_WORKER,       /* parent: the door has an interpreter's command line; start it, its program comes later */
         INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
-        INIT_JOINED,       /* an interpreter is in its place and waits; its boundary follows, unless process 1 only makes room for it */
+        INIT_JOINED,       /* an interpreter is in its place and waits; of one that entered the boundary follows */
         INIT_RUN,          /* parent: take the program from the door and start it; its limits follow */
         INIT_GUEST,        /* parent: become the guest; the limits of all that it starts follow */
-        INIT_RUNNING,      /* the program starts, or the guest; of process 1 the boundary follows */
+        INIT_CLOSED,       /* process 1: it has given up what programs do, and has looked at nothing that comes from them; its boundary follows */
+        INIT_RUNNING,      /* the program starts, or the guest */
         INIT_EXITED,       /* process 1: the program ended; a wait(2) status word follows, and whether anything is left */
         INIT_END,          /* parent: the program ended; end when nothing is left */
         INIT_FAILED,       /* a struct csn_error follows */

@@ -14,7 +14,7 @@
 
 enum job_state {
         JOB_MAKING,            /* the keeper was asked for process 1 */
-        JOB_SETUP,             /* process 1 puts the layers on */
+        JOB_SETUP,             /* process 1 puts up the walls */
         JOB_READY,             /* it waits */
         JOB_JOINING,           /* an interpreter is on its way */
         JOB_JOINED,            /* and waits */
@@ -398,10 +398,14 @@ static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
 
 /* ---- what the processes inside say ---- */
 
-/*
- * It is our own code, but its memory was next to foreign code: nothing is taken on trust.  A step that is not
- * due ends the sandbox.
- */
+/* When process 1 may say that it is closed; also after the end was decided, for then it is not told yet whether it was. */
+static bool is_closing(const struct job *job)
+{
+        bool worker = job->interpreter == WISH_WORKER;
+        return job->interpreter != WISH_ZYGOTE && (job->state == (worker ? JOB_JOINING : JOB_STARTING) || job->state == JOB_DYING);
+}
+
+/* What a process has done to itself, told before it looked at anything foreign. */
 static void take_facts(struct job *job, const struct wire_boundary *facts)
 {
         job->boundary.seccomp = facts->seccomp;
@@ -410,6 +414,10 @@ static void take_facts(struct job *job, const struct wire_boundary *facts)
         job->boundary.capabilities = facts->capabilities;
 }
 
+/*
+ * It is our own code, but its memory was next to foreign code: nothing is taken on trust.  A step that is not
+ * due ends the sandbox.
+ */
 static void job_said(struct job *job, const struct init_message *message, int fds[WIRE_FDS_MAX], bool by_program)
 {
         bool forked = job->interpreter == WISH_ZYGOTE;
@@ -429,16 +437,14 @@ static void job_said(struct job *job, const struct init_message *message, int fd
                 } else if (sandbox_tell(&job->box, INIT_LEAVE, &err) < 0) {
                         job_refuse(job, &err);
                 }
+        } else if (message->op == INIT_CLOSED && !by_program && !job->told && is_closing(job)) {
+                take_facts(job, &message->boundary);
+                if (job->interpreter != WISH_WORKER)   /* of which JOINED tells */
+                        tell_boundary(job, WIRE_JOINED);
         } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
-                if (!forked)
-                        take_facts(job, &message->boundary);
                 tell_boundary(job, WIRE_JOINED);
                 wait_for_engine(job, JOB_JOINED);
         } else if (message->op == INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->box.program != 0)) {
-                if (job->interpreter == WISH_NONE || job->interpreter == WISH_GUEST) {   /* it was not known before */
-                        take_facts(job, &message->boundary);
-                        tell_boundary(job, WIRE_JOINED);
-                }
                 job_runs(job);
         } else if (message->op == INIT_EXITED && job->state == JOB_RUNNING && !job->box.program && job->interpreter != WISH_GUEST) {
                 job_ended(job, message->status, message->left != 0);

@@ -23,8 +23,8 @@
  *     RETIRE                                   end that zygote; what was forked from it goes on
  *   supervisor -> engine
  *     HELLO   wire_abilities
- *     READY   wire_boundary   enum wire_end    the sandbox stands; our ends of its descriptors
- *     JOINED  wire_boundary                    the interpreter is inside and waits (JOIN, WORKER)
+ *     READY   wire_boundary   enum wire_end    the sandbox stands, and what a process gives up for itself is not known; our ends of its descriptors
+ *     JOINED  wire_boundary                    all of it is in force: an interpreter waits (JOIN, WORKER), or what is started looks at what comes (START, GUEST)
  *     SEEN    wire_seen                        what it uses at this moment
  *     FROZEN  u64                              1: everything inside stands still; 0: it goes on
  *     UNABLE  csn_error                        what was asked with FREEZE cannot be done; all is as before

@@ -19,6 +19,7 @@ HEADER = struct.Struct('<IHHII')
 MAGIC = 0x43534e57
 LASTING = 32
 DOOR_PROGRAM = 2
+FILTER = struct.Struct('<8xQ')       # of a boundary
 MIB = 1 << 20
 
 # Stands in for a zygote.  It forks nothing into a sandbox, and answers as the test wants it.
@@ -119,6 +120,10 @@ class Engine:
         assert door.recv(100)          # GREET
         self.wait(JOINED, job)
         self.kept.append(door.detach())
+
+    def program(self, argv):
+        """Through the door that came last."""
+        os.write(self.kept[-1], bytes([DOOR_PROGRAM]) + numbers(len(argv)) + b''.join(map(text, argv)) + numbers(0))
 
     def zygote(self, job, how):
         argv = ['/usr/bin/python3', '-I', '-S', '-c', STANDIN, how]
@@ -240,17 +245,26 @@ def test_one_may_be_started_with_other_limits_than_its_sandbox_has(engine):
     assert engine.process.poll() is None
 
 
+def test_what_is_in_force_is_told_before_the_program_is_looked_at(engine):
+    engine.ask(PREPARE, 1, engine.shape())
+    assert FILTER.unpack_from(engine.wait(READY, 1)) == (0,)
+    engine.ask(START, 1, engine.limits())
+    assert FILTER.unpack_from(engine.wait(JOINED, 1)) == (1,)
+    engine.program(['/usr/bin/true'])
+    assert engine.wait(EXITED, 1)[:8] == numbers(0)
+    assert engine.close() == 0
+
+
 def test_an_end_that_the_engine_heard_before_the_beginning_counts(engine):
     """Both say so over sockets of their own."""
     engine.ask(PREPARE, 1, engine.shape())
     engine.wait(READY, 1)
     engine.ask(START, 1, engine.limits())
+    engine.wait(JOINED, 1)
     engine.ask(LEFT, 1, numbers(3))
     engine.ask(LOOK, 1)
     engine.wait(SEEN, 1)               # and nothing has begun
-    argv = ['/usr/bin/sleep', '1000']
-    os.write(engine.kept[-1], bytes([DOOR_PROGRAM]) + numbers(len(argv)) + b''.join(map(text, argv)) + numbers(0))
-    engine.wait(JOINED, 1)
+    engine.program(['/usr/bin/sleep', '1000'])
     assert engine.wait(EXITED, 1)[:8] == numbers(3 << 8)
     assert engine.close() == 0
 
