@@ -40,6 +40,7 @@ struct job {
         uint32_t host;                 /* the guest in whose sandbox it is an interpreter; it has none of its own then */
         bool wants_start;
         bool forking;                  /* its zygote was asked, and has not answered */
+        bool closed;                   /* process 1 said what it has given up */
         bool inside;                   /* the interpreter said that it waits; process 1 has to say that it left */
         struct watch control, talk, oom;
         struct timer deadline, poll, closing, freezing;
@@ -437,7 +438,8 @@ static void job_said(struct job *job, const struct init_message *message, int fd
                 } else if (sandbox_tell(&job->box, INIT_LEAVE, &err) < 0) {
                         job_refuse(job, &err);
                 }
-        } else if (message->op == INIT_CLOSED && !by_program && !job->told && is_closing(job)) {
+        } else if (message->op == INIT_CLOSED && !by_program && !job->told && !job->closed && is_closing(job)) {
+                job->closed = true;
                 take_facts(job, &message->boundary);
                 if (job->interpreter != WISH_WORKER)   /* of which JOINED tells */
                         tell_boundary(job, WIRE_JOINED);
