@@ -33,7 +33,7 @@ void sup_give_up(struct supervisor *sup, const struct csn_error *err);
 void sup_answer(struct supervisor *sup, struct buf *message, bool fits, const int *fds, size_t fds_n);
 void sup_answer_error(struct supervisor *sup, enum wire_op op, uint32_t id, const struct csn_error *error);
 
-/* ---- jobs.c: the life of a sandbox ---- */
+/* ---- jobs.c: sandboxes, by their numbers ---- */
 
 /* Errors of these are the peer's: it asked what is not allowed, and the connection ends. */
 int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *shape, struct csn_error *err);

@@ -1,0 +1,575 @@
+/* One sandbox: made by the keeper, perhaps joined by an interpreter, started, ended, given back. */
+#include "supervisor/job.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+#define SETUP_MS 60000         /* for each step before the program's first instruction; large input files take time */
+#define POLL_MS 25             /* how often counters are read where no event tells */
+#define CLOSE_RETRY_MS 2
+#define LEFT_MS 20             /* for an interpreter that said LEFT to be dead; then process 1 ends all */
+#define LEFT_MEMORY (64 * MIB)  /* more takes long enough to go that others could notice */
+#define QUARANTINE_MS 2000     /* a cgroup that does not empty in this time is reported, its uid kept */
+
+static void job_look_frozen(struct timer *timer);
+
+/* ---- telling the engine ---- */
+
+static void tell_boundary(struct job *job, enum wire_op op)
+{
+        struct buf message;
+        int ends[WIRE_ENDS];
+        size_t n = 0;
+        buf_init(&message, WIRE_MAX);
+        job->boundary.memory_bytes = cgroup_leaf_memory(&job->box.leaf);
+        for (int i = 0; i < WIRE_ENDS && op == WIRE_READY; i++)
+                if (job->box.outer[i] >= 0)
+                        ends[n++] = job->box.outer[i];
+        sup_answer(job->sup, &message, wire_put_boundary(&message, op, job->id, &job->boundary), ends, n);
+        for (int i = 0; i < WIRE_ENDS && op == WIRE_READY; i++)
+                fd_close(&job->box.outer[i]);
+}
+
+static void tell_exited(struct job *job)
+{
+        struct buf message;
+        buf_init(&message, WIRE_MAX);
+        sup_answer(job->sup, &message, wire_put_exit(&message, job->id, &job->how), NULL, 0);
+        job->told = true;
+}
+
+/* ---- its end ---- */
+
+void job_free(struct job *job)
+{
+        struct loop *loop = job->sup->loop;
+        loop_unwatch(loop, &job->control);
+        loop_unwatch(loop, &job->talk);
+        loop_unwatch(loop, &job->oom);
+        loop_untimer(loop, &job->deadline);
+        loop_untimer(loop, &job->poll);
+        loop_untimer(loop, &job->closing);
+        loop_untimer(loop, &job->freezing);
+        for (struct job **at = &job->sup->jobs; *at; at = &(*at)->next)
+                if (*at == job) {
+                        *at = job->next;
+                        break;
+                }
+        free(job);
+}
+
+static void job_try_close(struct timer *timer)
+{
+        struct job *job = timer->owner;
+        if (sandbox_close(&job->box)) {
+                job_free(job);
+                return;
+        }
+        if (!job->quarantined && clock_us() - job->closing_us > QUARANTINE_MS * 1000ULL) {
+                log_text(LOG_ERROR, "the cgroup %s does not empty; its uid %u stays out of use", job->box.leaf.name,
+                         job->box.plan.host_uid);
+                job->quarantined = true;
+        }
+        cgroup_leaf_kill(&job->box.leaf);
+        loop_timer(job->sup->loop, timer, (job->quarantined ? QUARANTINE_MS : CLOSE_RETRY_MS) * 1000ULL);
+}
+
+void job_close(struct job *job)
+{
+        struct loop *loop = job->sup->loop;
+        job->state = JOB_CLOSING;
+        job->closing_us = clock_us();
+        loop_untimer(loop, &job->deadline);
+        loop_untimer(loop, &job->poll);
+        loop_untimer(loop, &job->freezing);
+        loop_unwatch(loop, &job->oom);
+        loop_unwatch(loop, &job->control);
+        loop_unwatch(loop, &job->talk);
+        loop_timer(loop, &job->closing, 0);
+}
+
+/* What is frozen on cgroup v1 does not even die. */
+static void let_die(struct job *job)
+{
+        struct csn_error err;
+        loop_untimer(job->sup->loop, &job->freezing);
+        if (job->frozen && cgroup_leaf_freeze(&job->box.leaf, false, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+}
+
+void job_end_visit(struct job *job)
+{
+        if (!job->host || job->box.program || job->state == JOB_CLOSING)
+                return;
+        job_report(job);
+        if (!job->forking)
+                job_close(job);
+}
+
+void job_kill(struct job *job, unsigned reason)
+{
+        if (job->state >= JOB_DYING)
+                return;
+        job->how.reasons |= reason;
+        if (job->state == JOB_RUNNING)
+                job->ended_us = clock_us();
+        job->state = JOB_DYING;
+        loop_untimer(job->sup->loop, &job->deadline);
+        loop_untimer(job->sup->loop, &job->poll);
+        if (job->told)
+                loop_unwatch(job->sup->loop, &job->control);   /* nothing that process 1 could say changes anything */
+        sandbox_kill(&job->box);   /* without a process 1 yet: job_made() does it */
+        let_die(job);
+        job_end_visit(job);
+}
+
+void job_refuse(struct job *job, const struct csn_error *error)
+{
+        if (!job->told)
+                sup_answer_error(job->sup, WIRE_REFUSED, job->id, error);
+        job->told = true;
+        job_kill(job, 0);
+}
+
+static void count_usage(struct job *job)
+{
+        struct cgroup_usage usage;
+        cgroup_leaf_usage(&job->box.leaf, &usage);
+        struct wire_exit *how = &job->how;
+        how->cpu_us = usage.cpu_us ? usage.cpu_us : job->cpu_us;
+        how->memory_peak = usage.memory_peak ? usage.memory_peak : job->memory_peak;
+        how->pids_peak = usage.pids_peak ? usage.pids_peak - 1 : 0;   /* process 1 is ours */
+        how->oom_kills = usage.oom_kills;
+        how->pids_hits = usage.pids_hits;
+        how->throttled_us = usage.throttled_us;
+        if (usage.oom_kills)
+                how->reasons |= WIRE_MEMORY;
+        how->wall_us = job->ended_us > job->running_us ? job->ended_us - job->running_us : 0;
+        how->prepare_us = job->running_us > job->asked_us ? job->running_us - job->asked_us : 0;
+}
+
+void job_report(struct job *job)
+{
+        if (job->told)
+                return;
+        count_usage(job);
+        tell_exited(job);
+}
+
+/* ---- clocks ---- */
+
+static void job_deadline(struct timer *timer)
+{
+        struct job *job = timer->owner;
+        struct csn_error err;
+        if (job->state == JOB_RUNNING) {
+                job_kill(job, WIRE_WALL);
+        } else if (job->state == JOB_BACKGROUND) {
+                job_kill(job, WIRE_LEFTOVERS);
+        } else if (job->state == JOB_LEFT) {
+                job_kill(job, 0);
+        } else if (job->state < JOB_RUNNING) {
+                err_set(&err, CSN_E_SYSTEM, 0, "the sandbox was not ready after %d seconds", SETUP_MS / 1000);
+                job_refuse(job, &err);
+        }
+}
+
+static void expect_within(struct job *job, uint64_t ms)
+{
+        loop_timer(job->sup->loop, &job->deadline, ms * 1000);
+}
+
+static void job_oom(struct watch *watch, uint32_t events)
+{
+        struct job *job = watch->owner;
+        (void)events;
+        job_kill(job, WIRE_MEMORY);
+        loop_unwatch(job->sup->loop, watch);
+}
+
+/* Limits that no event tells of: CPU time, and memory where no controller bounds it. */
+static void job_poll(struct timer *timer)
+{
+        struct job *job = timer->owner;
+        const struct wire_limits *limits = &job->box.plan.limits;
+        struct cgroup_usage usage;
+        struct tree_usage tree = { 0 };
+        cgroup_leaf_usage(&job->box.leaf, &usage);
+        bool counted = job->box.plan.abilities.controllers & WIRE_CTL_CPU;
+        bool bounded = job->box.plan.abilities.controllers & WIRE_CTL_MEMORY;
+        if (!counted || !bounded)
+                sandbox_tree(&job->box, &tree);
+        if (!bounded && tree.memory_bytes > limits->memory_bytes) {
+                job_kill(job, WIRE_MEMORY);
+                return;
+        }
+        uint64_t used_ms = (counted ? usage.cpu_us : tree.cpu_us) / 1000;
+        if (limits->cpu_ms && used_ms >= limits->cpu_ms) {
+                job_kill(job, WIRE_CPU);
+                return;
+        }
+        /* CPU time cannot grow faster than the share allows, so there is no need to look before. */
+        uint64_t next_ms = POLL_MS;
+        if (bounded && limits->cpu_ms)
+                next_ms = max_u64((limits->cpu_ms - used_ms) * 1000 / max_u64(limits->cpu_milli, 1), 2);
+        loop_timer(job->sup->loop, timer, next_ms * 1000);
+}
+
+/* ---- its steps ---- */
+
+static void job_runs(struct job *job)
+{
+        const struct wire_limits *limits = &job->box.plan.limits;
+        job->state = JOB_RUNNING;
+        job->running_us = clock_us();
+        expect_within(job, limits->wall_ms);
+        if (!job->host && (limits->cpu_ms || job->box.plan.degraded))
+                loop_timer(job->sup->loop, &job->poll, POLL_MS * 1000);
+        if (job->freeze_due)
+                job_hold(job, job->freeze_to);
+        if (job->left_due)
+                job_leave(job, job->left_status);
+}
+
+static void job_ended(struct job *job, int status, bool left)
+{
+        struct csn_error err;
+        job->ended_us = clock_us();
+        job->how.status = (uint64_t)(unsigned)status;
+        job->how.has_status = 1;
+        if (job->host) {
+                job_report(job);
+                job->box.program = 0;
+                job_close(job);
+                return;
+        }
+        if (cgroup_leaf_processes(&job->box.leaf) == 1) {
+                /* The kernel counts process 1 alone: what remains is ours, and needs nobody to wait for it. */
+                job_report(job);
+                job_kill(job, 0);
+                return;
+        }
+        job->state = JOB_BACKGROUND;
+        if (job->box.program && sandbox_tell(&job->box, INIT_END, &err) < 0)
+                log_text(LOG_DEBUG, "%s", err.text);   /* process 1 is dead; that comes next */
+        /* Process 1 ends by itself when nothing is left; what still runs then gets a little time. */
+        expect_within(job, left || job->box.program ? job->box.plan.limits.background_ms : SETUP_MS);
+}
+
+void job_advance(struct job *job)
+{
+        struct csn_error err = { 0 };
+        bool known;
+        int rc = 0;
+        if (job->state == JOB_READY && job->interpreter == WISH_WORKER) {
+                job->state = JOB_JOINING;
+                rc = sandbox_tell(&job->box, INIT_WORKER, &err);
+        } else if (job->state == JOB_READY && job->interpreter == WISH_GUEST) {
+                job->state = JOB_STARTING;
+                if ((rc = sandbox_limit(&job->box, &err)) == 0)
+                        rc = sandbox_tell(&job->box, INIT_GUEST, &err);
+        } else if (job->state == JOB_READY && job->interpreter == WISH_ZYGOTE) {
+                struct outbox *zygote = zygote_outbox(job->sup, job->zygote, &known);
+                if (!known)
+                        rc = err_set(&err, CSN_E_BUSY, 0, "the zygote of this sandbox is gone");
+                if (!zygote && known)
+                        return;
+                job->state = JOB_JOINING;
+                if (rc == 0 && (rc = sandbox_join(&job->box, job->id, zygote, &err)) == 0) {
+                        job->forking = true;
+                        rc = loop_watch(job->sup->loop, &job->talk, job->box.talk, EPOLLIN, &err);
+                }
+        } else if (job->wants_start && (job->state == JOB_JOINED || (job->state == JOB_READY && job->interpreter == WISH_NONE))) {
+                job->state = JOB_STARTING;
+                if ((rc = sandbox_limit(&job->box, &err)) == 0)
+                        rc = sandbox_tell(&job->box, INIT_RUN, &err);
+        } else {
+                return;
+        }
+        if (rc < 0)
+                job_refuse(job, &err);
+        else
+                expect_within(job, SETUP_MS);
+}
+
+static void wait_for_engine(struct job *job, enum job_state state)
+{
+        job->state = state;
+        loop_untimer(job->sup->loop, &job->deadline);
+        job_advance(job);
+}
+
+/* The home directory, and a socket for each flag that asks for one.  False: it is not those. */
+static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
+{
+        uint64_t flags = job->box.plan.shape.flags;
+        int proxy = flags & WIRE_PROXY ? 1 : 0, hatch = flags & WIRE_HATCH ? proxy + 1 : 0, last = hatch ? hatch : proxy;
+        if (fds[last] < 0 || fds[last + 1] >= 0)
+                return false;
+        job->box.outer[WIRE_END_HOME] = take_fd(&fds[0]);
+        if (proxy)
+                job->box.outer[WIRE_END_PROXY] = take_fd(&fds[proxy]);
+        if (hatch)
+                job->box.outer[WIRE_END_HATCH] = take_fd(&fds[hatch]);
+        return true;
+}
+
+/* ---- what the processes inside say ---- */
+
+/* When process 1 may say that it is closed; also after the end was decided, for then it is not told yet whether it was. */
+static bool is_closing(const struct job *job)
+{
+        bool worker = job->interpreter == WISH_WORKER;
+        return job->interpreter != WISH_ZYGOTE && (job->state == (worker ? JOB_JOINING : JOB_STARTING) || job->state == JOB_DYING);
+}
+
+/* What a process has done to itself, told before it looked at anything foreign. */
+static void take_facts(struct job *job, const struct wire_boundary *facts)
+{
+        job->boundary.seccomp = facts->seccomp;
+        job->boundary.landlock_abi = facts->landlock_abi;
+        job->boundary.no_new_privs = facts->no_new_privs;
+        job->boundary.capabilities = facts->capabilities;
+}
+
+/*
+ * It is our own code, but its memory was next to foreign code: nothing is taken on trust.  A step that is not
+ * due ends the sandbox.
+ */
+static void job_said(struct job *job, const struct init_message *message, int fds[WIRE_FDS_MAX], bool by_program)
+{
+        bool forked = job->interpreter == WISH_ZYGOTE;
+        struct csn_error err;
+        if (message->op == INIT_FAILED && job->state <= JOB_RUNNING && message->error.code > 0) {
+                job_refuse(job, &message->error);
+        } else if (message->op == INIT_READY && job->state == JOB_SETUP && !by_program && take_ends(job, fds)) {
+                job->boundary = message->boundary;
+                tell_boundary(job, WIRE_READY);
+                wait_for_engine(job, JOB_READY);
+        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->box.program && !job->inside) {
+                job->inside = true;
+                take_facts(job, &message->boundary);
+                if (job->host) {
+                        tell_boundary(job, WIRE_JOINED);
+                        wait_for_engine(job, JOB_JOINED);
+                } else if (sandbox_tell(&job->box, INIT_LEAVE, &err) < 0) {
+                        job_refuse(job, &err);
+                }
+        } else if (message->op == INIT_CLOSED && !by_program && !job->told && !job->closed && is_closing(job)) {
+                job->closed = true;
+                take_facts(job, &message->boundary);
+                if (job->interpreter != WISH_WORKER)   /* of which JOINED tells */
+                        tell_boundary(job, WIRE_JOINED);
+        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
+                tell_boundary(job, WIRE_JOINED);
+                wait_for_engine(job, JOB_JOINED);
+        } else if (message->op == INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->box.program != 0)) {
+                job_runs(job);
+        } else if (message->op == INIT_EXITED && job->state == JOB_RUNNING && !job->box.program && job->interpreter != WISH_GUEST) {
+                job_ended(job, message->status, message->left != 0);
+        } else {
+                job_kill(job, 0);
+        }
+}
+
+static void listen_to(struct watch *watch, bool by_program)
+{
+        struct job *job = watch->owner;
+        while (watch->active) {
+                static uint8_t bytes[WIRE_MAX];
+                int fds[WIRE_FDS_MAX];
+                size_t fds_n;
+                struct init_message message;
+                ssize_t len = wire_receive(watch->fd, bytes, fds, &fds_n);
+                if (len < 0 && errno == EAGAIN)
+                        return;
+                if (len != (ssize_t)sizeof message) {
+                        /* Its end is the keeper's to tell, which comes next. */
+                        loop_unwatch(job->sup->loop, watch);
+                } else {
+                        memcpy(&message, bytes, sizeof message);
+                        message.error.text[sizeof message.error.text - 1] = 0;
+                        message.error.field[sizeof message.error.field - 1] = 0;
+                        job_said(job, &message, fds, by_program);
+                        if (by_program && message.op == INIT_RUNNING)
+                                loop_unwatch(job->sup->loop, watch);   /* it was its last word */
+                }
+                for (size_t i = 0; i < WIRE_FDS_MAX; i++)
+                        fd_close(&fds[i]);
+        }
+}
+
+static void job_control(struct watch *watch, uint32_t events)
+{
+        (void)events;
+        listen_to(watch, false);
+}
+
+static void job_talk(struct watch *watch, uint32_t events)
+{
+        (void)events;
+        listen_to(watch, true);
+}
+
+/* ---- what the keeper says ---- */
+
+/* What it said last may still be in its socket, and was said before it died. */
+static void hear_the_last(struct watch *watch)
+{
+        if (watch->active)
+                watch->ready(watch, EPOLLIN);
+}
+
+/* Process 1 is dead, and with it everything inside. */
+static void job_died(struct job *job)
+{
+        struct csn_error err;
+        hear_the_last(&job->control);
+        job->box.pid = 0;
+        if (job->state < JOB_RUNNING && !job->told) {
+                err_set(&err, CSN_E_SYSTEM, 0, "process 1 of the sandbox ended before the program began");
+                job_refuse(job, &err);
+        }
+        if (job->state == JOB_RUNNING)
+                job->ended_us = clock_us();
+        job_report(job);
+        job_close(job);
+}
+
+static void program_died(struct job *job, int status)
+{
+        struct csn_error err;
+        hear_the_last(&job->talk);
+        if (job->state == JOB_RUNNING) {
+                job_ended(job, status, true);
+        } else if (job->state == JOB_LEFT) {
+                job_kill(job, 0);
+        } else if (job->state < JOB_RUNNING) {
+                err_set(&err, CSN_E_SYSTEM, 0, "the interpreter ended before the program began");
+                job_refuse(job, &err);
+        }
+        if (job->host && job->state != JOB_CLOSING) {
+                job->box.program = 0;
+                job_report(job);
+                job_close(job);
+        }
+}
+
+bool job_process_died(struct job *job, const struct keeper_message *died)
+{
+        bool first = job->box.pid == died->pid;
+        if (!first && job->box.program != died->pid)
+                return false;
+        job->cpu_us += died->cpu_us;
+        job->memory_peak = max_u64(job->memory_peak, died->memory_peak);
+        if (first)
+                job_died(job);
+        else
+                program_died(job, died->status);
+        return true;
+}
+
+/* ---- standing still ---- */
+
+#define FREEZE_MS 2000         /* after which a sandbox that does not stand still goes on */
+#define FREEZE_LOOK_MS 2
+
+void job_unable(struct job *job, const struct csn_error *error)
+{
+        sup_answer_error(job->sup, WIRE_UNABLE, job->id, error);
+}
+
+static void tell_frozen(struct job *job)
+{
+        struct buf message;
+        buf_init(&message, WIRE_MAX);
+        sup_answer(job->sup, &message, wire_put_number(&message, WIRE_FROZEN, job->id, job->frozen), NULL, 0);
+}
+
+static void job_look_frozen(struct timer *timer)
+{
+        struct job *job = timer->owner;
+        struct csn_error err, again;
+        if (cgroup_leaf_is_frozen(&job->box.leaf) == job->frozen) {
+                tell_frozen(job);
+        } else if (clock_us() - job->freezing_us < FREEZE_MS * 1000ULL) {
+                loop_timer(job->sup->loop, timer, FREEZE_LOOK_MS * 1000);
+        } else {
+                err_set(&err, CSN_E_BUSY, 0, "the sandbox did not %s within %d seconds", job->frozen ? "stand still" : "go on", FREEZE_MS / 1000);
+                if (job->frozen && cgroup_leaf_freeze(&job->box.leaf, false, &again) < 0)
+                        log_text(LOG_ERROR, "%s", again.text);
+                job->frozen = false;
+                job_unable(job, &err);
+        }
+}
+
+void job_hold(struct job *job, bool on)
+{
+        struct csn_error err;
+        job->freeze_due = false;
+        if (cgroup_leaf_freeze(&job->box.leaf, on, &err) < 0) {
+                job_unable(job, &err);
+        } else {
+                job->frozen = on;
+                job->freezing_us = clock_us();
+                loop_timer(job->sup->loop, &job->freezing, 0);
+        }
+}
+
+/* ---- what the engine heard before us ---- */
+
+/*
+ * Its exit status is the program's own to choose, so we take its word for it, and need not wait until the kernel
+ * has taken down the memory of a process that has nothing more to do.  It is killed now, as everything is that
+ * outlives a program.  With more than that one process the end goes its usual way, and with much memory too: what
+ * is told to be over must not add up to more than the host has.
+ */
+void job_leave(struct job *job, unsigned status)
+{
+        if (!cgroup_leaf_has_one_program(&job->box.leaf) || cgroup_leaf_memory(&job->box.leaf) > LEFT_MEMORY)
+                return;
+        job->ended_us = clock_us();
+        job->how.status = status << 8;   /* wait(2) */
+        job->how.has_status = 1;
+        sandbox_kill_program(&job->box);
+        job_report(job);
+        if (!job->box.program || !cgroup_leaf_has_one_program(&job->box.leaf)) {
+                job_kill(job, 0);
+                return;
+        }
+        /* Who is killed forks no more, so process 1 is alone with it, and the engine's work comes before its end. */
+        job->state = JOB_LEFT;
+        loop_untimer(job->sup->loop, &job->poll);
+        expect_within(job, LEFT_MS);
+}
+
+/* ---- its beginning ---- */
+
+int job_watch(struct job *job, struct csn_error *err)
+{
+        struct loop *loop = job->sup->loop;
+        if (loop_watch(loop, &job->control, job->box.control, EPOLLIN, err) < 0)
+                return -err->code;
+        if (job->box.leaf.oom_event >= 0 && loop_watch(loop, &job->oom, job->box.leaf.oom_event, EPOLLIN, err) < 0)
+                return -err->code;
+        return 0;
+}
+
+struct job *job_new(struct supervisor *sup, uint32_t id)
+{
+        struct job *job = mem_alloc(sizeof *job);
+        *job = (struct job){ .next = sup->jobs, .sup = sup, .id = id, .asked_us = clock_us(),
+                             .control = { .ready = job_control, .owner = job }, .talk = { .ready = job_talk, .owner = job },
+                             .oom = { .ready = job_oom, .owner = job }, .deadline = { .fired = job_deadline, .owner = job },
+                             .poll = { .fired = job_poll, .owner = job }, .closing = { .fired = job_try_close, .owner = job },
+                             .freezing = { .fired = job_look_frozen, .owner = job } };
+        sup->jobs = job;
+        sandbox_init(&job->box);
+        return job;
+}
+
+void job_await_setup(struct job *job)
+{
+        expect_within(job, SETUP_MS);
+}

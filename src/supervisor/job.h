@@ -1,0 +1,83 @@
+/* One sandbox and its life; for job.c, which moves it on, and jobs.c, which has all of them. */
+#ifndef SUPERVISOR_JOB_H
+#define SUPERVISOR_JOB_H
+
+#include "supervisor/parts.h"
+
+enum job_state {
+        JOB_MAKING,            /* the keeper was asked for process 1 */
+        JOB_SETUP,             /* process 1 puts up the walls */
+        JOB_READY,             /* it waits */
+        JOB_JOINING,           /* an interpreter is on its way */
+        JOB_JOINED,            /* and waits */
+        JOB_STARTING,          /* the program comes through the door */
+        JOB_RUNNING,           /* it runs */
+        JOB_BACKGROUND,        /* it ended, what it left behind may go on for a little */
+        JOB_LEFT,              /* its interpreter said so, was killed, and the end is told; process 1 goes when that is dead */
+        JOB_DYING,             /* everything was killed, process 1 is not reaped yet */
+        JOB_CLOSING,           /* dead and told; cgroup and uid are being given back */
+};
+
+/* What the engine wants besides a sandbox; done as soon as the state allows it. */
+enum wish { WISH_NONE, WISH_WORKER, WISH_ZYGOTE, WISH_GUEST };
+
+struct job {
+        struct job *next;
+        struct supervisor *sup;
+        uint32_t id;
+        enum job_state state;
+        struct sandbox box;
+        enum wish interpreter;
+        uint32_t zygote;
+        uint32_t host;                 /* the guest in whose sandbox it is an interpreter; it has none of its own then */
+        bool wants_start;
+        bool forking;                  /* its zygote was asked, and has not answered */
+        bool closed;                   /* process 1 said what it has given up */
+        bool inside;                   /* the interpreter said that it waits; process 1 has to say that it left */
+        struct watch control, talk, oom;
+        struct timer deadline, poll, closing, freezing;
+        bool frozen;                   /* or is to be */
+        bool freeze_due, freeze_to;    /* what is to be done as soon as it runs */
+        bool left_due;                 /* likewise: the engine has heard its end before we heard its beginning */
+        unsigned left_status;
+        uint64_t freezing_us;
+        uint64_t asked_us, running_us, ended_us, closing_us;
+        struct wire_exit how;
+        uint64_t cpu_us, memory_peak;  /* of its dead processes, where no controller counts */
+        struct wire_boundary boundary;
+        bool told;                     /* EXITED or REFUSED went out */
+        bool quarantined;
+};
+
+/* In the list of all, and nothing else yet. */
+struct job *job_new(struct supervisor *sup, uint32_t id);
+void job_free(struct job *job);
+/* Its sandbox is open: listen to process 1, and expect it to be ready in time. */
+int job_watch(struct job *job, struct csn_error *err);
+void job_await_setup(struct job *job);
+
+/* One step on, if the engine wants one and the state allows it. */
+void job_advance(struct job *job);
+/* Stand still, or go on; the engine is told when it does.  The program runs. */
+void job_hold(struct job *job, bool on);
+void job_unable(struct job *job, const struct csn_error *error);
+
+/* Its interpreter told the engine so, and with which status. */
+void job_leave(struct job *job, unsigned status);
+/* End everything inside now.  The cause is kept as a reason of the exit, unless an earlier one is there. */
+void job_kill(struct job *job, unsigned reason);
+/* Likewise, of one whose program has not begun; the engine is told why. */
+void job_refuse(struct job *job, const struct csn_error *error);
+/* The keeper tells of a death.  false: that process is not one of this job. */
+bool job_process_died(struct job *job, const struct keeper_message *died);
+/* Tell the engine of its end, once, when the counters do not change any more. */
+void job_report(struct job *job);
+/* Give back what it had.  The job is freed when the kernel has let go of it, later. */
+void job_close(struct job *job);
+/*
+ * An interpreter that visits a guest has no process 1 whose end would end it.  Without a process it is over; but while its
+ * zygote is asked it stays, so that what is forked after all is known and killed.
+ */
+void job_end_visit(struct job *job);
+
+#endif
