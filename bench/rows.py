@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon import Broken, Daemon, clean_environment
+from daemon import Broken, clean_environment
 from processes import available_bytes
 
 BENCH = Path(__file__).resolve().parent
@@ -318,7 +318,13 @@ class DaemonRow(Row):
         return bench.daemon_missing()
 
     def prepare(self, bench):
-        daemon = bench.daemon(self.settings)
+        if self.kind:
+            with bench.daemon(self.settings) as daemon:
+                self.warm(bench, daemon)
+                count, size = daemon.waiting(self.kind)
+                self.memory = {"private_bytes": size, "peak_bytes": None} if count else None
+
+    def warm(self, bench, daemon):
         for _ in range(2):      # the first tells it what to keep ready
             record = daemon.run(self.request)
             if (record["status"], record["stdout"]) != ("completed", self.prints):
@@ -326,9 +332,6 @@ class DaemonRow(Row):
         if self.kind in IMAGES:
             self.compare_preloaded(bench.floor(IMAGES[self.kind]).preloaded, daemon)
         daemon.settle()
-        if self.kind:
-            count, size = daemon.waiting(self.kind)
-            self.memory = {"private_bytes": size, "peak_bytes": None} if count else None
 
     def compare_preloaded(self, floor, daemon):
         """A floor with other modules than a run finds would be no base for it.  A zygote takes seconds to load them."""
@@ -340,16 +343,16 @@ class DaemonRow(Row):
             time.sleep(0.1)
 
     def slice(self, bench):
-        daemon = bench.daemon(self.settings)
-        daemon.settle()
-        self.cpu_by = daemon.cpu_by()
-        before = daemon.cpu_ns(self.cpu_by)
-        think_us = bench.think_ms * 1000 * self.think
-        samples, elapsed, _ = client(
-            bench, "ask", daemon.socket, self.clients, self.runs or 10**6, round(self.seconds * 1000), think_us,
-            '"stdout":' + json.dumps(self.prints), stdin=json.dumps(self.request))
-        daemon.settle()
-        return Slice([ns for ns, in samples], elapsed, daemon.cpu_since(self.cpu_by, before))
+        with bench.daemon(self.settings) as daemon:
+            self.warm(bench, daemon)
+            self.cpu_by = daemon.cpu_by()
+            before = daemon.cpu_ns(self.cpu_by)
+            think_us = bench.think_ms * 1000 * self.think
+            samples, elapsed, _ = client(
+                bench, "ask", daemon.socket, self.clients, self.runs or 10**6, round(self.seconds * 1000), think_us,
+                '"stdout":' + json.dumps(self.prints), stdin=json.dumps(self.request))
+            daemon.settle()
+            return Slice([ns for ns, in samples], elapsed, daemon.cpu_since(self.cpu_by, before))
 
 
 CALLS = """import json, time
@@ -369,9 +372,10 @@ class ToolRow(Row):
         return bench.daemon_missing()
 
     def slice(self, bench):
-        daemon = bench.daemon({})
         recording = [{"server": "bench", "tool": "answer", "arguments": {}, "result": 42}] * self.runs
-        record = daemon.run({"language": "python", "code": CALLS % self.runs, "tools": {"replay": recording, "calls": self.runs}})
+        with bench.daemon({}) as daemon:
+            daemon.settle()
+            record = daemon.run({"language": "python", "code": CALLS % self.runs, "tools": {"replay": recording, "calls": self.runs}})
         if record["status"] != "completed" or record["tools"] != {"calls": self.runs, "failed": 0, "refused": 0}:
             raise Broken(f"not the expected record: {json.dumps(record)[:500]}")
         ns = json.loads(record["stdout"])
@@ -390,9 +394,10 @@ class E2bRow(Row):
         return bench.daemon_missing() or (None if there else "the SDK is not installed (tools/setup test)")
 
     def slice(self, bench):
-        bench.daemon(self.settings).settle()
-        done = subprocess.run(["/usr/bin/node", BENCH / "e2b.mjs", f"http://{self.settings['engine.http']}", str(self.runs)], capture_output=True,
-                              text=True, timeout=WITHIN_SECONDS, check=False)
+        with bench.daemon(self.settings) as daemon:
+            daemon.settle()
+            done = subprocess.run(["/usr/bin/node", BENCH / "e2b.mjs", f"http://{self.settings['engine.http']}", str(self.runs)],
+                                  capture_output=True, text=True, timeout=WITHIN_SECONDS, check=False)
         if done.returncode != 0:
             raise Broken(f"the SDK: {done.stderr.strip()[-500:]}")
         ns = json.loads(done.stdout)
@@ -411,22 +416,18 @@ class HttpRow(Row):
     def missing(self, bench):
         return bench.daemon_missing() or (None if shutil.which("wrk") else "wrk is not installed")
 
-    def prepare(self, bench):
-        self.ask(bench, 1)      # the first tells it what to keep ready
-        bench.daemon(self.settings).settle()
-
     def slice(self, bench):
-        daemon = bench.daemon(self.settings)
-        daemon.settle()
-        self.cpu_by = daemon.cpu_by()
-        before = daemon.cpu_ns(self.cpu_by)
-        samples, elapsed, count = self.ask(bench, self.seconds)
-        daemon.settle()
-        return Slice(samples, elapsed, daemon.cpu_since(self.cpu_by, before), count)
+        with bench.daemon(self.settings) as daemon:
+            self.ask(1)     # the first tells it what to keep ready
+            daemon.settle()
+            self.cpu_by = daemon.cpu_by()
+            before = daemon.cpu_ns(self.cpu_by)
+            samples, elapsed, count = self.ask(self.seconds)
+            daemon.settle()
+            return Slice(samples, elapsed, daemon.cpu_since(self.cpu_by, before), count)
 
-    def ask(self, bench, seconds):
+    def ask(self, seconds):
         """(nanoseconds of each request, and of all together; how many there were)"""
-        bench.daemon(self.settings)
         url = f"http://{self.settings['engine.http']}{self.path}"
         done = subprocess.run(["wrk", "-t1", f"-c{self.connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s",
                                "-s", BENCH / "http.lua", url, "--", json.dumps(self.request) if self.request else "", self.has],
@@ -460,14 +461,10 @@ class MemoryRow(Row):
 
     def prepare(self, bench):
         # pool_min would be for every language; only this one is to grow, and nothing is to become less again.
-        daemon = Daemon(bench.build / "caissond", {
-            **bench.settings, "engine.pool_min": 1, "engine.pool_max": self.waiting,
-            "engine.pool_memory_bytes": available_bytes(), "engine.pool_idle_ms": "86400s"})
-        try:
+        with bench.daemon({"engine.pool_min": 1, "engine.pool_max": self.waiting,
+                           "engine.pool_memory_bytes": available_bytes(), "engine.pool_idle_ms": "86400s"}) as daemon:
             self.grow(bench, daemon)
             self.memory = {"private_bytes": self.wait_for(daemon), "peak_bytes": None}
-        finally:
-            daemon.close()
 
     def grow(self, bench, daemon):
         """Runs that find no interpreter waiting make its pool larger."""

@@ -107,8 +107,8 @@ def free_port():
 
 
 def listening():
-    """Settings of a daemon that is asked over HTTP.  It keeps what its own rows ask for and no more: the others are measured beside it."""
-    return {"engine.http": f"127.0.0.1:{free_port()}", "engine.http_keyless": "true", "engine.pool_min": 0}
+    """Settings of a daemon that is asked over HTTP."""
+    return {"engine.http": f"127.0.0.1:{free_port()}", "engine.http_keyless": "true"}
 
 
 def http():
