@@ -101,20 +101,35 @@ static int put_file(int home, struct wire_file *file, int source, int door, stru
 
 /* ---- packets ---- */
 
-static int take_file(int home, const uint8_t *bytes, size_t len, int source, int door, struct csn_error *err)
+/* What is only in the packet has to be kept before the next one comes. */
+static void keep_file(const struct wire_file *file, struct arena *arena, struct wire_file *ret)
+{
+        if (!file->content || strchr(file->name, '/'))
+                return;
+        *ret = *file;
+        ret->name = arena_copy(arena, file->name, strlen(file->name));
+        ret->content = arena_copy(arena, file->content, file->content_len);
+}
+
+/* ret_only: where to keep the file, or NULL. */
+static int take_file(int home, const uint8_t *bytes, size_t len, int source, int door, struct arena *keep, struct wire_file *ret_only,
+                     struct csn_error *err)
 {
         struct wire_file file;
         struct arena arena = { 0 };
         int rc = wire_get_file(bytes, len, &arena, &file, err);
+        if (rc == 0 && ret_only)
+                keep_file(&file, keep, ret_only);
         if (rc == 0)
                 rc = put_file(home, &file, source, door, err);
         arena_done(&arena);
         return rc;
 }
 
-int door_take(int door, int home, struct arena *arena, struct wire_program *ret, int *ret_stdin, struct csn_error *err)
+int door_take(int door, int home, struct arena *arena, struct door_taken *ret, struct csn_error *err)
 {
         static uint8_t bytes[WIRE_MAX];
+        *ret = (struct door_taken){ .in = -1 };
         for (bool first = true;; first = false) {
                 int fds[WIRE_FDS_MAX];
                 size_t fds_n;
@@ -127,13 +142,14 @@ int door_take(int door, int home, struct arena *arena, struct wire_program *ret,
                 if (fds_n > 1)
                         return err_set(err, CSN_E_PROTOCOL, 0, "a packet with %zu descriptors", fds_n);
                 if (bytes[0] == WIRE_DOOR_FILE) {
-                        if (take_file(home, bytes, (size_t)len, beside, first ? door : -1, err) < 0)
+                        ret->only.name = NULL;
+                        if (take_file(home, bytes, (size_t)len, beside, first ? door : -1, arena, first ? &ret->only : NULL, err) < 0)
                                 return -err->code;
                         continue;
                 }
-                if (wire_get_program(bytes, (size_t)len, arena, ret, err) < 0)
+                if (wire_get_program(bytes, (size_t)len, arena, &ret->program, err) < 0)
                         return -err->code;
-                *ret_stdin = take_fd(&beside);
+                ret->in = take_fd(&beside);
                 return 0;
         }
 }

@@ -203,13 +203,13 @@ static void let_go(struct init *init)
 
 static void start_worker(struct init *init, struct arena *arena)
 {
-        struct wire_program program;
+        struct door_taken taken;
         struct csn_error err;
-        int pair[2], in = -1;
+        int pair[2];
         char ready;
         become_ancestor(init);
         hide(init);
-        if (door_take(init->door, init->home, arena, &program, &in, &err) < 0)
+        if (door_take(init->door, init->home, arena, &taken, &err) < 0)
                 fail(init, &err);
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "socketpair for a worker");
@@ -217,11 +217,11 @@ static void start_worker(struct init *init, struct arena *arena)
         }
         auto_fd theirs = pair[1];
         init->go = pair[0];
-        start(init, &program, in, theirs);
-        fd_close(&in);
+        start(init, &taken.program, taken.in, theirs);
+        fd_close(&taken.in);
         fd_close(&theirs);
         if (read(init->go, &ready, 1) != 1 || ready != 'R') {
-                err_set(&err, CSN_E_SYSTEM, 0, "%s did not get ready to wait for its program", program.argv[0]);
+                err_set(&err, CSN_E_SYSTEM, 0, "%s did not get ready to wait for its program", taken.program.argv[0]);
                 fail(init, &err);
         }
         struct init_message joined = { .op = INIT_JOINED };
@@ -283,24 +283,23 @@ static _Noreturn void become_guest(struct init *init, const struct wire_limits *
 
 static void run(struct init *init, const struct wire_limits *limits, struct arena *arena)
 {
-        struct wire_program program;
+        struct door_taken taken;
         struct csn_error err;
-        int in = -1;
         struct init_message running = { .op = INIT_RUNNING };
         if (!init->program)
                 become_ancestor(init);
         hide(init);
         init->plan->limits = *limits;
-        if (door_take(init->door, init->home, arena, &program, &in, &err) < 0)
+        if (door_take(init->door, init->home, arena, &taken, &err) < 0)
                 fail(init, &err);
         if (init->program && limits_set(init->plan, init->program, LIMITS_LATE, &err) < 0)
                 fail(init, &err);
         tell(init, &running);
         if (!init->program)
-                start(init, &program, in, -1);
-        else if (hand_over(init->go, &program, &err) < 0)
+                start(init, &taken.program, taken.in, -1);
+        else if (hand_over(init->go, &taken.program, &err) < 0)
                 fail(init, &err);
-        fd_close(&in);
+        fd_close(&taken.in);
         let_go(init);
 }
 

@@ -97,23 +97,22 @@ int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct cs
         return 0;
 }
 
-int join_wait(struct plan *plan, struct arena *arena, struct wire_program *ret, struct csn_error *err)
+int join_wait(struct plan *plan, struct arena *arena, struct door_taken *ret, struct csn_error *err)
 {
         struct init_message run;
-        int in = -1;
         if (report(INIT_JOINED, &plan->boundary, NULL) < 0)
                 _exit(1);
-        int rc = door_take(DOOR_FD, HOME_FD, arena, ret, &in, err);
+        int rc = door_take(DOOR_FD, HOME_FD, arena, ret, err);
         if (rc == 0 && expect(INIT_RUN, &run) < 0)
                 _exit(1);
         if (rc == 0) {
                 plan->limits = run.limits;
                 rc = limits_set(plan, 0, LIMITS_LATE, err);
         }
-        if (rc == 0 && in >= 0 && dup2(in, STDIN_FILENO) < 0)
+        if (rc == 0 && ret->in >= 0 && dup2(ret->in, STDIN_FILENO) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "give the program its standard input");
         report(rc == 0 ? INIT_RUNNING : INIT_FAILED, NULL, rc == 0 ? NULL : err);
-        fd_close(&in);
+        fd_close(&ret->in);
         close_range(TALK_FD, FDS - 1, 0);   /* what an interpreter opened while it waited stays */
         return rc;
 }

@@ -343,13 +343,19 @@ int landlock_enter(int rules_fd, struct csn_error *err);
 
 /* ---- what comes through the door ---- */
 
+struct door_taken {
+        struct wire_program program;
+        int in;                    /* for standard input, the caller's to close; or -1 */
+        struct wire_file only;     /* without a name: there were other files than one that came with its content and is in no folder */
+};
+
 /*
- * Take input files into `home` until the program comes; `*ret` lives in the arena, *ret_stdin is a descriptor
- * or -1.  The first file, which is the program's own text in most runs, goes back as a descriptor, so that nobody has to be asked
- * for it when the run is over.  Errors: CSN_E_INPUT (a file does not fit, two have one name), CSN_E_PROTOCOL.  The end of the
- * connection ends this process: the engine is gone.
+ * Take input files into `home` until the program comes; what *ret points to lives in the arena.  The first file, which is the
+ * program's own text in most runs, goes back as a descriptor, so that nobody has to be asked for it when the run is over.
+ * Errors: CSN_E_INPUT (a file does not fit, two have one name), CSN_E_PROTOCOL.  The end of the connection ends this process:
+ * the engine is gone.
  */
-int door_take(int door, int home, struct arena *arena, struct wire_program *ret, int *ret_stdin, struct csn_error *err);
+int door_take(int door, int home, struct arena *arena, struct door_taken *ret, struct csn_error *err);
 
 /* ---- network namespaces, which the keeper makes and keeps ---- */
 
@@ -442,9 +448,9 @@ int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct cs
 
 /*
  * Wait for the program: files, arguments, environment, and the parent's word to go on.  After it standard
- * input and the rlimits are in place.
+ * input and the rlimits are in place, and ret->in is -1.
  */
-int join_wait(struct plan *plan, struct arena *arena, struct wire_program *ret, struct csn_error *err);
+int join_wait(struct plan *plan, struct arena *arena, struct door_taken *ret, struct csn_error *err);
 
 /* ---- a sandbox, seen by the parent ---- */
 

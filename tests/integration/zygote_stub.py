@@ -28,7 +28,7 @@ real = sys.modules['_frozen_importlib_external'].ExtensionFileLoader(
 real = real.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_caisson', real, origin=real.path))
 sys.modules['_caisson'] = stub
 globals().update({name: getattr(real, name) for name in (
-    'begin', 'end', 'fill_room', 'fork', 'have_ends', 'is_plain', 'is_usual_stream', 'leave', 'only_file', 'quit', 'renew', 'run_cases',
+    'begin', 'end', 'fill_room', 'fork', 'have_ends', 'is_plain', 'is_usual_stream', 'leave', 'quit', 'renew', 'run_cases',
     'send_frame', 'split_last', 'start', 'strangers', 'usual')})
 
 
@@ -88,4 +88,12 @@ def wait():
     program = None
     os.dup2(descriptors[0], 0)
     os.close(descriptors[0])
-    return tuple(known if known == given else given for known, given in zip(usual, marshal.loads(words)))
+    return *(known if known == given else given for known, given in zip(usual, marshal.loads(words))), only_file()
+
+
+def only_file():
+    names = os.listdir(b'.')
+    if len(names) != 1:
+        return None
+    with open(names[0], 'rb') as file:
+        return names[0], file.read()

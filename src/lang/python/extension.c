@@ -9,6 +9,7 @@
  */
 #include "lang/python/usual.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -262,26 +263,52 @@ static PyObject *list_or_usual(PyObject *usual, char *const *texts, size_t n)
 /* The interpreter and the runner are those of the cold command line, and no argument of the program. */
 #define OWN_ARGUMENTS 2
 
+static bool is_folder_empty(const char *path)
+{
+        DIR *folder = opendir(path);
+        const struct dirent *entry;
+        while (folder && (entry = readdir(folder)) && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0))
+                ;
+        bool is_empty = folder && !entry;
+        if (folder)
+                closedir(folder);
+        return is_empty;
+}
+
+/* (name, content) of the only file at home, or None. */
+static PyObject *only_file(bool was_empty, const struct wire_file *file)
+{
+        if (!was_empty || !file->name)
+                return usual_nothing();
+        return Py_BuildValue("(yy#)", file->name, file->content, (Py_ssize_t)file->content_len);
+}
+
 static PyObject *wait_for_program(PyObject *self, PyObject *none)
 {
         struct arena arena = { 0 };
-        struct wire_program program;
+        struct door_taken taken;
+        const struct wire_program *program = &taken.program;
         struct csn_error err = { 0 };
         (void)self, (void)none;
-        if (usual_is_rehearsed())
-                return Py_BuildValue("(OO)", usual_argv, usual_env);
-        if (join_wait(&plan, &arena, &program, &err) < 0)
+        /* In the home of a guest others are at work.  Looked at now, when nobody waits for us. */
+        bool was_empty = is_folder_empty(".") && !(plan.shape.flags & WIRE_LASTING);
+        PyObject *rehearsal = usual_rehearsal(usual_argv, usual_env);
+        if (rehearsal || PyErr_Occurred())
+                return rehearsal;
+        if (join_wait(&plan, &arena, &taken, &err) < 0)
                 _exit(1);   /* it was told */
-        size_t own = program.argv_n < OWN_ARGUMENTS ? program.argv_n : OWN_ARGUMENTS;
-        PyObject *argv = list_or_usual(usual_argv, program.argv + own, program.argv_n - own);
-        PyObject *env = list_or_usual(usual_env, program.env, program.env_n);
+        size_t own = program->argv_n < OWN_ARGUMENTS ? program->argv_n : OWN_ARGUMENTS;
+        PyObject *argv = list_or_usual(usual_argv, program->argv + own, program->argv_n - own);
+        PyObject *env = list_or_usual(usual_env, program->env, program->env_n);
+        PyObject *only = only_file(was_empty, &taken.only);
         arena_done(&arena);
-        if (!argv || !env) {
+        if (!argv || !env || !only) {
                 Py_DecRef(argv);
                 Py_DecRef(env);
+                Py_DecRef(only);
                 return NULL;
         }
-        return Py_BuildValue("(NN)", argv, env);
+        return Py_BuildValue("(NNN)", argv, env, only);
 }
 
 /* ---- the channel ---- */
@@ -372,12 +399,11 @@ static PyMethodDef methods[] = {
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
         { "strangers", grader_strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
-        { "only_file", usual_only_file, METH_VARARGS, "only_file(name): what is in the file if it is all that the working directory has, or None." },
         { "is_usual_stream", usual_is_usual_stream, METH_VARARGS, "is_usual_stream(fd): whether it is what most runs have there." },
         { "renew", usual_renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
         { "have_ends", usual_have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
         { "serve", serve, METH_VARARGS, "serve(info, argv, env[, program, message]): tell that everything is loaded, and fork at each request; returns in the children, True in one that runs the sample." },
-        { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env): the program's, as lists of bytes; those of serve() if they are the same." },
+        { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env, only): the program's, as lists of bytes, those of serve() if they are the same; (name, content) of the only file at home, or None." },
         { "send_frame", send_python_frame, METH_VARARGS, "send_frame(where, type, flags, payload): whether it was sent on the channel." },
         { "quit", quit, METH_VARARGS, "quit(status): end this process at once." },
         { "leave", usual_leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },

@@ -220,6 +220,7 @@ class Zygote:
             prepare.append(load_part('figures')['save_what_is_shown'])
         return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'run': run, 'graded': run.is_graded, 'names': run.names,
                 'path': run.path, 'hello': self.hello, 'compile': None if more else compile, 'compile_whole': self.compile_whole,
+                'nothing': compile(b'', run.path, 'exec', 0, True),
                 'channel': leave.channel, 'channels': self.channels, 'prepare': prepare,
                 **fresh.usual(), **leave.usual()}
 
@@ -284,10 +285,10 @@ class Zygote:
         run, self.expected_run = self.expected_run, None
         if run is not None and run.channel is not None:     # start() has done all that, for a role
             return run
-        arguments, entries = came
+        arguments, entries, only = came
         environment = self.environment if entries is self.entries else parse_environment(entries)
         context = len(arguments) == 1 and b'context=1' in arguments[0].split(b',')
-        source = self.usual_source(arguments, environment)
+        source = self.usual_source(arguments, environment, only)
         if source is None:
             if self.needs_cold_start(arguments, environment, context):
                 self.leave.channel.put_back()
@@ -321,10 +322,10 @@ class Zygote:
             sys.modules[name] = sys.modules['__main__']
         return run
 
-    def usual_source(self, arguments, environment):
+    def usual_source(self, arguments, environment, only):
         """The program's text, if it is what the interpreter was prepared for and all that there is at its home."""
-        if arguments is self.expected and environment is self.environment:
-            return self.caisson.only_file(self.main_file)
+        if arguments is self.expected and environment is self.environment and only and only[0] == self.main_file:
+            return only[1]
         return None
 
     def needs_cold_start(self, arguments, environment, context=False):

@@ -1,6 +1,5 @@
 #include "lang/python/usual.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 
 /* What there is to know, by the names that Python gives it. */
 enum name {
-        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, PREPARE,
+        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, NOTHING, PREPARE,
         RESEEDERS, KEY, LOGGING, MAIN_THREAD, CHANNEL, CHANNELS,
         MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, COUNT_THREADS, STDOUT, STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
         NAMES_N
@@ -25,7 +24,7 @@ enum name {
 static const char *const texts[NAMES_N] = {
         /* Zygote.receive() and Runner.start() */
         [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [GRADED] = "graded", [NAMES] = "names", [PATH] = "path",
-        [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [PREPARE] = "prepare",
+        [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [NOTHING] = "nothing", [PREPARE] = "prepare",
         /* Fresh.state(), Channel */
         [RESEEDERS] = "reseeders", [KEY] = "key", [LOGGING] = "logging", [MAIN_THREAD] = "main_thread",
         [CHANNEL] = "channel", [CHANNELS] = "channels",
@@ -63,9 +62,9 @@ void usual_rehearse(PyObject *program, int answer_fd)
         rehearsal_fd = answer_fd;
 }
 
-bool usual_is_rehearsed(void)
+PyObject *usual_rehearsal(PyObject *arguments, PyObject *entries)
 {
-        return rehearsed;
+        return rehearsed ? Py_BuildValue("(OO(OO))", arguments, entries, own[MAIN_FILE], rehearsed) : NULL;
 }
 
 /* What a run has must not be held by us when Python takes it down. */
@@ -187,49 +186,13 @@ PyObject *usual_begin(PyObject *self, PyObject *none)
 
 /* ---- as the program comes ---- */
 
-/* Whether the working directory has one entry and no other. */
-static bool has_only(const char *name)
+/* What is in the program's file, if that is all there is at home; or NULL.  The caller owns nothing. */
+static PyObject *source_of(PyObject *came)
 {
-        bool found = false, others = false;
-        DIR *folder = opendir(".");
-        for (struct dirent *entry; folder && (entry = readdir(folder));) {
-                if (strcmp(entry->d_name, name) == 0)
-                        found = true;
-                else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                        others = true;
-        }
-        if (folder)
-                closedir(folder);
-        return found && !others;
-}
-
-/* NULL without an error if there is no such file, or another one. */
-static PyObject *read_only_file(const char *name)
-{
-        struct stat about;
-        auto_fd fd = has_only(name) || rehearsed ? open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-        if (rehearsed) {
-                Py_IncRef(rehearsed);
-                return rehearsed;
-        }
-        if (fd < 0 || fstat(fd, &about) < 0 || !S_ISREG(about.st_mode))
+        PyObject *only = PyTuple_GetItem(came, 2);
+        if (only == Py_None || strcmp(PyBytes_AsString(PyTuple_GetItem(only, 0)), PyBytes_AsString(own[MAIN_FILE])) != 0)
                 return NULL;
-        PyObject *text = PyBytes_FromStringAndSize(NULL, about.st_size);
-        if (text && read(fd, PyBytes_AsString(text), (size_t)about.st_size) != about.st_size) {
-                Py_DecRef(text);
-                return NULL;
-        }
-        return text;
-}
-
-PyObject *usual_only_file(PyObject *self, PyObject *args)
-{
-        const char *name;
-        (void)self;
-        if (!PyArg_ParseTuple(args, "y", &name))
-                return NULL;
-        PyObject *text = read_only_file(name);
-        return text || PyErr_Occurred() ? text : usual_nothing();
+        return PyTuple_GetItem(only, 1);
 }
 
 struct piece {
@@ -343,6 +306,15 @@ static PyObject *compile_part(PyObject *text, const char *mode)
         return text ? PyObject_CallFunction(own[COMPILE], "OOsiO", text, own[PATH], mode, 0, Py_True) : NULL;
 }
 
+/* The code of no text is made once, by the zygote. */
+static PyObject *compile_before(PyObject *text)
+{
+        if (PyBytes_Size(text) > 0)
+                return compile_part(text, "exec");
+        Py_IncRef(own[NOTHING]);
+        return own[NOTHING];
+}
+
 /* The mistake in a program is found once, with the warnings on the way to it; Runner.start() tells it. */
 static void keep_mistake(void)
 {
@@ -361,7 +333,7 @@ static PyObject *compile_program(PyObject *source)
 {
         struct parts parts;
         bool is_split = split(source, &parts);
-        PyObject *last = is_split ? compile_part(parts.last, parts.mode) : NULL, *code = last ? compile_part(parts.before, "exec") : NULL;
+        PyObject *last = is_split ? compile_part(parts.last, parts.mode) : NULL, *code = last ? compile_before(parts.before) : NULL;
         PyObject *pair = code ? Py_BuildValue("(OO)", code, last) : NULL;
         Py_DecRef(parts.before);
         Py_DecRef(parts.last);
@@ -387,10 +359,9 @@ PyObject *usual_start(PyObject *self, PyObject *came)
         (void)self;
         PyObject *pair = NULL, *source = NULL;
         bool is_usual = has_begun && is_there(COMPILE) && PyTuple_GetItem(came, 0) == own[ARGUMENTS] && PyTuple_GetItem(came, 1) == own[ENTRIES] &&
-                        is_usual_stream(STDIN_FILENO) && (source = read_only_file(PyBytes_AsString(own[MAIN_FILE]))) &&
+                        is_usual_stream(STDIN_FILENO) && (source = source_of(came)) &&
                         (pair = compile_program(source)) && call_all(own[PREPARE]) &&
                         PyObject_SetAttrString(own[RUN], "source", source) == 0 && PyObject_SetAttrString(own[RUN], "channel", own[CHANNEL]) == 0;
-        Py_DecRef(source);
         if (is_usual)
                 say(CHANNEL_HELLO, PyBytes_AsString(own[HELLO]), (size_t)PyBytes_Size(own[HELLO]));
         if (is_usual && own[GRADED] == Py_False) {

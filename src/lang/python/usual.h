@@ -41,9 +41,6 @@ void usual_end_process(int status, const struct where *where);   /* where may be
 /* split_last(source), as in runner.py. */
 PyObject *usual_split_last(PyObject *self, PyObject *source);
 
-/* only_file(name): what is in the file if it is all that the working directory has, or None. */
-PyObject *usual_only_file(PyObject *self, PyObject *args);
-
 /* is_usual_stream(fd): whether it is what most runs have there, /dev/null or a pipe. */
 PyObject *usual_is_usual_stream(PyObject *self, PyObject *args);
 
@@ -55,7 +52,8 @@ PyObject *usual_have_ends(PyObject *self, PyObject *args);
 
 /* This process only finds out what a run with that program touches (pages.h): it has it at home, and tells at its end, there. */
 void usual_rehearse(PyObject *program, int answer_fd);
-bool usual_is_rehearsed(void);
+/* What wait() gives there; without an error NULL if this is no such process. */
+PyObject *usual_rehearsal(PyObject *arguments, PyObject *entries);
 
 /* Where a frame is to go, as Python has it: (descriptor, process, device, inode). */
 #define WHERE_FORMAT "iiKK"
