@@ -15,21 +15,26 @@ def percentile(samples, share):
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
+OF_SLICES = {"p50": lambda row, one: percentile(one.ns, 0.5) / 1e6,
+             "cpu": lambda row, one: one.cpu_ns / one.runs / 1e6 if one.cpu_ns is not None else None,
+             "rate": lambda row, one: one.runs / one.elapsed_ns * 1e9 if row.throughput else None}
+
+
 class Result:
-    """What came of a row: slices, one a round, or a note that says why not."""
+    """What came of a row: slices, or a note that says why not.
+
+    beside has, by the name of another row, pairs of slices that were measured one after the other: its and that one's.
+    """
 
     def __init__(self, row):
-        self.row, self.slices, self.note, self.broken = row, [], None, False
+        self.row, self.slices, self.beside, self.note, self.broken = row, [], {}, None, False
 
     def fail(self, why):
-        self.slices, self.note, self.broken = [], f"broken: {why}", True
+        self.slices, self.beside, self.note, self.broken = [], {}, f"broken: {why}", True
 
-    def rounds(self, figure):
-        """A figure of each round, or [].  Milliseconds, or runs per second."""
-        of = {"p50": lambda one: percentile(one.ns, 0.5) / 1e6,
-              "cpu": lambda one: one.cpu_ns / one.runs / 1e6 if one.cpu_ns is not None else None,
-              "rate": lambda one: one.runs / one.elapsed_ns * 1e9 if self.row.throughput else None}[figure]
-        values = list(map(of, self.slices))
+    def figures(self, figure, slices):
+        """Milliseconds, or runs per second, of each slice; or []."""
+        values = [OF_SLICES[figure](self.row, one) for one in slices]
         return values if None not in values else []
 
     def samples(self):
@@ -41,16 +46,17 @@ class Result:
             return (self.row.memory or {}).get(f"{figure}_bytes") if not self.note else None
         if figure == "p99":
             return percentile(self.samples(), 0.99) / 1e6 if self.slices else None
-        rounds = self.rounds(figure)
-        return statistics.median(rounds) if rounds else None
+        values = self.figures(figure, self.slices)
+        return statistics.median(values) if values else None
 
 
 def ratio(one, figure, other, other_figure=None):
-    """Of two results, or None.  Each round is compared with the same round, because the machine drifts."""
+    """Of two results, or None.  What was measured one after the other is compared, because the machine drifts."""
     other_figure = other_figure or figure
-    if figure == other_figure and figure in ("p50", "cpu", "rate"):
-        pairs = list(zip(one.rounds(figure), other.rounds(figure)))
-        return statistics.median(a / b for a, b in pairs) if pairs and all(b for _, b in pairs) else None
+    if figure == other_figure and figure in OF_SLICES:
+        pairs = one.beside.get(other.row.name, []) if one is not other else [(each, each) for each in one.slices]
+        values = list(zip(one.figures(figure, [pair[0] for pair in pairs]), other.figures(figure, [pair[1] for pair in pairs])))
+        return statistics.median(a / b for a, b in values) if values and all(b for _, b in values) else None
     a, b = one.value(figure), other.value(other_figure)
     return a / b if a is not None and b else None
 
