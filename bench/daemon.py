@@ -100,8 +100,8 @@ class Daemon:
         used = self.cpu_ns(by) - before
         return used if by == "cgroup" or used >= TICKS_MIN * TICK_NS else None
 
-    def settle(self, seconds=10):
-        """Wait until it has cleaned up and filled its pool: until it hardly uses the CPU any more."""
+    def settle(self, seconds=60):
+        """Wait until it has cleaned up and filled its pools: until it hardly uses the CPU any more."""
         by = self.cpu_by()
         deadline, before = time.monotonic() + seconds, self.cpu_ns(by)
         while time.monotonic() < deadline:
@@ -110,6 +110,7 @@ class Daemon:
             if now - before < QUIET_SHARE * QUIET_SECONDS * 1e9:
                 return
             before = now
+        raise Broken(f"caissond is still at work after {seconds} s")
 
     def pools(self):
         return ask(self.socket, STATUS)["pools"]

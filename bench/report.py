@@ -53,6 +53,8 @@ class Result:
 def ratio(one, figure, other, other_figure=None):
     """Of two results, or None.  What was measured one after the other is compared, because the machine drifts."""
     other_figure = other_figure or figure
+    if one.note or other.note:
+        return None
     if figure == other_figure and figure in OF_SLICES:
         pairs = one.beside.get(other.row.name, []) if one is not other else [(each, each) for each in one.slices]
         values = list(zip(one.figures(figure, [pair[0] for pair in pairs]), other.figures(figure, [pair[1] for pair in pairs])))

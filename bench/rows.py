@@ -45,7 +45,7 @@ def expected(code):
 
 @dataclass
 class Slice:
-    """One round of one row."""
+    """Some runs of one row, one after the other."""
 
     ns: list            # of each run
     elapsed_ns: int     # of all together

@@ -95,8 +95,11 @@ static const EVP_MD *sha256(void)
 
 void files_sha256_bytes(const void *bytes, size_t len, char hex[static 65])
 {
-        unsigned char digest[32] = { 0 };
-        EVP_Digest(bytes, len, digest, NULL, sha256(), NULL);
+        unsigned char digest[32];
+        if (EVP_Digest(bytes, len, digest, NULL, sha256(), NULL) != 1) {
+                log_text(LOG_ERROR, "libcrypto has no memory for a digest");
+                _exit(125);
+        }
         hex_print(digest, sizeof digest, hex);
 }
 

@@ -12,8 +12,6 @@
 #define LEFT_MEMORY (64 * MIB)  /* more takes long enough to go that others could notice */
 #define QUARANTINE_MS 2000     /* a cgroup that does not empty in this time is reported, its uid kept */
 
-static void job_look_frozen(struct timer *timer);
-
 /* ---- telling the engine ---- */
 
 static void tell_boundary(struct job *job, enum wire_op op)
@@ -89,6 +87,32 @@ void job_close(struct job *job)
         loop_timer(loop, &job->closing, 0);
 }
 
+static void count_usage(struct job *job)
+{
+        struct cgroup_usage usage;
+        cgroup_leaf_usage(&job->box.leaf, &usage);
+        struct wire_exit *how = &job->how;
+        how->cpu_us = usage.cpu_us ? usage.cpu_us : job->cpu_us;
+        how->memory_peak = usage.memory_peak ? usage.memory_peak : job->memory_peak;
+        how->pids_peak = usage.pids_peak ? usage.pids_peak - 1 : 0;   /* process 1 is ours */
+        how->oom_kills = usage.oom_kills;
+        how->pids_hits = usage.pids_hits;
+        how->throttled_us = usage.throttled_us;
+        if (usage.oom_kills)
+                how->reasons |= WIRE_MEMORY;
+        how->wall_us = job->ended_us > job->running_us ? job->ended_us - job->running_us : 0;
+        how->prepare_us = job->running_us > job->asked_us ? job->running_us - job->asked_us : 0;
+}
+
+/* Everything inside is dead, or nothing is left but process 1: the counters do not change any more. */
+static void job_report(struct job *job)
+{
+        if (job->told)
+                return;
+        count_usage(job);
+        tell_exited(job);
+}
+
 /* What is frozen on cgroup v1 does not even die. */
 static void let_die(struct job *job)
 {
@@ -130,31 +154,6 @@ void job_refuse(struct job *job, const struct csn_error *error)
                 sup_answer_error(job->sup, WIRE_REFUSED, job->id, error);
         job->told = true;
         job_kill(job, 0);
-}
-
-static void count_usage(struct job *job)
-{
-        struct cgroup_usage usage;
-        cgroup_leaf_usage(&job->box.leaf, &usage);
-        struct wire_exit *how = &job->how;
-        how->cpu_us = usage.cpu_us ? usage.cpu_us : job->cpu_us;
-        how->memory_peak = usage.memory_peak ? usage.memory_peak : job->memory_peak;
-        how->pids_peak = usage.pids_peak ? usage.pids_peak - 1 : 0;   /* process 1 is ours */
-        how->oom_kills = usage.oom_kills;
-        how->pids_hits = usage.pids_hits;
-        how->throttled_us = usage.throttled_us;
-        if (usage.oom_kills)
-                how->reasons |= WIRE_MEMORY;
-        how->wall_us = job->ended_us > job->running_us ? job->ended_us - job->running_us : 0;
-        how->prepare_us = job->running_us > job->asked_us ? job->running_us - job->asked_us : 0;
-}
-
-void job_report(struct job *job)
-{
-        if (job->told)
-                return;
-        count_usage(job);
-        tell_exited(job);
 }
 
 /* ---- clocks ---- */

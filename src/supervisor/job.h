@@ -52,8 +52,9 @@ struct job {
 /* In the list of all, and nothing else yet. */
 struct job *job_new(struct supervisor *sup, uint32_t id);
 void job_free(struct job *job);
-/* Its sandbox is open: listen to process 1, and expect it to be ready in time. */
+/* Its sandbox is open: listen to process 1. */
 int job_watch(struct job *job, struct csn_error *err);
+/* Its next step before the program has to come in time. */
 void job_await_setup(struct job *job);
 
 /* One step on, if the engine wants one and the state allows it. */
@@ -70,8 +71,6 @@ void job_kill(struct job *job, unsigned reason);
 void job_refuse(struct job *job, const struct csn_error *error);
 /* The keeper tells of a death.  false: that process is not one of this job. */
 bool job_process_died(struct job *job, const struct keeper_message *died);
-/* Tell the engine of its end, once, when the counters do not change any more. */
-void job_report(struct job *job);
 /* Give back what it had.  The job is freed when the kernel has let go of it, later. */
 void job_close(struct job *job);
 /*

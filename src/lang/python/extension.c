@@ -267,9 +267,10 @@ static bool is_folder_empty(const char *path)
 {
         DIR *folder = opendir(path);
         const struct dirent *entry;
+        errno = 0;
         while (folder && (entry = readdir(folder)) && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0))
                 ;
-        bool is_empty = folder && !entry;
+        bool is_empty = folder && !entry && errno == 0;
         if (folder)
                 closedir(folder);
         return is_empty;
@@ -403,7 +404,7 @@ static PyMethodDef methods[] = {
         { "renew", usual_renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
         { "have_ends", usual_have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
         { "serve", serve, METH_VARARGS, "serve(info, argv, env[, program, message]): tell that everything is loaded, and fork at each request; returns in the children, True in one that runs the sample." },
-        { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env, only): the program's, as lists of bytes, those of serve() if they are the same; (name, content) of the only file at home, or None." },
+        { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env, only): the program's, as lists of bytes, those of serve() if they are the same; (name, content) of the only file at home, if it is short and this is no guest's, or None." },
         { "send_frame", send_python_frame, METH_VARARGS, "send_frame(where, type, flags, payload): whether it was sent on the channel." },
         { "quit", quit, METH_VARARGS, "quit(status): end this process at once." },
         { "leave", usual_leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },

@@ -1,6 +1,5 @@
 #include "lang/python/usual.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/random.h>
