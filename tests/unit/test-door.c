@@ -1,0 +1,161 @@
+/* What comes through the door: files into a home, the program, and what is told of a file that came alone. */
+#include "sandbox/sandbox.h"
+
+#include "tap.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+/* A home and a door, with what the engine sends there. */
+struct place {
+        char path[64];
+        int home, engine, door;
+        struct arena arena;
+        struct door_taken taken;
+        struct csn_error err;
+};
+
+static void place_open(struct place *place)
+{
+        int pair[2];
+        *place = (struct place){ .path = "/tmp/caisson-door-XXXXXX" };
+        CHECK(mkdtemp(place->path) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+        place->engine = pair[0];
+        place->door = pair[1];
+        place->home = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void place_close(struct place *place)
+{
+        fd_close(&place->taken.in);
+        fd_close(&place->home);
+        fd_close(&place->engine);
+        fd_close(&place->door);
+        io_remove_tree(AT_FDCWD, place->path);
+        arena_done(&place->arena);
+}
+
+static void send_packet(struct place *place, struct buf *packet, bool fits, int beside)
+{
+        CHECK(fits && wire_send(place->engine, packet->bytes, packet->len, &beside, beside >= 0) == 0);
+        buf_done(packet);
+}
+
+static void send_file(struct place *place, const char *name, const char *content, int beside)
+{
+        const struct wire_file file = { .mode = 0444, .name = (char *)(uintptr_t)name, .content = content, .content_len = content ? strlen(content) : 0 };
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        send_packet(place, &packet, wire_put_file(&packet, &file), beside);
+}
+
+/* The program, after which all is taken. */
+static int take(struct place *place, int in)
+{
+        static char *const argv[] = { (char *)(uintptr_t)"/usr/bin/true", NULL };
+        const struct wire_program program = { .argv = (char **)(uintptr_t)argv, .argv_n = 1 };
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        send_packet(place, &packet, wire_put_program(&packet, &program), in);
+        return door_take(place->door, place->home, &place->arena, &place->taken, &place->err);
+}
+
+static bool holds(const struct place *place, const char *name, const char *content)
+{
+        char bytes[64];
+        auto_fd fd = openat(place->home, name, O_RDONLY | O_CLOEXEC);
+        ssize_t n = read(fd, bytes, sizeof bytes);
+        return n == (ssize_t)strlen(content) && memcmp(bytes, content, (size_t)n) == 0;
+}
+
+static void a_file_that_came_alone_is_told_with_its_content(void)
+{
+        struct place place;
+        struct stat st;
+        place_open(&place);
+        send_file(&place, "main.py", "print(1)", -1);
+        CHECK(take(&place, -1) == 0);
+        CHECK(strcmp(place.taken.program.argv[0], "/usr/bin/true") == 0 && place.taken.in < 0);
+        const struct wire_file *only = &place.taken.only;
+        CHECK(only->name && strcmp(only->name, "main.py") == 0 && only->content_len == 8 && memcmp(only->content, "print(1)", 8) == 0);
+        CHECK(holds(&place, "main.py", "print(1)") && fstatat(place.home, "main.py", &st, 0) == 0 && (st.st_mode & 07777) == 0444);
+        place_close(&place);
+}
+
+static void an_empty_file_is_one_too(void)
+{
+        struct place place;
+        place_open(&place);
+        send_file(&place, "main.py", "", -1);
+        CHECK(take(&place, -1) == 0 && place.taken.only.name && place.taken.only.content_len == 0);
+        place_close(&place);
+}
+
+static void of_two_files_none_came_alone(void)
+{
+        struct place place;
+        place_open(&place);
+        send_file(&place, "main.py", "import other", -1);
+        send_file(&place, "other.py", "x = 1", -1);
+        CHECK(take(&place, -1) == 0 && !place.taken.only.name);
+        CHECK(holds(&place, "main.py", "import other") && holds(&place, "other.py", "x = 1"));
+        place_close(&place);
+}
+
+static void a_file_in_a_folder_is_not_told(void)
+{
+        struct place place;
+        place_open(&place);
+        send_file(&place, "folder/main.py", "print(1)", -1);
+        CHECK(take(&place, -1) == 0 && !place.taken.only.name && holds(&place, "folder/main.py", "print(1)"));
+        place_close(&place);
+}
+
+static void neither_is_one_that_came_as_a_descriptor(void)
+{
+        struct place place;
+        place_open(&place);
+        auto_fd source = io_memfd("input", "print(1)", 8);
+        send_file(&place, "main.py", NULL, source);
+        CHECK(take(&place, -1) == 0 && !place.taken.only.name && holds(&place, "main.py", "print(1)"));
+        place_close(&place);
+}
+
+static void the_first_file_goes_back_and_standard_input_is_taken(void)
+{
+        struct place place;
+        uint8_t bytes[16];
+        int fds[WIRE_FDS_MAX];
+        size_t n;
+        place_open(&place);
+        auto_fd in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        send_file(&place, "main.py", "print(1)", -1);
+        CHECK(take(&place, in) == 0 && place.taken.in >= 0);
+        CHECK(wire_receive_small(place.engine, bytes, sizeof bytes, fds, &n) == 1 && n == 1);
+        auto_fd back = n == 1 ? fds[0] : -1;
+        CHECK(pread(back, bytes, sizeof bytes, 0) == 8 && memcmp(bytes, "print(1)", 8) == 0);
+        place_close(&place);
+}
+
+static void two_files_of_one_name_are_refused(void)
+{
+        struct place place;
+        place_open(&place);
+        send_file(&place, "main.py", "a", -1);
+        send_file(&place, "main.py", "b", -1);
+        CHECK(take(&place, -1) == -CSN_E_INPUT && strstr(place.err.text, "main.py") && holds(&place, "main.py", "a"));
+        place_close(&place);
+}
+
+int main(void)
+{
+        RUN(a_file_that_came_alone_is_told_with_its_content);
+        RUN(an_empty_file_is_one_too);
+        RUN(of_two_files_none_came_alone);
+        RUN(a_file_in_a_folder_is_not_told);
+        RUN(neither_is_one_that_came_as_a_descriptor);
+        RUN(the_first_file_goes_back_and_standard_input_is_taken);
+        RUN(two_files_of_one_name_are_refused);
+        return tap_done();
+}
