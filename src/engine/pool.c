@@ -36,7 +36,7 @@ struct pool {
         struct wire_shape shape;
         const struct language *language;   /* whose interpreter it holds, or NULL: none */
         int image;
-        struct box *first, *last;          /* that wait, oldest first */
+        struct box *newest;                /* of those that wait, linked to the ones before it */
         size_t waiting, making, target;
         bool expected;                     /* of a usual request, and stays */
         uint64_t hits, misses, memory, used_ms, halved_ms, rest_ms, rests_until_ms;
@@ -175,12 +175,8 @@ uint32_t pools_find_zygote(struct engine *engine, int image)
 
 static void append(struct pool *pool, struct box *box)
 {
-        box->next_waiting = NULL;
-        if (pool->last)
-                pool->last->next_waiting = box;
-        else
-                pool->first = box;
-        pool->last = box;
+        box->next_waiting = pool->newest;
+        pool->newest = box;
         pool->waiting++;
         pool->memory += box->boundary.memory_bytes;
         pool->making--;
@@ -189,12 +185,9 @@ static void append(struct pool *pool, struct box *box)
 
 static bool unlink_waiting(struct pool *pool, struct box *box)
 {
-        struct box *before = NULL;
-        for (struct box **at = &pool->first; *at; before = *at, at = &(*at)->next_waiting)
+        for (struct box **at = &pool->newest; *at; at = &(*at)->next_waiting)
                 if (*at == box) {
                         *at = box->next_waiting;
-                        if (pool->last == box)
-                                pool->last = before;
                         pool->waiting--;
                         pool->memory -= box->boundary.memory_bytes;
                         return true;
@@ -210,9 +203,12 @@ static uint64_t memory_of_all(const struct pools *pools)
         return bytes;
 }
 
+/* The oldest, which is the last that would be taken. */
 static void give_up(struct pool *pool)
 {
-        struct box *box = pool->first;
+        struct box *box = pool->newest;
+        while (box->next_waiting)
+                box = box->next_waiting;
         unlink_waiting(pool, box);
         box->pool = NULL;
         box_kill(box);
@@ -364,9 +360,10 @@ void pool_changed(struct box *box)
         }
 }
 
+/* The newest, whose memory the processor still has near. */
 static struct box *take(struct pool *pool)
 {
-        struct box *box = pool ? pool->first : NULL;
+        struct box *box = pool ? pool->newest : NULL;
         if (!pool)
                 return NULL;
         pool->used_ms = clock_ms();
@@ -440,7 +437,7 @@ static bool make_one(struct engine *engine, struct pool *pool)
 
 static bool has_room(const struct engine *engine, const struct pool *pool)
 {
-        uint64_t size = pool->last ? pool->last->boundary.memory_bytes : 0;
+        uint64_t size = pool->newest ? pool->newest->boundary.memory_bytes : 0;
         return pool->waiting + pool->making == 0 ||
                memory_of_all(engine->pools) + size * (pool->making + 1) <= engine->settings->engine.pool_memory_bytes;
 }

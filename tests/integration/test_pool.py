@@ -285,9 +285,26 @@ def processes(daemon, name):
     return found
 
 
+def from_zygotes(daemon):
+    """A zygote and its children, which carry its command line, oldest first.  (Numbers of processes begin anew at their end.)"""
+    def age(pid):
+        return int(Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1].split()[19])
+    return sorted(processes(daemon, 'zygote.py'), key=lambda pid: (age(pid), pid))
+
+
 def zygote_of(daemon):
-    """Its children carry its command line; it is the oldest.  (Numbers of processes begin anew at their end.)"""
-    return min(processes(daemon, 'zygote.py'), key=lambda pid: int(Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1].split()[19]))
+    return from_zygotes(daemon)[0]
+
+
+def test_of_what_waits_the_newest_is_taken(start):
+    """Most of its memory is still in a cache of the processor's."""
+    daemon = start('engine.pool_min=3', 'engine.pool_max=3')
+    full(daemon, 'python')
+    for _ in range(5):
+        before = until(lambda: len(now := from_zygotes(daemon)) == 4 and now)
+        assert one(daemon, 'print(1)')['stdout'] == '1\n'
+        # One that has ended may be seen a little longer.
+        until(lambda: (now := from_zygotes(daemon))[:-1] == before[:-1] and now[-1] != before[-1])
 
 
 def test_those_who_pass_messages_on_interrupt_nobody(start):
