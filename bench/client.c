@@ -13,13 +13,13 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -34,6 +34,7 @@ enum {
         HEADER_BYTES = 12,
         FRAME_MAX = 256 * 1024,
         CLIENTS_MAX = 256,
+        EVENTS_MAX = 64,
         SAMPLES_MAX = 1000 * 1000,
         SILENCE_MS = 60 * 1000, /* a daemon that says nothing for so long has failed */
 };
@@ -163,6 +164,7 @@ static void run(char **argv)
 /* ---- ask: requests to the daemon ---- */
 
 struct client {
+        int fd;
         int64_t sent_ns;
         uint32_t id;
         size_t have;
@@ -171,8 +173,7 @@ struct client {
 
 struct load {
         struct client *clients;
-        struct pollfd fds[CLIENTS_MAX];
-        int n_clients, n_waiting;
+        int epoll_fd, n_clients, n_waiting;
         long count, think_us;
         int64_t deadline_ns;
         const char *expected;
@@ -205,19 +206,16 @@ static int open_socket(const char *path)
         return fd;
 }
 
-static void send_request(struct load *load, int i)
+static void send_request(struct load *load, struct client *client)
 {
-        struct client *client = &load->clients[i];
-        if (load->count == 0 || (load->deadline_ns != 0 && now_ns() >= load->deadline_ns)) {
-                load->fds[i].fd = -1; /* poll passes over it */
+        if (load->count == 0 || (load->deadline_ns != 0 && now_ns() >= load->deadline_ns))
                 return;
-        }
         load->count--;
         load->n_waiting++;
         think(load->think_us);
         put_le32(load->request + 4, ++client->id);
         client->sent_ns = now_ns();
-        ssize_t n = send(load->fds[i].fd, load->request, load->request_len, MSG_NOSIGNAL);
+        ssize_t n = send(client->fd, load->request, load->request_len, MSG_NOSIGNAL);
         if (n < 0 || (size_t)n != load->request_len)
                 die_errno("send");
 }
@@ -227,9 +225,8 @@ static int has(const char *text, size_t len, const char *part)
         return memmem(text, len, part, strlen(part)) != NULL;
 }
 
-static void take_frame(struct load *load, int i, int type, const char *payload, size_t len)
+static void take_frame(struct load *load, struct client *client, int type, const char *payload, size_t len)
 {
-        struct client *client = &load->clients[i];
         if (type == FRAME_OUTPUT)
                 return;
         if (type != FRAME_RECORD || get_le32(client->in + 4) != client->id)
@@ -238,13 +235,12 @@ static void take_frame(struct load *load, int i, int type, const char *payload, 
                 die("not the expected record", payload, len);
         keep((struct sample){ .ns = now_ns() - client->sent_ns });
         load->n_waiting--;
-        send_request(load, i);
+        send_request(load, client);
 }
 
-static void take_bytes(struct load *load, int i)
+static void take_bytes(struct load *load, struct client *client)
 {
-        struct client *client = &load->clients[i];
-        ssize_t n = recv(load->fds[i].fd, client->in + client->have, sizeof client->in - client->have, 0);
+        ssize_t n = recv(client->fd, client->in + client->have, sizeof client->in - client->have, 0);
         if (n <= 0)
                 die("the daemon has closed the connection", "", 0);
         client->have += (size_t)n;
@@ -254,7 +250,7 @@ static void take_bytes(struct load *load, int i)
                         die("a frame is too long", "", 0);
                 if (client->have < whole)
                         return;
-                take_frame(load, i, (unsigned char)client->in[8], client->in + HEADER_BYTES, len);
+                take_frame(load, client, (unsigned char)client->in[8], client->in + HEADER_BYTES, len);
                 client->have -= whole;
                 memmove(client->in, client->in + whole, client->have);
         }
@@ -275,8 +271,14 @@ static void load_init(struct load *load, char **argv)
         put_le32(load->request, (uint32_t)len);
         load->request[8] = FRAME_REQUEST;
         load->request_len = HEADER_BYTES + len;
-        for (int i = 0; i < load->n_clients; i++)
-                load->fds[i] = (struct pollfd){ .fd = open_socket(argv[0]), .events = POLLIN };
+        load->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        for (int i = 0; i < load->n_clients; i++) {
+                struct client *client = &load->clients[i];
+                struct epoll_event event = { .events = EPOLLIN, .data.ptr = client };
+                client->fd = open_socket(argv[0]);
+                if (epoll_ctl(load->epoll_fd, EPOLL_CTL_ADD, client->fd, &event) < 0)
+                        die_errno("epoll_ctl");
+        }
 }
 
 static void ask(char **argv)
@@ -287,16 +289,16 @@ static void ask(char **argv)
         if (ms > 0)
                 load.deadline_ns = now_ns() + ms * 1000000LL;
         for (int i = 0; i < load.n_clients; i++)
-                send_request(&load, i);
+                send_request(&load, &load.clients[i]);
         while (load.n_waiting > 0) {
-                int n = poll(load.fds, (nfds_t)load.n_clients, SILENCE_MS);
+                struct epoll_event events[EVENTS_MAX];
+                int n = epoll_wait(load.epoll_fd, events, EVENTS_MAX, SILENCE_MS);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
                         die("no answer", "", 0);
-                for (int i = 0; i < load.n_clients; i++)
-                        if (load.fds[i].fd >= 0 && load.fds[i].revents != 0)
-                                take_bytes(&load, i);
+                for (int i = 0; i < n; i++)
+                        take_bytes(&load, events[i].data.ptr);
         }
 }
 
