@@ -173,7 +173,7 @@ uint32_t pools_find_zygote(struct engine *engine, int image)
 
 /* ---- what waits in one ---- */
 
-static void append(struct pool *pool, struct box *box)
+static void link_waiting(struct pool *pool, struct box *box)
 {
         box->next_waiting = pool->newest;
         pool->newest = box;
@@ -350,7 +350,7 @@ void pool_changed(struct box *box)
 {
         struct csn_error err;
         if (box->state == BOX_WARM || !box->pool->language) {
-                append(box->pool, box);
+                link_waiting(box->pool, box);
                 keep_bound(box->engine);
                 pools_refill(box->engine);
                 engine_dispatch(box->engine);
