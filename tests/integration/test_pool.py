@@ -360,7 +360,7 @@ def test_a_thousand_at_once_are_all_answered_in_order(start):
     assert max(abs(at - number) for at, number in enumerate(order)) < 200
 
 
-@pytest.mark.parametrize('settings', [(), ('engine.pool_max=0', 'engine.pool_shells=0')])
+@pytest.mark.parametrize('settings', [(), ('engine.pool_max=0', 'engine.pool_shells=0'), ('engine.pool_max=0', 'engine.pool_shells=0', 'engine.starting_max=1')])
 def test_no_run_waits_for_the_end_of_another_where_there_is_room(start, settings):
     daemon = start(*settings)
     with daemon.client() as client:
