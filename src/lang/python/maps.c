@@ -32,20 +32,30 @@ static bool read_line(const char *line, struct mapping *ret)
         return rights[0] == 'r' && rights[3] == 'p' && strncmp(line + name, "[v", 2) != 0;
 }
 
+/* Not with stdio(3): its memory would be written to in a process that looks at what it has written to. */
+#define TEXT_MAX (MAPS_MAX * 128)
+
+static void read_lines(char *text, struct maps *maps)
+{
+        maps->n = 0;
+        for (char *end; maps->n < MAPS_MAX && (end = strchr(text, '\n')); text = end + 1) {
+                *end = 0;
+                maps->n += read_line(text, &maps->rows[maps->n]);
+        }
+}
+
 int maps_read(struct maps *maps, struct csn_error *err)
 {
-        FILE *file = fopen("/proc/self/maps", "re");
-        char *line = NULL;
-        size_t size = 0;
-        if (!file)
-                return err_set(err, CSN_E_SYSTEM, errno, "open /proc/self/maps");
-        maps->n = 0;
         maps->rows = maps->rows ? maps->rows : maps_memory(MAPS_MAX * sizeof *maps->rows);
-        while (maps->rows && maps->n < MAPS_MAX && getline(&line, &size, file) > 0)
-                maps->n += read_line(line, &maps->rows[maps->n]);
-        free(line);
-        fclose(file);
-        return maps->rows ? 0 : err_set(err, CSN_E_SYSTEM, errno, "memory for the mappings");
+        char *text = maps_memory(TEXT_MAX);
+        if (!maps->rows || !text)
+                return err_set(err, CSN_E_SYSTEM, errno, "memory for the mappings");
+        bool is_read = io_read_file(AT_FDCWD, "/proc/self/maps", text, TEXT_MAX - 1) >= 0;
+        int sys = errno;
+        if (is_read)
+                read_lines(text, maps);
+        munmap(text, TEXT_MAX);
+        return is_read ? 0 : err_set(err, CSN_E_SYSTEM, sys, "read /proc/self/maps");
 }
 
 int maps_table(struct csn_error *err)

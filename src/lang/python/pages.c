@@ -59,16 +59,21 @@ static void add_text(struct list *list, const struct mapping *one, uint64_t plac
 typedef void add_function(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry);
 static add_function *const adds[LISTS] = { [WRITTEN] = add_written, [LOOKED_AT] = add_looked_at, [TEXT] = add_text };
 
-static int look(int table, const struct mapping *one, struct list *list, add_function *add, struct csn_error *err)
+/* Who looks: its table, and room for entries of it, which is no memory that is looked at. */
+struct view {
+        int table;
+        uint64_t *entries;
+};
+
+static int look(const struct view *view, const struct mapping *one, struct list *list, add_function *add, struct csn_error *err)
 {
-        static uint64_t entries[PAGE_ENTRIES_MAX];
         for (uint64_t done = 0; done < one->range.len / maps_page();) {
-                ssize_t got = maps_entries(table, &one->range, done, entries, err);
+                ssize_t got = maps_entries(view->table, &one->range, done, view->entries, err);
                 if (got < 0)
                         return (int)got;
                 for (size_t i = 0; i < (size_t)got; i++)
-                        if (entries[i] & PAGE_PRESENT)
-                                add(list, one, one->range.start + (done + i) * maps_page(), entries[i]);
+                        if (view->entries[i] & PAGE_PRESENT)
+                                add(list, one, one->range.start + (done + i) * maps_page(), view->entries[i]);
                 done += (uint64_t)got;
         }
         return 0;
@@ -88,11 +93,11 @@ static int list_write(int fd, const struct list *list, struct csn_error *err)
         return 0;
 }
 
-static int tell(int fd, int table, struct list *list, add_function *add, struct csn_error *err)
+static int tell(int fd, const struct view *view, struct list *list, add_function *add, struct csn_error *err)
 {
         list->n = 0;
         for (size_t i = 0; i < remembered.n; i++)
-                if (look(table, &remembered.rows[i], list, add, err) < 0)
+                if (look(view, &remembered.rows[i], list, add, err) < 0)
                         return -err->code;
         return list_write(fd, list, err);
 }
@@ -101,11 +106,12 @@ int pages_tell(int fd, struct csn_error *err)
 {
         struct list list;
         auto_fd table = maps_table(err);
+        const struct view view = { table, maps_memory(PAGE_ENTRIES_MAX * sizeof(uint64_t)) };
         if (table < 0 || list_open(&list, err) < 0)
                 return -err->code;
-        int r = 0;
+        int r = view.entries ? 0 : err_set(err, CSN_E_SYSTEM, errno, "memory for the page table");
         for (int i = 0; i < LISTS && r == 0; i++)
-                r = tell(fd, table, &list, adds[i], err);
+                r = tell(fd, &view, &list, adds[i], err);
         return r;
 }
 
