@@ -464,6 +464,13 @@ def test_a_wrong_program_is_told_as_ever(usual):
     'class A:\n    def __del__(self): pass\na = A()\natexit.register(sys.settrace, tracer)\n',
     'import os, sys\nclass A:\n    def __del__(self): pass\na = A()\nsys.stdout.flush = lambda: os.write(1, b"flush%d " % sys.is_finalizing())\n',
     'import atexit\natexit.register(lambda: 1 / 0)\n',
+    'import atexit\natexit.register(print, 1)\natexit.register(print, 2)\n',
+    'import atexit, logging\natexit.unregister(logging.shutdown)\natexit.register(print, "instead")\n',
+    'import atexit, logging\natexit.unregister(logging.shutdown)\natexit.register(print, "before")\natexit.register(logging.shutdown)\n',
+    'import logging.handlers, sys\nlog = logging.getLogger()\n'
+    'log.addHandler(logging.handlers.MemoryHandler(99, target=logging.StreamHandler(sys.stdout)))\nlog.warning("kept to the end")\n',
+    'import logging\nlogging.shutdown.__defaults__[0].append(lambda: print("no handler"))\n',
+    'import os\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\nprint(not pid)\n',
     'assert (1, 2), 3\nbreak',
     'assert (1, 2)\nx = "\\d"\nf(1)\nf(2) + (\n  3',
     'x = 1\nprint(\n  x is 1\n)',

@@ -28,7 +28,7 @@ real = sys.modules['_frozen_importlib_external'].ExtensionFileLoader(
 real = real.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_caisson', real, origin=real.path))
 sys.modules['_caisson'] = stub
 globals().update({name: getattr(real, name) for name in (
-    'begin', 'end', 'fill_room', 'fork', 'have_ends', 'is_plain', 'is_usual_stream', 'leave', 'quit', 'renew', 'run_cases',
+    'begin', 'end', 'fill_room', 'fork', 'have_ends', 'is_plain', 'is_usual_stream', 'leave', 'quit', 'renew', 'run', 'run_cases',
     'send_frame', 'split_last', 'start', 'strangers', 'usual')})
 
 
@@ -60,7 +60,7 @@ def serve(info, *lists):
 def enter_namespace():
     """Only children are in the new namespace; so we become one, and who was forked for it waits."""
     _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, os.RTLD_LAZY), 'unshare'), (CLONE_NEWPID,))
-    pid = os.fork()
+    pid = fork()
     if pid:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0xff)
 

@@ -84,6 +84,14 @@ void arenas_gather(void)
         PyObject_SetArenaAllocator(&ours);
 }
 
+bool arenas_have(uintptr_t place)
+{
+        for (size_t i = 0; i < arenas_n; i++)
+                if (place - (uintptr_t)arenas[i].place < arena_size)
+                        return true;
+        return false;
+}
+
 size_t arenas_gathered(struct range ret[ARENAS_MAX])
 {
         size_t n = 0;

@@ -18,6 +18,9 @@
  */
 void arenas_gather(void);
 
+/* Whether it is in one that was gathered. */
+bool arenas_have(uintptr_t place);
+
 /* Further arenas come as Python itself would have them.  Those that were gathered and are in use: ranges that do not touch, in no order.  Returns how many. */
 size_t arenas_gathered(struct range ret[ARENAS_MAX]);
 

@@ -13,6 +13,9 @@ struct where {
 /* Programs that close or count the low descriptors should not meet ours: moved far up, as Channel.move_away() does.  It is closed on exec; -1: fd is none. */
 int channel_move_away(int fd);
 
+/* Where it is moved to if that is free. */
+#define CHANNEL_USUAL_FD 900
+
 /* Descriptor 3, moved to where programs do not meet it.  False if there is no channel. */
 bool channel_open(struct where *ret_where);
 

@@ -101,9 +101,56 @@ static bool serve_one(const struct zygote_message *request, int fds[WIRE_FDS_MAX
         return false;
 }
 
+/*
+ * What a process allocates after the fork goes where something was freed before, a little in each page, and each such page
+ * is one to copy.  So all such room is taken here and never given back: then it is in few pages, one beside the other.  What a run has to do
+ * with is made after it, to be there too, and what that has freed is taken once more.
+ * CPython has pools of 16 KiB for each size (Objects/obmalloc.c, 3.10 and on), which give what was freed in them, and when there is no such room any more
+ * what was never used, from the first to the last.  Where pools are of another kind FILL_MAX ends it, and all that is lost is some memory.
+ */
+#define SIZES_MAX 512
+#define SIZE_STEP 16
+#define POOL_SIZE 16384
+#define ROOM 1536        /* bytes, for what a run allocates of one size */
+#define FILL_MAX 2048
+
+struct pool {
+        uint32_t count;
+        uintptr_t free;
+        void *next, *previous;
+        uint32_t arena, size_class, next_offset, max_next_offset;
+};
+
+/* Whether the next of these will be behind this one, where nothing was yet, and in the page that has the pool's own numbers. */
+static bool is_last(uintptr_t at, size_t size)
+{
+        const struct pool *pool = (const struct pool *)(at / POOL_SIZE * POOL_SIZE);
+        return pool->free == at + size && pool->next_offset == at % POOL_SIZE + 2 * size &&
+               pool->next_offset + ROOM <= maps_page();
+}
+
+static void fill(void)
+{
+        PyGC_Collect();   /* which also lets go of the memory that is kept for the next list or tuple */
+        for (size_t size = SIZE_STEP; size <= SIZES_MAX; size += SIZE_STEP)
+                for (int i = 0; i < FILL_MAX; i++) {
+                        uintptr_t at = (uintptr_t)PyObject_Malloc(size);
+                        if (!arenas_have(at) || is_last(at, size))
+                                break;
+                }
+}
+
+static PyObject *fill_room(PyObject *self, PyObject *none)
+{
+        (void)self, (void)none;
+        fill();
+        return usual_nothing();
+}
+
 static int settle(struct csn_error *err)
 {
         static struct range arenas[ARENAS_MAX];
+        fill();
         size_t n = arenas_gathered(arenas);
         return shared_settle(arenas, n, err);
 }
@@ -263,17 +310,26 @@ static PyObject *list_or_usual(PyObject *usual, char *const *texts, size_t n)
 /* The interpreter and the runner are those of the cold command line, and no argument of the program. */
 #define OWN_ARGUMENTS 2
 
+static bool is_dots(const char *name)
+{
+        return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Without opendir(3), whose memory would be 32 KiB of what is shared. */
 static bool is_folder_empty(const char *path)
 {
-        DIR *folder = opendir(path);
-        const struct dirent *entry;
-        errno = 0;
-        while (folder && (entry = readdir(folder)) && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0))
-                ;
-        bool is_empty = folder && !entry && errno == 0;
-        if (folder)
-                closedir(folder);
-        return is_empty;
+        auto_fd folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _Alignas(struct dirent64) char entries[1024];
+        long n = -1;
+        while (folder >= 0 && (n = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
+                const struct dirent64 *entry;
+                for (long at = 0; at < n; at += entry->d_reclen) {
+                        entry = (const struct dirent64 *)(entries + at);
+                        if (!is_dots(entry->d_name))
+                                return false;
+                }
+        }
+        return n == 0;
 }
 
 /* (name, content) of the only file at home, or None. */
@@ -322,7 +378,7 @@ static PyObject *send_python_frame(PyObject *self, PyObject *args)
         Py_ssize_t len;
         bool sent = false;
         (void)self;
-        if (!PyArg_ParseTuple(args, "(" WHERE_FORMAT ")iiy#", &to.fd, &to.pid, &to.device, &to.inode, &type, &flags, &payload, &len))
+        if (!PyArg_ParseTuple(args, "O&iiy#", usual_to_where, &to, &type, &flags, &payload, &len))
                 return NULL;
         do {
                 Py_BEGIN_ALLOW_THREADS
@@ -370,30 +426,6 @@ static PyObject *forget_text(PyObject *self, PyObject *none)
         return done(shared_forget_text(&err), &err);
 }
 
-/*
- * What a process allocates after the fork goes where something was freed before, a little in each page, and each such page
- * is one to copy.  So all such room is taken here and never given back: then it is in few pages, one beside the other.
- * CPython has pools of 16 KiB for each size (Objects/obmalloc.c, 3.10 and on), whose first object is behind a header.
- * Where pools are of another kind FILL_MAX ends it, and all that is lost is some memory.
- */
-#define SIZES_MAX 512
-#define SIZE_STEP 16
-#define POOL_SIZE 16384
-#define POOL_HEADER 48
-#define FILL_MAX 4096
-
-static PyObject *fill_room(PyObject *self, PyObject *none)
-{
-        (void)self, (void)none;
-        for (size_t size = SIZE_STEP; size <= SIZES_MAX; size += SIZE_STEP)
-                for (int i = 0; i < FILL_MAX; i++) {
-                        uintptr_t at = (uintptr_t)PyObject_Malloc(size);
-                        if (!at || at % POOL_SIZE == POOL_HEADER)
-                                break;
-                }
-        return usual_nothing();
-}
-
 static PyMethodDef methods[] = {
         { "fork", fork_here, METH_NOARGS, "fork() -> pid, and 0 in the new process, in which no handler has run." },
         { "run_cases", run_cases, METH_VARARGS, "run_cases(first, cases, where, endings, message_max, null, alone, look, answer, end): see grader.h." },
@@ -410,15 +442,18 @@ static PyMethodDef methods[] = {
         { "leave", usual_leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },
         { "split_last", usual_split_last, METH_O, "split_last(source): see runner.py." },
         /* usual.h */
-        { "usual", usual_prepare, METH_O, "usual(names): what the four below have to do with." },
+        { "usual", usual_prepare, METH_O, "usual(names): what the five below have to do with." },
         { "begin", usual_begin, METH_NOARGS, "begin(): whether this process is ready for a usual run." },
         { "start", usual_start, METH_O, "start(came) -> (code, last) for what wait() gave, or None." },
+        { "run", usual_run, METH_VARARGS, "run((code, last), names) -> the value of the last; a usual run ends there." },
         { "is_plain", usual_is_plain, METH_VARARGS, "is_plain(error, value): whether there is nothing to tell of them." },
         { "end", usual_end, METH_VARARGS, "end(ending, tracing, profiling): end this process, or tell whether the interpreter must." },
         { NULL, NULL, 0, NULL },
 };
 
 static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_caisson", "The zygote's side of a sandbox.", -1, methods, NULL, NULL, NULL, NULL };
+
+#define OWN_MAPPING_MAX (2 * MIB)
 
 /* Loaded with the interpreter, and not by it (arenas.h).  Nobody else is to see the variable that did it, in proc_pid_environ(5) either. */
 __attribute__((constructor)) static void begin(void)
@@ -431,6 +466,9 @@ __attribute__((constructor)) static void begin(void)
         unsetenv(name);
         explicit_bzero(start, strlen(start));
         arenas_gather();
+        /* When malloc(3) is given back what it has mapped alone, it takes what is not larger from the heap, which is laid out anew (shared.h). */
+        void *volatile large = malloc(OWN_MAPPING_MAX);
+        free(large);
 }
 
 __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__caisson(void);
@@ -438,5 +476,5 @@ __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__caisson(void);
 PyMODINIT_FUNC PyInit__caisson(void)
 {
         arenas_gather();   /* all but the first, if we were not loaded with the interpreter */
-        return PyModule_Create(&module);
+        return usual_set_up() ? PyModule_Create(&module) : NULL;
 }

@@ -194,6 +194,7 @@ class Fresh:
 
 
 def reset_logging(logging):
+    logging._startTime = time()
     # What is written with no handler goes to standard error, which nobody has to flush for it at the end.
     logging._handlerList.clear()
 

@@ -315,8 +315,8 @@ PyObject *grader_run_cases(PyObject *args, pid_t (*fork)(void))
         PyObject *cases, *end, *result = NULL;
         Py_ssize_t first, message_max;
         int alone;
-        if (!PyArg_ParseTuple(args, "nO!(" WHERE_FORMAT ")O!nip(O!O!O!O!O!UOO)OO", &first, &PyTuple_Type, &cases, &grading.to.fd, &grading.to.pid,
-                              &grading.to.device, &grading.to.inode, &PyDict_Type, &grading.endings, &message_max, &grading.rules.null_fd, &alone, &PyDict_Type,
+        if (!PyArg_ParseTuple(args, "nO!O&O!nip(O!O!O!O!O!UOO)OO", &first, &PyTuple_Type, &cases, usual_to_where, &grading.to,
+                              &PyDict_Type, &grading.endings, &message_max, &grading.rules.null_fd, &alone, &PyDict_Type,
                               &grading.functions, &PyDict_Type, &grading.builtins, &PyTuple_Type, &grading.hooks, &PyDict_Type, &grading.sys, &PyTuple_Type,
                               &grading.streams, &grading.flush, &grading.coroutine, &grading.run_coroutine, &grading.answer, &end) ||
             (end != Py_None && !PyArg_ParseTuple(end, "O!S", &PyDict_Type, &grading.all_builtins, &grading.last_words)))

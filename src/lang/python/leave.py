@@ -26,6 +26,7 @@ get_enabled, get_debug, get_objects, callbacks = gc.isenabled, gc.get_debug, gc.
 # A warning about what is collected tells where; of the interpreter's own end that is line 1 of sys.
 collect = eval(compile('lambda: collect()', 'sys', 'eval'), {'collect': gc.collect})
 run_exit_functions = atexit._run_exitfuncs
+get_trace, get_profile = sys.gettrace, sys.getprofile
 Module = type(sys)
 module_names_of = Module.__dict__['__dict__'].__get__
 
@@ -123,8 +124,13 @@ class Leave:
 
     def usual(self):
         """What usual.c has to know to do in C what end() does."""
-        return {'modules': self.modules, 'threading': self.threading, 'shutdown': self.shutdown, 'exits': self.usual_exits,
-                'run_exits': run_exit_functions, 'count_threads': count_threads, 'stdout': sys.stdout, 'stderr': sys.stderr,
+        logging = sys.modules.get('logging')
+        return {'get_trace': get_trace, 'get_profile': get_profile,
+                'modules': self.modules, 'threading': self.threading, 'shutdown': self.shutdown, 'exits': self.usual_exits,
+                'run_exits': run_exit_functions, 'idle_exits': (logging.shutdown,) if logging else (),
+                'handlers': logging and logging._handlerList, 'unregister': atexit.unregister, 'count_threads': count_threads,
+                'stdout': sys.stdout, 'stdout_names': sys.stdout.__dict__, 'flush_stdout': sys.stdout.flush,
+                'stderr': sys.stderr, 'stderr_names': sys.stderr.__dict__, 'flush_stderr': sys.stderr.flush,
                 'get_objects': get_objects, 'ref': ref, 'callbacks': callbacks, 'get_debug': get_debug}
 
     def end(self, ending, tracing):

@@ -11,6 +11,7 @@ from _contextvars import copy_context
 from posix import X_OK, access, environ, execve, getcwdb, listdir
 
 TASKS = '/proc/self/task'
+CHANNEL = 900, (-1, 0, 0, 0)    # its usual descriptor, and the name for it that _caisson knows
 REHEARSALS = 12         # the interpreter adapts code in its first runs, which is better done before the fork
 
 # Usual in programs, and cheap; src/lang/README.md has what an image adds to every fork.
@@ -169,37 +170,41 @@ class Zygote:
         return dumps({'image': self.image, 'python': '%d.%d.%d' % sys.version_info[:3],
                       'modules': self.loaded, 'left_out': self.failed}).encode()
 
-    def serve(self):
-        """Serve forks; returns in each new process, which is then ready to wait for its program."""
+    def prepare(self):
+        """Make ready what each process needs that is forked from here on.  Returns what serve() wants."""
         info = self.ready_message()
         self.own_folder = sys.path[0]
-        self.fresh.usual_streams(self.environment)
         if self.program is not None:
             self.warm()
             self.caisson.forget_text()
             copy_context().run(self.rehearse)
         gc.unfreeze()           # a rehearsal has frozen all
-        self.fresh.settle()
-        gc.collect()
         self.caisson.fill_room()
+        self.fresh.usual_streams(self.environment)
+        self.caisson.fill_room()
+        self.fresh.settle()
+        # All that a run has to do with is made anew, to be in one place.
+        self.expected, self.entries = self.expected[:], self.entries[:]
+        usual = self.usual()
         # Or a collection in a run would write to every object there is.
-        gc.disable()
         gc.freeze()
+        self.caisson.fill_room()
+        gc.disable()
         if self.expected:
             self.expected_run = self.become(self.expected)
-            self.leave.channel = self.channel(-1)
+            self.expected_run.channel = self.leave.channel
+            self.caisson.usual({**usual, **self.usual_run()})
         if not is_alone():
             sys.stderr.write('zygote.py: there are other threads, which would not live on in a fork\n')
             raise SystemExit(1)
-        if self.expected:
-            self.caisson.usual(self.usual())    # nobody else keeps it, to let go of it in each run
         gc.enable()
-        rehearsed = self.caisson.serve(info, self.expected or None, self.entries, *self.sample())
-        if rehearsed:
-            self.expected_run.options['alone'] = '0'    # it is not: the zygote is there
-        if not self.caisson.begin():
-            self.fresh.state(rehearsed)
-            self.leave.channel = self.channel()
+        return info, self.expected or None, self.entries, *self.sample()
+
+    def begin(self, rehearsed):
+        """Before the program comes, in a process for which _caisson has not done it."""
+        self.fresh.state(rehearsed)
+        self.channels.clear()
+        self.leave.channel = self.channel()
 
     def sample(self):
         """What a process goes the whole way with, to find out what a run touches: a program, and what a role is told."""
@@ -211,18 +216,22 @@ class Zygote:
         return self.program, message
 
     def usual(self):
-        """What there is to know of a usual run (usual.h)."""
-        run, fresh, leave = self.expected_run, self.fresh, self.leave
-        options = run.options
+        """What there is to know of any usual run (usual.h)."""
+        self.leave.channel = self.channel(-1)
+        self.leave.channel.fd, self.leave.channel.where = CHANNEL
+        self.channels.append(self.leave.channel)
+        return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'hello': self.hello,
+                'compile_whole': self.compile_whole, 'channel': self.leave.channel, **self.fresh.usual(), **self.leave.usual()}
+
+    def usual_run(self):
+        """And of the one that is expected."""
+        run, options = self.expected_run, self.expected_run.options
         more = options['preload'] or options['compile_only'] != '0' or b'CAISSON_TOOLS' in self.environment
-        prepare = fresh.late(self.environment)
+        prepare = self.fresh.late(self.environment)
         if options['figures'] == '1':
             prepare.append(load_part('figures')['save_what_is_shown'])
-        return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'run': run, 'graded': run.is_graded, 'names': run.names,
-                'path': run.path, 'hello': self.hello, 'compile': None if more else compile, 'compile_whole': self.compile_whole,
-                'nothing': compile(b'', run.path, 'exec', 0, True),
-                'channel': leave.channel, 'channels': self.channels, 'prepare': prepare,
-                **fresh.usual(), **leave.usual()}
+        return {'run': run, 'graded': run.is_graded, 'names': run.names, 'path': run.path, 'compile': None if more else compile,
+                'nothing': compile(b'', run.path, 'exec', 0, True), 'prepare': prepare}
 
     def warm(self):
         try:
@@ -283,7 +292,7 @@ class Zygote:
     def receive(self, came):
         """Take the arguments and the environment of a program.  Returns a Runner for it."""
         run, self.expected_run = self.expected_run, None
-        if run is not None and run.channel is not None:     # start() has done all that, for a role
+        if run is not None and run.compiled is not None:    # start() has done all that, for a role
             return run
         arguments, entries, only = came
         environment = self.environment if entries is self.entries else parse_environment(entries)

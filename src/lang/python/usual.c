@@ -15,8 +15,9 @@
 /* What there is to know, by the names that Python gives it. */
 enum name {
         ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, NOTHING, PREPARE,
-        RESEEDERS, KEY, LOGGING, MAIN_THREAD, CHANNEL, CHANNELS,
-        MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, COUNT_THREADS, STDOUT, STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
+        RESEEDERS, KEY, LOGGING, MAIN_THREAD, CHANNEL,
+        GET_TRACE, GET_PROFILE, MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, IDLE_EXITS, HANDLERS, UNREGISTER, COUNT_THREADS,
+        STDOUT, STDOUT_NAMES, FLUSH_STDOUT, STDERR, STDERR_NAMES, FLUSH_STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
         NAMES_N
 };
 
@@ -26,18 +27,22 @@ static const char *const texts[NAMES_N] = {
         [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [NOTHING] = "nothing", [PREPARE] = "prepare",
         /* Fresh.state(), Channel */
         [RESEEDERS] = "reseeders", [KEY] = "key", [LOGGING] = "logging", [MAIN_THREAD] = "main_thread",
-        [CHANNEL] = "channel", [CHANNELS] = "channels",
+        [CHANNEL] = "channel",
         /* Leave.end() */
+        [GET_TRACE] = "get_trace", [GET_PROFILE] = "get_profile",
         [MODULES] = "modules", [THREADING] = "threading", [SHUTDOWN] = "shutdown", [EXITS] = "exits", [RUN_EXITS] = "run_exits",
-        [COUNT_THREADS] = "count_threads", [STDOUT] = "stdout", [STDERR] = "stderr", [GET_OBJECTS] = "get_objects", [REF] = "ref",
-        [CALLBACKS] = "callbacks", [GET_DEBUG] = "get_debug",
+        [IDLE_EXITS] = "idle_exits", [HANDLERS] = "handlers", [UNREGISTER] = "unregister", [COUNT_THREADS] = "count_threads",
+        [STDOUT] = "stdout", [STDOUT_NAMES] = "stdout_names", [FLUSH_STDOUT] = "flush_stdout",
+        [STDERR] = "stderr", [STDERR_NAMES] = "stderr_names", [FLUSH_STDERR] = "flush_stderr",
+        [GET_OBJECTS] = "get_objects", [REF] = "ref", [CALLBACKS] = "callbacks", [GET_DEBUG] = "get_debug",
 };
 
 static PyObject *own[NAMES_N];   /* or NULL, all of them: no run is usual */
 static struct where channel;
 static bool has_channel, has_begun;
+static PyObject *program_text;   /* from start() on */
 
-static PyObject *rehearsed;      /* the program */
+static PyObject *rehearsed;      /* the program, whose caller has it for good */
 static int rehearsal_fd;
 
 #define USUAL_THREAD 2           /* as fresh.py has it */
@@ -56,14 +61,25 @@ PyObject *usual_error(const struct csn_error *err)
 
 void usual_rehearse(PyObject *program, int answer_fd)
 {
-        Py_IncRef(program);
         rehearsed = program;
         rehearsal_fd = answer_fd;
 }
 
+/* A grader that thinks it is alone would end what runs beside it, and here that is the zygote. */
+static bool is_not_alone(void)
+{
+        PyObject *options = PyObject_GetAttrString(own[RUN], "options"), *no = PyUnicode_FromString("0");
+        bool is_set = options && no && PyDict_SetItemString(options, "alone", no) == 0;
+        Py_DecRef(options);
+        Py_DecRef(no);
+        return is_set;
+}
+
 PyObject *usual_rehearsal(PyObject *arguments, PyObject *entries)
 {
-        return rehearsed ? Py_BuildValue("(OO(OO))", arguments, entries, own[MAIN_FILE], rehearsed) : NULL;
+        if (!rehearsed || (own[GRADED] == Py_True && !is_not_alone()))
+                return NULL;
+        return Py_BuildValue("(OO(yy#))", arguments, entries, PyBytes_AsString(own[MAIN_FILE]), PyBytes_AsString(rehearsed), PyBytes_Size(rehearsed));
 }
 
 /* What a run has must not be held by us when Python takes it down. */
@@ -73,6 +89,31 @@ static void drop(void)
                 Py_DecRef(own[i]);
                 own[i] = NULL;
         }
+        Py_DecRef(program_text);
+        program_text = NULL;
+}
+
+/* The interpreter tells nobody what is registered to be called at its end, but compares each with what it is to forget. */
+static PyObject *comparer;
+static Py_ssize_t compared_n;
+static bool is_other;
+
+static PyObject *compare_exit(PyObject *self, PyObject *function, int how)
+{
+        (void)self, (void)how;
+        is_other = is_other || compared_n >= PyTuple_Size(own[IDLE_EXITS]) || PyTuple_GetItem(own[IDLE_EXITS], compared_n) != function;
+        compared_n++;
+        return PyBool_FromLong(false);
+}
+
+bool usual_set_up(void)
+{
+        PyType_Slot slots[] = { { Py_tp_richcompare, compare_exit }, { 0, NULL } };
+        PyType_Spec spec = { .name = "_caisson.Comparer", .basicsize = sizeof(PyObject), .flags = Py_TPFLAGS_DEFAULT, .slots = slots };
+        PyObject *type = PyType_FromSpec(&spec);
+        comparer = type ? PyObject_CallObject(type, NULL) : NULL;
+        Py_DecRef(type);
+        return comparer;
 }
 
 PyObject *usual_prepare(PyObject *self, PyObject *names)
@@ -92,10 +133,18 @@ static bool is_there(enum name name)
         return own[name] && own[name] != Py_None;
 }
 
+/* With room for arguments, though there are none: without it a function prepares itself to be given some by name (Python/getargs.c). */
+static PyObject *result_of(PyObject *function)
+{
+        PyObject *none = PyTuple_New(0), *result = none ? PyObject_Call(function, none, NULL) : NULL;
+        Py_DecRef(none);
+        return result;
+}
+
 /* False with an error. */
 static bool call(PyObject *function)
 {
-        PyObject *result = PyObject_CallObject(function, NULL);
+        PyObject *result = result_of(function);
         Py_DecRef(result);
         return result;
 }
@@ -147,19 +196,35 @@ static bool set(PyObject *object, const char *name, PyObject *value)
         return is_set;
 }
 
+/* Under a name of its own: to find the one that the module has would be to count one more of it, and so to write to where it is. */
 static bool set_start_time(PyObject *logging)
 {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        return set(logging, "_startTime", PyFloat_FromDouble((double)now.tv_sec + (double)now.tv_nsec / 1e9));
+        PyObject *name = PyUnicode_FromString("_startTime"), *time = PyFloat_FromDouble((double)now.tv_sec + (double)now.tv_nsec / 1e9);
+        bool is_set = name && time && PyDict_SetItem(PyModule_GetDict(logging), name, time) == 0;
+        Py_DecRef(name);
+        Py_DecRef(time);
+        return is_set;
 }
 
+int usual_to_where(PyObject *object, void *ret_where)
+{
+        struct where *to = ret_where;
+        if (!PyArg_ParseTuple(object, "iiKK", &to->fd, &to->pid, &to->device, &to->inode))
+                return 0;
+        if (to->fd < 0 && has_channel)
+                *to = channel;
+        return 1;
+}
+
+/* Python's Channel is as it would be for the usual descriptor. */
 static bool open_channel(void)
 {
         has_channel = channel_open(&channel);
-        return !has_channel || (set(own[CHANNEL], "fd", PyLong_FromLong(channel.fd)) &&
-                                set(own[CHANNEL], "where", Py_BuildValue("(" WHERE_FORMAT ")", channel.fd, channel.pid, channel.device, channel.inode)) &&
-                                PyList_Append(own[CHANNELS], own[CHANNEL]) == 0);
+        if (!has_channel)
+                return set(own[CHANNEL], "fd", PyLong_FromLong(-1)) && set(own[CHANNEL], "where", usual_nothing());
+        return channel.fd == CHANNEL_USUAL_FD || set(own[CHANNEL], "fd", PyLong_FromLong(channel.fd));
 }
 
 PyObject *usual_begin(PyObject *self, PyObject *none)
@@ -353,21 +418,28 @@ static void say(int type, const char *payload, size_t len)
                 channel_say(&channel, type, payload, len);
 }
 
+/* What Runner.finish() needs to tell of an error, and a role of its program. */
+static bool give_source(void)
+{
+        return !program_text || PyObject_SetAttrString(own[RUN], "source", program_text) == 0;
+}
+
 PyObject *usual_start(PyObject *self, PyObject *came)
 {
         (void)self;
-        PyObject *pair = NULL, *source = NULL;
+        PyObject *pair = NULL, *text = NULL;
         bool is_usual = has_begun && is_there(COMPILE) && PyTuple_GetItem(came, 0) == own[ARGUMENTS] && PyTuple_GetItem(came, 1) == own[ENTRIES] &&
-                        is_usual_stream(STDIN_FILENO) && (source = source_of(came)) &&
-                        (pair = compile_program(source)) && call_all(own[PREPARE]) &&
-                        PyObject_SetAttrString(own[RUN], "source", source) == 0 && PyObject_SetAttrString(own[RUN], "channel", own[CHANNEL]) == 0;
-        if (is_usual)
+                        is_usual_stream(STDIN_FILENO) && (text = source_of(came)) && (pair = compile_program(text)) && call_all(own[PREPARE]);
+        if (is_usual) {
                 say(CHANNEL_HELLO, PyBytes_AsString(own[HELLO]), (size_t)PyBytes_Size(own[HELLO]));
+                Py_IncRef(text);
+                program_text = text;
+        }
         if (is_usual && own[GRADED] == Py_False) {
                 say(CHANNEL_STARTED, "", 0);
                 return pair;
         }
-        if (is_usual)
+        if (is_usual && give_source())
                 PyObject_SetAttrString(own[RUN], "compiled", pair);
         drop();
         Py_DecRef(pair);
@@ -434,9 +506,14 @@ PyObject *usual_leave(PyObject *self, PyObject *args)
         PyObject *where;
         int status;
         (void)self;
-        if (PyArg_ParseTuple(args, "iO", &status, &where) && (where == Py_None || PyArg_ParseTuple(where, WHERE_FORMAT, &to.fd, &to.pid, &to.device, &to.inode)))
+        if (PyArg_ParseTuple(args, "iO", &status, &where) && (where == Py_None || usual_to_where(where, &to)))
                 usual_end_process(status, where == Py_None ? NULL : &to);
         return NULL;
+}
+
+static bool has_nothing_to_tell(PyObject *value)
+{
+        return value == Py_None && own[NAMES] && !PyDict_GetItemString(own[NAMES], "__return_value__");
 }
 
 PyObject *usual_is_plain(PyObject *self, PyObject *args)
@@ -445,12 +522,13 @@ PyObject *usual_is_plain(PyObject *self, PyObject *args)
         (void)self;
         if (!PyArg_ParseTuple(args, "OO", &error, &value))
                 return NULL;
-        return PyBool_FromLong(error == Py_None && value == Py_None && own[NAMES] && !PyDict_GetItemString(own[NAMES], "__return_value__"));
+        bool is_plain = error == Py_None && has_nothing_to_tell(value);
+        return is_plain || give_source() ? PyBool_FromLong(is_plain) : NULL;
 }
 
 static long number_of(PyObject *function)
 {
-        PyObject *result = PyObject_CallObject(function, NULL);
+        PyObject *result = result_of(function);
         long number = result ? PyLong_AsLong(result) : -1;
         Py_DecRef(result);
         return number;
@@ -469,31 +547,75 @@ static bool is_shut_down(void)
         return exits && PyList_Check(exits) && PyList_Size(exits) == PyLong_AsLong(own[EXITS]);
 }
 
-/* Whether it is the stream that a zygote has made, as it was: with one attribute of its own, the mode. */
-static bool is_ours(const char *name, PyObject *usual)
+/* Whether nobody but the zygote's modules wants to be called, and they would find nothing to do: logging.shutdown(), where there is no handler. */
+static bool has_idle_exits(void)
 {
-        PyObject *names = PySys_GetObject(name) == usual ? PyObject_GetAttrString(usual, "__dict__") : NULL;
-        bool is_as_made = names && PyDict_Check(names) && PyDict_Size(names) == 1;
-        Py_DecRef(names);
-        return is_as_made;
+        if (is_there(HANDLERS) && PyList_Size(own[HANDLERS]) != 0)
+                return false;
+        compared_n = 0;
+        is_other = false;
+        PyObject *result = PyObject_CallFunctionObjArgs(own[UNREGISTER], comparer, NULL);
+        Py_DecRef(result);
+        return result && !is_other;
 }
 
-/* flush_streams(), where the streams are ours. */
-static bool is_flushed(PyObject *usual)
+/* Whether it is the stream that a zygote has made, as it was: with one attribute of its own, the mode. */
+static bool is_ours(const char *name, enum name usual, enum name names)
 {
-        PyObject *result = PyObject_CallMethod(usual, "flush", NULL);
-        Py_DecRef(result);
-        return result;
+        return PySys_GetObject(name) == own[usual] && PyDict_Size(own[names]) == 1;
 }
 
 static bool has_nothing_to_take_down(void)
 {
         if (PyList_Size(own[CALLBACKS]) != 0 || number_of(own[GET_DEBUG]) != 0)
                 return false;
-        PyObject *objects = PyObject_CallObject(own[GET_OBJECTS], NULL);
+        PyObject *objects = result_of(own[GET_OBJECTS]);
         bool ends = !objects || have_ends(objects, (PyTypeObject *)own[REF]);
         Py_DecRef(objects);
         return !ends;
+}
+
+/* Ends the process, with flush_streams(), where the streams are ours and there is nothing to take down. */
+static void take_down(void)
+{
+        if (is_ours("stdout", STDOUT, STDOUT_NAMES) && is_ours("stderr", STDERR, STDERR_NAMES) && has_nothing_to_take_down() &&
+            call(own[FLUSH_STDOUT]) && call(own[FLUSH_STDERR])) {
+                say(CHANNEL_DONE, "", 0);
+                usual_end_process(0, has_channel ? &channel : NULL);
+        }
+}
+
+static bool is_none(PyObject *function)
+{
+        PyObject *result = result_of(function);
+        Py_DecRef(result);
+        return result == Py_None;   /* compared and not looked at */
+}
+
+/* What is_plain() and end() do, of a run that has not even an exit function. */
+static void end_here(PyObject *value)
+{
+        if (own[RUN] && has_nothing_to_tell(value) && is_none(own[GET_TRACE]) && is_none(own[GET_PROFILE]) && number_of(own[COUNT_THREADS]) == 0 &&
+            is_shut_down() && has_idle_exits())
+                take_down();
+        PyErr_Clear();   /* Python tries again, and has the right to tell */
+}
+
+PyObject *usual_run(PyObject *self, PyObject *args)
+{
+        PyObject *code, *last, *names;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "(OO)O", &code, &last, &names))
+                return NULL;
+        names = names == Py_None ? own[NAMES] : names;
+        PyObject *value = PyEval_EvalCode(code, names, names);
+        if (value && last != Py_None) {
+                Py_DecRef(value);
+                value = PyEval_EvalCode(last, names, names);
+        }
+        if (value)
+                end_here(value);
+        return value;
 }
 
 PyObject *usual_end(PyObject *self, PyObject *args)
@@ -505,14 +627,11 @@ PyObject *usual_end(PyObject *self, PyObject *args)
         bool is_usual = own[RUN] && ending == Py_None && tracing == Py_None && profiling == Py_None;
         is_usual = is_usual && number_of(own[COUNT_THREADS]) == 0 && is_shut_down() && call(own[RUN_EXITS]);
         bool has_threads = is_usual && number_of(own[COUNT_THREADS]) != 0;
-        if (has_threads) {
+        if (has_threads)
                 say(CHANNEL_DONE, "", 0);
-        } else if (is_usual && is_ours("stdout", own[STDOUT]) && is_ours("stderr", own[STDERR]) && has_nothing_to_take_down() &&
-                   is_flushed(own[STDOUT]) && is_flushed(own[STDERR])) {
-                say(CHANNEL_DONE, "", 0);
-                usual_end_process(0, has_channel ? &channel : NULL);
-        }
-        PyErr_Clear();   /* Python tries again, and has the right to tell */
+        else if (is_usual)
+                take_down();
+        PyErr_Clear();   /* likewise */
         drop();
         return PyBool_FromLong(has_threads);
 }

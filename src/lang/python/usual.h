@@ -1,8 +1,8 @@
 /*
  * The way of a usual run: one that is what its zygote was prepared for, is alone at home, and ends with nothing of its own to be taken down.
  *
- * In Python whatever is looked at has its references counted, and each page that this writes to is one to copy: half of the 280 pages that a run
- * made its own were for our part of it.  Here things are looked at and not touched.  Each step does what the Python
+ * In Python whatever is looked at has its references counted, and each page that this writes to is one to copy: of 280 pages that a run once made its own,
+ * 70 are left.  Here things are looked at and not touched.  Each step does what the Python
  * that is named beside it does; where something is not as usual it does nothing, says so, and Python takes over.  That has the whole truth about
  * a run, and is all that a cold one has.
  */
@@ -16,6 +16,9 @@
 #include "base/base.h"
 #include "lang/python/channel.h"
 
+/* Once, before anything else here.  False with an error. */
+bool usual_set_up(void);
+
 /* usual(names): a dict with what there is under each of the names in usual.c.  Without it no run is usual. */
 PyObject *usual_prepare(PyObject *self, PyObject *names);
 
@@ -27,6 +30,12 @@ PyObject *usual_begin(PyObject *self, PyObject *none);
  * `mistake` then.  Of one that is graded it does what Zygote.receive() does, and compiles: None, and the run has a channel and `compiled`.
  */
 PyObject *usual_start(PyObject *self, PyObject *came);
+
+/*
+ * run((code, last), names) -> the value of the last: what run.py executes.  None for names are those of the usual run, and then it does not come back if the
+ * run ends as most do: with nothing to tell, to call, or to take down.
+ */
+PyObject *usual_run(PyObject *self, PyObject *args);
 
 /* is_plain(error, value) -> whether Runner.finish() has nothing to tell. */
 PyObject *usual_is_plain(PyObject *self, PyObject *args);
@@ -50,13 +59,16 @@ PyObject *usual_renew(PyObject *self, PyObject *bytes);
 /* have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference. */
 PyObject *usual_have_ends(PyObject *self, PyObject *args);
 
-/* This process only finds out what a run with that program touches (pages.h): it has it at home, and tells at its end, there. */
+/* This process only finds out what a run with that program, which stays the caller's, touches (pages.h): it has it at home, and tells at its end, there. */
 void usual_rehearse(PyObject *program, int answer_fd);
 /* What wait() gives there; without an error NULL if this is no such process. */
 PyObject *usual_rehearsal(PyObject *arguments, PyObject *entries);
 
-/* Where a frame is to go, as Python has it: (descriptor, process, device, inode). */
-#define WHERE_FORMAT "iiKK"
+/*
+ * A converter (PyArg_ParseTuple()) to a struct where: where a frame is to go, as Python has it, (descriptor, process, device, inode).  A descriptor
+ * below 0 is for the channel that begin() has opened; Python is told of no other, for to tell it writes to memory that is shared.
+ */
+int usual_to_where(PyObject *object, void *ret_where);
 
 PyObject *usual_nothing(void);
 PyObject *usual_error(const struct csn_error *err);   /* NULL, with the error as an OSError */

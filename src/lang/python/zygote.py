@@ -28,26 +28,25 @@ if len(sys.argv) not in (2, 3, 5):
 zygote = names['load_part']('preload')['Zygote'](names, sys.argv[1], sys.argv[2:])
 names['send_frame'] = zygote.caisson.send_frame
 names['split_last'] = zygote.caisson.split_last
-wait, start, is_plain, end = zygote.caisson.wait, zygote.caisson.start, zygote.caisson.is_plain, zygote.caisson.end
+serve, begin, wait, start, run, is_plain, end = map(zygote.caisson.__getattribute__, ('serve', 'begin', 'wait', 'start', 'run', 'is_plain', 'end'))
 settings = sys.settrace, sys.setprofile
 # All names that there will be: a new one would copy the memory that they are in.
-came = code = last = runner = error = value = ending = tracing = set_function = has_threads = None
-zygote.serve()
+rehearsed = came = program = runner = error = value = ending = tracing = set_function = has_threads = None
+prepared = zygote.prepare()
+rehearsed = serve(*prepared)
 # From here on we are a run, usual (usual.h) or not.
+if not begin():
+    zygote.begin(rehearsed)
 came = wait()
-code = start(came)
-if code:
-    runner = zygote.expected_run
-    code, last = code
-else:
+program = start(came)
+if not program:
     runner = zygote.receive(came)
-    code, last = zygote.start(runner)
+    program = zygote.start(runner)
 try:
-    exec(code, runner.names)
-    if last is not None:
-        value = eval(last, runner.names)
+    value = run(program, runner and runner.names)
 except BaseException as caught:
     error = caught
+runner = runner or zygote.expected_run
 tracing = sys.gettrace(), sys.getprofile()
 for set_function in settings:
     set_function(None)
@@ -57,7 +56,7 @@ if not is_plain(error, value):
 has_threads = end(ending, *tracing)
 for set_function in settings:           # an exit function may have
     set_function(None)
-came = runner = code = last = zygote.expected_run = None
+came = prepared = runner = program = zygote.expected_run = None
 if has_threads:
     raise SystemExit(0)
 zygote.leave.is_done = True
