@@ -21,7 +21,7 @@ static struct {
 } arenas[ARENAS_MAX];
 
 static struct allocator of_python;
-static size_t arenas_n, arena_size;
+static size_t arenas_n, arena_size, made;
 static char *region, *region_end;   /* what no arena has been at yet */
 
 static bool add_region(void)
@@ -60,6 +60,7 @@ static void *new_arena(void *context, size_t size)
         if (i == ARENAS_MAX)
                 return of_python.alloc(context, size);
         arenas[i].used = true;
+        made++;
         return arenas[i].place;
 }
 
@@ -82,6 +83,11 @@ void arenas_gather(void)
         PyObject_GetArenaAllocator(&of_python);
         struct allocator ours = { .context = of_python.context, .alloc = new_arena, .free = free_arena };
         PyObject_SetArenaAllocator(&ours);
+}
+
+size_t arenas_made(void)
+{
+        return made;
 }
 
 bool arenas_have(uintptr_t place)

@@ -18,6 +18,9 @@
  */
 void arenas_gather(void);
 
+/* How many there were up to now. */
+size_t arenas_made(void);
+
 /* Whether it is in one that was gathered. */
 bool arenas_have(uintptr_t place);
 

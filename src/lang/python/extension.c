@@ -22,6 +22,7 @@
 #include "lang/python/arenas.h"
 #include "lang/python/grader.h"
 #include "lang/python/pages.h"
+#include "lang/python/room.h"
 #include "lang/python/shared.h"
 #include "sandbox/sandbox.h"
 
@@ -101,56 +102,24 @@ static bool serve_one(const struct zygote_message *request, int fds[WIRE_FDS_MAX
         return false;
 }
 
-/*
- * What a process allocates after the fork goes where something was freed before, a little in each page, and each such page
- * is one to copy.  So all such room is taken here and never given back: then it is in few pages, one beside the other.  What a run has to do
- * with is made after it, to be there too, and what that has freed is taken once more.
- * CPython has pools of 16 KiB for each size (Objects/obmalloc.c, 3.10 and on), which give what was freed in them, and when there is no such room any more
- * what was never used, from the first to the last.  Where pools are of another kind FILL_MAX ends it, and all that is lost is some memory.
- */
-#define SIZES_MAX 512
-#define SIZE_STEP 16
-#define POOL_SIZE 16384
-#define ROOM 1536        /* bytes, for what a run allocates of one size */
-#define FILL_MAX 2048
-
-struct pool {
-        uint32_t count;
-        uintptr_t free;
-        void *next, *previous;
-        uint32_t arena, size_class, next_offset, max_next_offset;
-};
-
-/* Whether the next of these will be behind this one, where nothing was yet, and in the page that has the pool's own numbers. */
-static bool is_last(uintptr_t at, size_t size)
+static PyObject *begin_room(PyObject *self, PyObject *none)
 {
-        const struct pool *pool = (const struct pool *)(at / POOL_SIZE * POOL_SIZE);
-        return pool->free == at + size && pool->next_offset == at % POOL_SIZE + 2 * size &&
-               pool->next_offset + ROOM <= maps_page();
-}
-
-static void fill(void)
-{
-        PyGC_Collect();   /* which also lets go of the memory that is kept for the next list or tuple */
-        for (size_t size = SIZE_STEP; size <= SIZES_MAX; size += SIZE_STEP)
-                for (int i = 0; i < FILL_MAX; i++) {
-                        uintptr_t at = (uintptr_t)PyObject_Malloc(size);
-                        if (!arenas_have(at) || is_last(at, size))
-                                break;
-                }
+        (void)self, (void)none;
+        room_begin();
+        return usual_nothing();
 }
 
 static PyObject *fill_room(PyObject *self, PyObject *none)
 {
         (void)self, (void)none;
-        fill();
+        room_fill();
         return usual_nothing();
 }
 
 static int settle(struct csn_error *err)
 {
         static struct range arenas[ARENAS_MAX];
-        fill();
+        room_fill();
         size_t n = arenas_gathered(arenas);
         return shared_settle(arenas, n, err);
 }
@@ -430,6 +399,7 @@ static PyMethodDef methods[] = {
         { "fork", fork_here, METH_NOARGS, "fork() -> pid, and 0 in the new process, in which no handler has run." },
         { "run_cases", run_cases, METH_VARARGS, "run_cases(first, cases, where, endings, message_max, null, alone, look, answer, end): see grader.h." },
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
+        { "begin_room", begin_room, METH_NOARGS, "begin_room(): what comes is in pages where nothing else is." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
         { "strangers", grader_strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "is_usual_stream", usual_is_usual_stream, METH_VARARGS, "is_usual_stream(fd): whether it is what most runs have there." },

@@ -72,13 +72,13 @@ class Fresh:
 
     def settle(self):
         """After all that a zygote does itself."""
+        for name, reset in ONCE.items():
+            if name in sys.modules:
+                reset(sys.modules[name])
         for module in list(sys.modules.values()):
             module_names = getattr(module, '__dict__', {})
             if module_names.get('__warningregistry__') is not None:
                 del module_names['__warningregistry__']
-        for name, reset in ONCE.items():
-            if name in sys.modules:
-                reset(sys.modules[name])
         self.reseeders = reseeders()
         self.logging = sys.modules.get('logging')
         self.main_thread = sys.modules['threading'].main_thread() if 'threading' in sys.modules else None
@@ -99,7 +99,8 @@ class Fresh:
     def usual(self):
         """What usual.c has to know to do in C what state() does."""
         reseeders = self.reseeders + [self.numpy_state] * bool(self.numpy_bits or self.numpy_states)
-        return {'reseeders': reseeders, 'key': self.key, 'logging': self.logging, 'main_thread': self.main_thread}
+        start = self.logging and self.logging._startTime
+        return {'reseeders': reseeders, 'key': self.key, 'start_time': start, 'main_thread': self.main_thread}
 
     def late(self, environment):
         """And what environment() does, if it is the zygote's: a list of functions."""
@@ -194,7 +195,7 @@ class Fresh:
 
 
 def reset_logging(logging):
-    logging._startTime = time()
+    logging._startTime = time()     # a number of its own, which nobody else has
     # What is written with no handler goes to standard error, which nobody has to flush for it at the end.
     logging._handlerList.clear()
 
@@ -230,13 +231,14 @@ def reset_warnings(warnings):
 
 
 # OpenSSL is not here: its generator is made at its first use, and a zygote has none for it.
+# What each run writes to comes first, where there is nothing yet between what was just made.
 ONCE = {
+    'logging': reset_logging,
+    'multiprocessing.process': reset_multiprocessing,
     'tempfile': reset_tempfile,
     'uuid': reset_uuid,
     'platform': reset_platform,
     'warnings': reset_warnings,
     'linecache': lambda linecache: linecache.clearcache(),
-    'logging': reset_logging,
     'threading': reset_threading,
-    'multiprocessing.process': reset_multiprocessing,
 }

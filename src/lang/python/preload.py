@@ -178,11 +178,13 @@ class Zygote:
             self.warm()
             self.caisson.forget_text()
             copy_context().run(self.rehearse)
-        gc.unfreeze()           # a rehearsal has frozen all
-        self.caisson.fill_room()
+        gc.unfreeze()           # a rehearsal has frozen all, and collects nothing
+        gc.enable()
+        self.caisson.begin_room()
         self.fresh.usual_streams(self.environment)
         self.caisson.fill_room()
         self.fresh.settle()
+        self.caisson.fill_room()
         # All that a run has to do with is made anew, to be in one place.
         self.expected, self.entries = self.expected[:], self.entries[:]
         usual = self.usual()

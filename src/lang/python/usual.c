@@ -15,7 +15,7 @@
 /* What there is to know, by the names that Python gives it. */
 enum name {
         ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, NOTHING, PREPARE,
-        RESEEDERS, KEY, LOGGING, MAIN_THREAD, CHANNEL,
+        RESEEDERS, KEY, START_TIME, MAIN_THREAD, CHANNEL,
         GET_TRACE, GET_PROFILE, MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, IDLE_EXITS, HANDLERS, UNREGISTER, COUNT_THREADS,
         STDOUT, STDOUT_NAMES, FLUSH_STDOUT, STDERR, STDERR_NAMES, FLUSH_STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
         NAMES_N
@@ -26,7 +26,7 @@ static const char *const texts[NAMES_N] = {
         [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [GRADED] = "graded", [NAMES] = "names", [PATH] = "path",
         [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [NOTHING] = "nothing", [PREPARE] = "prepare",
         /* Fresh.state(), Channel */
-        [RESEEDERS] = "reseeders", [KEY] = "key", [LOGGING] = "logging", [MAIN_THREAD] = "main_thread",
+        [RESEEDERS] = "reseeders", [KEY] = "key", [START_TIME] = "start_time", [MAIN_THREAD] = "main_thread",
         [CHANNEL] = "channel",
         /* Leave.end() */
         [GET_TRACE] = "get_trace", [GET_PROFILE] = "get_profile",
@@ -116,6 +116,27 @@ bool usual_set_up(void)
         return comparer;
 }
 
+static bool is_there(enum name name)
+{
+        return own[name] && own[name] != Py_None;
+}
+
+/*
+ * A number that nobody has hashed or has beside, written anew in its place (PyFloatObject in Include/cpython/floatobject.h, of all versions): to give a
+ * module another one is to write to all that leads there.
+ */
+static void *number_in(PyObject *number)
+{
+        return (char *)number + sizeof(PyObject);
+}
+
+static bool has_number_in(PyObject *number)
+{
+        double there;
+        memcpy(&there, number_in(number), sizeof there);
+        return there == PyFloat_AsDouble(number);
+}
+
 PyObject *usual_prepare(PyObject *self, PyObject *names)
 {
         (void)self;
@@ -125,12 +146,9 @@ PyObject *usual_prepare(PyObject *self, PyObject *names)
                         return PyErr_Format(PyExc_KeyError, "usual() wants %s", texts[i]);
                 Py_IncRef(own[i]);
         }
+        if (is_there(START_TIME) && !has_number_in(own[START_TIME]))
+                drop();   /* an interpreter whose numbers are not like that: no run is usual */
         return usual_nothing();
-}
-
-static bool is_there(enum name name)
-{
-        return own[name] && own[name] != Py_None;
 }
 
 /* With room for arguments, though there are none: without it a function prepares itself to be given some by name (Python/getargs.c). */
@@ -196,16 +214,12 @@ static bool set(PyObject *object, const char *name, PyObject *value)
         return is_set;
 }
 
-/* Under a name of its own: to find the one that the module has would be to count one more of it, and so to write to where it is. */
-static bool set_start_time(PyObject *logging)
+static void set_start_time(PyObject *time)
 {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        PyObject *name = PyUnicode_FromString("_startTime"), *time = PyFloat_FromDouble((double)now.tv_sec + (double)now.tv_nsec / 1e9);
-        bool is_set = name && time && PyDict_SetItem(PyModule_GetDict(logging), name, time) == 0;
-        Py_DecRef(name);
-        Py_DecRef(time);
-        return is_set;
+        double seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+        memcpy(number_in(time), &seconds, sizeof seconds);
 }
 
 int usual_to_where(PyObject *object, void *ret_where)
@@ -234,8 +248,10 @@ PyObject *usual_begin(PyObject *self, PyObject *none)
                 drop();
                 return PyBool_FromLong(false);
         }
-        if (!call_all(own[RESEEDERS]) || (is_there(LOGGING) && !set_start_time(own[LOGGING])) || (is_there(KEY) && !renew(own[KEY])))
+        if (!call_all(own[RESEEDERS]) || (is_there(KEY) && !renew(own[KEY])))
                 return NULL;
+        if (is_there(START_TIME))
+                set_start_time(own[START_TIME]);
         if (is_there(MAIN_THREAD) && !rehearsed && syscall(SYS_gettid) != USUAL_THREAD) {
                 PyObject *result = PyObject_CallMethod(own[MAIN_THREAD], "_set_native_id", NULL);
                 Py_DecRef(result);
