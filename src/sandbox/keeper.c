@@ -75,8 +75,8 @@ static int become_keeper(const struct keeping *keeping)
 static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
 {
         mount_look();
-        auto_fd net = nets_enter(&keeping->nets, err);
-        int rc = net < 0 ? net : 0;
+        struct net *net = nets_enter(&keeping->nets, err);
+        int rc = net ? 0 : -err->code;
         if (rc == 0 && become_owner(keeping, plan->keeper_uid) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid for its namespace");
         bool rooted = plan->shape.flags & WIRE_ROOT;
@@ -91,6 +91,8 @@ static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE
         }
         if (become_keeper(keeping) < 0 || nets_leave(&keeping->nets) < 0)
                 _exit(1);
+        if (pid < 0 && net)
+                nets_drop(&keeping->nets, net);
         if (rc < 0)
                 return rc;
         if (pid < 0) {
@@ -98,7 +100,7 @@ static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE
                 probe_explain_clone(sys, why, sizeof why);
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
         }
-        nets_give(&keeping->nets, take_fd(&net), pid);
+        nets_give(&keeping->nets, net, pid);
         /* It waits until the parent was told of it.  Without its maps it fails in its first step and says why. */
         if (rooted && ns_map_block(pid, plan->keeper_uid, err) < 0)
                 log_text(LOG_ERROR, "%s", err->text);

@@ -20,7 +20,12 @@
  * "used" in sockstat counts the sockets of all families, so sockstat6 says nothing more.  That netstat said nothing more would need
  * an argument for each of its counters and each kernel, so it is read.  A flow label outlives its socket by up to a minute, with bytes that its owner chose.
  */
-static const char *const shown[] = { "sockstat", "dev", "snmp", "snmp6", "netstat", "ip6_flowlabel" };
+static const char *const shown[NET_FILES] = { "sockstat", "dev", "snmp", "snmp6", "netstat", "ip6_flowlabel" };
+
+#define READY_MAX 32
+
+/* To open a file takes half of what it takes to look; but each sandbox' process 1 begins with a copy of all descriptors. */
+#define OPEN_MAX 16
 
 void nets_init(struct nets *nets)
 {
@@ -54,45 +59,104 @@ static size_t without_machine(char *text, size_t len)
         return len;
 }
 
-/* Of the namespace that we are in.  Returns the length; 0: it cannot be read, or not all of it. */
-static size_t look(char *text, size_t size)
+/* Of the namespace that we are in. */
+static int open_files(struct net *net)
+{
+        auto_fd dir = open("/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (dir < 0)
+                return -1;
+        for (size_t i = 0; i < NET_FILES; i++) {
+                net->files[i] = openat(dir, shown[i], O_RDONLY | O_CLOEXEC);
+                if (net->files[i] < 0 && errno != ENOENT)   /* a kernel without IPv6 */
+                        return -1;
+        }
+        return 0;
+}
+
+static void close_files(struct net *net)
+{
+        for (size_t i = 0; i < NET_FILES; i++)
+                fd_close(&net->files[i]);
+}
+
+static bool has_open(const struct net *net)
+{
+        return net->files[0] >= 0;
+}
+
+/* From its beginning to its end.  -1: it cannot be read, or not all of it. */
+static ssize_t read_again(int fd, char *text, size_t size)
 {
         size_t len = 0;
-        auto_fd dir = open("/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        for (size_t i = 0; i < ARRAY_LEN(shown) && dir >= 0; i++) {
-                ssize_t n = io_read_file(dir, shown[i], text + len, size - len - 1);
-                if (n < 0 && errno == ENOENT)
-                        continue;   /* a kernel without IPv6 */
-                if (n <= 0 || len + (size_t)n >= size - 1)
+        for (;;) {
+                ssize_t n = pread(fd, text + len, size - len, (off_t)len);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 || len + (size_t)n == size)
+                        return -1;
+                if (n == 0)
+                        return (ssize_t)len;
+                len += (size_t)n;
+        }
+}
+
+/* What the kernel shows of it.  Returns the length; 0: it cannot be read, or not all of it. */
+static size_t look(const struct net *net, char *text, size_t size)
+{
+        size_t len = 0;
+        for (size_t i = 0; i < NET_FILES; i++) {
+                ssize_t n = net->files[i] < 0 ? 0 : read_again(net->files[i], text + len, size - len - 1);
+                if (n < 0)
                         return 0;
                 len += (size_t)n;
         }
+        text[len] = 0;
         return len ? without_machine(text, len) : 0;
 }
 
-static int make(struct nets *nets, struct csn_error *err)
+void nets_drop(struct nets *nets, struct net *net)
+{
+        nets->open_n -= has_open(net);
+        close_files(net);
+        fd_close(&net->fd);
+        free(net);
+}
+
+static int make(struct nets *nets, struct net *net, struct csn_error *err)
 {
         if (unshare(CLONE_NEWNET) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a network namespace");
         if (loopback_up(err) < 0)
                 return -err->code;
-        if (!nets->fresh_len)
-                nets->fresh_len = look(nets->fresh, sizeof nets->fresh);
-        int fd = open(OWN, O_RDONLY | O_CLOEXEC);
-        return fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open a network namespace") : fd;
+        if (!nets->fresh_len) {
+                nets->fresh_len = open_files(net) == 0 ? look(net, nets->fresh, sizeof nets->fresh) : 0;
+                close_files(net);
+        }
+        net->fd = open(OWN, O_RDONLY | O_CLOEXEC);
+        return net->fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open a network namespace") : 0;
 }
 
-int nets_enter(struct nets *nets, struct csn_error *err)
+struct net *nets_enter(struct nets *nets, struct csn_error *err)
 {
-        if (nets->own < 0 && (nets->own = open(OWN, O_RDONLY | O_CLOEXEC)) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open the keeper's network namespace");
-        if (!nets->ready_n)
-                return make(nets, err);
-        int fd = nets->ready[--nets->ready_n];
-        if (setns(fd, CLONE_NEWNET) == 0)
-                return fd;
-        fd_close(&fd);
-        return make(nets, err);
+        struct net *net = nets->ready;
+        if (nets->own < 0 && (nets->own = open(OWN, O_RDONLY | O_CLOEXEC)) < 0) {
+                err_set(err, CSN_E_SYSTEM, errno, "open the keeper's network namespace");
+                return NULL;
+        }
+        if (net) {
+                nets->ready = net->next;
+                nets->ready_n--;
+                if (setns(net->fd, CLONE_NEWNET) == 0)
+                        return net;
+                nets_drop(nets, net);
+        }
+        net = mem_alloc(sizeof *net);
+        *net = (struct net){ .fd = -1 };
+        memset(net->files, 0xff, sizeof net->files);   /* every descriptor -1 */
+        if (make(nets, net, err) == 0)
+                return net;
+        nets_drop(nets, net);
+        return NULL;
 }
 
 int nets_leave(const struct nets *nets)
@@ -100,35 +164,52 @@ int nets_leave(const struct nets *nets)
         return setns(nets->own, CLONE_NEWNET);
 }
 
-void nets_give(struct nets *nets, int fd, pid_t pid)
+void nets_give(struct nets *nets, struct net *net, pid_t pid)
 {
-        struct net_used *used = mem_alloc(sizeof *used);
-        *used = (struct net_used){ .next = nets->used, .pid = pid, .fd = fd };
-        nets->used = used;
+        net->pid = pid;
+        net->next = nets->used;
+        nets->used = net;
 }
 
-static bool is_as_new(const struct nets *nets, int fd)
+/* Whether they are open now. */
+static bool enter_and_open(struct nets *nets, struct net *net)
 {
-        static char text[sizeof nets->fresh];
-        if (!nets->fresh_len || setns(fd, CLONE_NEWNET) < 0)
+        if (setns(net->fd, CLONE_NEWNET) < 0)
                 return false;
-        size_t len = look(text, sizeof text);
+        bool is_open = open_files(net) == 0;
         if (nets_leave(nets) < 0)
                 _exit(1);   /* nothing of ours may be in there */
+        nets->open_n += has_open(net);
+        return is_open;
+}
+
+static bool is_as_new(struct nets *nets, struct net *net)
+{
+        static char text[sizeof nets->fresh];
+        if (!nets->fresh_len || (!has_open(net) && !enter_and_open(nets, net)))
+                return false;
+        size_t len = look(net, text, sizeof text);
+        if (nets->open_n > OPEN_MAX) {
+                close_files(net);
+                nets->open_n--;
+        }
         return len == nets->fresh_len && memcmp(text, nets->fresh, len) == 0;
 }
 
 void nets_take_back(struct nets *nets, pid_t pid)
 {
-        for (struct net_used **at = &nets->used; *at; at = &(*at)->next) {
-                struct net_used *used = *at;
-                if (used->pid != pid)
+        for (struct net **at = &nets->used; *at; at = &(*at)->next) {
+                struct net *net = *at;
+                if (net->pid != pid)
                         continue;
-                *at = used->next;
-                if (nets->ready_n < ARRAY_LEN(nets->ready) && is_as_new(nets, used->fd))
-                        nets->ready[nets->ready_n++] = take_fd(&used->fd);
-                fd_close(&used->fd);
-                free(used);
+                *at = net->next;
+                if (nets->ready_n == READY_MAX || !is_as_new(nets, net)) {
+                        nets_drop(nets, net);
+                        return;
+                }
+                net->next = nets->ready;
+                nets->ready = net;
+                nets->ready_n++;
                 return;
         }
 }

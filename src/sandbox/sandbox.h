@@ -359,28 +359,31 @@ int door_take(int door, int home, struct arena *arena, struct door_taken *ret, s
 
 /* ---- network namespaces, which the keeper makes and keeps ---- */
 
-struct net_used {
-        struct net_used *next;
-        pid_t pid;                 /* process 1 of the sandbox that is in it */
+#define NET_FILES 6
+
+struct net {
+        struct net *next;
         int fd;
+        int files[NET_FILES];      /* what the kernel shows of it, or -1 */
+        pid_t pid;                 /* process 1 of the sandbox that is in it */
 };
 
 struct nets {
         int own;                   /* the keeper's */
-        int ready[32];             /* as good as new */
-        size_t ready_n;
-        struct net_used *used;
+        struct net *ready, *used;  /* as good as new; in use */
+        size_t ready_n, open_n;    /* open_n: of how many files are open */
         char fresh[32 * 1024];     /* what the kernel shows of a new one */
         size_t fresh_len;
 };
 
 void nets_init(struct nets *nets);
-/* Go into one that is new or as good as new.  Returns its descriptor; errors: CSN_E_SYSTEM. */
-int nets_enter(struct nets *nets, struct csn_error *err);
+/* Go into one that is new or as good as new.  The caller owns it, up to nets_give() or nets_drop().  NULL; errors: CSN_E_SYSTEM. */
+struct net *nets_enter(struct nets *nets, struct csn_error *err);
 /* Back to the keeper's own.  -1 with errno. */
 int nets_leave(const struct nets *nets);
-/* The sandbox with this process 1 is in it now; the descriptor is taken. */
-void nets_give(struct nets *nets, int fd, pid_t pid);
+/* The sandbox with this process 1 is in it now. */
+void nets_give(struct nets *nets, struct net *net, pid_t pid);
+void nets_drop(struct nets *nets, struct net *net);
 /* That process is reaped, and with it the whole pid namespace is gone. */
 void nets_take_back(struct nets *nets, pid_t pid);
 

@@ -46,7 +46,7 @@ def descriptors(pid, owner):
             link = os.readlink(f'{folder}/{name}')
         except OSError:         # closed meanwhile
             continue
-        counts[0 if link.startswith(of_cgroups) else 1 if link.startswith('net:') else 2] += 1
+        counts[0 if link.startswith(of_cgroups) else 1 if link.startswith('net:') or '/net/' in link else 2] += 1
     return counts
 
 
