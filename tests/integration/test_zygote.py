@@ -449,6 +449,14 @@ def test_what_is_expected_goes_the_short_way(usual, start, settings):
     assert (outcome.stdout, outcome.status) == (start + ', ' + ('long' if start == 'long' else ''), 7 if start == 'long' else 0)
 
 
+def test_what_is_forked_has_no_channel(usual):
+    main = usual.work / 'main.py'
+    main.write_text('import os\nhad = os.path.exists("/proc/self/fd/900")\npid = os.fork()\n'
+                    'if pid:\n    os.waitpid(pid, 0)\nelse:\n    print(had, os.path.exists("/proc/self/fd/900"))')
+    outcome = usual.run(usual.work, ['', str(main)])
+    assert (outcome.stdout, outcome.kinds, outcome.status) == ('True False\n', 'HELLO STARTED DONE', 0)
+
+
 def test_a_wrong_program_is_told_as_ever(usual):
     main = usual.work / 'main.py'
     main.write_text('x = (')
@@ -464,13 +472,14 @@ def test_a_wrong_program_is_told_as_ever(usual):
     'class A:\n    def __del__(self): pass\na = A()\natexit.register(sys.settrace, tracer)\n',
     'import os, sys\nclass A:\n    def __del__(self): pass\na = A()\nsys.stdout.flush = lambda: os.write(1, b"flush%d " % sys.is_finalizing())\n',
     'import atexit\natexit.register(lambda: 1 / 0)\n',
-    'import atexit\natexit.register(print, 1)\natexit.register(print, 2)\n',
-    'import atexit, logging\natexit.unregister(logging.shutdown)\natexit.register(print, "instead")\n',
-    'import atexit, logging\natexit.unregister(logging.shutdown)\natexit.register(print, "before")\natexit.register(logging.shutdown)\n',
+    'import atexit\natexit.register(print, 1)\nx = atexit.register(print, 2)\n',
+    'import atexit, logging\natexit.unregister(logging.shutdown)\nx = atexit.register(print, "instead")\n',
+    'import atexit, logging\natexit.unregister(logging.shutdown)\natexit.register(print, "before")\nx = atexit.register(logging.shutdown)\n',
     'import logging.handlers, sys\nlog = logging.getLogger()\n'
     'log.addHandler(logging.handlers.MemoryHandler(99, target=logging.StreamHandler(sys.stdout)))\nlog.warning("kept to the end")\n',
     'import logging\nlogging.shutdown.__defaults__[0].append(lambda: print("no handler"))\n',
     'import os\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\nprint(not pid)\n',
+    'import atexit\nclass Equal:\n    def __eq__(self, other): return True\n    def __call__(self): print("called")\nx = atexit.register(Equal())\n',
     'assert (1, 2), 3\nbreak',
     'assert (1, 2)\nx = "\\d"\nf(1)\nf(2) + (\n  3',
     'x = 1\nprint(\n  x is 1\n)',

@@ -127,7 +127,7 @@ class Leave:
         logging = sys.modules.get('logging')
         return {'get_trace': get_trace, 'get_profile': get_profile,
                 'modules': self.modules, 'threading': self.threading, 'shutdown': self.shutdown, 'exits': self.usual_exits,
-                'run_exits': run_exit_functions, 'idle_exits': (logging.shutdown,) if logging else (),
+                'run_exits': run_exit_functions, 'idle_exits': (logging.shutdown,) if logging else (), 'count_exits': atexit._ncallbacks,
                 'handlers': logging and logging._handlerList, 'unregister': atexit.unregister, 'count_threads': count_threads,
                 'stdout': sys.stdout, 'stdout_names': sys.stdout.__dict__, 'flush_stdout': sys.stdout.flush,
                 'stderr': sys.stderr, 'stderr_names': sys.stderr.__dict__, 'flush_stderr': sys.stderr.flush,

@@ -16,7 +16,7 @@
 enum name {
         ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, NOTHING, PREPARE,
         RESEEDERS, KEY, START_TIME, MAIN_THREAD, CHANNEL,
-        GET_TRACE, GET_PROFILE, MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, IDLE_EXITS, HANDLERS, UNREGISTER, COUNT_THREADS,
+        GET_TRACE, GET_PROFILE, MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, IDLE_EXITS, COUNT_EXITS, HANDLERS, UNREGISTER, COUNT_THREADS,
         STDOUT, STDOUT_NAMES, FLUSH_STDOUT, STDERR, STDERR_NAMES, FLUSH_STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
         NAMES_N
 };
@@ -31,7 +31,7 @@ static const char *const texts[NAMES_N] = {
         /* Leave.end() */
         [GET_TRACE] = "get_trace", [GET_PROFILE] = "get_profile",
         [MODULES] = "modules", [THREADING] = "threading", [SHUTDOWN] = "shutdown", [EXITS] = "exits", [RUN_EXITS] = "run_exits",
-        [IDLE_EXITS] = "idle_exits", [HANDLERS] = "handlers", [UNREGISTER] = "unregister", [COUNT_THREADS] = "count_threads",
+        [IDLE_EXITS] = "idle_exits", [COUNT_EXITS] = "count_exits", [HANDLERS] = "handlers", [UNREGISTER] = "unregister", [COUNT_THREADS] = "count_threads",
         [STDOUT] = "stdout", [STDOUT_NAMES] = "stdout_names", [FLUSH_STDOUT] = "flush_stdout",
         [STDERR] = "stderr", [STDERR_NAMES] = "stderr_names", [FLUSH_STDERR] = "flush_stderr",
         [GET_OBJECTS] = "get_objects", [REF] = "ref", [CALLBACKS] = "callbacks", [GET_DEBUG] = "get_debug",
@@ -563,10 +563,13 @@ static bool is_shut_down(void)
         return exits && PyList_Check(exits) && PyList_Size(exits) == PyLong_AsLong(own[EXITS]);
 }
 
-/* Whether nobody but the zygote's modules wants to be called, and they would find nothing to do: logging.shutdown(), where there is no handler. */
+/*
+ * Whether nobody but the zygote's modules wants to be called, and they would find nothing to do: logging.shutdown(), where there is no handler.  More is not even
+ * compared: what a program registered may take itself for equal to anything, and would be forgotten.
+ */
 static bool has_idle_exits(void)
 {
-        if (is_there(HANDLERS) && PyList_Size(own[HANDLERS]) != 0)
+        if (number_of(own[COUNT_EXITS]) != PyTuple_Size(own[IDLE_EXITS]) || (is_there(HANDLERS) && PyList_Size(own[HANDLERS]) != 0))
                 return false;
         compared_n = 0;
         is_other = false;
