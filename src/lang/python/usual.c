@@ -595,7 +595,7 @@ static bool has_nothing_to_take_down(void)
 }
 
 /* Ends the process, with flush_streams(), where the streams are ours and there is nothing to take down. */
-static void take_down(void)
+static void leave_as_usual(void)
 {
         if (is_ours("stdout", STDOUT, STDOUT_NAMES) && is_ours("stderr", STDERR, STDERR_NAMES) && has_nothing_to_take_down() &&
             call(own[FLUSH_STDOUT]) && call(own[FLUSH_STDERR])) {
@@ -616,7 +616,7 @@ static void end_here(PyObject *value)
 {
         if (own[RUN] && has_nothing_to_tell(value) && is_none(own[GET_TRACE]) && is_none(own[GET_PROFILE]) && number_of(own[COUNT_THREADS]) == 0 &&
             is_shut_down() && has_idle_exits())
-                take_down();
+                leave_as_usual();
         PyErr_Clear();   /* Python tries again, and has the right to tell */
 }
 
@@ -649,7 +649,7 @@ PyObject *usual_end(PyObject *self, PyObject *args)
         if (has_threads)
                 say(CHANNEL_DONE, "", 0);
         else if (is_usual)
-                take_down();
+                leave_as_usual();
         PyErr_Clear();   /* likewise */
         drop();
         return PyBool_FromLong(has_threads);
