@@ -59,7 +59,7 @@ static size_t without_machine(char *text, size_t len)
         return len;
 }
 
-/* Of the namespace that we are in. */
+/* Of the namespace that we are in.  What a kernel does not have, without IPv6, may come later. */
 static int open_files(struct net *net)
 {
         auto_fd dir = open("/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -67,7 +67,7 @@ static int open_files(struct net *net)
                 return -1;
         for (size_t i = 0; i < NET_FILES; i++) {
                 net->files[i] = openat(dir, shown[i], O_RDONLY | O_CLOEXEC);
-                if (net->files[i] < 0 && errno != ENOENT)   /* a kernel without IPv6 */
+                if (net->files[i] < 0 && errno != ENOENT)
                         return -1;
         }
         return 0;
@@ -79,9 +79,12 @@ static void close_files(struct net *net)
                 fd_close(&net->files[i]);
 }
 
-static bool has_open(const struct net *net)
+static bool has_all(const struct net *net)
 {
-        return net->files[0] >= 0;
+        for (size_t i = 0; i < NET_FILES; i++)
+                if (net->files[i] < 0)
+                        return false;
+        return true;
 }
 
 /* From its beginning to its end.  -1: it cannot be read, or not all of it. */
@@ -116,7 +119,7 @@ static size_t look(const struct net *net, char *text, size_t size)
 
 void nets_drop(struct nets *nets, struct net *net)
 {
-        nets->open_n -= has_open(net);
+        nets->open_n -= net->is_open;
         close_files(net);
         fd_close(&net->fd);
         free(net);
@@ -179,20 +182,27 @@ static bool enter_and_open(struct nets *nets, struct net *net)
         bool is_open = open_files(net) == 0;
         if (nets_leave(nets) < 0)
                 _exit(1);   /* nothing of ours may be in there */
-        nets->open_n += has_open(net);
         return is_open;
+}
+
+/* To be read again, as long as there are not too many. */
+static void keep_files(struct nets *nets, struct net *net)
+{
+        if (net->is_open)
+                return;
+        net->is_open = has_all(net) && nets->open_n < OPEN_MAX;
+        nets->open_n += net->is_open;
+        if (!net->is_open)
+                close_files(net);
 }
 
 static bool is_as_new(struct nets *nets, struct net *net)
 {
         static char text[sizeof nets->fresh];
-        if (!nets->fresh_len || (!has_open(net) && !enter_and_open(nets, net)))
+        if (!nets->fresh_len || (!net->is_open && !enter_and_open(nets, net)))
                 return false;
         size_t len = look(net, text, sizeof text);
-        if (nets->open_n > OPEN_MAX) {
-                close_files(net);
-                nets->open_n--;
-        }
+        keep_files(nets, net);
         return len == nets->fresh_len && memcmp(text, nets->fresh, len) == 0;
 }
 

@@ -365,6 +365,7 @@ struct net {
         struct net *next;
         int fd;
         int files[NET_FILES];      /* what the kernel shows of it, or -1 */
+        bool is_open;              /* all of them */
         pid_t pid;                 /* process 1 of the sandbox that is in it */
 };
 
