@@ -419,6 +419,7 @@ def usual(tmp_path_factory):
     ('short', 'long', 'del sys.modules["threading"]'),
     ('short', 'long', 'sys.stdout = sys.stderr'),
     ('short', 'long', 'sys.stdout.close()'),
+    ('short', 'long', 'del sys.stdout.mode\nsys.stdout.flush = lambda: print(end="")'),
     ('short', 'long', 'import gc\ngc.callbacks.append(print)'),
     ('short', 'long', 'import gc\ngc.set_debug(gc.DEBUG_STATS)\ngc.disable()'),
     ('short', 'long', 'sys.settrace(lambda *_: None)'),
@@ -479,7 +480,19 @@ def test_a_wrong_program_is_told_as_ever(usual):
     'log.addHandler(logging.handlers.MemoryHandler(99, target=logging.StreamHandler(sys.stdout)))\nlog.warning("kept to the end")\n',
     'import logging\nlogging.shutdown.__defaults__[0].append(lambda: print("no handler"))\n',
     'import os\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\nprint(not pid)\n',
+    # What comes while the last operation goes on, which is one of C.
+    'import signal\ndef late(*_): raise ValueError("late")\nsignal.signal(signal.SIGALRM, late)\na = [0] * 8_000_000\n'
+    'signal.setitimer(signal.ITIMER_REAL, 0.002)\nx = 1 in a',
+    'import atexit, logging\natexit._clear()\nx = atexit.register(logging.shutdown, [lambda: print("no handler")])\n',
+    'import atexit\natexit._run_exitfuncs()\nx = atexit.register(print, "again")\n',
+    'import sys\nsys.addaudithook(lambda event, _: print(event) if event == "exec" else None)\nprint(1)',
+    'del __builtins__\nprint("__builtins__" in globals())',
     'import atexit\nclass Equal:\n    def __eq__(self, other): return True\n    def __call__(self): print("called")\nx = atexit.register(Equal())\n',
+    'import atexit\nclass Equal:\n    def __eq__(self, other): return True\n    def __call__(self): print("called")\n'
+    'atexit._clear()\nx = atexit.register(Equal())\n',
+    'import atexit, logging\nprint([one == logging.shutdown for one in (logging.shutdown, print)])\n'
+    'logging._handlerList.append(lambda: print("handler"))\natexit.unregister(logging.shutdown)\n',
+    'for one in object.__subclasses__():\n    if one.__module__ == "_caisson":\n        try: print(one() == 1, one() < 1)\n        except TypeError: pass\nx = 1\n',
     'assert (1, 2), 3\nbreak',
     'assert (1, 2)\nx = "\\d"\nf(1)\nf(2) + (\n  3',
     'x = 1\nprint(\n  x is 1\n)',

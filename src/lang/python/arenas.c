@@ -17,6 +17,7 @@ extern void PyObject_SetArenaAllocator(struct allocator *allocator) __attribute_
 /* One arena has been, or is, at each place of its size. */
 static struct {
         char *place;
+        size_t number;
         bool used;
 } arenas[ARENAS_MAX];
 
@@ -60,7 +61,7 @@ static void *new_arena(void *context, size_t size)
         if (i == ARENAS_MAX)
                 return of_python.alloc(context, size);
         arenas[i].used = true;
-        made++;
+        arenas[i].number = ++made;
         return arenas[i].place;
 }
 
@@ -90,12 +91,12 @@ size_t arenas_made(void)
         return made;
 }
 
-bool arenas_have(uintptr_t place)
+size_t arenas_number(uintptr_t place)
 {
         for (size_t i = 0; i < arenas_n; i++)
                 if (place - (uintptr_t)arenas[i].place < arena_size)
-                        return true;
-        return false;
+                        return arenas[i].number;
+        return 0;
 }
 
 size_t arenas_gathered(struct range ret[ARENAS_MAX])

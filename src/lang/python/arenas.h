@@ -21,8 +21,8 @@ void arenas_gather(void);
 /* How many there were up to now. */
 size_t arenas_made(void);
 
-/* Whether it is in one that was gathered. */
-bool arenas_have(uintptr_t place);
+/* Which of all that there were it is in, counted from 1 on; 0: in none that was gathered. */
+size_t arenas_number(uintptr_t place);
 
 /* Further arenas come as Python itself would have them.  Those that were gathered and are in use: ranges that do not touch, in no order.  Returns how many. */
 size_t arenas_gathered(struct range ret[ARENAS_MAX]);

@@ -413,6 +413,7 @@ static PyMethodDef methods[] = {
         { "split_last", usual_split_last, METH_O, "split_last(source): see runner.py." },
         /* usual.h */
         { "usual", usual_prepare, METH_O, "usual(names): what the five below have to do with." },
+        { "logging_shutdown", usual_logging_shutdown, METH_VARARGS, "logging_shutdown(shutdown, handlers): what does the same, at once if there is no handler." },
         { "begin", usual_begin, METH_NOARGS, "begin(): whether this process is ready for a usual run." },
         { "start", usual_start, METH_O, "start(came) -> (code, last) for what wait() gave, or None." },
         { "run", usual_run, METH_VARARGS, "run((code, last), names) -> the value of the last; a usual run ends there." },
@@ -446,5 +447,6 @@ __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__caisson(void);
 PyMODINIT_FUNC PyInit__caisson(void)
 {
         arenas_gather();   /* all but the first, if we were not loaded with the interpreter */
-        return usual_set_up() ? PyModule_Create(&module) : NULL;
+        PyObject *created = PyModule_Create(&module);
+        return created && PyModule_AddIntConstant(created, "CHANNEL", CHANNEL_USUAL_FD) == 0 ? created : NULL;
 }

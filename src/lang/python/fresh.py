@@ -8,7 +8,7 @@ import gc
 import sys
 from _thread import get_native_id
 from posix import close, dup, dup2, fstat, getcwd, pipe, putenv, unsetenv
-from time import time
+from time import time, time_ns
 
 STREAMS = (('stdin', 0, 'r'), ('stdout', 1, 'w'), ('stderr', 2, 'w'))
 BLAS_NAMES = (b'OPENBLAS_NUM_THREADS', b'GOTO_NUM_THREADS', b'OMP_NUM_THREADS')     # in OpenBLAS's own order
@@ -65,7 +65,7 @@ class Fresh:
         seeded = [state._bit_generator for state in self.numpy_states]
         self.numpy_bits = [bits for bits in instances('numpy.random', 'BitGenerator') if bits not in seeded]
         self.blas = find_blas()
-        self.unbuffered = None
+        self.unbuffered = bool(sys.modules['os'].environb.get(b'PYTHONUNBUFFERED'))
         sys.path_importer_cache[HERE + '/run.py'] = sys.path_importer_cache.pop(HERE + '/zygote.py', None)
 
     # ---- in the zygote
@@ -99,12 +99,15 @@ class Fresh:
     def usual(self):
         """What usual.c has to know to do in C what state() does."""
         reseeders = self.reseeders + [self.numpy_state] * bool(self.numpy_bits or self.numpy_states)
-        start = self.logging and self.logging._startTime
-        return {'reseeders': reseeders, 'key': self.key, 'start_time': start, 'main_thread': self.main_thread}
+        start = getattr(self.logging, '_startTime', None)
+        return {'reseeders': reseeders, 'key': self.key, 'start_time': start if type(start) is float else None, 'main_thread': self.main_thread}
 
     def late(self, environment):
         """And what environment() does, if it is the zygote's: a list of functions."""
-        return [lambda: self.blas_threads(environment)] if self.blas else []
+        found = [lambda: self.blas_threads(environment)] if self.blas else []
+        if type(getattr(self.logging, '_startTime', 0.0)) is not float:
+            found.append(lambda: begin_logging(self.logging))
+        return found
 
     # ---- before there is a program
 
@@ -114,7 +117,7 @@ class Fresh:
             reseed()
         self.numpy_state()
         if self.logging is not None:
-            self.logging._startTime = time()
+            begin_logging(self.logging)
         # Python before 3.12 keeps the number of the process that it was forked from.
         if self.main_thread is not None and get_native_id() != USUAL_THREAD and not rehearsed:
             self.main_thread._set_native_id()
@@ -194,8 +197,13 @@ class Fresh:
                 sys.modules['_ctypes'].call_function(function, (wanted[0],))
 
 
+def begin_logging(logging):
+    # A number of its own, which nobody else has.  From Python 3.13 on it counts nanoseconds.
+    logging._startTime = time() if type(logging._startTime) is float else time_ns()
+
+
 def reset_logging(logging):
-    logging._startTime = time()     # a number of its own, which nobody else has
+    begin_logging(logging)
     # What is written with no handler goes to standard error, which nobody has to flush for it at the end.
     logging._handlerList.clear()
 

@@ -110,7 +110,7 @@ def clear_names(names):
 class Leave:
     def __init__(self, caisson, main_names):
         self.leave, self.quit = caisson.leave, caisson.quit
-        self.strangers, self.have_ends = caisson.strangers, caisson.have_ends
+        self.strangers, self.have_ends, self.logging_shutdown = caisson.strangers, caisson.have_ends, caisson.logging_shutdown
         self.main_names = main_names
         self.channel = None
         self.is_done = False
@@ -124,14 +124,21 @@ class Leave:
 
     def usual(self):
         """What usual.c has to know to do in C what end() does."""
-        logging = sys.modules.get('logging')
         return {'get_trace': get_trace, 'get_profile': get_profile,
                 'modules': self.modules, 'threading': self.threading, 'shutdown': self.shutdown, 'exits': self.usual_exits,
-                'run_exits': run_exit_functions, 'idle_exits': (logging.shutdown,) if logging else (), 'count_exits': atexit._ncallbacks,
-                'handlers': logging and logging._handlerList, 'unregister': atexit.unregister, 'count_threads': count_threads,
+                'run_exits': run_exit_functions, 'idle_exits': self.idle_exits(), 'count_exits': atexit._ncallbacks, 'count_threads': count_threads,
                 'stdout': sys.stdout, 'stdout_names': sys.stdout.__dict__, 'flush_stdout': sys.stdout.flush,
                 'stderr': sys.stderr, 'stderr_names': sys.stderr.__dict__, 'flush_stderr': sys.stderr.flush,
                 'get_objects': get_objects, 'ref': ref, 'callbacks': callbacks, 'get_debug': get_debug}
+
+    def idle_exits(self):
+        """How many functions are registered that do nothing, or -1 if others are."""
+        logging, n = sys.modules.get('logging'), atexit._ncallbacks()
+        if logging is None or n != 1:
+            return -1 if n else 0
+        atexit.unregister(logging.shutdown)
+        atexit.register(self.logging_shutdown(logging.shutdown, logging._handlerList))
+        return atexit._ncallbacks()
 
     def end(self, ending, tracing):
         """Ends the process, or returns what to raise so that the interpreter does."""

@@ -47,8 +47,9 @@ static void read_lines(char *text, struct maps *maps)
 int maps_read(struct maps *maps, struct csn_error *err)
 {
         maps->rows = maps->rows ? maps->rows : maps_memory(MAPS_MAX * sizeof *maps->rows);
-        char *text = maps_memory(TEXT_MAX);
-        if (!maps->rows || !text)
+        /* Shared, which is not told of here, and stays apart from what lies beside it. */
+        char *text = mmap(NULL, TEXT_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (!maps->rows || text == MAP_FAILED)
                 return err_set(err, CSN_E_SYSTEM, errno, "memory for the mappings");
         bool is_read = io_read_file(AT_FDCWD, "/proc/self/maps", text, TEXT_MAX - 1) >= 0;
         int sys = errno;

@@ -11,7 +11,6 @@ from _contextvars import copy_context
 from posix import X_OK, access, environ, execve, getcwdb, listdir
 
 TASKS = '/proc/self/task'
-CHANNEL = 900, (-1, 0, 0, 0)    # its usual descriptor, and the name for it that _caisson knows
 REHEARSALS = 12         # the interpreter adapts code in its first runs, which is better done before the fork
 
 # Usual in programs, and cheap; src/lang/README.md has what an image adds to every fork.
@@ -220,7 +219,7 @@ class Zygote:
     def usual(self):
         """What there is to know of any usual run (usual.h)."""
         self.leave.channel = self.channel(-1)
-        self.leave.channel.fd, self.leave.channel.where = CHANNEL
+        self.leave.channel.fd, self.leave.channel.where = self.caisson.CHANNEL, (-1, 0, 0, 0)   # its usual descriptor; the one that _caisson has
         self.channels.append(self.leave.channel)
         return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'hello': self.hello,
                 'compile_whole': self.compile_whole, 'channel': self.leave.channel, **self.fresh.usual(), **self.leave.usual()}

@@ -8,13 +8,13 @@
 
 /*
  * CPython has pools of 16 KiB for each size (Objects/obmalloc.c, 3.10 and on), which give what was freed in them, and when there is no such room any more
- * what was never used, from the first to the last.  Where pools are of another kind FILL_MAX ends it, and all that is lost is some memory.
+ * what was never used, from the first to the last.  Where pools are of another kind FILL_MAX ends it, for good, and all that is lost is so much memory.
  */
 #define SIZES_MAX 512
 #define SIZE_STEP 16
 #define POOL_SIZE 16384
 #define ROOM 1536        /* bytes, for what a run allocates of one size */
-#define FILL_MAX 65536
+#define FILL_MAX (8 * MIB)   /* of one size */
 
 struct pool {
         uint32_t count;
@@ -24,35 +24,43 @@ struct pool {
 };
 
 static struct {
-        uintptr_t arena, heap;   /* where the new ones begin */
+        size_t arena;      /* its number */
+        uintptr_t heap;    /* where it begins */
 } new;
 
 /* Whether the next of these will be behind this one, where nothing was yet, and in the page that has the pool's own numbers. */
 static bool is_last(uintptr_t at, size_t size)
 {
         const struct pool *pool = (const struct pool *)(at / POOL_SIZE * POOL_SIZE);
-        return at >= new.arena && pool->free == at + size && pool->next_offset == at % POOL_SIZE + 2 * size && pool->next_offset + ROOM <= maps_page();
+        return arenas_number(at) >= new.arena && pool->free == at + size && pool->next_offset == at % POOL_SIZE + 2 * size && pool->next_offset + ROOM <= maps_page();
+}
+
+static bool fill_pool(size_t size)
+{
+        for (size_t i = 0; i < FILL_MAX / size; i++) {
+                uintptr_t at = (uintptr_t)PyObject_Malloc(size);
+                if (!arenas_number(at))
+                        return false;
+                if (is_last(at, size))
+                        return true;
+        }
+        return false;
 }
 
 static void fill_pools(void)
 {
-        for (size_t size = SIZE_STEP; size <= SIZES_MAX; size += SIZE_STEP)
-                for (int i = 0; i < FILL_MAX; i++) {
-                        uintptr_t at = (uintptr_t)PyObject_Malloc(size);
-                        if (!arenas_have(at) || is_last(at, size))
-                                break;
-                }
+        static bool is_other;
+        for (size_t size = SIZE_STEP; size <= SIZES_MAX && !is_other; size += SIZE_STEP)
+                is_other = !fill_pool(size);
 }
 
 static void begin_arena(void)
 {
         size_t before = arenas_made();
-        for (int i = 0; i < FILL_MAX && arenas_made() == before; i++) {
-                uintptr_t at = (uintptr_t)PyObject_Malloc(SIZES_MAX);
-                if (!arenas_have(at))
+        for (size_t i = 0; i < FILL_MAX / SIZES_MAX && arenas_made() == before; i++)
+                if (!arenas_number((uintptr_t)PyObject_Malloc(SIZES_MAX)))
                         break;
-                new.arena = at / POOL_SIZE * POOL_SIZE;
-        }
+        new.arena = arenas_made();
 }
 
 /* ---- malloc(3) ---- */
@@ -65,7 +73,7 @@ static void begin_arena(void)
 /* The last one is new and not what was taken, and given back. */
 static void take(size_t size)
 {
-        for (int i = 0; i < FILL_MAX; i++) {
+        for (size_t i = 0; i < FILL_MAX / HEAP_STEP; i++) {
                 void *at = malloc(size);
                 if ((uintptr_t)at < new.heap)
                         continue;

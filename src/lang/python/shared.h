@@ -1,7 +1,7 @@
 /*
  * Memory as a fork has least to do with it.  A fork goes through all mappings, and through the page tables of those of which the
  * process has a page of its own (vma_needs_copy() in mm/memory.c); the end of a process goes through all that once more.  A process of
- * a zygote writes to two or three hundred pages, and has thousands.
+ * a zygote writes to less than a hundred pages, and has thousands.
  *
  * So a zygote, when it has loaded all and before it serves, lays its memory out anew:
  *

@@ -16,7 +16,7 @@
 enum name {
         ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, NOTHING, PREPARE,
         RESEEDERS, KEY, START_TIME, MAIN_THREAD, CHANNEL,
-        GET_TRACE, GET_PROFILE, MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, IDLE_EXITS, COUNT_EXITS, HANDLERS, UNREGISTER, COUNT_THREADS,
+        GET_TRACE, GET_PROFILE, MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, IDLE_EXITS, COUNT_EXITS, COUNT_THREADS,
         STDOUT, STDOUT_NAMES, FLUSH_STDOUT, STDERR, STDERR_NAMES, FLUSH_STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
         NAMES_N
 };
@@ -31,7 +31,7 @@ static const char *const texts[NAMES_N] = {
         /* Leave.end() */
         [GET_TRACE] = "get_trace", [GET_PROFILE] = "get_profile",
         [MODULES] = "modules", [THREADING] = "threading", [SHUTDOWN] = "shutdown", [EXITS] = "exits", [RUN_EXITS] = "run_exits",
-        [IDLE_EXITS] = "idle_exits", [COUNT_EXITS] = "count_exits", [HANDLERS] = "handlers", [UNREGISTER] = "unregister", [COUNT_THREADS] = "count_threads",
+        [IDLE_EXITS] = "idle_exits", [COUNT_EXITS] = "count_exits", [COUNT_THREADS] = "count_threads",
         [STDOUT] = "stdout", [STDOUT_NAMES] = "stdout_names", [FLUSH_STDOUT] = "flush_stdout",
         [STDERR] = "stderr", [STDERR_NAMES] = "stderr_names", [FLUSH_STDERR] = "flush_stderr",
         [GET_OBJECTS] = "get_objects", [REF] = "ref", [CALLBACKS] = "callbacks", [GET_DEBUG] = "get_debug",
@@ -77,7 +77,9 @@ static bool is_not_alone(void)
 
 PyObject *usual_rehearsal(PyObject *arguments, PyObject *entries)
 {
-        if (!rehearsed || (own[GRADED] == Py_True && !is_not_alone()))
+        if (rehearsed && !own[RUN])
+                PyErr_SetString(PyExc_RuntimeError, "no run is usual, and so there is none to rehearse");
+        if (!rehearsed || !own[RUN] || (own[GRADED] == Py_True && !is_not_alone()))
                 return NULL;
         return Py_BuildValue("(OO(yy#))", arguments, entries, PyBytes_AsString(own[MAIN_FILE]), PyBytes_AsString(rehearsed), PyBytes_Size(rehearsed));
 }
@@ -93,27 +95,40 @@ static void drop(void)
         program_text = NULL;
 }
 
-/* The interpreter tells nobody what is registered to be called at its end, but compares each with what it is to forget. */
-static PyObject *comparer;
-static Py_ssize_t compared_n;
-static bool is_other;
+/*
+ * Is registered in place of logging.shutdown() and equal to it: without a handler there is nothing to do, and to find that out in Python is to write to where that function is.
+ */
+static PyObject *logging_shutdown, *logging_handlers;
 
-static PyObject *compare_exit(PyObject *self, PyObject *function, int how)
+static PyObject *shut_logging_down(PyObject *self, PyObject *args, PyObject *named)
 {
-        (void)self, (void)how;
-        is_other = is_other || compared_n >= PyTuple_Size(own[IDLE_EXITS]) || PyTuple_GetItem(own[IDLE_EXITS], compared_n) != function;
-        compared_n++;
-        return PyBool_FromLong(false);
+        (void)self;
+        if (!logging_shutdown || PyList_Size(logging_handlers) == 0)
+                return usual_nothing();
+        return PyObject_Call(logging_shutdown, args, named);
 }
 
-bool usual_set_up(void)
+static PyObject *compare_shutdown(PyObject *self, PyObject *other, int how)
 {
-        PyType_Slot slots[] = { { Py_tp_richcompare, compare_exit }, { 0, NULL } };
-        PyType_Spec spec = { .name = "_caisson.Comparer", .basicsize = sizeof(PyObject), .flags = Py_TPFLAGS_DEFAULT, .slots = slots };
-        PyObject *type = PyType_FromSpec(&spec);
-        comparer = type ? PyObject_CallObject(type, NULL) : NULL;
+        bool is_same = self == other || (logging_shutdown && other == logging_shutdown);
+        if (how == Py_EQ || how == Py_NE)
+                return PyBool_FromLong(is_same == (how == Py_EQ));
+        Py_IncRef(Py_NotImplemented);
+        return Py_NotImplemented;
+}
+
+PyObject *usual_logging_shutdown(PyObject *self, PyObject *args)
+{
+        PyType_Slot slots[] = { { Py_tp_call, shut_logging_down }, { Py_tp_richcompare, compare_shutdown }, { 0, NULL } };
+        PyType_Spec spec = { .name = "_caisson.Shutdown", .basicsize = sizeof(PyObject), .flags = Py_TPFLAGS_DEFAULT, .slots = slots };
+        (void)self;
+        if (!PyArg_ParseTuple(args, "OO!", &logging_shutdown, &PyList_Type, &logging_handlers))
+                return NULL;
+        Py_IncRef(logging_shutdown);
+        Py_IncRef(logging_handlers);
+        PyObject *type = PyType_FromSpec(&spec), *shutdown = type ? PyObject_CallObject(type, NULL) : NULL;
         Py_DecRef(type);
-        return comparer;
+        return shutdown;
 }
 
 static bool is_there(enum name name)
@@ -563,25 +578,10 @@ static bool is_shut_down(void)
         return exits && PyList_Check(exits) && PyList_Size(exits) == PyLong_AsLong(own[EXITS]);
 }
 
-/*
- * Whether nobody but the zygote's modules wants to be called, and they would find nothing to do: logging.shutdown(), where there is no handler.  More is not even
- * compared: what a program registered may take itself for equal to anything, and would be forgotten.
- */
-static bool has_idle_exits(void)
-{
-        if (number_of(own[COUNT_EXITS]) != PyTuple_Size(own[IDLE_EXITS]) || (is_there(HANDLERS) && PyList_Size(own[HANDLERS]) != 0))
-                return false;
-        compared_n = 0;
-        is_other = false;
-        PyObject *result = PyObject_CallFunctionObjArgs(own[UNREGISTER], comparer, NULL);
-        Py_DecRef(result);
-        return result && !is_other;
-}
-
 /* Whether it is the stream that a zygote has made, as it was: with one attribute of its own, the mode. */
 static bool is_ours(const char *name, enum name usual, enum name names)
 {
-        return PySys_GetObject(name) == own[usual] && PyDict_Size(own[names]) == 1;
+        return PySys_GetObject(name) == own[usual] && PyDict_Size(own[names]) == 1 && PyDict_GetItemString(own[names], "mode");
 }
 
 static bool has_nothing_to_take_down(void)
@@ -611,13 +611,44 @@ static bool is_none(PyObject *function)
         return result == Py_None;   /* compared and not looked at */
 }
 
-/* What is_plain() and end() do, of a run that has not even an exit function. */
+/* Once.  After that, nothing of it is done again: whether there are threads that an exit function has left. */
+static bool has_ended, has_threads;
+
+static void end(void)
+{
+        if (has_ended)
+                return;
+        has_ended = true;
+        if (number_of(own[COUNT_THREADS]) == 0 && is_shut_down() && call(own[RUN_EXITS])) {
+                has_threads = number_of(own[COUNT_THREADS]) != 0;
+                if (has_threads)
+                        say(CHANNEL_DONE, "", 0);
+                else
+                        leave_as_usual();
+        }
+        PyErr_Clear();   /* Python tries again, and has the right to tell */
+}
+
+/* What is_plain() and end() do, of a run in which nobody registered an exit function: they may do whatever Python has to know of. */
 static void end_here(PyObject *value)
 {
-        if (own[RUN] && has_nothing_to_tell(value) && is_none(own[GET_TRACE]) && is_none(own[GET_PROFILE]) && number_of(own[COUNT_THREADS]) == 0 &&
-            is_shut_down() && has_idle_exits())
-                leave_as_usual();
-        PyErr_Clear();   /* Python tries again, and has the right to tell */
+        if (own[RUN] && has_nothing_to_tell(value) && is_none(own[GET_TRACE]) && is_none(own[GET_PROFILE]) &&
+            number_of(own[COUNT_EXITS]) == PyLong_AsLong(own[IDLE_EXITS]))
+                end();
+        PyErr_Clear();   /* likewise */
+}
+
+/* Include/cpython/sysmodule.h: for all versions the same since 3.8, but not of the limited API. */
+extern int PySys_Audit(const char *event, const char *format, ...) __attribute__((weak));
+
+/* As exec() and eval() do (Python/bltinmodule.c), without one call more for a program that counts how deep it is. */
+static PyObject *execute(PyObject *code, PyObject *names)
+{
+        if (!PyDict_GetItemString(names, "__builtins__") && PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()) < 0)
+                return NULL;
+        if (PySys_Audit && PySys_Audit("exec", "O", code) < 0)
+                return NULL;
+        return PyEval_EvalCode(code, names, names);
 }
 
 PyObject *usual_run(PyObject *self, PyObject *args)
@@ -627,10 +658,15 @@ PyObject *usual_run(PyObject *self, PyObject *args)
         if (!PyArg_ParseTuple(args, "(OO)O", &code, &last, &names))
                 return NULL;
         names = names == Py_None ? own[NAMES] : names;
-        PyObject *value = PyEval_EvalCode(code, names, names);
+        PyObject *value = execute(code, names);
         if (value && last != Py_None) {
                 Py_DecRef(value);
-                value = PyEval_EvalCode(last, names, names);
+                value = execute(last, names);
+        }
+        /* A signal that came in the program's last operation is still the program's. */
+        if (value && Py_MakePendingCalls() < 0) {
+                Py_DecRef(value);
+                value = NULL;
         }
         if (value)
                 end_here(value);
@@ -643,14 +679,8 @@ PyObject *usual_end(PyObject *self, PyObject *args)
         (void)self;
         if (!PyArg_ParseTuple(args, "OOO", &ending, &tracing, &profiling))
                 return NULL;
-        bool is_usual = own[RUN] && ending == Py_None && tracing == Py_None && profiling == Py_None;
-        is_usual = is_usual && number_of(own[COUNT_THREADS]) == 0 && is_shut_down() && call(own[RUN_EXITS]);
-        bool has_threads = is_usual && number_of(own[COUNT_THREADS]) != 0;
-        if (has_threads)
-                say(CHANNEL_DONE, "", 0);
-        else if (is_usual)
-                leave_as_usual();
-        PyErr_Clear();   /* likewise */
+        if (own[RUN] && ending == Py_None && tracing == Py_None && profiling == Py_None)
+                end();
         drop();
         return PyBool_FromLong(has_threads);
 }

@@ -16,8 +16,8 @@
 #include "base/base.h"
 #include "lang/python/channel.h"
 
-/* Once, before anything else here.  False with an error. */
-bool usual_set_up(void);
+/* logging_shutdown(shutdown, handlers) -> what is equal to that function and does the same, at once if there is no handler. */
+PyObject *usual_logging_shutdown(PyObject *self, PyObject *args);
 
 /* usual(names): a dict with what there is under each of the names in usual.c.  Without it no run is usual. */
 PyObject *usual_prepare(PyObject *self, PyObject *names);
@@ -37,7 +37,7 @@ PyObject *usual_start(PyObject *self, PyObject *came);
  */
 PyObject *usual_run(PyObject *self, PyObject *args);
 
-/* is_plain(error, value) -> whether Runner.finish() has nothing to tell. */
+/* is_plain(error, value) -> whether Runner.finish() has nothing to tell.  If it has, the run has its `source` from here on. */
 PyObject *usual_is_plain(PyObject *self, PyObject *args);
 
 /* end(ending, tracing, profiling): Leave.end(), if nothing is to be raised or traced.  True if the interpreter has to end by itself, with 0. */
