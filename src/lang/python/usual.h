@@ -2,7 +2,7 @@
  * The way of a usual run: one that is what its zygote was prepared for, is alone at home, and ends with nothing of its own to be taken down.
  *
  * In Python whatever is looked at has its references counted, and each page that this writes to is one to copy: of 280 pages that a run once made its own,
- * 60 are left.  Here things are looked at and not touched.  Each step does what the Python
+ * 65 are left.  Here things are looked at and not touched.  Each step does what the Python
  * that is named beside it does; where something is not as usual it does nothing, says so, and Python takes over.  That has the whole truth about
  * a run, and is all that a cold one has.
  */
