@@ -196,7 +196,7 @@ static struct program map_program(bool used)
         memset(bytes, 't', program_bytes());
         CHECK(fd >= 0 && unlink(name) == 0 && io_write_all(fd, bytes, program_bytes()) == 0);
         free(bytes);
-        char *room = mmap(NULL, 3 * HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *room = mmap(NULL, 4 * HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         char *text = room + HUGE_PAGE + (HUGE_PAGE - (uintptr_t)room % HUGE_PAGE) % HUGE_PAGE;
         struct program program = { text - page, text, text + HUGE_PAGE, text + HUGE_PAGE + page, text + HUGE_PAGE + 2 * page };
         CHECK(mmap(program.header, program_bytes(), PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == program.header);
