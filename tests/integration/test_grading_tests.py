@@ -340,6 +340,64 @@ def test_a_test_that_never_ends_is_ended(tmp_path, body):
     assert judged.statuses == ['timeout', 'passed'], judged
 
 
+# A signal at any one event of what a profiler sees.  Whose frame it meets is not the test code's, but where the event was.
+AT_EVENT = '''
+import signal, sys
+exec(compile("""
+def at_event(number):
+    left = number
+    def at(frame, event, arg):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGPROF)
+    return at
+""", 'elsewhere', 'exec'), globals())
+def end_at(number, call):
+    at = at_event(number)
+    sys.setprofile(at)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+'''
+WANTED = '''
+class Thing:
+    x = 1
+def f(x): return x
+def back(function): return function()
+def items(): yield from range(5)
+def change(them): them[0] = Thing()
+'''
+
+
+@pytest.mark.parametrize('call', ['f(1)', 'back(lambda: f(2))', 'Thing().x', 'list(items())', 'change([[[1]]])'])
+def test_a_test_can_be_ended_at_any_moment(tmp_path, call):
+    tests = AT_EVENT + ''.join(f'def test_{number}(): end_at({number}, lambda: {call})\ndef test_then_{number}(): assert back(lambda: f(1)) == 1\n'
+                               for number in range(500))
+    judged = grade(tmp_path, WANTED, tests)
+    assert judged.ended and set(judged.statuses[1::2]) == {'passed'}, judged
+    assert judged.statuses[::2].count('timeout') > 100 and set(judged.statuses[::2]) <= {'passed', 'timeout'}, judged
+
+
+def test_a_test_may_end_a_call_itself(tmp_path):
+    judged = grade(tmp_path, 'import time\ndef f(s):\n    time.sleep(s)\n    return s', '''
+import signal
+def too_late(*_): raise TimeoutError
+signal.signal(signal.SIGALRM, too_late)
+def test_a():
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        f(1)
+    except TimeoutError:
+        return
+    assert False
+def test_b(): assert f(0) == 0
+''')
+    assert judged.statuses == ['passed', 'passed'], judged
+
+
 def test_a_call_that_never_ends_is_ended_by_the_engine(tmp_path):
     judged = grade(tmp_path, 'def f(x):\n    while x: pass\n    return x', 'assert f(0) == 0\nassert f(1) == 1\nassert f(0) == 0\n', call_s=1)
     assert judged.statuses == ['passed', 'crash', 'error']

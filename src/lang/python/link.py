@@ -128,7 +128,7 @@ class Link:
                 continue
             entry[1] -= count
             if entry[1] <= 0:
-                del self.exports[handle], self.export_handles[id(entry[0])]
+                del self.export_handles[id(entry[0])], self.exports[handle]
 
     @staticmethod
     def is_callable(value):
@@ -243,8 +243,12 @@ class Link:
                 except CanonError as error:
                     raise self.unable('an argument cannot be handed over: %s' % error) from None
                 message['gone'], self.released = self.released, []
-                self.send(message, encoder)
-                answer = self.wait(number)
+                try:
+                    self.send(message, encoder)
+                    answer = self.wait(number)
+                except BaseException:   # perhaps of a signal, anywhere between the two
+                    self.abandoned.add(number)
+                    raise
                 value, error = self.read_answer(answer, encoder.containers)
             finally:
                 self.depth -= 1
@@ -265,7 +269,9 @@ class Link:
         while True:
             try:
                 text = self.talk.read_message()
-            except OSError:
+            except OSError as error:
+                if error.errno is None:     # raised by a signal handler of the program's
+                    raise
                 text = None
             if text is None:
                 _exit(0)
@@ -281,18 +287,10 @@ class Link:
     def wait(self, number):
         """The answer to a request.  What the other side asks for until then is served."""
         while True:
-            try:
-                message = self.receive()
-            except BaseException:
-                self.abandoned.add(number)
-                raise
+            message = self.receive()
             answered = message.get('re')
             if answered is None:
-                try:
-                    self.serve(message)
-                except BaseException:
-                    self.abandoned.add(number)
-                    raise
+                self.serve(message)
             elif type(answered) is int and answered in self.abandoned:
                 self.abandoned.discard(answered)
             elif answered != number or type(answered) is not int:

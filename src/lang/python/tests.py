@@ -18,6 +18,7 @@ Link, BATCH, next_items = (link_part[name] for name in ('Link', 'BATCH', 'next_i
 TO_ENGINE = load_part('role')['TO_ENGINE']
 
 MODULE = 'tests'
+OURS = frozenset('%s/%s.py' % (HERE, name) for name in ('canon', 'handover', 'link', 'proxy', 'role', 'tests'))
 RAISED_MAX = 100                # exceptions that went to the submission, and might come back
 TICK_S = 0.05                   # the next chance, where code of a test has caught what ended it
 # Whose instances may be handed over, and their public attributes be read, besides those of the test code's own classes.
@@ -72,7 +73,7 @@ class Tests(Link):
         self.public = frozenset()
         self.verdict = None
         self.gone = None
-        self.busy = False               # a message is half read, or half sent
+        self.late = None                # ends the test when what is ours has finished
         self.binding = False
         self.raised = []
 
@@ -97,7 +98,7 @@ class Tests(Link):
             raise self.end_test(str(document.get('status')), self.gone)
 
     def begin_test(self, milliseconds):
-        self.verdict = None
+        self.verdict = self.late = None
         signal(SIGPROF, self.time_is_up)
         setitimer(ITIMER_PROF, milliseconds / 1000, TICK_S)
 
@@ -105,11 +106,15 @@ class Tests(Link):
         setitimer(ITIMER_PROF, 0)
 
     def time_is_up(self, number, frame):
-        """Ends the test code; what is ours may finish, and is asked again a little later."""
+        """Ends the test code.  What is ours and in the middle of a request finishes that first."""
         end = self.end_test('timeout', 'the test took too much CPU time')
-        while frame is not None and not self.busy:
-            if frame.f_code.co_filename == self.path:
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if name == self.path:
                 raise end
+            if self.depth > 0 and name in OURS:
+                self.late = end
+                return
             frame = frame.f_back
 
     # ---- the other side's names
@@ -121,26 +126,19 @@ class Tests(Link):
             return super().request(op, handle, positional, named, **more)
         except KeyboardInterrupt:       # it would end more than this test
             raise self.end_test('error', 'the submission raised KeyboardInterrupt') from None
+        finally:
+            if self.late is not None:
+                late, self.late = self.late, None
+                raise late
 
     def receive(self):
-        self.busy = True
-        try:
-            message = super().receive()
-        finally:
-            self.busy = False
+        message = super().receive()
         written = message.get('o')
         if type(written) is list:
             for stream, text in zip((sys.stdout, sys.stderr), written):
                 if stream is not None and type(text) is str:
                     stream.write(text)
         return message
-
-    def send(self, message, encoder):
-        self.busy = True
-        try:
-            super().send(message, encoder)
-        finally:
-            self.busy = False
 
     def learn_names(self):
         names = self.request('names')
