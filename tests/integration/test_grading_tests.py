@@ -355,7 +355,7 @@ def at_event(number):
     return at
 """, 'elsewhere', 'exec'), globals())
 def end_at(number, call):
-    at = at_event(number)
+    at = at_event(number)       # Python 3.11 crashes if the last reference to it goes while it runs
     sys.setprofile(at)
     try:
         call()
