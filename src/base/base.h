@@ -250,7 +250,8 @@ int loop_new(struct loop **ret, struct csn_error *err);
 /*
  * This thread, once awake, does not interrupt whoever runs (SCHED_BATCH in sched(7)); on an idle processor it runs at once, as before.
  * For those that answer many short messages: several that one program sends become one turn, where each had cost the program two
- * switches.  What it starts by fork(3) is as everybody.
+ * switches.  And it is interrupted by whom it has answered, for it asks for longer slices than others (sched_setattr(2); from
+ * Linux 6.12 on the shorter slice comes first).  What it starts by fork(3) is as everybody.
  */
 void loop_give_way(void);
 void loop_free(struct loop *loop);

@@ -316,12 +316,22 @@ def test_of_what_waits_the_newest_is_taken(start):
         until(lambda: (now := from_zygotes(daemon))[:-1] == before[:-1] and now[-1] != before[-1])
 
 
+def slice_of(pid):
+    """How long the scheduler lets this process go on, in ns; 0 before Linux 6.12.  The answer is a struct sched_attr of sched_getattr(2)."""
+    attr = ctypes.create_string_buffer(48)
+    assert ctypes.CDLL(None, use_errno=True).syscall(315, pid, attr, len(attr), 0) == 0, os.strerror(ctypes.get_errno())
+    return struct.unpack('IIQiIQQQ', attr.raw)[5]
+
+
 def test_those_who_pass_messages_on_interrupt_nobody(start):
     daemon = start('engine.pool_min=1', 'engine.pool_max=1')
     full(daemon, 'python', 'bash', 'javascript')
     batch = {daemon.process.pid, processes(daemon, 'caisson-supervi')[0]}
     assert {pid for pid in daemon.tree() if os.sched_getscheduler(pid) == os.SCHED_BATCH} == batch
     assert one(daemon, 'import os; print(os.sched_getscheduler(0) == os.SCHED_OTHER)')['stdout'] == 'True\n'
+    # Whom they have answered goes on at once, as does whatever they have started.
+    slices = {pid: slice_of(pid) for pid in daemon.tree()}
+    assert all((ns > slice_of(0)) == (pid in batch and ns > 0) for pid, ns in slices.items()), slices
 
 
 def test_a_zygote_that_dies_is_replaced_and_no_run_is_lost(start):
