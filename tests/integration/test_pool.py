@@ -388,6 +388,22 @@ def test_no_run_waits_for_the_end_of_another_where_there_is_room(start, settings
         until(lambda: client.status()['queue']['running'] == 30, 60)
 
 
+def test_no_more_sandboxes_are_made_at_once_than_is_set(start):
+    daemon = start('engine.pool_max=0', 'engine.pool_shells=0', 'engine.starting_max=3')
+    assert one(daemon, 'true', 'bash')['status'] == 'completed'   # so there is a keeper, who makes them
+    keeper = next(pid for pid in daemon.tree() if Path(f'/proc/{pid}/comm').read_text() == 'keeper\n')
+    with daemon.client() as client:
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            for number in range(1, 11):
+                client.run(number, 'true', 'bash')
+            queue = until(lambda: (now := client.status()['queue'])['running'] + now['waiting'] == 10 and now['running'] >= 3 and now)
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        assert (queue['running'], queue['waiting']) == (3, 7)
+        assert [record['status'] for record, _, _ in client.results(10).values()] == ['completed'] * 10
+
+
 def test_the_queue_has_an_end(start):
     daemon = start('engine.queue_max=3', 'engine.running_max=2')
     with daemon.client() as client:
