@@ -404,6 +404,22 @@ def test_no_more_sandboxes_are_made_at_once_than_is_set(start):
         assert [record['status'] for record, _, _ in client.results(10).values()] == ['completed'] * 10
 
 
+def test_a_run_can_be_cancelled_before_its_program_begins(start):
+    """What is to start the program has been asked to, and has not answered."""
+    daemon = start('engine.pool_max=0', 'engine.pool_shells=1')
+    full(daemon, 'empty')
+    first, = (pid for pid in daemon.tree() if commands([pid]) == ['init'])
+    os.kill(first, signal.SIGSTOP)
+    with daemon.client() as client:
+        client.run(1, 'true')
+        until(lambda: client.status()['queue']['running'] == 1)
+        client.send(CANCEL, 1)
+        record = client.results(1)[1][0]
+        assert (record['status'], record['exit_code'], record['timings']['run_ms']) == ('cancelled', None, 0), record
+    until(lambda: first not in daemon.tree())
+    assert one(daemon, 'echo 1', 'bash')['stdout'] == '1\n'
+
+
 def test_the_queue_has_an_end(start):
     daemon = start('engine.queue_max=3', 'engine.running_max=2')
     with daemon.client() as client:
