@@ -11,6 +11,7 @@
 #include <termios.h>
 
 #define REFRESH_US 1000000ULL
+#define LOOK_US 50000     /* in which the daemon has looked at what runs, if it can */
 
 /* ---- tables ---- */
 
@@ -123,6 +124,17 @@ static void add_ps(struct buf *buf, json_t *status)
 
 /* ---- once ---- */
 
+/* What a run uses is told as it was seen after the question before (status.c), which may be long ago.  So there are two. */
+static int ask_twice(struct asker *asker)
+{
+        asker_ask(asker, FRAME_ASK, NULL, 0);
+        if (asker_wait(asker) < 0 || json_array_size(json_object_get(asker->answer, "runs")) == 0)
+                return -asker->err.code;
+        usleep(LOOK_US);
+        asker_ask(asker, FRAME_ASK, NULL, 0);
+        return asker_wait(asker);
+}
+
 /* `part` of the status with --json, NULL: all of it; else what add() makes of it. */
 static int show_once(const struct settings *settings, bool json, const char *part, void (*add)(struct buf *buf, json_t *status))
 {
@@ -130,9 +142,7 @@ static int show_once(const struct settings *settings, bool json, const char *par
         struct buf buf;
         buf_init(&buf, FRAME_STATUS_MAX);
         int status = 0;
-        if (asker_open(&asker, settings) == 0)
-                asker_ask(&asker, FRAME_ASK, NULL, 0);
-        if (asker_wait(&asker) < 0)
+        if (asker_open(&asker, settings) < 0 || ask_twice(&asker) < 0)
                 status = cli_fail(&asker.err);
         if (status == 0 && json)
                 cli_print_json(json_incref(part ? json_object_get(asker.answer, part) : asker.answer));
