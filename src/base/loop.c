@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #define EVENTS_AT_ONCE 64
-/* Longer than what the kernel gives by itself, 0.7 to 4 ms; 100 ms would be as good for a client, and late where all processors are busy. */
+/* Longer than what the kernel gives by itself, 0.7 to 3 ms; 100 ms would be as good for a client, and late where all processors are busy. */
 #define LONG_SLICE_NS 10000000U
 
 struct loop {

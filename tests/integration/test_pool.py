@@ -328,10 +328,10 @@ def test_those_who_pass_messages_on_interrupt_nobody(start):
     full(daemon, 'python', 'bash', 'javascript')
     batch = {daemon.process.pid, processes(daemon, 'caisson-supervi')[0]}
     assert {pid for pid in daemon.tree() if os.sched_getscheduler(pid) == os.SCHED_BATCH} == batch
-    assert one(daemon, 'import os; print(os.sched_getscheduler(0) == os.SCHED_OTHER)')['stdout'] == 'True\n'
     # Whom they have answered goes on at once, as does whatever they have started.
     slices = {pid: slice_of(pid) for pid in daemon.tree()}
     assert all((ns > slice_of(0)) == (pid in batch and ns > 0) for pid, ns in slices.items()), slices
+    assert one(daemon, 'import os; print(os.sched_getscheduler(0) == os.SCHED_OTHER)')['stdout'] == 'True\n'
 
 
 def test_a_zygote_that_dies_is_replaced_and_no_run_is_lost(start):
