@@ -2,7 +2,7 @@
  * Folders as tar, by libarchive: packed piece by piece as they are asked for, unpacked as the pieces come.
  *
  * What comes out of a sandbox is hostile.  libarchive's SECURE flags refuse names that lead out of the folder, by "..", by
- * a slash in front, or by a symbolic link, be it of this stream or from before; tests/integration/test_sandbox_copy.py
+ * a slash in front, or by a symbolic link, be it of this stream or from before; tests/integration/sandboxes/test_sandbox_copy.py
  * tries each.
  */
 #include "front/remote.h"

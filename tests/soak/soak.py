@@ -29,7 +29,7 @@ from collections import Counter
 from pathlib import Path
 from signal import SIGTERM
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / 'integration'), str(Path(__file__).resolve().parent)]
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / 'lib'), str(Path(__file__).resolve().parent)]
 
 from cli import caisson     # noqa: E402
 from footprint import look  # noqa: E402

@@ -181,7 +181,7 @@ struct count {
         unsigned answers[4];
 };
 
-/* A title, lines that say what comes of it, and the program: tests/integration/test_policy.py. */
+/* A title, lines that say what comes of it, and the program: tests/integration/policy/test_policy.py. */
 static void compare_cases(const struct grammar *grammar, const char *path, struct count *count)
 {
         static char text[FILE_MAX_BYTES + 1];

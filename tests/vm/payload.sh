@@ -4,7 +4,7 @@
 # user@1000.service.  The host (./run) reads the "@@" lines and adds up the results.
 
 # Folders and files of pytest, below the project's root; what does not exist is left out.
-PYTEST_PATHS=(tests/sandbox/test_sandbox.py tests/integration/test_boundary.py)
+PYTEST_PATHS=(tests/sandbox/test_acts.py tests/integration/boundary/test_boundary.py)
 # A test that hangs shows where, long before the host's patience ends.
 PYTEST_OPTIONS=(-v -m vm -p no:cacheprovider -rsfE --color=no --tb=short -o faulthandler_timeout=300)
 

@@ -1,0 +1,195 @@
+"""The context runner of Bash.
+
+    /usr/bin/python3 -m pytest -q tests/integration/contexts/test_contexts_bash.py
+"""
+
+import subprocess
+import time
+
+import pytest
+from contexts import COMMANDS, Ended, Started
+from runners import ENVIRONMENT
+
+
+@pytest.fixture
+def bash(tmp_path):
+    context = Started('bash', tmp_path)
+    yield context
+    if context.channel.fileno() >= 0:
+        assert context.end() == 0
+
+
+def test_hello(bash):
+    assert bash.hello['runner'] == 'bash' and bash.hello['context'] is True and bash.hello['version'][0].isdigit()
+    assert bash.execute('echo hello').stdout == 'hello\n'
+
+
+def test_everything_lasts(bash, tmp_path):
+    (tmp_path / 'sub').mkdir()
+    outcome = bash.execute('x=1; declare -A m=([a]=b); f() { echo "f $1 $x"; }; shopt -s extglob; export E=e; cd sub; set -o pipefail')
+    assert (outcome.kinds, outcome.stdout, outcome.stderr) == ('STARTED DONE', '', '')
+    outcome = bash.execute('f 2; echo "${m[a]} $(env | grep ^E=) $PWD"; [[ aab == +(a)b ]] && echo ext; set -o | grep pipefail')
+    assert outcome.stdout == 'f 2 1\nb E=e %s/sub\next\npipefail       \ton\n' % tmp_path
+
+
+@pytest.mark.parametrize('code, status', [('false', 1), ('(exit 7)', 7), ('true', 0), ('nothing_of_this_name', 127), ('f() { return 3; }; f', 3),
+                                          ('kill -9 $BASHPID & wait $!', 137), ('', 0), ('# only a comment', 0)])
+def test_status(bash, code, status):
+    outcome = bash.execute(code)
+    if status:
+        assert outcome.kinds == 'STARTED ERROR DONE'
+        assert outcome.error == {'type': 'ExitStatus', 'message': 'exit status %d' % status, 'status': status}
+    else:
+        assert outcome.kinds == 'STARTED DONE'
+    assert bash.execute('echo on').stdout == 'on\n'
+
+
+@pytest.mark.parametrize('code, expected', [
+    ('cat <<EOF\na $((1 + 1))\nEOF\n', 'a 2\n'), ("cat <<'EOF'\n$x 'y'\nEOF", "$x 'y'\n"), ('for i in 1 2\ndo\n  echo $i\ndone\n', '1\n2\n'),
+    ('echo "a\nb" \'c\\\'', 'a\nb c\\\n'), ('case x in\n  x) echo "é" ;;\nesac', 'é\n'), ('cat', ''), ('read x; echo "[$x]"', '[]\n'),
+    ('echo a \\\n  b', 'a b\n'), ('echo "!x" \'$\' "\\`"', '!x $ `\n'), ('break; continue; echo on', 'on\n'), ('echo $0', 'bash\n'),
+    ('sleep 0.1 & wait; echo $?', '0\n'), ('echo {1..3}', '1 2 3\n'), ('x=(a b); echo "${x[@]}" 3>&1', 'a b\n'), ('echo a; exec 5>&1; echo b >&5', 'a\nb\n'),
+    ('ls -l /proc/self/fd | grep -c -e socket -e memfd', '0\n'), ('echo "${PS1}|$PS2|${HISTFILE-unset}"', '||unset\n'),
+])
+def test_programs(bash, code, expected):
+    assert bash.execute(code).stdout == expected
+    assert bash.execute('echo on').stdout == 'on\n'
+
+
+def test_syntax_error_runs_nothing(bash):
+    for code, line in (('touch done\nif true; then fi\n', 2), ('touch done\necho "open', 2), ('touch done; )', 1)):
+        outcome = bash.execute(code)
+        assert outcome.kinds == 'SYNTAX DONE'
+        mistake = outcome.one('SYNTAX')
+        assert (mistake['type'], mistake['line'], mistake['text']) == ('SyntaxError', line, code.split('\n')[line - 1])
+        assert 'bash: line %d: ' % line in outcome.stderr and '/proc' not in outcome.stderr
+        assert bash.execute(code, quiet=True).stderr == ''
+    assert bash.execute('[ -e done ] || echo none').stdout == 'none\n'
+    assert bash.execute('a\0b').one('SYNTAX')['message'] == 'a NUL byte in the text'
+    assert bash.execute('shopt -s extglob; [[ x == @(x) ]] && echo yes').stdout == 'yes\n'
+
+
+def test_large_programs_and_outputs(bash):
+    outcome = bash.execute('# %s\nx=%s; echo ${#x}; printf "%%0300000d" 0' % ('c' * 200000, 'v' * 100000))
+    assert outcome.stdout == '100000\n' + '0' * 300000
+
+
+def test_folder_and_environment(bash, tmp_path):
+    folder = tmp_path / "it's a folder"
+    folder.mkdir()
+    code = 'echo "$PWD ${A-none} $(printenv A)"'
+    assert bash.execute(code, cwd=str(folder), env={'A': "é 'q' $x"}).stdout == "%s é 'q' $x é 'q' $x\n" % folder
+    assert bash.execute(code).stdout == '%s none \n' % folder
+    outcome = bash.execute('touch never', cwd='/nowhere/at/all')
+    assert outcome.kinds == 'STARTED ERROR DONE' and '/nowhere/at/all' in outcome.error['message']
+    assert bash.execute('ls').stdout == ''
+
+
+def test_errors_that_end_other_shells(bash):
+    for code in 'set -u; echo $nothing_at_all; echo no', 'echo $((1 / 0)); echo no', 'echo ${nothing:?}; echo no', 'readonly r=1; r=2; echo no':
+        outcome = bash.execute('x=5; ' + code)
+        assert outcome.kinds == 'STARTED ERROR DONE' and 'no' not in outcome.stdout.split()
+        assert bash.execute('set +u; echo $x').stdout == '5\n'
+
+
+def test_output_streams(bash, tmp_path):
+    bash.ask('echo one; while [ ! -e go ]; do sleep 0.01; done; echo two')
+    bash.wait_for_output('one\n')
+    (tmp_path / 'go').write_text('')
+    assert bash.answer().stdout == 'one\ntwo\n'
+
+
+# ---- interrupts
+
+@pytest.mark.parametrize('code', ['sh -c "echo on; exec sleep 1000"; echo no', 'echo on; while :; do :; done; echo no', 'cat <(echo on; exec sleep 1000); echo no',
+                                  'f() { sh -c "echo on; exec sleep 1000"; }; f; echo no', 'x=$(echo on >&2; sleep 1000); echo no',
+                                  '(sh -c "echo on; exec sleep 1000"); echo no', 'sleep 1000 | sh -c "echo on; exec sleep 1000"; echo no'])
+def test_interrupt(bash, code):
+    bash.execute('x=1')
+    bash.ask(code)
+    bash.wait_for_output('on\n', '>&2' in code)
+    bash.interrupt()
+    outcome = bash.answer()
+    assert outcome.kinds == 'STARTED ERROR DONE' and outcome.error['status'] == 130
+    assert 'no' not in outcome.stdout.split()
+    assert bash.execute('echo $x').stdout == '1\n'
+
+
+def test_an_interrupt_that_finds_a_copy_of_the_shell(bash):
+    """It would end by itself, and the shell would take that for an answer to the interrupt."""
+    bash.execute('export -n PATH; PATH=$(printf "/nowhere/%s:" {1..20000})$PATH')      # so sleep is looked for, for a while
+    for _ in range(3):
+        bash.ask('sleep 1000 | /bin/sh -c "echo on; exec /bin/sleep 1000"; echo no')
+        bash.wait_for_output('on\n')
+        bash.interrupt()
+        outcome = bash.answer()
+        assert outcome.kinds == 'STARTED ERROR DONE' and outcome.error['status'] == 130
+        assert 'no' not in outcome.stdout.split()
+
+
+def test_interrupt_while_idle_is_ignored(bash):
+    for _ in range(3):
+        bash.wait_until_idle()
+        bash.interrupt()
+        bash.wait_until_idle()
+        assert bash.execute('echo on').stdout == 'on\n'
+
+
+def test_an_interrupt_as_the_shell_forks_leaves_one_shell(bash):
+    for n in range(40):
+        bash.ask('sleep 1000; sleep 1000')
+        bash.until('STARTED')
+        time.sleep(0.0003 * n)
+        bash.interrupt()
+        bash.until('DONE')
+        assert bash.execute('echo "$BASHPID"').stdout == bash.execute('echo "$$"').stdout
+
+
+def test_no_interrupt_is_lost_after_started(bash):
+    for n in range(50):
+        bash.ask('while :; do :; done')
+        bash.until('STARTED')
+        time.sleep(0.0002 * n)
+        bash.interrupt()
+        assert bash.until('DONE')[0][0] == 'ERROR'
+        bash.read_outputs()
+    assert bash.execute('echo on').kinds == 'STARTED DONE'
+
+
+def test_interrupt_at_the_end_breaks_nothing(bash):
+    for n in range(40):
+        bash.ask('sleep 0.01')
+        bash.until('STARTED')
+        time.sleep(0.008 + 0.0002 * n)
+        bash.interrupt()
+        bash.until('DONE')
+        bash.wait_until_idle()
+    outcome = bash.execute('echo on')
+    assert outcome.stdout.endswith('on\n') and 'not found' not in outcome.stderr
+
+
+# ---- the end
+
+@pytest.mark.parametrize('code, status', [('exit 3', 3), ('set -e; false; echo no', 1), ('kill -9 $$', 137), ('exec true', 0)])
+def test_a_shell_that_ends_is_the_end_of_the_context(bash, code, status):
+    bash.ask(code)
+    with pytest.raises(Ended):
+        bash.until('DONE')
+    assert bash.status() == status
+    bash.channel.close()
+
+
+@pytest.mark.parametrize('packet', [b'x', b'CSN1\x09\0\0\0\x05\0\0\0{}', b'CSN1\x03\0\0\0\0\0\0\0', b'CSN1\x09\0\0\0\x02\0\0\0{}',
+                                    b'CSN1\x09\0\0\0\x01\0\0\0['])
+def test_a_broken_frame_ends_it(bash, packet):
+    bash.channel.send(packet)
+    with pytest.raises(Ended):
+        bash.receive()
+    assert bash.status() == 70
+    assert b'context.sh: ' in bash.written[bash.outputs[1]]
+    bash.channel.close()
+
+
+def test_without_a_channel_it_says_so():
+    done = subprocess.run([*COMMANDS['bash'], ''], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=ENVIRONMENT)
+    assert done.returncode == 70 and 'channel' in done.stderr

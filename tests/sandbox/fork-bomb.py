@@ -1,5 +1,0 @@
-#: act: fork without end
-#: status: process_limit
-import os
-while True:
-    os.fork()

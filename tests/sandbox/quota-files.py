@@ -1,8 +1,0 @@
-#: act: open without end
-#: status: completed
-kept = []
-try:
-    while True:
-        kept.append(open("/dev/null"))
-except OSError as e:
-    print("contained:", len(kept), e.strerror)
