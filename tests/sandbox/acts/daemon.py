@@ -1,6 +1,7 @@
 #: act: leave a daemon behind
 #: status: completed
-#: gone: 987654
+#: host-check: gone 987654
+#: vm: yes
 import os, time
 if os.fork() == 0:
     os.setsid()

@@ -1,4 +1,4 @@
 #: act: links to files of the host as outputs
 #: status: completed
-#: files: real
+#: host-check: listed real
 ln -s /etc/passwd a; ln -s /etc b; ln -s /proc/self/root c; mkfifo d; ln -s /dev/zero e; echo ok > real; echo contained

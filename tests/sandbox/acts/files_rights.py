@@ -1,6 +1,6 @@
 #: act: outputs nobody may read
 #: status: completed
-#: files: d/f
+#: host-check: listed d/f
 import os
 os.mkdir("d")
 open("d/f", "w").write("x")

@@ -1,6 +1,7 @@
 #: act: fork without end, and try again when it is refused
 #: options: --timeout 2s --pids 64
 #: status: process_limit
+#: vm: yes
 import os
 
 while True:

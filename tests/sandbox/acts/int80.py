@@ -1,3 +1,4 @@
+#: needs: x86_64
 #: act: the 32-bit entry of the kernel
 #: status: crashed
 #: stdout-has: calling

@@ -1,5 +1,6 @@
 #: act: kill, stop and bother process 1
 #: stdout-has: contained: process 1 lives
+#: vm: yes
 import os
 import signal
 import time

@@ -1,4 +1,5 @@
 #: act: read from /proc what tells of the whole host: memory, symbols, keys, devices, timers and the log
+#: vm: yes
 import os
 from pathlib import Path
 

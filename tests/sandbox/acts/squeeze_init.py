@@ -1,6 +1,7 @@
 #: act: take process 1 its limits, its processors and its priority
 #: status: completed crashed
 #: within: 5
+#: vm: yes
 import os
 import resource
 
