@@ -8,8 +8,8 @@ TESTS = CAISSON_BUILD=$(BUILD) tests/run
 # ninja is parallel; two package managers at once are not a good idea.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run test build asan fuzz setup setup-test install clean \
-        lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-sandbox-warm test-vm bench soak
+.PHONY: help run test test-all test-long build asan fuzz setup setup-test install clean \
+        lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-vm bench soak
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -17,8 +17,15 @@ help: ## show this list
 run: build ## install what is missing, build, and show what Caisson does
 	@tools/demo $(BUILD)/caisson
 
-test: build asan fuzz ## everything: lint, unit, sanitizers, fuzzing, integration, sandbox, virtual machine
+test: build asan ## what has to pass before a change lands: every part, in at most 15 minutes on two cores
 	@$(TESTS)
+
+test-all: build asan fuzz ## the same in full: both roads of each act, all machines and clients, fuzzing, the short benchmark
+	@$(TESTS) --all
+
+test-long: build fuzz ## fuzzing of 600 s a target, and the soak test
+	@CAISSON_FUZZ_SECONDS=600 $(TESTS) --all fuzz
+	@CAISSON_BUILD=$(BUILD) tests/soak/soak.py
 
 build: setup $(BUILD)/build.ninja ## the programs, in build/
 	@ninja -C $(BUILD)
@@ -35,26 +42,23 @@ lint: build setup-test ## style, layers, static analysis
 test-unit: build ## the unit tests
 	@$(TESTS) unit
 
-test-asan: asan ## the unit tests under the sanitizers
-	@$(TESTS) asan
+test-asan: asan ## the unit tests and the known inputs of every parser under the sanitizers
+	@$(TESTS) asan corpus
 
-test-fuzz: fuzz ## every parser for CAISSON_FUZZ_SECONDS (5) on hostile bytes
-	@$(TESTS) fuzz
+test-fuzz: fuzz ## every parser for CAISSON_FUZZ_SECONDS (30) on hostile bytes
+	@$(TESTS) --all fuzz
 
 test-integration: build setup-test ## the programs as a user meets them
 	@$(TESTS) integration
 
 test-compat: build setup-test ## clients of other services, unmodified
-	@$(TESTS) compat
+	@$(TESTS) --all compat
 
-test-sandbox: build setup-test ## every promise of the sandbox, attacked
-	@$(TESTS) sandbox
+test-sandbox: build setup-test ## every promise of the sandbox, attacked on both roads
+	@$(TESTS) --all sandbox
 
-test-sandbox-warm: build setup-test ## the same, by way of a daemon and its interpreters that wait
-	@$(TESTS) sandbox-warm
-
-test-vm: build setup-test ## other kernels and cgroup v2, in a virtual machine
-	@$(TESTS) vm
+test-vm: build setup-test ## other kernels and cgroup v2, in four virtual machines
+	@$(TESTS) --all vm
 
 soak: build setup-test ## ten minutes of mixed load, and whether anything has grown (tests/soak)
 	@CAISSON_BUILD=$(BUILD) tests/soak/soak.py
@@ -79,9 +83,10 @@ $(BUILD)/build.ninja: | setup
 	@meson setup $(BUILD)
 
 $(ASAN)/build.ninja: | setup-test
-	@CC=clang meson setup $(ASAN) --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
+	@CC=clang meson setup $(ASAN) --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
+		-Dfuzz=replay
 
 # Fuzzing finds more when memory errors and undefined behaviour end the program.
 $(FUZZ)/build.ninja: | setup-test
 	@CC=clang meson setup $(FUZZ) --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
-		-Dfuzz=true
+		-Dfuzz=search

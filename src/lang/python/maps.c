@@ -29,7 +29,7 @@ static bool read_line(const char *line, struct mapping *ret)
                                  .rights = PROT_READ | (rights[1] == 'w' ? PROT_WRITE : 0) | (rights[2] == 'x' ? PROT_EXEC : 0),
                                  .of_file = line[name] == '/' && strncmp(line + name, "/memfd:", 7) != 0,
                                  .is_heap = strncmp(line + name, "[heap]", 6) == 0 };
-        return rights[0] == 'r' && rights[3] == 'p' && strncmp(line + name, "[v", 2) != 0;
+        return end - start <= MAPPING_MAX && rights[0] == 'r' && rights[3] == 'p' && strncmp(line + name, "[v", 2) != 0;
 }
 
 /* Not with stdio(3): its memory would be written to in a process that looks at what it has written to. */

@@ -6,6 +6,7 @@
 
 #define HUGE_PAGE (2 * MIB)      /* on the processors that we know */
 #define MAPS_MAX 16384
+#define MAPPING_MAX (64 * GIB)      /* a larger one is a reservation, and its page table would take seconds to read */
 
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PAGE_PRESENT (1ULL << 63)
@@ -32,7 +33,7 @@ struct maps {
         size_t n;
 };
 
-/* The private mappings that may be read; what the kernel gives to each process is not among them.  Errors: CSN_E_SYSTEM. */
+/* The private mappings of at most MAPPING_MAX bytes that may be read; what the kernel gives to each process is not among them.  Errors: CSN_E_SYSTEM. */
 int maps_read(struct maps *maps, struct csn_error *err);
 
 /* Memory of its own, or NULL. */
