@@ -678,7 +678,7 @@ def signal_events(pid):
 def test_memory_that_was_short_once_ends_no_later_run(start):
     """The event of a cgroup comes without a kill, too: then the cgroup is used again, and the event is not."""
     daemon = start('engine.pool_min=0', 'engine.pool_max=0', 'engine.pool_shells=0')
-    supervisor = processes(daemon, 'caisson-supervi')[0]
+    supervisor = until(lambda: processes(daemon, 'caisson-supervi'))[0]
     for _ in range(3):
         assert one(daemon, 'echo 1', 'bash')['status'] == 'completed'
         until(lambda: not processes(daemon, 'main.sh'))

@@ -15,8 +15,8 @@ for name in ("mem", "environ", "maps", "smaps", "pagemap", "auxv", "stack", "sys
         answers[name] = errno.errorcode[error.errno]
 for name in ("root", "cwd", "exe", "fd/0", "ns/mnt", "ns/user", "map_files"):
     try:
-        os.readlink(f"/proc/1/{name}")
-        answers[f"link {name}"] = "success"
+        # Linux 5.10 answers with an empty text where later kernels answer EACCES.
+        answers[f"link {name}"] = "success" if os.readlink(f"/proc/1/{name}") else "EACCES"
     except OSError as error:
         answers[f"link {name}"] = errno.errorcode[error.errno]
 for name in ("root", "cwd", "fd", "fdinfo", "map_files", "task/1/fd"):
