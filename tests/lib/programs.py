@@ -5,6 +5,7 @@ import re
 import selectors
 import signal
 import subprocess
+import tempfile
 import time
 from collections import deque
 
@@ -136,6 +137,16 @@ class Program:
         status, trouble = run_program(self.command, seconds, self.env, reader.line, self.tap_through)
         reader.end(trouble or odd_end(status, reader.tally.failed))
         return reader.tally
+
+
+class Pytest(Program):
+    """A pytest file.  Its temporary folders are its own: pytest's usual folder is shared by all of a user's pytest programs."""
+
+    def judge(self, show, screen, required, seconds):
+        with tempfile.TemporaryDirectory(prefix="ct-", ignore_cleanup_errors=True) as folder:
+            os.chmod(folder, 0o755)     # tests run programs of other users below it
+            self.command = [*self.command, f"--basetemp={folder}/t"]
+            return super().judge(show, screen, required, seconds)
 
 
 class Command(Program):
