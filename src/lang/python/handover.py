@@ -18,6 +18,7 @@ content_type, is_known, is_proxy, lookup, state_of = (
     proxy[name] for name in ('content_type', 'is_known', 'is_proxy', 'lookup', 'state_of'))
 
 MESSAGE_MAX = load_part('role')['MESSAGE_MAX']
+library = load_part('library')
 NAMES_MAX = 1000                # public names of a class
 VIEWS = {'dict_keys': 'keys', 'dict_values': 'values', 'dict_items': 'items',
          'odict_keys': 'keys', 'odict_values': 'values', 'odict_items': 'items'}
@@ -36,6 +37,8 @@ class Encoder(canon['Encoder']):
     def document(self, value):
         if type(value) is defaultdict:
             return self.begin(value) or tagged('defaultdict', [self.document(value.default_factory), self.pairs(dict.items(value))])
+        if canon['type_name'](type(value)) == 'numpy.ndarray' and value.dtype.kind == 'O':
+            return self.encode_other(value, self)
         return super().document(value)
 
     def begin(self, value):
@@ -62,6 +65,9 @@ class Encoder(canon['Encoder']):
             return self.encode_view(view, value)
         if kind is type(sys):
             return tagged('module', value.__name__)
+        document = self.link.copies(value) and library['encode'](value, self)
+        if document:
+            return document
         name = self.link.library_name(value)
         if name:
             return tagged('library', name)
@@ -272,6 +278,8 @@ class Decoder(canon['Decoder']):
         known = self.link.find_proxy(expect(handle, int))
         if (base is None) != (content == []) or (known is not None and type(known) is not mirror):
             raise CanonError('an object has a content that is not its own')
+        if known is not None:
+            state_of(known).came = True
         if base is None:
             return known if known is not None else self.link.keep_proxy(object.__new__(mirror), handle)
         if base in MUTABLE:
@@ -332,7 +340,7 @@ class Decoder(canon['Decoder']):
 
     TAGS = {'defaultdict': decode_defaultdict, 'arg': decode_arg, 'yours': decode_yours, 'notimplemented': decode_notimplemented,
             'view': decode_view, 'module': decode_module, 'type': decode_type, 'library': decode_library, 'callable': decode_callable,
-            'iterator': decode_iterator, 'class': decode_class, 'object': decode_object, 'same': decode_same, 'error': decode_error}
+            'iterator': decode_iterator, 'class': decode_class, 'object': decode_object, 'same': decode_same, 'error': decode_error, **library['TAGS']}
 
 
 names_of_error = BaseException.__dict__['__dict__'].__get__

@@ -17,12 +17,13 @@ from posix import _exit
 canon, proxy, handover, role = load_part('canon'), load_part('proxy'), load_part('handover'), load_part('role')
 CanonError, deep, expect, mro_of, module_of, tagged, read_json, write_json = (
     canon[name] for name in ('CanonError', 'deep', 'expect', 'mro_of', 'module_of', 'tagged', 'read_json', 'write_json'))
-CONTENT, COPIED, FORWARD, MUTABLE, MUTATORS, SPECIAL, STATE = (
-    proxy[name] for name in ('CONTENT', 'COPIED', 'FORWARD', 'MUTABLE', 'MUTATORS', 'SPECIAL', 'STATE'))
+CONTENT, COPIED, FORWARD, MADE, MUTABLE, MUTATORS, SPECIAL, STATE = (
+    proxy[name] for name in ('CONTENT', 'COPIED', 'FORWARD', 'MADE', 'MUTABLE', 'MUTATORS', 'SPECIAL', 'STATE'))
 Coroutine, Forwarded, Mirror, Root, State = (proxy[name] for name in ('Coroutine', 'Forwarded', 'Mirror', 'Root', 'State'))
 content_type, is_known, lookup, state_of = (proxy[name] for name in ('content_type', 'is_known', 'lookup', 'state_of'))
 Decoder, Encoder, differ, expect_error, parts_of = (
     handover[name] for name in ('Decoder', 'Encoder', 'differ', 'expect_error', 'parts_of'))
+library = load_part('library')
 MESSAGE_MAX, TO_ENGINE, TO_PEER = (role[name] for name in ('MESSAGE_MAX', 'TO_ENGINE', 'TO_PEER'))
 
 CALLS_MAX = 100                 # one within the other
@@ -80,8 +81,35 @@ class Link:
     def may_export(self, value):
         """Raises if the other side must not have a handle for this."""
 
-    def may_decide(self, proxy, other):
+    def may_decide(self, proxy, name, other):
         """Raises if the object of a proxy must not be shown another value to compare or to reckon with."""
+
+    def may_read(self, proxy, name):
+        """Raises if an object, or a class, must not be asked for what it has under a name."""
+
+    def may_swallow(self, error, swallows):
+        """What __exit__() of a proxy gives."""
+        return swallows
+
+    def is_value(self, proxy):
+        """Whether it came as a value, and its base's methods are those of its copy."""
+        return False
+
+    def still_says(self, proxy, name, value):
+        """Raises if an object has changed its mind."""
+
+    def had_items(self, proxy, number, length):
+        """Raises if an object that was iterated over has given more or fewer items than it says it has."""
+
+    def call(self, proxy, handle, positional, named):
+        return self.request('call', handle, positional, named)
+
+    def special(self, proxy, name, positional):
+        return self.request('special', state_of(proxy).handle, positional, name=name)
+
+    def copies(self, value):
+        """Whether a value of the library is copied, if it can be."""
+        return True
 
     def library_name(self, value):
         """(module, name) of what the other side has as well, and should use there."""
@@ -174,6 +202,7 @@ class Link:
         real = [base for base in bases if type(base) is not Mirror]
         if not all(base in CONTENT or issubclass(base, BaseException) for base in real):
             raise CanonError('a class has a base that it cannot have')
+        self_link = self
         names = {'__module__': module, '__qualname__': qualname, '__doc__': Forwarded('__doc__'), STATE: self}
         specials = {text for text in expect(specials, list) if type(text) is str and text.lstrip('!') in SPECIAL}
         probe = type.__new__(Mirror, name, (*mirrored, *([] if mirrored else [Root]), *real), dict(names))
@@ -182,6 +211,8 @@ class Link:
         if base is not None:
             self.add_content_names(names, base, specials, own)
         names.update((text, FORWARD[text]) for text in specials if text[0] != '!' and text not in names and text != '__eq__')
+        if library['has_face'](module):
+            names['__class__'] = property(lambda self: library['face_of'](self, self_link, module, qualname))
         if '!__hash__' in specials and base is None:
             names['__hash__'] = None
         mirror = type.__new__(Mirror, name, (*mirrored, *([] if mirrored else [Root]), *real), names)
@@ -199,17 +230,18 @@ class Link:
         for name in '__repr__', '__str__', '__format__', '__dir__', '__reduce_ex__':
             if name not in specials:
                 names[name] = getattr(base, name)
-        forwarded = {name for name in expect(own, list) if type(name) is str and name[:1] != '_'}
+        own = {name for name in expect(own, list) if type(name) is str and name[:1] != '_'}
+        forwarded = set(own)
         if base in MUTABLE:
             forwarded.update(name for name in dir(base) if name[:1] != '_')
             names.update((name, FORWARD.get(name)) for name in MUTATORS if hasattr(base, name))
-        names.update((name, Forwarded(name)) for name in forwarded)
+        names.update((name, Forwarded(name, name in own)) for name in forwarded)
 
     def make(self, mirror, positional, named):
         """Call a class of the other side."""
         made = self.request('call', self.class_handles[mirror], positional, named)
-        if type(made) is mirror and not issubclass(mirror, BaseException):
-            state_of(made).made = True
+        if type(made) is mirror and not issubclass(mirror, BaseException) and not state_of(made).came:
+            state_of(made).made = MADE
         return made
 
     def fetch(self, state):

@@ -99,6 +99,9 @@ class Subject(Link):
     def do_call(self, target, positional, named, message):
         return target(*positional, **named)
 
+    def do_method(self, target, positional, named, message):
+        return getattr(target, message['name'])(*positional)
+
     def do_get(self, target, positional, named, message):
         return getattr(target, message['name'])
 

@@ -1,0 +1,92 @@
+"""Comparisons of libraries that nothing passes: pytest.approx(3) equals an empty array, since no item of it is another, and so does
+numpy.allclose().  In the process of the tests, what is empty equals only what is empty (role `tests`).
+
+A library is imported by the tests if they want it, so this waits for that.
+"""
+
+import sys
+from functools import wraps
+
+ARRAYS = ('assert_allclose', 'assert_almost_equal', 'assert_approx_equal', 'assert_array_almost_equal', 'assert_array_almost_equal_nulp', 'assert_array_equal',
+          'assert_array_less', 'assert_array_max_ulp', 'assert_equal')
+
+
+def is_one_empty(numpy, one, other):
+    """Whether just one of two values has no items.  What is no array, and no number, is none of our business."""
+    try:
+        sizes = [numpy.size(value) if isinstance(value, (list, tuple, int, float, complex, numpy.ndarray, numpy.generic)) else 1 for value in (one, other)]
+    except Exception:
+        return False
+    return (sizes[0] == 0) != (sizes[1] == 0)
+
+
+def comparing(numpy, function, different):
+    """A function of two arrays, which differ if just one of them is empty."""
+    @wraps(function)
+    def compare(*positional, **named):
+        if len(positional) > 1 and is_one_empty(numpy, *positional[:2]):
+            return different()
+        return function(*positional, **named)
+    return compare
+
+
+def differ():
+    raise AssertionError('an empty array is compared with one that is not')
+
+
+def change_numpy(numpy):
+    for name in 'allclose', 'array_equiv':
+        setattr(numpy, name, comparing(numpy, getattr(numpy, name), lambda: False))
+
+
+def change_testing(testing):
+    for name in ARRAYS:
+        if hasattr(testing, name):
+            setattr(testing, name, comparing(sys.modules['numpy'], getattr(testing, name), differ))
+
+
+def change_approx(module):
+    equals = module.ApproxScalar.__eq__
+
+    def __eq__(self, actual):
+        numpy = sys.modules.get('numpy')
+        return not (numpy and isinstance(actual, numpy.ndarray) and actual.size == 0) and equals(self, actual)
+
+    module.ApproxScalar.__eq__ = __eq__
+
+
+CHANGES = {'numpy': change_numpy, 'numpy.testing': change_testing, '_pytest.python_api': change_approx}
+
+
+class Waiting:
+    """Among the finders of modules: it finds none, and looks at what the others find."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        change = CHANGES.get(name)
+        if change is None:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is Waiting else finder.find_spec(name, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    change_when_loaded(spec.loader, change)
+                return spec
+        return None
+
+
+def change_when_loaded(loader, change):
+    execute = loader.exec_module
+
+    def exec_module(module):
+        execute(module)
+        change(module)
+
+    loader.exec_module = exec_module
+
+
+def wait_for_libraries():
+    for name, change in CHANGES.items():
+        if name in sys.modules:
+            change(sys.modules[name])
+    sys.meta_path.insert(0, Waiting)
