@@ -51,6 +51,7 @@ builtin_types.update((kind.__name__, kind) for kind in map(type, (None, ..., Not
 LIBRARY = {'collections': ('deque', 'OrderedDict', 'Counter', 'defaultdict'), 'decimal': ('Decimal',), 'fractions': ('Fraction',),
            'datetime': ('datetime', 'date', 'time', 'timedelta', 'timezone'), 'uuid': ('UUID',)}
 Generator = type((lambda: (yield))())
+Function = type(lambda: None)
 
 
 async def nothing():
@@ -97,12 +98,12 @@ def state_of(proxy):
 class State:
     """What a proxy is made of."""
 
-    __slots__ = 'link', 'handle', 'count', 'name', 'binds', 'made', 'came', 'said', 'items', 'row', 'ending', '__weakref__'
+    __slots__ = 'link', 'handle', 'count', 'name', 'binds', 'flags', 'made', 'came', 'said', 'items', 'row', 'ending', '__weakref__'
 
     def __init__(self, link, handle):
         self.link, self.handle = link, handle
         self.count = 1                  # how often the other side has sent it, and thinks that we have it
-        self.name, self.binds = None, False
+        self.name, self.binds, self.flags = None, False, 0
         self.made = 0                   # MADE or DERIVED
         self.came = False               # as the value of something else than what made it
         self.said = {}
@@ -206,6 +207,10 @@ class Mirror(type):
             link = link_of(cls)
             link.request('set', link.class_handles[cls], (value,), name=name)
 
+    def __delattr__(cls, name):
+        link = link_of(cls)
+        link.request('delete', link.class_handles[cls], name=name)
+
     def __iter__(cls):
         link = link_of(cls)
         return link.request('iter', link.class_handles[cls])
@@ -234,6 +239,13 @@ def link_of(cls):
     return type.__getattribute__(cls, STATE)
 
 
+class Code:
+    """What is known of the code of a function of the other side."""
+
+    def __init__(self, name, flags):
+        self.co_name, self.co_flags = name, flags
+
+
 class Callable(Root):
     def __call__(self, *positional, **named):
         state = state_of(self)
@@ -248,6 +260,17 @@ class Callable(Root):
         state = state_of(self)
         return inspect.Signature([inspect.Parameter(name, inspect._ParameterKind(kind), **({'default': default[0]} if default else {}))
                                   for name, kind, default in state.link.request('signature', state.handle)])
+
+    @property
+    def __class__(self):
+        return Function if state_of(self).binds else type(self)
+
+    @property
+    def __code__(self):
+        state = state_of(self)
+        if not state.binds:
+            raise AttributeError('__code__')
+        return Code(state.name, state.flags)
 
     __name__ = property(lambda self: state_of(self).name)
     __doc__ = property(lambda self: Root.__getattr__(self, '__doc__'))
@@ -362,6 +385,13 @@ async def leave_later(self, kind, error, trace):
     return state_of(self).link.may_swallow(error, swallows)
 
 
+async def follow(self):
+    """The next item of an asynchronous iterator: the end of it is one that the tests wait for."""
+    coroutine = special(self, '__anext__')      # which is there for as long as we have it
+    state = state_of(coroutine)
+    return state.link.request('wait', state.handle, name='__anext__')
+
+
 def iterate(self):
     """Of what has a length, as many items come as it says: who counts first and looks afterwards sees the same."""
     items = special(self, '__iter__')
@@ -398,4 +428,4 @@ class Forwarded:
         Root.__setattr__(instance, self.name, value)
 
 
-FORWARD = {**{name: forward(name) for name in SPECIAL}, '__call__': Callable.__call__, '__exit__': leave, '__aexit__': leave_later, '__iter__': iterate}
+FORWARD = {**{name: forward(name) for name in SPECIAL}, '__call__': Callable.__call__, '__exit__': leave, '__aexit__': leave_later, '__anext__': follow, '__iter__': iterate}

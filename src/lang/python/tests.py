@@ -9,9 +9,11 @@ import ast
 import builtins
 import sys
 from signal import ITIMER_PROF, SIGPROF, setitimer, signal
+from re import findall
 from types import ModuleType
 
 canon, proxy, link_part = load_part('canon'), load_part('proxy'), load_part('link')
+world = load_part('world')
 CanonError, expect, type_name = (canon[name] for name in ('CanonError', 'expect', 'type_name'))
 Mirror, PREDICATES, SPECIAL, STEERING, TELLING, is_proxy, state_of = (
     proxy[name] for name in ('Mirror', 'PREDICATES', 'SPECIAL', 'STEERING', 'TELLING', 'is_proxy', 'state_of'))
@@ -39,6 +41,8 @@ JUDGES = frozenset(('isinstance', 'issubclass', 'all', 'any', 'abs', 'len', 'rou
                     'callable', 'repr', 'str', 'set', 'list', 'tuple', 'dict', 'sorted', 'int', 'float', 'object', 'print'))
 
 
+# Requests for which the submission's world does not have to be as that of the tests.
+TELLING_NOTHING = frozenset(('names', 'world', 'patch', 'files', 'assign', 'dir', 'fields', 'signature'))
 # Requests that change nothing, as far as anybody tells; and special methods that do not.
 READING = frozenset(('names', 'value', 'get', 'dir', 'next', 'iter', 'len', 'fields', 'signature'))
 READ_BY = frozenset(('__len__', '__bool__', '__hash__', '__iter__', '__getitem__', '__contains__', '__repr__', '__str__', '__format__', '__reversed__'))
@@ -100,6 +104,10 @@ class Tests(Link):
             if isinstance(node, (ast.Call, ast.Compare, ast.BinOp, ast.AugAssign)):
                 self.at.setdefault((node.lineno, node.col_offset), []).append(node)
         self.changes = 0                # requests that may have changed something
+        self.world = world['Outside'](self, self.spoken | names_used(nodes) | {node.arg for node in nodes if isinstance(node, ast.arg)}, path)
+        assigned = names_assigned(nodes)
+        for module, name in assigned:
+            self.world.touch(__import__(module), name)
         self.bound = {}                 # class: the names by which it was had
         self.given = set()              # classes that came as the value of something else
         self.public = self.wanted = frozenset()
@@ -136,6 +144,7 @@ class Tests(Link):
 
     def finish_test(self):
         setitimer(ITIMER_PROF, 0)
+        self.world.end_test()
 
     def time_is_up(self, number, frame):
         """Ends the test code.  What is ours and in the middle of a request finishes that first."""
@@ -156,7 +165,13 @@ class Tests(Link):
             raise self.end_test('error', self.gone)
         self.changes += op not in READING and (op != 'special' or more.get('name') not in READ_BY)
         try:
-            return super().request(op, handle, positional, named, **more)
+            if op not in TELLING_NOTHING:
+                self.world.before((*positional, *dict(named).values()))
+            try:
+                return super().request(op, handle, positional, named, **more)
+            finally:
+                if op not in TELLING_NOTHING:
+                    self.world.after()
         except KeyboardInterrupt:       # it would end more than this test
             raise self.end_test('error', 'the submission raised KeyboardInterrupt') from None
         except BaseException as error:
@@ -170,12 +185,27 @@ class Tests(Link):
 
     def receive(self):
         message = super().receive()
+        self.tell_again(message)
         written = message.get('o')
         if type(written) is list:
             for stream, text in zip((sys.stdout, sys.stderr), written):
                 if stream is not None and type(text) is str:
                     stream.write(text)
         return message
+
+    def tell_again(self, message):
+        """What the submission has logged, and warned of, goes to whoever waits for that here."""
+        if type(message.get('l')) is list:
+            logging = __import__('logging')
+            for name, level, text in message['l']:
+                logger = logging.getLogger(expect(name, str))
+                if logger.isEnabledFor(expect(level, int)):
+                    logger.handle(logger.makeRecord(name, level, 'solution.py', 0, expect(text, str), (), None))
+        if type(message.get('w')) is list:
+            for document in message['w']:
+                warning = link_part['Decoder'](self).value(document)
+                if isinstance(warning, Warning):
+                    __import__('warnings').warn_explicit(warning, None, 'solution.py', 1)
 
     def learn_names(self):
         names = self.request('names')
@@ -413,7 +443,15 @@ def nodes_of(tree):
 
 
 def names_used(nodes):
-    return {node.id for node in nodes if isinstance(node, ast.Name)}
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {name for node in nodes for name in names_in_examples(node)}
+
+
+def names_in_examples(node):
+    """Names in the examples of a text that doctest may be asked to run."""
+    if isinstance(node, ast.Constant) and type(node.value) is str and '>>> ' in node.value:
+        for line in node.value.splitlines():
+            if line.lstrip().startswith(('>>> ', '... ')):
+                yield from findall('[^\\W\\d]\\w*', line)
 
 
 def classes_known(nodes):
@@ -437,8 +475,9 @@ def classes_known(nodes):
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             holders.update((loaded(item.optional_vars), item.context_expr.func.id)
                            for item in node.items if item.optional_vars and makes_instance(item.context_expr))
+    statements = {id(node.value.func) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)}
     for node in nodes:
-        if isinstance(node, ast.Attribute) and node.attr not in PLAIN_NAMES:
+        if isinstance(node, ast.Attribute) and (node.attr not in PLAIN_NAMES or id(node) in statements):
             found.add(node.value.func.id if makes_instance(node.value) else holders.get(ast.dump(node.value)))
     return found | classes_compared(nodes, calls, holders)
 
@@ -484,6 +523,14 @@ def makes_instance(node):
 
 def is_name_call(node):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+def names_assigned(nodes):
+    """(module, name) of what the test code replaces in the library by an assignment."""
+    modules = {name.asname or name.name: name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    return sorted({(modules[node.value.id], node.attr) for node in nodes
+                   if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name)
+                   and modules.get(node.value.id) in sys.stdlib_module_names and modules[node.value.id] not in NOT_BOUND})
 
 
 def sides_of(node):
@@ -587,6 +634,7 @@ def make_solution(link, names):
 def run_shared(begin, names):
     """The submission in our own process: what it does to us is what the caller has agreed to."""
     module = ModuleType(names[0] if names else 'solution')
+    module.__builtins__ = builtins
     for name in names:
         sys.modules[name] = module
     for text, title in (begin.get('setup') or '', '<setup>'), (begin['shared'], '<submission>'):
@@ -600,11 +648,12 @@ def serve(role):
     setup = ast.parse(begin.get('setup') or '')
     module = sys.modules[MODULE] = ModuleType(MODULE)
     module.__file__ = role.runner.path
+    module.__builtins__ = builtins      # or what the tests patch there would be a copy of ours
     names = list(begin.get('modules') or ())
     entry_point = begin.get('entry_point')
     nodes = nodes_of(tree)
     link = Tests(role.talk, role.runner.path, nodes)
-    load_part('vacuous')['wait_for_libraries']()
+    load_part('vacuous')['wait_for_libraries'](link.world)
     suite = load_part('suite')['Suite'](role, link, module, tree)
     if type(begin.get('shared')) is str:
         suite.statement('the submission', None, lambda: module.__dict__.update(run_shared(begin, names)))

@@ -55,7 +55,7 @@ def change_approx(module):
     module.ApproxScalar.__eq__ = __eq__
 
 
-CHANGES = {'numpy': change_numpy, 'numpy.testing': change_testing, '_pytest.python_api': change_approx}
+CHANGES = {'numpy': [change_numpy], 'numpy.testing': [change_testing], '_pytest.python_api': [change_approx]}
 
 
 class Waiting:
@@ -63,30 +63,77 @@ class Waiting:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        change = CHANGES.get(name)
-        if change is None:
+        changes = CHANGES.get(name)
+        if changes is None:
             return None
         for finder in sys.meta_path:
             spec = None if finder is Waiting else finder.find_spec(name, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    change_when_loaded(spec.loader, change)
+                    change_when_loaded(spec.loader, changes)
                 return spec
         return None
 
 
-def change_when_loaded(loader, change):
+def change_when_loaded(loader, changes):
     execute = loader.exec_module
 
     def exec_module(module):
         execute(module)
-        change(module)
+        for change in changes:
+            change(module)
 
     loader.exec_module = exec_module
 
 
-def wait_for_libraries():
-    for name, change in CHANGES.items():
-        if name in sys.modules:
+# ------------------------------------------------------------------------------------------- what is changed in the library
+
+def notice_seeds(outside):
+    """A seed of ours is one of the submission's as well, as it would be in one process."""
+    def change(module, name):
+        seed = module.seed
+
+        def seeding(value=None, *rest, **more):
+            seed(value, *rest, **more)
+            if type(value) in (int, float, str):
+                outside.seeds.append([name, value])
+
+        module.seed = seeding
+    return {'random': [lambda module: change(module, 'random')], 'numpy.random': [lambda module: change(module, 'numpy')]}
+
+
+def notice_patches(outside):
+    def change_mock(mock):
+        enter = mock._patch.__enter__
+
+        def __enter__(self):
+            outside.touch(self.getter(), self.attribute)
+            return enter(self)
+
+        mock._patch.__enter__ = __enter__
+
+    def change_monkeypatch(module):
+        for name in 'setattr', 'delattr':
+            setattr(module.MonkeyPatch, name, touching(module, getattr(module.MonkeyPatch, name)))
+
+    def touching(module, function):
+        def touch(self, target, name=module.notset, *rest, **more):
+            if isinstance(target, str):
+                attribute, place = module.derive_importpath(target, False)
+                outside.touch(place, attribute)
+            else:
+                outside.touch(target, name)
+            return function(self, target, name, *rest, **more)
+        return touch
+
+    return {'unittest.mock': [change_mock], '_pytest.monkeypatch': [change_monkeypatch]}
+
+
+def wait_for_libraries(outside):
+    for more in notice_seeds(outside), notice_patches(outside):
+        for name, changes in more.items():
+            CHANGES.setdefault(name, []).extend(changes)
+    for name, changes in CHANGES.items():
+        for change in changes if name in sys.modules else ():
             change(sys.modules[name])
     sys.meta_path.insert(0, Waiting)
