@@ -193,6 +193,7 @@ class Decoder(canon['Decoder']):
         self.link = link
         self.ours = ours        # containers of the request that this answers
         self.objects = {}
+        self.frames = []        # of pandas, with what they were
         self.changeable = []    # objects of ours with a content, which this request may change
 
     def decode_other(self, document, _):

@@ -162,7 +162,20 @@ def decode_value(decoder, document):
     place, parts = expect(document, list)
     make = VALUES[expect(place, str)][1]
     parts = decoder.items(parts)
-    return (make or find(*split(place)))(*parts)
+    value = (make or find(*split(place)))(*parts)
+    if place in FRAMES:
+        decoder.frames.append((value, value.copy()))
+    return value
+
+
+FRAMES = 'pandas.core.frame.DataFrame', 'pandas.core.series.Series'
+
+
+def expect_unchanged(frames):
+    """Frames that were arguments: a change in place would not be seen by the caller."""
+    for value, before in frames:
+        if not (value.equals(before) and (not hasattr(before, 'columns') or value.columns.equals(before.columns)) and value.index.equals(before.index)):
+            raise CanonError('a %s was changed in place, and is a copy' % type(value).__name__)
 
 
 def split(place):

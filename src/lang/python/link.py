@@ -10,6 +10,7 @@ and in both, from a submission, "o": what it has written to its standard output 
 """
 
 import sys
+from sys import getrefcount
 from _thread import RLock
 from _weakref import ref
 from posix import _exit
@@ -30,6 +31,8 @@ CALLS_MAX = 100                 # one within the other
 HANDLES_MAX = 100000
 FRAMES_PER_CALL = 20            # of ours, which the program's recursion limit is not meant for
 OF_ITERATORS = 'builtins', 'itertools', '_collections', '_sre', 'functools'     # modules whose iterators are nothing else
+KEPT_MAX = 32                   # arguments that are kept in step after their call has ended
+REFERENCES = 5                  # of an argument that nobody has kept
 BATCH_FROM, BATCH = 16, 64      # an iterator that is only iterated over gives so many items at once, after so many one by one
 
 
@@ -68,6 +71,7 @@ class Link:
         self.proxies = {}
         self.classes, self.class_handles, self.specials = {}, {}, {}
         self.released = []
+        self.kept, self.handed = [], {}   # arguments that who was called has kept, and who called
 
     # ---- what the ends have of their own
 
@@ -210,6 +214,8 @@ class Link:
                                        if issubclass(probe, BaseException) else None)
         if base is not None:
             self.add_content_names(names, base, specials, own)
+        if base is None and {'__len__', '__getitem__'} <= specials and '__iter__' not in specials and '__class_getitem__' not in specials:
+            names['__iter__'] = proxy['iterate_by_number']
         names.update((text, FORWARD[text]) for text in specials if text[0] != '!' and text not in names and text != '__eq__')
         if library['has_face'](module):
             names['__class__'] = property(lambda self: library['face_of'](self, self_link, module, qualname))
@@ -339,6 +345,10 @@ class Link:
                     return None, self.unable('a value cannot be handed over: %s' % expect(answer['refused'], str)[:200])
                 for number, document in expect(answer.get('c', []), list):
                     decoder.refill(decoder.decode_arg(number), document)
+                for number, index, document in expect(answer.get('g', []), list):
+                    container = self.handed.get((number, index))
+                    if container is not None:
+                        decoder.refill(container, document)
                 for handle, document in expect(answer.get('f', []), list):
                     reference = self.proxies.get(handle)
                     proxy = reference and reference()
@@ -346,9 +356,41 @@ class Link:
                         decoder.refill(proxy, document)
                 if 'error' in answer:
                     return None, expect_error(decoder.value(answer['error']))
-                return decoder.value(answer['v']), None
+                value = decoder.value(answer['v'])
+                self.lend(answer, containers)
+                return value, None
         except Exception as error:
             raise self.unable('a value cannot be read: %s: %.200s' % (type(error).__name__, error)) from None
+
+    # ---- arguments that the other side has kept
+
+    def tell_kept(self, answer, encoder):
+        """What was changed of arguments of earlier requests."""
+        changes = []
+        for entry in self.kept:
+            number, index, container, before = entry
+            now = parts_of(container)
+            if differ(before, now):
+                entry[3] = now
+                changes.append([number, index, encoder.contents(container)])
+        if changes:
+            answer['g'] = changes
+
+    def keep(self, answer, containers):
+        kept = [index for index in range(len(containers)) if getrefcount(containers[index]) > REFERENCES]
+        for index in kept:
+            self.kept.append([answer['re'], index, containers[index], parts_of(containers[index])])
+        if kept:
+            answer['kept'] = kept
+        while len(self.kept) > KEPT_MAX:
+            self.kept.pop(0)
+
+    def lend(self, answer, containers):
+        for index in expect(answer.get('kept', []), list):
+            if type(index) is int and 0 <= index < len(containers):
+                self.handed[answer['re'], index] = containers[index]
+        while len(self.handed) > KEPT_MAX:
+            del self.handed[next(iter(self.handed))]
 
     def serve(self, message):
         """One request of the other side."""
@@ -400,13 +442,17 @@ class Link:
         containers = [*decoder.containers, *decoder.changeable]
         before = [parts_of(container) for container in containers]
         value = self.perform(message.get('op'), target, positional, named, message)
+        library['expect_unchanged'](decoder.frames)
         changed = [differ(old, parts_of(container)) for old, container in zip(before, containers)]
+        before = None                   # or it would count as somebody who has kept an argument
         count = len(decoder.containers)
         encoder = Encoder(self, decoder.containers)
         answer = {'re': message.get('n')}
         with deep():
             answer['c'] = [[number, encoder.contents(container)] for number, container in enumerate(decoder.containers) if changed[number]]
+            self.tell_kept(answer, encoder)
             answer['f'] = [[self.export_handles[id(container)], encoder.contents(container)]
                            for number, container in enumerate(decoder.changeable) if changed[count + number]]
             answer['v'] = encoder.document(value)
+        self.keep(answer, containers[:count])
         return answer, encoder

@@ -242,8 +242,11 @@ def link_of(cls):
 class Code:
     """What is known of the code of a function of the other side."""
 
-    def __init__(self, name, flags):
-        self.co_name, self.co_flags = name, flags
+    def __init__(self, state):
+        self.co_name, self.co_flags, self.state = state.name, state.flags, state
+
+    def __getattr__(self, name):
+        raise self.state.link.unable('the code of %s() is in another process' % self.state.name)
 
 
 class Callable(Root):
@@ -270,7 +273,7 @@ class Callable(Root):
         state = state_of(self)
         if not state.binds:
             raise AttributeError('__code__')
-        return Code(state.name, state.flags)
+        return Code(state)
 
     __name__ = property(lambda self: state_of(self).name)
     __doc__ = property(lambda self: Root.__getattr__(self, '__doc__'))
@@ -397,6 +400,21 @@ def iterate(self):
     items = special(self, '__iter__')
     link = state_of(self).link
     return counted(self, items) if items is not self and link.defines(type(self), '__len__') and type(items) in PROXIES else items
+
+
+def iterate_by_number(self):
+    """As the interpreter does it where there is no __iter__()."""
+    return counted(self, items_by_number(self))
+
+
+def items_by_number(container):
+    number = 0
+    try:
+        while True:
+            yield special(container, '__getitem__', number)
+            number += 1
+    except IndexError:
+        return
 
 
 def counted(container, items):

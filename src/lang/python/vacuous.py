@@ -111,6 +111,14 @@ def notice_patches(outside):
             return enter(self)
 
         mock._patch.__enter__ = __enter__
+        change = mock._patch_dict._patch_dict
+
+        def _patch_dict(self):
+            change(self)
+            if self.in_dict is sys.modules:
+                outside.unable = 'modules of the submission cannot be replaced'
+
+        mock._patch_dict._patch_dict = _patch_dict
 
     def change_monkeypatch(module):
         for name in 'setattr', 'delattr':

@@ -121,11 +121,14 @@ class Outside:
         self.sent = {}
         self.tops, self.files = [], Files()
         self.busy = False
+        self.unable = None              # why the submission cannot be called in this test
         self.roots = {os.path.realpath(__import__('tempfile').gettempdir()), self.home} if spoken & {'tmp_path', 'tmpdir', 'tempfile', 'open', 'Path', 'write_text'} else set()
 
     def before(self, values):
         if self.busy:
             return
+        if self.unable is not None:
+            raise self.link.unable(self.unable)
         self.busy = True
         try:
             changes = self.changes(values)
@@ -148,7 +151,7 @@ class Outside:
             self.busy = False
 
     def end_test(self):
-        self.tops, self.files = [], Files()
+        self.tops, self.files, self.unable = [], Files(), None
 
     def changes(self, values):
         changes = {}
