@@ -53,7 +53,7 @@ WAYS = {
 QUESTIONS = [
     '{e} == 8128', '8128 == {e}', 'not {e} != 8128', '{e} in [8128]', '8128 in {e}', '{e} > 8127', '{e} >= 8128', 'abs({e} - 8128) < 1', 'abs(8128 - {e}) < 1',
     '[{e}] == [8128]', '{{"a": {e}}} == {{"a": 8128}}', '({e}, 1) == (8128, 1)', '{e}.startswith("8128")', '{e}.issuperset({{8128}})', '{e}.equals(8128)',
-    'max({e}, 8127) == 8128', '[8128].index({e}) == 0', '{e} in {{8128: 1}}', '{e} % 8128 == 0 and {e} == 8128', 'operator.eq({e}, 8128)', '{e}.__eq__(8128)',
+    'max({e}, 8127) == 8128', '[8128].index({e}) == 0', '{e} in {{8128: 1}}', '{e} % 8128 == 0 and {e} == 8128', 'operator.eq({e}, 8128)', '{e}.__eq__(8128) is True',
     'pytest.approx(8128) == {e}', '{e} == pytest.approx(8128)', 'np.allclose({e}, 8128)', 'np.array_equal({e}, [8128])', 'isinstance({e}, str) and {e} == "8128"',
     'mock.call({e}) == mock.call(8128)', 'bisect.bisect_left([8127, 8128], {e}) == 1 and {e} == 8128',
 ]
