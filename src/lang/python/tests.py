@@ -55,6 +55,10 @@ ALIASES = {'np': 'numpy', 'pd': 'pandas', 'plt': 'matplotlib.pyplot', 'mpl': 'ma
            'jnp': 'jax.numpy', 'la': 'numpy.linalg', 'F': 'torch.nn.functional'}
 
 
+# What a request for one of these may end with.
+LOOPS = {'__next__': StopIteration, '__anext__': StopAsyncIteration}
+
+
 def is_theirs(error):
     """Whether an exception came from the submission."""
     return type(type(error)) is Mirror or STATE in names_of_error(error)
@@ -175,7 +179,7 @@ class Tests(Link):
         except KeyboardInterrupt:       # it would end more than this test
             raise self.end_test('error', 'the submission raised KeyboardInterrupt') from None
         except BaseException as error:
-            if is_steering(error) and not (steered and isinstance(error, StopIteration) or op == 'method' or more.get('name') in ('__next__', '__anext__')):
+            if is_steering(error) and not isinstance(error, LOOPS.get(more.get('name'), StopIteration if steered or op == 'method' else ())):
                 raise self.unable('the submission raised %s, which would steer the tests' % type(error).__name__) from None
             raise
         finally:
@@ -292,6 +296,11 @@ class Tests(Link):
     def had_items(self, one, number, length):
         if number != length and self.is_value(one):
             raise self.unable('the submission gave an object that says it has %d items and gives %d' % (length, number))
+
+    def fetch(self, state):
+        super().fetch(state)
+        if state.ending is not None and is_steering(state.ending) and not isinstance(state.ending, StopIteration):
+            raise self.unable('an iterator of the submission raised %s' % type(state.ending).__name__)
 
     def call(self, one, handle, positional, named):
         try:
