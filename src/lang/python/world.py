@@ -111,7 +111,7 @@ def remove(path):
 class Outside:
     def __init__(self, link, spoken, own_file):
         self.link, self.own_file = link, own_file
-        self.environment, self.folder = dict(os.environ), os.getcwd()
+        self.environment, self.encoded, self.folder = dict(os.environ), dict(os.environ._data), os.getcwd()
         self.home = self.folder
         self.listening = {name for name, words in LISTENERS.items() if words & spoken}
         self.told_to_listen = False
@@ -155,8 +155,9 @@ class Outside:
 
     def changes(self, values):
         changes = {}
-        environment = dict(os.environ)
-        if environment != self.environment:
+        if os.environ._data != self.encoded:    # as it is kept: to decode it takes as long as a call
+            self.encoded = dict(os.environ._data)
+            environment = dict(os.environ)
             changes['environment'] = {name: environment.get(name) for name in environment.keys() | self.environment.keys()
                                       if environment.get(name) != self.environment.get(name)}
             self.environment = environment
@@ -245,10 +246,16 @@ def is_shared(module):
         bool(getattr(sys.modules.get(top), '__file__', None)) and top not in ('pytest', '_pytest')
 
 
+def is_file_name(text):
+    """Whether a text looks like the name of a file, which may be there only after the call."""
+    stem, _, ending = text.rpartition('.')
+    return bool(stem) and 0 < len(ending) <= 5 and ending.isalnum() and not ending.isdigit() and not any(map(str.isspace, text))
+
+
 def paths_in(values, depth):
     for value in values:
         if type(value) is str:
-            if 0 < len(value) < 4096 and '\0' not in value and (value[0] == '/' or os.path.lexists(value) or '.' in value):
+            if 0 < len(value) < 4096 and '\0' not in value and (value[0] == '/' or is_file_name(value) or os.path.lexists(value)):
                 yield value
         elif hasattr(type(value), '__fspath__') and type(value).__module__.startswith('pathlib'):
             yield str(value)
