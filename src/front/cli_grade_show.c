@@ -64,7 +64,7 @@ void grade_show(const struct grade_result *result, bool verbose, struct buf *buf
         }
         for (size_t i = 0; i < result->cases_n; i++) {
                 const struct case_result *one = &result->cases[i];
-                if (one->passed || one->status == case_status_NOT_RUN)
+                if (one->passed || one->status == case_status_NOT_RUN || one->status == case_status_SKIPPED)
                         continue;
                 if (shown == SHOWN_CASES && !verbose) {
                         hidden++;

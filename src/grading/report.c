@@ -39,17 +39,22 @@ static void gather(struct grading *grading)
                 *result = of_tests ? grading->tests[i - grading->slots_n] : *grading->slots[i].result;
                 if (!may_show(grading))
                         hide(grading, result, of_tests, i - grading->slots_n + 1);
+                if (result->status == case_status_SKIPPED) {     /* by itself: nothing was asked of the submission */
+                        whole->skipped++;
+                        continue;
+                }
                 all += result->weight;
                 good += result->passed ? result->weight : 0;
                 whole->passed += result->passed;
         }
         whole->total = n;
-        whole->failed = n - whole->passed;
-        whole->all_passed = n > 0 && whole->passed == n && !grading->has_error;
+        size_t judged = n - whole->skipped;
+        whole->failed = judged - whole->passed;
+        whole->all_passed = judged > 0 && whole->passed == judged && !grading->has_error;
         if (all > 0)
                 whole->score = good / all;
-        else if (n)
-                whole->score = (double)whole->passed / (double)n;
+        else if (judged)
+                whole->score = (double)whole->passed / (double)judged;
 }
 
 /* ---- advice ---- */

@@ -18,11 +18,22 @@ content_type, is_known, is_proxy, lookup, state_of = (
     proxy[name] for name in ('content_type', 'is_known', 'is_proxy', 'lookup', 'state_of'))
 
 MESSAGE_MAX = load_part('role')['MESSAGE_MAX']
+library = load_part('library')
 NAMES_MAX = 1000                # public names of a class
 VIEWS = {'dict_keys': 'keys', 'dict_values': 'values', 'dict_items': 'items',
          'odict_keys': 'keys', 'odict_values': 'values', 'odict_items': 'items'}
 view_of = {'keys': dict.keys, 'values': dict.values, 'items': dict.items}
 Function = type(load_part)
+KINDS_OF_FUNCTION = 0x2a0       # co_flags of generators, coroutines and asynchronous generators
+
+
+def flags_of(function):
+    flags = function.__code__.co_flags
+    return int(flags) & KINDS_OF_FUNCTION
+
+
+def is_array(kind):
+    return canon['type_name'](kind) == 'numpy.ndarray'
 
 
 class Encoder(canon['Encoder']):
@@ -36,6 +47,10 @@ class Encoder(canon['Encoder']):
     def document(self, value):
         if type(value) is defaultdict:
             return self.begin(value) or tagged('defaultdict', [self.document(value.default_factory), self.pairs(dict.items(value))])
+        if is_array(type(value)):
+            if value.dtype.kind == 'O':
+                return self.encode_other(value, self)
+            return self.begin(value) or tagged('array', canon['encode_array'](self, value)['v'])
         return super().document(value)
 
     def begin(self, value):
@@ -46,6 +61,8 @@ class Encoder(canon['Encoder']):
     def contents(self, container):
         if issubclass(type(container), dict):
             return self.pairs(dict.items(container))
+        if is_array(type(container)):
+            return canon['encode_array'](self, container)['v']
         return self.document(bytes(container)) if issubclass(type(container), bytearray) else self.items(container)
 
     def encode_other(self, value, _):
@@ -62,6 +79,9 @@ class Encoder(canon['Encoder']):
             return self.encode_view(view, value)
         if kind is type(sys):
             return tagged('module', value.__name__)
+        document = self.link.copies(value) and library['encode'](value, self)
+        if document:
+            return document
         name = self.link.library_name(value)
         if name:
             return tagged('library', name)
@@ -71,7 +91,7 @@ class Encoder(canon['Encoder']):
         if issubclass(kind, BaseException):
             return self.encode_error(value)
         if self.link.is_callable(value):
-            return tagged('callable', [self.link.export(value), self.name_of(value), kind is Function])
+            return tagged('callable', [self.link.export(value), self.name_of(value), kind is Function, flags_of(value) if kind is Function else 0])
         if self.link.is_iterator(value):
             return tagged('iterator', [self.link.export(value), kind.__name__])
         return self.encode_object(value, kind)
@@ -173,6 +193,7 @@ class Decoder(canon['Decoder']):
         self.link = link
         self.ours = ours        # containers of the request that this answers
         self.objects = {}
+        self.frames = []        # of pandas, with what they were
         self.changeable = []    # objects of ours with a content, which this request may change
 
     def decode_other(self, document, _):
@@ -189,6 +210,9 @@ class Decoder(canon['Decoder']):
         for key, item in self.pairs(pairs):
             value[key] = item
         return value
+
+    def decode_array(self, document):
+        return self.begin(canon['decode_array'](self, document))
 
     def decode_arg(self, number):
         if not 0 <= expect(number, int) < len(self.ours):
@@ -226,8 +250,8 @@ class Decoder(canon['Decoder']):
         return canon['found'](module, name)
 
     def decode_callable(self, document):
-        handle, name, binds = expect(document, list)
-        return self.proxy(handle, Callable, name=expect(name, str), binds=expect(binds, bool))
+        handle, name, binds, flags = expect(document, list)
+        return self.proxy(handle, Callable, name=expect(name, str), binds=expect(binds, bool), flags=expect(flags, int))
 
     def decode_iterator(self, document):
         handle, name = expect(document, list)
@@ -272,6 +296,8 @@ class Decoder(canon['Decoder']):
         known = self.link.find_proxy(expect(handle, int))
         if (base is None) != (content == []) or (known is not None and type(known) is not mirror):
             raise CanonError('an object has a content that is not its own')
+        if known is not None:
+            state_of(known).came = True
         if base is None:
             return known if known is not None else self.link.keep_proxy(object.__new__(mirror), handle)
         if base in MUTABLE:
@@ -292,7 +318,12 @@ class Decoder(canon['Decoder']):
     def refill(self, container, document):
         """Give a container, ours or a proxy, the contents that it has on the other side."""
         base = content_type(type(container))
-        if base is None:                # a deque
+        if is_array(type(container)):
+            array = canon['decode_array'](self, document)
+            if array.shape != container.shape or array.dtype != container.dtype:
+                raise CanonError('an array has another shape than before')
+            container[...] = array
+        elif base is None:              # a deque
             items = self.items(document)
             container.clear()
             container.extend(items)
@@ -330,9 +361,9 @@ class Decoder(canon['Decoder']):
             error.__cause__ = expect_error(self.value(cause))
         return error
 
-    TAGS = {'defaultdict': decode_defaultdict, 'arg': decode_arg, 'yours': decode_yours, 'notimplemented': decode_notimplemented,
+    TAGS = {'defaultdict': decode_defaultdict, 'array': decode_array, 'arg': decode_arg, 'yours': decode_yours, 'notimplemented': decode_notimplemented,
             'view': decode_view, 'module': decode_module, 'type': decode_type, 'library': decode_library, 'callable': decode_callable,
-            'iterator': decode_iterator, 'class': decode_class, 'object': decode_object, 'same': decode_same, 'error': decode_error}
+            'iterator': decode_iterator, 'class': decode_class, 'object': decode_object, 'same': decode_same, 'error': decode_error, **library['TAGS']}
 
 
 names_of_error = BaseException.__dict__['__dict__'].__get__
@@ -359,6 +390,8 @@ def parts_of(container):
     base = content_type(type(container))
     if base is bytearray:
         return bytes(container)
+    if is_array(type(container)):
+        return container.tobytes()
     if base is dict:
         return [part for pair in dict.items(container) for part in pair]
     return list((base or type(container)).__iter__(container))

@@ -10,6 +10,7 @@ and in both, from a submission, "o": what it has written to its standard output 
 """
 
 import sys
+from sys import getrefcount
 from _thread import RLock
 from _weakref import ref
 from posix import _exit
@@ -17,18 +18,21 @@ from posix import _exit
 canon, proxy, handover, role = load_part('canon'), load_part('proxy'), load_part('handover'), load_part('role')
 CanonError, deep, expect, mro_of, module_of, tagged, read_json, write_json = (
     canon[name] for name in ('CanonError', 'deep', 'expect', 'mro_of', 'module_of', 'tagged', 'read_json', 'write_json'))
-CONTENT, COPIED, FORWARD, MUTABLE, MUTATORS, SPECIAL, STATE = (
-    proxy[name] for name in ('CONTENT', 'COPIED', 'FORWARD', 'MUTABLE', 'MUTATORS', 'SPECIAL', 'STATE'))
+CONTENT, COPIED, FORWARD, MADE, MUTABLE, MUTATORS, SPECIAL, STATE = (
+    proxy[name] for name in ('CONTENT', 'COPIED', 'FORWARD', 'MADE', 'MUTABLE', 'MUTATORS', 'SPECIAL', 'STATE'))
 Coroutine, Forwarded, Mirror, Root, State = (proxy[name] for name in ('Coroutine', 'Forwarded', 'Mirror', 'Root', 'State'))
 content_type, is_known, lookup, state_of = (proxy[name] for name in ('content_type', 'is_known', 'lookup', 'state_of'))
 Decoder, Encoder, differ, expect_error, parts_of = (
     handover[name] for name in ('Decoder', 'Encoder', 'differ', 'expect_error', 'parts_of'))
+library = load_part('library')
 MESSAGE_MAX, TO_ENGINE, TO_PEER = (role[name] for name in ('MESSAGE_MAX', 'TO_ENGINE', 'TO_PEER'))
 
 CALLS_MAX = 100                 # one within the other
 HANDLES_MAX = 100000
 FRAMES_PER_CALL = 20            # of ours, which the program's recursion limit is not meant for
 OF_ITERATORS = 'builtins', 'itertools', '_collections', '_sre', 'functools'     # modules whose iterators are nothing else
+KEPT_MAX = 32                   # arguments that are kept in step after their call has ended
+REFERENCES = 5                  # of an argument that nobody has kept
 BATCH_FROM, BATCH = 16, 64      # an iterator that is only iterated over gives so many items at once, after so many one by one
 
 
@@ -67,6 +71,7 @@ class Link:
         self.proxies = {}
         self.classes, self.class_handles, self.specials = {}, {}, {}
         self.released = []
+        self.kept, self.handed = [], {}   # arguments that who was called has kept, and who called
 
     # ---- what the ends have of their own
 
@@ -80,8 +85,35 @@ class Link:
     def may_export(self, value):
         """Raises if the other side must not have a handle for this."""
 
-    def may_decide(self, proxy, other):
+    def may_decide(self, proxy, name, other):
         """Raises if the object of a proxy must not be shown another value to compare or to reckon with."""
+
+    def may_read(self, proxy, name):
+        """Raises if an object, or a class, must not be asked for what it has under a name."""
+
+    def may_swallow(self, error, swallows):
+        """What __exit__() of a proxy gives."""
+        return swallows
+
+    def is_value(self, proxy):
+        """Whether it came as a value, and its base's methods are those of its copy."""
+        return False
+
+    def still_says(self, proxy, name, value):
+        """Raises if an object has changed its mind."""
+
+    def had_items(self, proxy, number, length):
+        """Raises if an object that was iterated over has given more or fewer items than it says it has."""
+
+    def call(self, proxy, handle, positional, named):
+        return self.request('call', handle, positional, named)
+
+    def special(self, proxy, name, positional):
+        return self.request('special', state_of(proxy).handle, positional, name=name)
+
+    def copies(self, value):
+        """Whether a value of the library is copied, if it can be."""
+        return True
 
     def library_name(self, value):
         """(module, name) of what the other side has as well, and should use there."""
@@ -174,6 +206,7 @@ class Link:
         real = [base for base in bases if type(base) is not Mirror]
         if not all(base in CONTENT or issubclass(base, BaseException) for base in real):
             raise CanonError('a class has a base that it cannot have')
+        self_link = self
         names = {'__module__': module, '__qualname__': qualname, '__doc__': Forwarded('__doc__'), STATE: self}
         specials = {text for text in expect(specials, list) if type(text) is str and text.lstrip('!') in SPECIAL}
         probe = type.__new__(Mirror, name, (*mirrored, *([] if mirrored else [Root]), *real), dict(names))
@@ -181,7 +214,11 @@ class Link:
                                        if issubclass(probe, BaseException) else None)
         if base is not None:
             self.add_content_names(names, base, specials, own)
+        if base is None and {'__len__', '__getitem__'} <= specials and '__iter__' not in specials and '__class_getitem__' not in specials:
+            names['__iter__'] = proxy['iterate_by_number']
         names.update((text, FORWARD[text]) for text in specials if text[0] != '!' and text not in names and text != '__eq__')
+        if library['has_face'](module):
+            names['__class__'] = property(lambda self: library['face_of'](self, self_link, module, qualname))
         if '!__hash__' in specials and base is None:
             names['__hash__'] = None
         mirror = type.__new__(Mirror, name, (*mirrored, *([] if mirrored else [Root]), *real), names)
@@ -199,17 +236,18 @@ class Link:
         for name in '__repr__', '__str__', '__format__', '__dir__', '__reduce_ex__':
             if name not in specials:
                 names[name] = getattr(base, name)
-        forwarded = {name for name in expect(own, list) if type(name) is str and name[:1] != '_'}
+        own = {name for name in expect(own, list) if type(name) is str and name[:1] != '_'}
+        forwarded = set(own)
         if base in MUTABLE:
             forwarded.update(name for name in dir(base) if name[:1] != '_')
             names.update((name, FORWARD.get(name)) for name in MUTATORS if hasattr(base, name))
-        names.update((name, Forwarded(name)) for name in forwarded)
+        names.update((name, Forwarded(name, name in own)) for name in forwarded)
 
     def make(self, mirror, positional, named):
         """Call a class of the other side."""
         made = self.request('call', self.class_handles[mirror], positional, named)
-        if type(made) is mirror and not issubclass(mirror, BaseException):
-            state_of(made).made = True
+        if type(made) is mirror and not issubclass(mirror, BaseException) and not state_of(made).came:
+            state_of(made).made = MADE
         return made
 
     def fetch(self, state):
@@ -307,6 +345,10 @@ class Link:
                     return None, self.unable('a value cannot be handed over: %s' % expect(answer['refused'], str)[:200])
                 for number, document in expect(answer.get('c', []), list):
                     decoder.refill(decoder.decode_arg(number), document)
+                for number, index, document in expect(answer.get('g', []), list):
+                    container = self.handed.get((number, index))
+                    if container is not None:
+                        decoder.refill(container, document)
                 for handle, document in expect(answer.get('f', []), list):
                     reference = self.proxies.get(handle)
                     proxy = reference and reference()
@@ -314,9 +356,41 @@ class Link:
                         decoder.refill(proxy, document)
                 if 'error' in answer:
                     return None, expect_error(decoder.value(answer['error']))
-                return decoder.value(answer['v']), None
+                value = decoder.value(answer['v'])
+                self.lend(answer, containers)
+                return value, None
         except Exception as error:
             raise self.unable('a value cannot be read: %s: %.200s' % (type(error).__name__, error)) from None
+
+    # ---- arguments that the other side has kept
+
+    def tell_kept(self, answer, encoder):
+        """What was changed of arguments of earlier requests."""
+        changes = []
+        for entry in self.kept:
+            number, index, container, before = entry
+            now = parts_of(container)
+            if differ(before, now):
+                entry[3] = now
+                changes.append([number, index, encoder.contents(container)])
+        if changes:
+            answer['g'] = changes
+
+    def keep(self, answer, containers):
+        kept = [index for index in range(len(containers)) if getrefcount(containers[index]) > REFERENCES]
+        for index in kept:
+            self.kept.append([answer['re'], index, containers[index], parts_of(containers[index])])
+        if kept:
+            answer['kept'] = kept
+        while len(self.kept) > KEPT_MAX:
+            self.kept.pop(0)
+
+    def lend(self, answer, containers):
+        for index in expect(answer.get('kept', []), list):
+            if type(index) is int and 0 <= index < len(containers):
+                self.handed[answer['re'], index] = containers[index]
+        while len(self.handed) > KEPT_MAX:
+            del self.handed[next(iter(self.handed))]
 
     def serve(self, message):
         """One request of the other side."""
@@ -368,13 +442,17 @@ class Link:
         containers = [*decoder.containers, *decoder.changeable]
         before = [parts_of(container) for container in containers]
         value = self.perform(message.get('op'), target, positional, named, message)
+        library['expect_unchanged'](decoder.frames)
         changed = [differ(old, parts_of(container)) for old, container in zip(before, containers)]
+        before = None                   # or it would count as somebody who has kept an argument
         count = len(decoder.containers)
         encoder = Encoder(self, decoder.containers)
         answer = {'re': message.get('n')}
         with deep():
             answer['c'] = [[number, encoder.contents(container)] for number, container in enumerate(decoder.containers) if changed[number]]
+            self.tell_kept(answer, encoder)
             answer['f'] = [[self.export_handles[id(container)], encoder.contents(container)]
                            for number, container in enumerate(decoder.changeable) if changed[count + number]]
             answer['v'] = encoder.document(value)
+        self.keep(answer, containers[:count])
         return answer, encoder

@@ -18,16 +18,31 @@ ARITHMETIC = tuple('__%s%s__' % (kind, name) for kind in ('', 'r', 'i') for name
     if (kind, name) != ('i', 'divmod'))
 # Whoever has these is shown a value that somebody may have expected.
 DECIDING = frozenset((*COMPARISONS, *ARITHMETIC, '__contains__'))
+# What an object that the tests made may be shown besides, if it is what came of reckoning with one, or of entering one.
+WEIGHING = DECIDING - frozenset(COMPARISONS)
 # What these give must be of a type that has no mind of its own.
 RESULTS = {'__hash__': int, '__bool__': bool, '__len__': int, '__length_hint__': int, '__contains__': bool, '__repr__': str, '__str__': str,
            '__format__': str, '__bytes__': bytes, '__int__': int, '__float__': float, '__complex__': complex, '__index__': int,
            '__fspath__': str}
 SPECIAL = frozenset((*DECIDING, *RESULTS, '__iter__', '__next__', '__reversed__', '__getitem__', '__setitem__', '__delitem__',
                      '__call__', '__enter__', '__exit__', '__round__', '__trunc__', '__floor__', '__ceil__', '__neg__', '__pos__',
-                     '__abs__', '__invert__', '__missing__'))
+                     '__abs__', '__invert__', '__missing__', '__aenter__', '__aexit__', '__aiter__', '__anext__'))
+# Other names with underscores are asked for by libraries, to let an object decide for them; these only tell what it is.
+TELLING = frozenset(('__name__', '__qualname__', '__module__', '__doc__', '__dict__', '__annotations__', '__members__', '__slots__', '__match_args__',
+                     '__wrapped__', '__abstractmethods__', '__dataclass_params__', '__dataclass_fields__', '__defaults__', '__kwdefaults__', '__closure__',
+                     '__mro__', '__bases__', '__all__', '__self__', '__func__', '_fields', '_field_defaults', '_asdict', '_replace', '_make'))
+# A text, a number or a set says yes or no by these, and nobody but the tests may say that of a value.
+PREDICATES = frozenset(('equals', 'startswith', 'endswith')).union(
+    name for kind in (int, float, complex, str, bytes, bytearray, tuple, frozenset, list, set, dict, range) for name in dir(kind) if name[:2] == 'is')
+# How the interpreter steers itself: raised by a call, they would end the loops and tasks of the tests, and not the test.
+STEERING = {'StopIteration', 'StopAsyncIteration', 'GeneratorExit', 'CancelledError'}
 GIVES_ITSELF = ('__enter__', '__iter__', *(name for name in ARITHMETIC if name[2] == 'i'))
 # A value with a handle has these from its base, which was copied.
 COPIED = COMPARISONS + ('__hash__', '__bool__', '__len__', '__iter__', '__contains__')
+MADE, DERIVED = 2, 1            # by a call of its class from here; by an operator, from such an object
+STABLE = '__bool__', '__len__'  # what an object says as long as nothing has changed it
+CHANGING = frozenset(('append', 'extend', 'insert', 'remove', 'pop', 'clear', 'sort', 'reverse', 'add', 'discard', 'update', 'setdefault', 'popitem',
+                      'intersection_update', 'difference_update', 'symmetric_difference_update'))
 MUTATORS = '__setitem__', '__delitem__', '__iadd__', '__imul__', '__ior__', '__iand__', '__isub__', '__ixor__'
 
 builtin_types = {name: kind for name, kind in __builtins__.items() if type(kind) is type}
@@ -36,6 +51,7 @@ builtin_types.update((kind.__name__, kind) for kind in map(type, (None, ..., Not
 LIBRARY = {'collections': ('deque', 'OrderedDict', 'Counter', 'defaultdict'), 'decimal': ('Decimal',), 'fractions': ('Fraction',),
            'datetime': ('datetime', 'date', 'time', 'timedelta', 'timezone'), 'uuid': ('UUID',)}
 Generator = type((lambda: (yield))())
+Function = type(lambda: None)
 
 
 async def nothing():
@@ -82,13 +98,15 @@ def state_of(proxy):
 class State:
     """What a proxy is made of."""
 
-    __slots__ = 'link', 'handle', 'count', 'name', 'binds', 'made', 'items', 'row', 'ending', '__weakref__'
+    __slots__ = 'link', 'handle', 'count', 'name', 'binds', 'flags', 'made', 'came', 'said', 'items', 'row', 'ending', '__weakref__'
 
     def __init__(self, link, handle):
         self.link, self.handle = link, handle
         self.count = 1                  # how often the other side has sent it, and thinks that we have it
-        self.name, self.binds = None, False
-        self.made = False               # by a call of its class from here
+        self.name, self.binds, self.flags = None, False, 0
+        self.made = 0                   # MADE or DERIVED
+        self.came = False               # as the value of something else than what made it
+        self.said = {}
         self.items, self.row, self.ending = [], 0, None
 
 
@@ -101,6 +119,7 @@ class Root:
         if name == '__dataclass_fields__':
             return getattr(type(self), name)
         state = state_of(self)
+        state.link.may_read(self, name)
         return state.link.request('get', state.handle, name=name)
 
     def __setattr__(self, name, value):
@@ -146,7 +165,7 @@ class Root:
         return memo.setdefault(id(self), state.link.request('deepcopy', state.handle))
 
     def __reduce_ex__(self, protocol):
-        raise TypeError('cannot pickle what is in another process')
+        raise state_of(self).link.unable('an object of the submission cannot be pickled')
 
     @property
     def __dict__(self):
@@ -178,6 +197,7 @@ class Mirror(type):
         link = link_of(cls)
         if name == '__dataclass_fields__':
             return {field: data_field(field) for field in link.request('fields', link.class_handles[cls])}
+        link.may_read(cls, name)
         return link.request('get', link.class_handles[cls], name=name)
 
     def __setattr__(cls, name, value):
@@ -186,6 +206,10 @@ class Mirror(type):
         else:
             link = link_of(cls)
             link.request('set', link.class_handles[cls], (value,), name=name)
+
+    def __delattr__(cls, name):
+        link = link_of(cls)
+        link.request('delete', link.class_handles[cls], name=name)
 
     def __iter__(cls):
         link = link_of(cls)
@@ -215,10 +239,20 @@ def link_of(cls):
     return type.__getattribute__(cls, STATE)
 
 
+class Code:
+    """What is known of the code of a function of the other side."""
+
+    def __init__(self, state):
+        self.co_name, self.co_flags, self.state = state.name, state.flags, state
+
+    def __getattr__(self, name):
+        raise self.state.link.unable('the code of %s() is in another process' % self.state.name)
+
+
 class Callable(Root):
     def __call__(self, *positional, **named):
         state = state_of(self)
-        return state.link.request('call', state.handle, positional, named)
+        return state.link.call(self, state.handle, positional, named)
 
     def __get__(self, instance, owner=None):
         return self if instance is None or not state_of(self).binds else type(self.__call__)(self, instance)
@@ -229,6 +263,17 @@ class Callable(Root):
         state = state_of(self)
         return inspect.Signature([inspect.Parameter(name, inspect._ParameterKind(kind), **({'default': default[0]} if default else {}))
                                   for name, kind, default in state.link.request('signature', state.handle)])
+
+    @property
+    def __class__(self):
+        return Function if state_of(self).binds else type(self)
+
+    @property
+    def __code__(self):
+        state = state_of(self)
+        if not state.binds:
+            raise AttributeError('__code__')
+        return Code(state)
 
     __name__ = property(lambda self: state_of(self).name)
     __doc__ = property(lambda self: Root.__getattr__(self, '__doc__'))
@@ -253,13 +298,17 @@ class Iterator(Root):
 
 class GeneratorProxy(Iterator):
     def send(self, value):
-        return Root.__getattr__(self, 'send')(value)
+        return self.drive('send', value)
 
     def throw(self, *error):
-        return Root.__getattr__(self, 'throw')(*error)
+        return self.drive('throw', *error)
 
     def close(self):
-        return Root.__getattr__(self, 'close')()
+        return self.drive('close')
+
+    def drive(self, name, *positional):
+        state = state_of(self)
+        return state.link.request('method', state.handle, positional, name=name)
 
 
 class CoroutineProxy(Root):
@@ -306,14 +355,18 @@ def special(proxy, name, *positional):
     """Ask the object of a proxy for what a special method of its class does."""
     state = state_of(proxy)
     if name in DECIDING:
-        state.link.may_decide(proxy, positional[0])
-    if name == '__exit__':
-        positional = (*positional[:2], None)
-    value = state.link.request('special', state.handle, positional, name=name)
+        state.link.may_decide(proxy, name, positional[0])
+    before = state.made, state.came
+    value = state.link.special(proxy, name, positional)
     if name in RESULTS and type(value) is not RESULTS[name] and value is not NotImplemented:
         raise TypeError('%s() of %s gave %s' % (name, type(proxy).__name__, type(value).__name__))
-    if is_proxy(value) and name not in GIVES_ITSELF:
-        state_of(value).made = False
+    if name in STABLE:
+        state.link.still_says(proxy, name, value)
+    if is_proxy(value):
+        if value is proxy and name in GIVES_ITSELF:
+            state.made, state.came = before if name in ARITHMETIC else (min(before[0], DERIVED), before[1])
+        elif name in ARITHMETIC and before[0] and type(value) is type(proxy) and not state_of(value).came:
+            state_of(value).made = DERIVED
     return value
 
 
@@ -324,19 +377,73 @@ def forward(name):
     return method
 
 
+def leave(self, kind, error, trace):
+    """It may swallow what its own side raised, and what was raised to be swallowed; never what says that a test has failed."""
+    swallows = special(self, '__exit__', kind, error, None)
+    return state_of(self).link.may_swallow(error, swallows)
+
+
+async def leave_later(self, kind, error, trace):
+    swallows = await special(self, '__aexit__', kind, error, None)
+    return state_of(self).link.may_swallow(error, swallows)
+
+
+async def follow(self):
+    """The next item of an asynchronous iterator: the end of it is one that the tests wait for."""
+    coroutine = special(self, '__anext__')      # which is there for as long as we have it
+    state = state_of(coroutine)
+    return state.link.request('wait', state.handle, name='__anext__')
+
+
+def iterate(self):
+    """Of what has a length, as many items come as it says: who counts first and looks afterwards sees the same."""
+    items = special(self, '__iter__')
+    link = state_of(self).link
+    return counted(self, items) if items is not self and link.defines(type(self), '__len__') and type(items) in PROXIES else items
+
+
+def iterate_by_number(self):
+    """As the interpreter does it where there is no __iter__()."""
+    return counted(self, items_by_number(self))
+
+
+def items_by_number(container):
+    number = 0
+    try:
+        while True:
+            yield special(container, '__getitem__', number)
+            number += 1
+    except IndexError:
+        return
+
+
+def counted(container, items):
+    number = 0
+    for item in items:
+        number += 1
+        yield item
+    state_of(container).link.had_items(container, number, len(container))
+
+
 class Forwarded:
     """An attribute of a class, and of its instances, that have a copy of what they hold and do without Root.__getattr__()."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, own=False):
+        self.name, self.own = name, own
 
     def __get__(self, instance, owner):
         if instance is None or self.name == '__doc__':
             return Mirror.__getattr__(owner, self.name)
+        base = content_type(owner)
+        if base is not None and hasattr(base, self.name) and state_of(instance).link.is_value(instance) and self.name not in CHANGING:
+            if self.own:
+                raise state_of(instance).link.unable('the submission gave a %s of its own, whose %s() is not that of %s' % (
+                    owner.__name__, self.name, base.__name__))
+            return getattr(base, self.name).__get__(instance, owner)
         return Root.__getattr__(instance, self.name)
 
     def __set__(self, instance, value):
         Root.__setattr__(instance, self.name, value)
 
 
-FORWARD = {**{name: forward(name) for name in SPECIAL}, '__call__': Callable.__call__}
+FORWARD = {**{name: forward(name) for name in SPECIAL}, '__call__': Callable.__call__, '__exit__': leave, '__aexit__': leave_later, '__anext__': follow, '__iter__': iterate}

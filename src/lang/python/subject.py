@@ -8,6 +8,7 @@ from _thread import get_ident
 from posix import _exit
 
 link = load_part('link')
+world = load_part('world')
 Link, next_items = link['Link'], link['next_items']
 role_names = load_part('role')
 Failed, TO_ENGINE = role_names['Failed'], role_names['TO_ENGINE']
@@ -45,6 +46,7 @@ class Subject(Link):
         super().__init__(role.talk)
         self.echoes = sys.stdout, sys.stderr = Echo(sys.stdout), Echo(sys.stderr)
         self.names = role.runner.names
+        self.world = world['Inside']()
         self.thread = get_ident()
         self.ops = {name[3:]: getattr(self, name) for name in vars(Subject) if name[:3] == 'do_'}
 
@@ -55,7 +57,14 @@ class Subject(Link):
 
     def send(self, message, encoder):
         written = [echo.take() for echo in self.echoes]
-        super().send({**message, 'o': written} if any(written) else message, encoder)
+        logged, warned = self.world.take()
+        if any(written):
+            message['o'] = written
+        if logged:
+            message['l'] = logged
+        if warned:
+            message['w'] = [encoder.encode_error(warning) for warning in warned]
+        super().send(message, encoder)
 
     def request(self, *arguments, **more):
         if get_ident() != self.thread:
@@ -98,6 +107,18 @@ class Subject(Link):
 
     def do_call(self, target, positional, named, message):
         return target(*positional, **named)
+
+    def do_world(self, target, positional, named, message):
+        self.world.change(*positional)
+
+    def do_patch(self, target, positional, named, message):
+        self.world.patch(message['place'], message['gone_'], positional)
+
+    def do_files(self, target, positional, named, message):
+        return self.world.changed_files(*positional)
+
+    def do_method(self, target, positional, named, message):
+        return getattr(target, message['name'])(*positional)
 
     def do_get(self, target, positional, named, message):
         return getattr(target, message['name'])

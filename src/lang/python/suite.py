@@ -18,7 +18,7 @@ SIGNS = {ast.Eq: '==', ast.NotEq: '!=', ast.Lt: '<', ast.LtE: '<=', ast.Gt: '>',
 
 
 class Unmet(Exception):
-    """A test needs something that we do not have: it is skipped."""
+    """A test needs something that we do not have."""
 
 
 class Tape:
@@ -167,10 +167,12 @@ class Suite:
             return 'passed', ''
         if isinstance(error, Verdict):
             return self.link.verdict or ('error', 'the test was ended')
-        if isinstance(error, Unmet) or is_of(error, '_pytest.outcomes', 'Skipped') or is_of(error, 'unittest.case', 'SkipTest'):
+        if is_of(error, '_pytest.outcomes', 'Skipped') or is_of(error, 'unittest.case', 'SkipTest'):
             return 'skipped', self.text_of(error)
         if isinstance(error, AssertionError) or is_of(error, '_pytest.outcomes', 'Failed'):
             return 'failed', '\n'.join((self.text_of(error) or self.source_line(line), *notes))
+        if isinstance(error, Unmet):
+            return 'error', self.text_of(error)
         return 'error', ('%s: %s' % (type(error).__name__, self.text_of(error))).rstrip(': ')
 
     @staticmethod
@@ -280,9 +282,22 @@ class Suite:
             self.tell(name, 'error', 'parametrize: %s' % error, line)
             return
         for label, arguments, row_marks in rows:
-            self.run_row('%s[%s]' % (name, label) if label is not None else name, function, line, cls, arguments, [*marks, *row_marks])
+            for params, labels in self.fixture_rows(function, cls, arguments):
+                labels = [*([label] if label is not None else []), *labels]
+                self.run_row('%s[%s]' % (name, '-'.join(labels)) if labels else name, function, line, cls, arguments, [*marks, *row_marks], params)
 
-    def run_row(self, name, function, line, cls, arguments, marks):
+    def fixture_rows(self, function, cls, arguments):
+        """(parameters of fixtures, their labels) for each call of a function that its fixtures ask for."""
+        try:
+            instance = None if cls is None else object.__new__(cls)
+            bound = getattr(function, '__func__', function)
+            parameters = Fixtures(self.module, instance, {**arguments, 'self': None}).parameters(bound)
+        except Exception:               # the call itself will say what is wrong
+            parameters = {}
+        for row in product(*parameters.values()):
+            yield {name: values[name] for name, (_, values, _) in zip(parameters, row)}, [label for label, _, _ in row]
+
+    def run_row(self, name, function, line, cls, arguments, marks, params=None):
         why = skip_reason(marks)
         if why is not None:
             self.tell(name, 'skipped', why, line)
@@ -290,7 +305,7 @@ class Suite:
 
         def run():
             instance = None if cls is None or isinstance(function, (staticmethod, classmethod)) else cls()
-            with Fixtures(self.module, instance, arguments) as fixtures:
+            with Fixtures(self.module, instance, arguments, params) as fixtures:
                 bound = getattr(cls if instance is None else instance, name.partition('[')[0].rpartition('.')[2]) if cls else function
                 with around(instance if cls else self.module, bound):
                     finish(fixtures.call(bound))
@@ -425,10 +440,32 @@ class around:
         self.call('teardown')
 
 
+def arguments_of(function, given=()):
+    """Names of fixtures that a function wants.  The first arguments may be mocks of unittest.mock.patch."""
+    import inspect
+    names = [name for name, parameter in inspect.signature(function).parameters.items() if name in given or parameter.default is parameter.empty]
+    patched = [one for one in getattr(function, 'patchings', ()) if not one.attribute_name and one.new is sys.modules['unittest.mock'].DEFAULT]
+    return names[len(patched):]
+
+
+class Request:
+    """What a fixture is told of who asks for it."""
+
+    def __init__(self, fixtures, param):
+        self.param, self.fixtures = param, fixtures
+
+    def getfixturevalue(self, name):
+        return self.fixtures.get(name)
+
+    def addfinalizer(self, function):
+        self.fixtures.endings.append(function)
+
+
 class Fixtures:
     """The arguments of a test: parameters, fixtures of the test code itself, and tmp_path, capsys and monkeypatch."""
 
-    def __init__(self, module, instance, arguments):
+    def __init__(self, module, instance, arguments, params=None):
+        self.params = params or {}
         self.homes = ([(vars(type(instance)), instance)] if instance is not None else []) + [(vars(module), None)]
         self.made = dict(arguments)
         self.endings = []
@@ -445,8 +482,6 @@ class Fixtures:
         for names, instance in self.homes:
             wrapped = getattr(names.get(name), '__pytest_wrapped__', None)
             if wrapped is not None:
-                if names[name]._pytestfixturefunction.params:
-                    raise Unmet('the fixture %r has parameters, which is not supported here' % name)
                 return wrapped.obj if instance is None else wrapped.obj.__get__(instance)
         return None
 
@@ -455,9 +490,7 @@ class Fixtures:
             ending()
 
     def call(self, function):
-        import inspect
-        return function(**{name: self.get(name) for name, parameter in inspect.signature(function).parameters.items()
-                           if name in self.made or parameter.default is parameter.empty})
+        return function(**{name: self.get(name) for name in arguments_of(function, self.made)})
 
     def get(self, name):
         if name not in self.made:
@@ -465,10 +498,28 @@ class Fixtures:
             known = getattr(self, 'make_' + name, None)
             if own is None and known is None:
                 raise Unmet('there is no fixture %r here' % name)
-            self.made[name] = known() if own is None else self.run(own)
+            self.made[name] = known() if own is None else self.run(name, own)
         return self.made[name]
 
-    def run(self, function):
+    def parameters(self, function, seen=None):
+        """{fixture: its parameters and their labels}, of those that a function wants, and that they want."""
+        found, seen = {}, set() if seen is None else seen
+        autouse = [name for names, _ in self.homes for name, value in names.items()
+                   if getattr(getattr(value, '_pytestfixturefunction', None), 'autouse', False) is True] if not seen else []
+        for name in [*autouse, *arguments_of(function)]:
+            own = None if name in self.made or name in seen else self.find(name)
+            if own is None:
+                continue
+            seen.add(name)
+            marker = next(names[name] for names, _ in self.homes if name in names)._pytestfixturefunction
+            if marker.params:
+                ids = marker.ids if isinstance(marker.ids, (list, tuple)) else ()
+                found[name] = [parameter_row([name], value, ids[number] if number < len(ids) else None) for number, value in enumerate(marker.params)]
+            found.update(self.parameters(own, seen))
+        return found
+
+    def run(self, name, function):
+        self.made['request'] = Request(self, self.params.get(name))
         value = self.call(function)
         if not hasattr(value, 'gi_frame') or not function.__code__.co_flags & 0x20:
             return value
@@ -487,8 +538,26 @@ class Fixtures:
         self.endings.append(patch.undo)
         return patch
 
+    def make_tmpdir(self):
+        return self.make_tmp_path()
+
     def make_capsys(self):
         return Captured()
+
+    make_capfd = make_capsys
+
+    def make_caplog(self):
+        log = load_part('logs')['Log']()
+        self.endings.append(log.end)
+        return log
+
+    def make_recwarn(self):
+        warnings = __import__('warnings')
+        catching = warnings.catch_warnings(record=True)
+        caught = catching.__enter__()
+        warnings.simplefilter('always')
+        self.endings.append(lambda: catching.__exit__(None, None, None))
+        return caught
 
 
 class Captured:

@@ -9,13 +9,18 @@ import ast
 import builtins
 import sys
 from signal import ITIMER_PROF, SIGPROF, setitimer, signal
+from re import findall
 from types import ModuleType
 
 canon, proxy, link_part = load_part('canon'), load_part('proxy'), load_part('link')
+world = load_part('world')
 CanonError, expect, type_name = (canon[name] for name in ('CanonError', 'expect', 'type_name'))
-Mirror, SPECIAL, is_proxy, state_of = (proxy[name] for name in ('Mirror', 'SPECIAL', 'is_proxy', 'state_of'))
+Mirror, PREDICATES, SPECIAL, STEERING, TELLING, is_proxy, state_of = (
+    proxy[name] for name in ('Mirror', 'PREDICATES', 'SPECIAL', 'STEERING', 'TELLING', 'is_proxy', 'state_of'))
+ARITHMETIC, DERIVED, MADE, STATE, WEIGHING = (proxy[name] for name in ('ARITHMETIC', 'DERIVED', 'MADE', 'STATE', 'WEIGHING'))
 Link, BATCH, next_items = (link_part[name] for name in ('Link', 'BATCH', 'next_items'))
 TO_ENGINE = load_part('role')['TO_ENGINE']
+names_of_error = load_part('handover')['names_of_error']
 
 MODULE = 'tests'
 OURS = frozenset('%s/%s.py' % (HERE, name) for name in ('canon', 'handover', 'link', 'proxy', 'role', 'tests'))
@@ -34,6 +39,33 @@ HARMLESS = frozenset(('len', 'str', 'repr', 'print', 'bool', 'int', 'float', 'ha
 # A name of these that the submission takes is nobody's wish.
 JUDGES = frozenset(('isinstance', 'issubclass', 'all', 'any', 'abs', 'len', 'round', 'bool', 'type', 'id', 'hash', 'hasattr', 'getattr',
                     'callable', 'repr', 'str', 'set', 'list', 'tuple', 'dict', 'sorted', 'int', 'float', 'object', 'print'))
+
+
+# Requests for which the submission's world does not have to be as that of the tests.
+TELLING_NOTHING = frozenset(('names', 'world', 'patch', 'files', 'assign', 'dir', 'fields', 'signature'))
+# Requests that change nothing, as far as anybody tells; and special methods that do not.
+READING = frozenset(('names', 'value', 'get', 'dir', 'next', 'iter', 'len', 'fields', 'signature'))
+READ_BY = frozenset(('__len__', '__bool__', '__hash__', '__iter__', '__getitem__', '__contains__', '__repr__', '__str__', '__format__', '__reversed__'))
+# What mocks have for who made them.  All other names of a mock are the mock's own.
+OF_MOCKS = frozenset(('mock_add_spec', 'attach_mock', 'configure_mock', 'reset_mock', 'return_value', 'side_effect', 'method_calls', 'mock_calls',
+                      'call_args', 'call_args_list', 'call_count', 'called', 'await_args', 'await_args_list', 'await_count', 'awaited'))
+# Names that stand for a module of another name, by custom.
+ALIASES = {'np': 'numpy', 'pd': 'pandas', 'plt': 'matplotlib.pyplot', 'mpl': 'matplotlib', 'sp': 'scipy', 'tf': 'tensorflow', 'sns': 'seaborn',
+           'nx': 'networkx', 'dt': 'datetime', 'mp': 'multiprocessing', 'ET': 'xml.etree.ElementTree', 'npt': 'numpy.testing', 'tm': 'pandas.testing',
+           'jnp': 'jax.numpy', 'la': 'numpy.linalg', 'F': 'torch.nn.functional'}
+
+
+# What a request for one of these may end with.
+LOOPS = {'__next__': StopIteration, '__anext__': StopAsyncIteration}
+
+
+def is_theirs(error):
+    """Whether an exception came from the submission."""
+    return type(type(error)) is Mirror or STATE in names_of_error(error)
+
+
+def is_steering(error):
+    return any(kind.__name__ in STEERING and kind.__module__ in ('builtins', 'asyncio.exceptions', 'concurrent.futures._base') for kind in type(error).__mro__)
 
 
 class Verdict(BaseException):
@@ -64,13 +96,25 @@ class Solution(ModuleType):
 class Tests(Link):
     keeps_errors = True
 
-    def __init__(self, talk, path, evidence):
+    def __init__(self, talk, path, nodes):
         super().__init__(talk)
         self.path = path
-        self.evidence = evidence        # names that the test code treats as classes
+        self.evidence = classes_known(nodes)    # names that the test code treats as classes
+        self.spoken = names_spoken(nodes)
+        self.held = names_held(nodes)
+        self.expecting = set(calls_expecting('StopIteration', nodes))
+        self.at = {}                    # (line, column): what begins there
+        for node in nodes:
+            if isinstance(node, (ast.Call, ast.Compare, ast.BinOp, ast.AugAssign)):
+                self.at.setdefault((node.lineno, node.col_offset), []).append(node)
+        self.changes = 0                # requests that may have changed something
+        self.world = world['Outside'](self, self.spoken | names_used(nodes) | {node.arg for node in nodes if isinstance(node, ast.arg)}, path)
+        assigned = names_assigned(nodes)
+        for module, name in assigned:
+            self.world.touch(__import__(module), name)
         self.bound = {}                 # class: the names by which it was had
         self.given = set()              # classes that came as the value of something else
-        self.public = frozenset()
+        self.public = self.wanted = frozenset()
         self.verdict = None
         self.gone = None
         self.late = None                # ends the test when what is ours has finished
@@ -104,6 +148,7 @@ class Tests(Link):
 
     def finish_test(self):
         setitimer(ITIMER_PROF, 0)
+        self.world.end_test()
 
     def time_is_up(self, number, frame):
         """Ends the test code.  What is ours and in the middle of a request finishes that first."""
@@ -119,13 +164,24 @@ class Tests(Link):
 
     # ---- the other side's names
 
-    def request(self, op, handle=None, positional=(), named=(), **more):
+    def request(self, op, handle=None, positional=(), named=(), steered=False, **more):
         if self.gone is not None:
             raise self.end_test('error', self.gone)
+        self.changes += op not in READING and (op != 'special' or more.get('name') not in READ_BY)
         try:
-            return super().request(op, handle, positional, named, **more)
+            if op not in TELLING_NOTHING:
+                self.world.before((*positional, *dict(named).values()))
+            try:
+                return super().request(op, handle, positional, named, **more)
+            finally:
+                if op not in TELLING_NOTHING:
+                    self.world.after()
         except KeyboardInterrupt:       # it would end more than this test
             raise self.end_test('error', 'the submission raised KeyboardInterrupt') from None
+        except BaseException as error:
+            if is_steering(error) and not isinstance(error, LOOPS.get(more.get('name'), StopIteration if steered or op == 'method' else ())):
+                raise self.unable('the submission raised %s, which would steer the tests' % type(error).__name__) from None
+            raise
         finally:
             if self.late is not None:
                 late, self.late = self.late, None
@@ -133,12 +189,27 @@ class Tests(Link):
 
     def receive(self):
         message = super().receive()
+        self.tell_again(message)
         written = message.get('o')
         if type(written) is list:
             for stream, text in zip((sys.stdout, sys.stderr), written):
                 if stream is not None and type(text) is str:
                     stream.write(text)
         return message
+
+    def tell_again(self, message):
+        """What the submission has logged, and warned of, goes to whoever waits for that here."""
+        if type(message.get('l')) is list:
+            logging = __import__('logging')
+            for name, level, text in message['l']:
+                logger = logging.getLogger(expect(name, str))
+                if logger.isEnabledFor(expect(level, int)):
+                    logger.handle(logger.makeRecord(name, level, 'solution.py', 0, expect(text, str), (), None))
+        if type(message.get('w')) is list:
+            for document in message['w']:
+                warning = link_part['Decoder'](self).value(document)
+                if isinstance(warning, Warning):
+                    __import__('warnings').warn_explicit(warning, None, 'solution.py', 1)
 
     def learn_names(self):
         names = self.request('names')
@@ -160,7 +231,7 @@ class Tests(Link):
 
     # ---- what the submission may
 
-    def may_decide(self, one, other):
+    def may_decide(self, one, name, other):
         """An object of the submission's, asked whether it equals what is expected, could always say yes.
 
         It is asked where both are its own; or where the test code made it, by calling a class that the code knows to be one:
@@ -168,10 +239,86 @@ class Tests(Link):
         """
         if is_proxy(other):
             return
-        kind = type(one)
-        if state_of(one).made and kind not in self.given and len(self.bound.get(kind, ())) == 1 and self.bound[kind] <= self.evidence:
+        kind, state = type(one), state_of(one)
+        if (state.made == MADE or state.made == DERIVED and name in WEIGHING) and self.is_class(kind) and (not state.came or self.is_operand()):
             return
         raise self.unable('the submission gave an object of its own class %s; it would decide a comparison itself' % kind.__name__)
+
+    def is_class(self, kind):
+        """Whether the test code knows that a name of the submission, and only one, is this class."""
+        return kind not in self.given and len(self.bound.get(kind, ())) == 1 and self.bound[kind] <= self.evidence
+
+    def is_operand(self):
+        """Whether the text compares a name of its own, which has never been anything but what a call of a class gave.
+
+        It is asked about objects that have come as values as well, as those do whose methods give `self`.
+        """
+        frame = sys._getframe()
+        while frame.f_code.co_filename in OURS:
+            frame = frame.f_back
+        return any(ast.dump(getattr(side, 'value', side) if isinstance(side, ast.NamedExpr) else side) in self.held for node in self.nodes_at(frame, (ast.Compare, ast.BinOp, ast.AugAssign)) for side in sides_of(node))
+
+    def nodes_at(self, frame, kinds):
+        """Expressions of the test code that a frame is at."""
+        if frame.f_code.co_filename != self.path:
+            return []
+        line, last, column, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+        return [node for node in self.at.get((line, column), ()) if (node.end_lineno, node.end_col_offset) == (last, end) and isinstance(node, kinds)]
+
+    def is_value(self, one):
+        state = state_of(one)
+        return not state.made or state.came
+
+    def may_read(self, one, name):
+        """Libraries look for names that let an object decide: such are asked for only where the test code says them itself."""
+        if name[:1] == '_' and name not in TELLING and name not in self.spoken:
+            raise AttributeError('%r of an object of the submission is not asked for' % name)
+        if name in PREDICATES and (one in self.given if type(one) is Mirror else self.is_value(one) or not self.is_class(type(one))):
+            raise self.unable('the submission gave an object of its own, whose %s() would decide' % name)
+
+    def may_swallow(self, error, swallows):
+        if swallows and error is not None and self.is_judgement(error):
+            raise self.unable('__exit__() of the submission would swallow what says that a test has failed')
+        return swallows
+
+    @staticmethod
+    def is_judgement(error):
+        outcome = getattr(sys.modules.get('_pytest.outcomes'), 'OutcomeException', ())
+        return isinstance(error, outcome) or isinstance(error, (AssertionError, Verdict)) and not is_theirs(error)
+
+    def still_says(self, one, name, value):
+        state = state_of(one)
+        before, said = state.said.get(name, (None, value))
+        state.said[name] = self.changes, value
+        if before == self.changes and said != value:
+            raise self.unable('the submission gave an object whose %s() changes by itself' % name)
+
+    def had_items(self, one, number, length):
+        if number != length and self.is_value(one):
+            raise self.unable('the submission gave an object that says it has %d items and gives %d' % (length, number))
+
+    def fetch(self, state):
+        super().fetch(state)
+        if state.ending is not None and is_steering(state.ending) and not isinstance(state.ending, StopIteration):
+            raise self.unable('an iterator of the submission raised %s' % type(state.ending).__name__)
+
+    def call(self, one, handle, positional, named):
+        try:
+            return self.request('call', handle, positional, named, steered=True)
+        except BaseException as error:
+            if isinstance(error, StopIteration) and not self.calls_directly(one, sys._getframe(2)):
+                raise self.unable('a call of the submission raised StopIteration, which would end a loop of the tests') from None
+            raise
+
+    def calls_directly(self, one, frame):
+        """Whether a text that waits for StopIteration calls it, and not map() or its like."""
+        for node in self.nodes_at(frame, ast.Call):
+            if node not in self.expecting:
+                continue
+            if isinstance(node.func, ast.Name):
+                return frame.f_locals.get(node.func.id, frame.f_globals.get(node.func.id)) is one
+            return isinstance(node.func, ast.Attribute) and node.func.attr == state_of(one).name
+        return False
 
     def class_was_given(self, mirror):
         if not self.binding:
@@ -180,6 +327,10 @@ class Tests(Link):
     def may_export(self, value):
         if not (isinstance(value, (type, BaseException)) or self.is_callable(value) or self.is_iterator(value) or self.may_lend(value)):
             raise CanonError('an object of %s stays with the tests' % type_name(type(value)))
+
+    def copies(self, value):
+        """A stream is lent: what the submission writes to it is looked at afterwards."""
+        return type(value).__module__ not in ('io', '_io', 'types')
 
     def library_name(self, value):
         """Functions and classes of the library are used where they are handed to: there is no getattr() of ours to be called."""
@@ -249,6 +400,8 @@ class Tests(Link):
         """The name of a public attribute of something that was lent."""
         if isinstance(target, type) or not self.may_lend(target) or type(name) is not str or name[:1] == '_' or not name.isidentifier():
             raise AttributeError('attributes of %s stay with the tests' % type_name(type(target)))
+        if type(target).__module__ == 'unittest.mock' and (name in OF_MOCKS or name.startswith('assert')):
+            raise self.unable('the submission asked a mock for its %s' % name)
         return name
 
     def do_get(self, target, positional, named, message):
@@ -258,6 +411,8 @@ class Tests(Link):
 
     def do_set(self, target, positional, named, message):
         """Where there is data already: nothing of a class can be hidden."""
+        if type(target).__module__ == 'unittest.mock':
+            raise self.unable('the submission would set an attribute of a mock')
         if self.lent(target, message['name']) not in vars(target) or type(target).__module__ != MODULE:
             raise AttributeError('%r is not to be set' % message['name'])
         setattr(target, message['name'], positional[0])
@@ -297,7 +452,15 @@ def nodes_of(tree):
 
 
 def names_used(nodes):
-    return {node.id for node in nodes if isinstance(node, ast.Name)}
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {name for node in nodes for name in names_in_examples(node)}
+
+
+def names_in_examples(node):
+    """Names in the examples of a text that doctest may be asked to run."""
+    if isinstance(node, ast.Constant) and type(node.value) is str and '>>> ' in node.value:
+        for line in node.value.splitlines():
+            if line.lstrip().startswith(('>>> ', '... ')):
+                yield from findall('[^\\W\\d]\\w*', line)
 
 
 def classes_known(nodes):
@@ -321,8 +484,9 @@ def classes_known(nodes):
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             holders.update((loaded(item.optional_vars), item.context_expr.func.id)
                            for item in node.items if item.optional_vars and makes_instance(item.context_expr))
+    statements = {id(node.value.func) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)}
     for node in nodes:
-        if isinstance(node, ast.Attribute) and node.attr not in PLAIN_NAMES:
+        if isinstance(node, ast.Attribute) and (node.attr not in PLAIN_NAMES or id(node) in statements):
             found.add(node.value.func.id if makes_instance(node.value) else holders.get(ast.dump(node.value)))
     return found | classes_compared(nodes, calls, holders)
 
@@ -370,27 +534,91 @@ def is_name_call(node):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
-def names_to_bind(nodes, used, public, entry_point):
+def names_assigned(nodes):
+    """(module, name) of what the test code replaces in the library by an assignment."""
+    modules = {name.asname or name.name: name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    return sorted({(modules[node.value.id], node.attr) for node in nodes
+                   if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name)
+                   and modules.get(node.value.id) in sys.stdlib_module_names and modules[node.value.id] not in NOT_BOUND})
+
+
+def sides_of(node):
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    return [node.target, node.value] if isinstance(node, ast.AugAssign) else [node.left, node.right]
+
+
+def names_held(nodes):
+    """Names, and attributes, that are only ever bound to what a call of a class gives."""
+    bound = [loaded(node) for node in nodes if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load)]
+    assigned = [loaded(target) for node in nodes if isinstance(node, ast.Assign) and makes_instance(node.value) for target in node.targets]
+    arguments = {ast.dump(ast.Name(node.arg, ast.Load())) for node in nodes if isinstance(node, ast.arg)}
+    return {name for name in set(assigned) - arguments if bound.count(name) == assigned.count(name)}
+
+
+def calls_expecting(name, nodes):
+    """Calls in a `with` or `try` that names an exception."""
+    for node in nodes:
+        if isinstance(node, ast.Try):
+            named = [handler.type for handler in node.handlers if handler.type is not None]
+        elif isinstance(node, ast.With):
+            named = [item.context_expr for item in node.items]
+        else:
+            continue
+        if name in {part.id for one in named for part in ast.walk(one) if isinstance(part, ast.Name)}:
+            yield from (part for line in node.body for part in ast.walk(line) if isinstance(part, ast.Call))
+
+
+def names_spoken(nodes):
+    """Attributes that the test code itself asks for, also by getattr()."""
+    return ({node.attr for node in nodes if isinstance(node, ast.Attribute)} |
+            {node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is str and node.value.isidentifier()})
+
+
+def names_imported(nodes):
+    return {(name.asname or name.name).partition('.')[0] for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names}
+
+
+def names_given(nodes):
+    """What the text binds by itself, wherever that is."""
+    return (names_imported(nodes) | {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))} |
+            {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)} |
+            {node.arg for node in nodes if isinstance(node, ast.arg)})
+
+
+def names_to_bind(nodes, used, public, entry_point, modules):
     """Names of the submission that are global in the test code.
 
     A submission that takes the name of a builtin would have its abs() called for ours.  But there are functions to be tested
-    that are called sum(), so one such name is bound where the test code uses no other of the submission.
+    that are called sum(), so one such name is bound where the text of the tests calls nothing else that it has not itself.  What the
+    submission has or has not makes no difference to that.
     """
     wanted = {name for name in used & public if name[:2] != '__'}
+    wanted -= names_imported(nodes) | {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.col_offset == 0}
     builtin = {name for name in wanted if name in vars(builtins) and name != entry_point}
     wanted -= builtin
     called = {node.func.id for node in nodes if is_name_call(node)}
-    candidates = (builtin & called) - JUDGES or builtin & called
-    if not wanted & called and len(candidates) == 1 and not entry_point:
-        wanted |= candidates
+    others = (used - set(vars(builtins)) - names_given(nodes)) | {
+        node.module for node in nodes if isinstance(node, ast.ImportFrom)} | {
+        name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    candidates = (called & set(vars(builtins))) - JUDGES or called & set(vars(builtins))
+    candidates = {name for name in candidates if not isinstance(vars(builtins)[name], type) or name in builtin}
+    theirs = others & set(modules) or others - sys.stdlib_module_names - {None, 'pytest', 'numpy', 'pandas'} - set(ALIASES) - {'', entry_point}
+    if not theirs and not entry_point and len(candidates & builtin) == 1:
+        wanted |= candidates & builtin
     # One that has the name of a module of the library, and is used as that module is.
     owners = {node.value.id for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
-    return wanted, wanted & owners & sys.stdlib_module_names
+    return wanted, {name: ALIASES.get(name, name) for name in wanted & owners if is_module_name(name)}
 
 
-def bind_names(link, namespace, nodes, setup, entry_point):
+def is_module_name(name):
+    return name in sys.stdlib_module_names or name in ALIASES or Tests.is_installed(name)
+
+
+def bind_names(link, namespace, nodes, setup, entry_point, modules):
     first = (entry_point or '').partition('.')[0]
-    wanted, modules = names_to_bind(nodes, names_used(nodes + nodes_of(setup)) | {first}, link.public, first)
+    wanted, must_be = names_to_bind(nodes, names_used(nodes + nodes_of(setup)) | {first}, link.public, first, modules)
+    link.wanted = wanted
     for name in sorted(wanted):
         try:
             value = link.value(name)
@@ -399,7 +627,7 @@ def bind_names(link, namespace, nodes, setup, entry_point):
                 return
             link.verdict = None         # it cannot be told; who uses it will see
             continue
-        if name not in modules or type(value) is ModuleType:
+        if name not in must_be or type(value) is ModuleType and value.__name__ in (must_be[name], name):
             namespace[name] = value
 
 
@@ -407,7 +635,7 @@ def make_solution(link, names):
     """The module that the test code may import, by whatever name."""
     module = Solution(names[0] if names else 'solution')
     module.__link__ = link
-    module.__all__ = [name for name in sorted(link.public) if name[:1] != '_']
+    module.__all__ = sorted(name for name in link.wanted if name[:1] != '_' and name not in vars(builtins))
     for name in names:
         sys.modules[name] = module
 
@@ -415,6 +643,7 @@ def make_solution(link, names):
 def run_shared(begin, names):
     """The submission in our own process: what it does to us is what the caller has agreed to."""
     module = ModuleType(names[0] if names else 'solution')
+    module.__builtins__ = builtins
     for name in names:
         sys.modules[name] = module
     for text, title in (begin.get('setup') or '', '<setup>'), (begin['shared'], '<submission>'):
@@ -428,17 +657,19 @@ def serve(role):
     setup = ast.parse(begin.get('setup') or '')
     module = sys.modules[MODULE] = ModuleType(MODULE)
     module.__file__ = role.runner.path
+    module.__builtins__ = builtins      # or what the tests patch there would be a copy of ours
     names = list(begin.get('modules') or ())
     entry_point = begin.get('entry_point')
     nodes = nodes_of(tree)
-    link = Tests(role.talk, role.runner.path, classes_known(nodes))
+    link = Tests(role.talk, role.runner.path, nodes)
+    load_part('vacuous')['wait_for_libraries'](link.world)
     suite = load_part('suite')['Suite'](role, link, module, tree)
     if type(begin.get('shared')) is str:
         suite.statement('the submission', None, lambda: module.__dict__.update(run_shared(begin, names)))
     else:
         try:
             link.learn_names()
-            bind_names(link, module.__dict__, nodes, setup, entry_point)
+            bind_names(link, module.__dict__, nodes, setup, entry_point, names)
         except Verdict:
             pass
         make_solution(link, names)
