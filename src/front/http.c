@@ -25,6 +25,17 @@ void http_kick(struct http *http)
         loop_timer(http->loop, &http->timer, 0);
 }
 
+/* Many rounds did nothing.  Of an answer that is a file, a round sends a part without a callback. */
+static bool is_idle(struct http *http)
+{
+        if (++http->rounds < ROUNDS_MAX)
+                return false;
+        for (const struct http_request *request = http->requests; request; request = request->next)
+                if (request->response && !request->suspended)
+                        http->rounds = 0;
+        return http->rounds > 0;
+}
+
 /* What a callback resumes, libmicrohttpd looks at in its next round, which it does not ask for by itself. */
 static void run_daemon(struct http *http)
 {
@@ -37,7 +48,7 @@ static void run_daemon(struct http *http)
         if (http->kicked)
                 loop_timer(http->loop, &http->timer, 0);
         else if (waits)
-                loop_timer(http->loop, &http->timer, ms || ++http->rounds < ROUNDS_MAX ? ms * 1000 : ROUND_US);
+                loop_timer(http->loop, &http->timer, ms || !is_idle(http) ? ms * 1000 : ROUND_US);
         else
                 loop_untimer(http->loop, &http->timer);
 }
