@@ -151,7 +151,9 @@ const struct http_route api_routes[] = {
 static bool is_local_name(const char *host)
 {
         static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
-        size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+        const char *port = strrchr(host, ':');
+        bool has_port = port && port[strspn(port + 1, "0123456789") + 1] == 0;   /* "[::1]" has none */
+        size_t len = has_port ? (size_t)(port - host) : strlen(host);
         for (size_t i = 0; i < ARRAY_LEN(names); i++)
                 if (strlen(names[i]) == len && strncasecmp(host, names[i], len) == 0)
                         return true;
@@ -267,10 +269,28 @@ static int admit_local(const struct api *api, struct http_request *request, bool
         return refuse_web_pages(request, err);
 }
 
+/* A header that promises that nothing is made twice is not ignored where nothing keeps that promise. */
+static int check_idempotency(const struct http_request *request, struct csn_error *err)
+{
+        static void (*const keep[])(struct http_request *) = { api_post_run, api_post_context_run, api_post_session_run };
+        if (strcmp(request->route->method, "POST") != 0 || !http_header(request, "Idempotency-Key"))
+                return 0;
+        for (size_t i = 0; i < ARRAY_LEN(keep); i++)
+                if (request->route->handle == keep[i])
+                        return 0;
+        return err_field(err, "Idempotency-Key", "POST %s would be carried out again; an Idempotency-Key is for POST /v1/runs, /v1/contexts/{id}/runs and "
+                         "/v1/sessions/{id}/runs", request->route->path);
+}
+
 /* "Bearer KEY" of our own, or in the words of another service. */
 static int admit(struct http_request *request, struct csn_error *err)
 {
-        return api_admit(request, key_of(request), err);
+        unsigned status = 0;
+        if (api_admit(request, key_of(request), err) < 0)
+                return -err->code;
+        if (request->route->body == BODY_STREAM && http_check_coding(request, &status, err) < 0)
+                return http_refuse(request, status, err);
+        return check_idempotency(request, err);
 }
 
 static const struct http_face api_face = { .routes = api_routes, .admit = admit };

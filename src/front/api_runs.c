@@ -250,6 +250,14 @@ static void set_location(struct http_request *request, const struct api_run *one
 #define IDEMPOTENCY_MS 86400000            /* how long a name is remembered */
 #define IDEMPOTENCY_MAX 255
 
+/* Of all that makes two requests the same: the method and the path, too, for two contexts are given the same body. */
+static void digest_of(struct http_request *request, char ret[static 65])
+{
+        files_sha256_bytes(request->body.bytes ? request->body.bytes : "", request->body.len, ret);
+        const char *all = arena_text(&request->arena, "%s %s\n%s", request->method, request->path, ret);
+        files_sha256_bytes(all, strlen(all), ret);
+}
+
 /*
  * Idempotency-Key (draft-ietf-httpapi-idempotency-key-header): a request that is sent again, because its answer was lost,
  * is not carried out again.  True: it is this one's to carry out, and *ret is its name, or NULL where it has none.
@@ -278,7 +286,7 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
         struct idempotency *one = arena_alloc(arena, sizeof *one);
         *one = (struct idempotency){ .tenant = arena_text(arena, "%s", request->tenant), .name = arena_text(arena, "%s", name),
                                      .expires_ms = time_now_ms() + IDEMPOTENCY_MS };
-        files_sha256_bytes(request->body.bytes ? request->body.bytes : "", request->body.len, one->sha256);
+        digest_of(request, one->sha256);
         if (idempotency_take(api_of(request)->store, one, &request->arena, &found, &http, &answer, &len, &err) < 0) {
                 http_fail(request, &err);
         } else if (found == IDEMPOTENCY_NEW) {

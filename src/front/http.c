@@ -13,6 +13,8 @@
 
 #define STREAM_BLOCK (32 * KIB)
 #define NUDGE_US 50000
+#define ROUNDS_MAX 100      /* that did nothing, though libmicrohttpd asked for each of them at once; see http_cut_stuck() */
+#define ROUND_US 10000      /* between those that follow; an event of a connection ends the wait */
 
 /* ---- libmicrohttpd in our loop ---- */
 
@@ -23,24 +25,40 @@ void http_kick(struct http *http)
         loop_timer(http->loop, &http->timer, 0);
 }
 
+/* Many rounds did nothing.  Of an answer that is a file, a round sends a part without a callback. */
+static bool is_idle(struct http *http)
+{
+        if (++http->rounds < ROUNDS_MAX)
+                return false;
+        for (const struct http_request *request = http->requests; request; request = request->next)
+                if (request->response && !request->suspended)
+                        http->rounds = 0;
+        return http->rounds > 0;
+}
+
 /* What a callback resumes, libmicrohttpd looks at in its next round, which it does not ask for by itself. */
 static void run_daemon(struct http *http)
 {
         MHD_UNSIGNED_LONG_LONG ms;
         http->kicked = false;
         MHD_run(http->daemon);
+        bool waits = MHD_get_timeout(http->daemon, &ms) == MHD_YES;
+        if (waits && ms == 0)
+                http_cut_stuck(http);
         if (http->kicked)
                 loop_timer(http->loop, &http->timer, 0);
-        else if (MHD_get_timeout(http->daemon, &ms) == MHD_YES)
-                loop_timer(http->loop, &http->timer, ms * 1000);
+        else if (waits)
+                loop_timer(http->loop, &http->timer, ms || !is_idle(http) ? ms * 1000 : ROUND_US);
         else
                 loop_untimer(http->loop, &http->timer);
 }
 
 static void on_ready(struct watch *watch, uint32_t events)
 {
+        struct http *http = watch->owner;
         (void)events;
-        run_daemon(watch->owner);
+        http->rounds = 0;
+        run_daemon(http);
 }
 
 static void on_timer(struct timer *timer)
@@ -286,50 +304,15 @@ static int refuse_new(const struct http_request *request, unsigned *ret_status, 
         return http_draining(request->http, err);
 }
 
-struct framing {
-        unsigned lengths, codings;
-        bool chunked;              /* the last coding is that, and that alone */
-};
-
-static enum MHD_Result count_framing(void *owner, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-        struct framing *framing = owner;
-        (void)kind;
-        framing->lengths += strcasecmp(name, "Content-Length") == 0;
-        if (strcasecmp(name, "Transfer-Encoding") == 0) {
-                framing->codings++;
-                framing->chunked = value && strcasecmp(value, "chunked") == 0;
-        }
-        return MHD_YES;
-}
-
-/*
- * Where the body ends has to be said once and in one way, or somebody in front of us may take for a body what is a request to
- * us (RFC 9112, 6.1 and 6.3).
- */
-static int check_framing(struct http_request *request, unsigned *ret_status, struct csn_error *err)
-{
-        struct framing framing = { 0 };
-        MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_framing, &framing);
-        if (framing.codings ? framing.codings == 1 && framing.chunked && !framing.lengths : framing.lengths <= 1)
-                return 0;
-        http_set_header(request, "Connection", "close");
-        if (framing.codings && !framing.lengths) {
-                *ret_status = MHD_HTTP_NOT_IMPLEMENTED;
-                return err_field(err, "Transfer-Encoding", "the only Transfer-Encoding that is understood is chunked, once");
-        }
-        *ret_status = MHD_HTTP_BAD_REQUEST;
-        return err_field(err, "Content-Length", "a request has one Content-Length, or Transfer-Encoding: chunked, and not both");
-}
-
 /* What can be refused by the head alone is, so that nobody has to send a body for nothing. */
-static int check_head(struct http_request *request, const char *method, unsigned *ret_status, struct csn_error *err)
+static int check_head(struct http_request *request, const char *method, const char *target, const char *version, unsigned *ret_status,
+                      struct csn_error *err)
 {
         struct http *http = request->http;
         const char *length = http_header(request, "Content-Length");
         uint64_t announced = length ? strtoull(length, NULL, 10) : 0;
         request->face = http->events->face(http->owner, request);
-        if (check_framing(request, ret_status, err) < 0 || http_find_route(request, method, ret_status, err) < 0)
+        if (http_check_form(request, target, version, ret_status, err) < 0 || http_find_route(request, method, ret_status, err) < 0)
                 return -err->code;
         if (refuse_new(request, ret_status, err) < 0 || check_query(request, err) < 0)
                 return -err->code;
@@ -339,6 +322,8 @@ static int check_head(struct http_request *request, const char *method, unsigned
         }
         if (request->route->body == BODY_NONE && announced)
                 return err_field(err, "/", "%s %s takes no body", method, request->route->path);
+        if (request->route->body == BODY_WHOLE && http_check_coding(request, ret_status, err) < 0)
+                return -err->code;
         if (request->route->body == BODY_WHOLE && (announced > HTTP_BODY_MAX || http->held + announced > HTTP_HELD_MAX)) {
                 *ret_status = announced > HTTP_BODY_MAX ? MHD_HTTP_CONTENT_TOO_LARGE : MHD_HTTP_SERVICE_UNAVAILABLE;
                 return err_field(err, "/", "the body is longer than %llu MiB, or all bodies together are longer than %llu MiB",
@@ -443,12 +428,14 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         struct http_request *request = *own;
         struct csn_error err;
         unsigned status = 0;
-        (void)owner, (void)connection, (void)version;
+        (void)owner, (void)connection;
         if (request->http->closing)
                 return MHD_NO;   /* came in its last round, and who would be suspended now would never go on */
+        request->looks = 0;
+        request->http->rounds = 0;
         if (request->state == HTTP_BEGINNING) {
                 begin(request, method, url);
-                if (check_head(request, method, &status, &err) == 0) {
+                if (check_head(request, method, url, version, &status, &err) == 0) {
                         if (request->route && request->route->body == BODY_STREAM) {
                                 handle(request);
                                 if (request->state == HTTP_OWNED)

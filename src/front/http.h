@@ -81,6 +81,9 @@ struct http_request {
         struct buf body;
         struct arena arena;
         uint64_t began_us;
+        bool chunked;                      /* its body */
+        int unread;                        /* bytes that its socket had at the last look of http_cut_stuck() */
+        unsigned looks;                    /* since something of it was read */
         char tenant[80];                   /* set by admit(); "" */
         const void *key;                   /* the same, or NULL */
         const char *target;                /* the same: the id of what it is for, or NULL */
@@ -149,6 +152,9 @@ const char *http_part(const struct http_request *request, size_t n);            
 bool http_is_for(struct http_request *request, const struct http_route *routes, bool slashes);
 /* Whether the client accepts a media type, by Accept and without weights; "" where it does not say. */
 bool http_accepts(const struct http_request *request, const char *type);
+
+/* Errors: its body has a Content-Encoding, with *ret_status 415.  Bodies that come whole were looked at for that. */
+int http_check_coding(struct http_request *request, unsigned *ret_status, struct csn_error *err);
 
 /* Who is at the other end of a Unix socket, by the kernel (SO_PEERCRED, unix(7)).  False: it does not say. */
 bool http_peer(const struct http_request *request, uid_t *ret);

@@ -19,6 +19,8 @@ struct http {
         bool local, draining, closing;
         struct http_request *requests;
         size_t held;
+        uint64_t looked_us;                /* http_cut_stuck() */
+        unsigned rounds;                   /* since the last event or callback */
 };
 
 /* One without a head yet. */
@@ -26,6 +28,17 @@ struct http_request *http_request_new(struct http *http, struct MHD_Connection *
 void http_request_free(struct http_request *request);
 /* Errors: there is none, with *ret_status. */
 int http_find_route(struct http_request *request, const char *method, unsigned *ret_status, struct csn_error *err);
+/*
+ * The form of a head (http_head.c); target and version are those of libmicrohttpd's callback.  Errors: it could be read in two ways, with
+ * *ret_status, and the connection ends with the answer.
+ */
+int http_check_form(struct http_request *request, const char *target, const char *version, unsigned *ret_status, struct csn_error *err);
+/*
+ * Before 0.9.77, libmicrohttpd reads no more of a chunk extension that is longer than its buffer, and asks to be called again at once until the
+ * connection is idle for too long.  Requests whose bytes stay unread while it asks for that are refused; for one that fills the buffer to the
+ * last byte it is called less often.
+ */
+void http_cut_stuck(struct http *http);
 /* Something of it has changed, and is looked at from the loop. */
 void http_resume(struct http_request *request);
 

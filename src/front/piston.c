@@ -4,6 +4,7 @@
  * There a client names a version of the language, as npm writes ranges of them.  Which versions we run only the interpreters
  * know, so they are asked, each once, in sandboxes like any program's; who needs that meanwhile waits.
  */
+#include "front/interleave.h"
 #include "front/words.h"
 #include "front/words_parse.h"
 
@@ -13,7 +14,7 @@
 
 #define RUN_MS 3000                        /* wall clock and CPU time where the request says nothing */
 #define MEMORY_MIN (4 * MIB)               /* as limits.memory_bytes has it */
-#define OUTPUT_MAX (64 * MIB)              /* of both streams together, in their order */
+#define OUTPUT_MAX (64 * MIB)              /* of both streams together */
 #define ASK_AGAIN_US (60 * 1000000ULL)     /* an interpreter that gave no version may have been installed */
 
 /* ---- versions ---- */
@@ -369,7 +370,7 @@ struct execution {
         struct run *run;
         const char *language;
         char version[32];
-        struct buf output;                 /* of both streams, in the order in which it came */
+        struct interleave output;          /* of both streams */
 };
 
 static json_t *text_or_null(const char *text)
@@ -393,7 +394,7 @@ static json_t *stage_of(const struct execution *execution, const struct run_resu
 {
         bool has_code = ending->code >= 0, has_memory = HAS(&result->usage, usage, memory_peak_bytes);
         return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "stdout", words_text(result->stdout.bytes, result->stdout.len), "stderr",
-                         words_text(result->stderr.bytes, result->stderr.len), "output", words_text(execution->output.bytes, execution->output.len), "code",
+                         words_text(result->stderr.bytes, result->stderr.len), "output", words_text(execution->output.text.bytes, execution->output.text.len), "code",
                          has_code ? json_integer(ending->code) : json_null(), "signal", signal_of(ending), "message", text_or_null(ending->message), "status",
                          text_or_null(ending->status), "cpu_time", result->usage.cpu_ms, "wall_time", result->usage.wall_ms, "memory",
                          has_memory ? json_integer((json_int_t)result->usage.memory_peak_bytes) : json_null());
@@ -401,8 +402,9 @@ static json_t *stage_of(const struct execution *execution, const struct run_resu
 
 static void on_answer(struct http_request *request, void *own, const struct run_result *result)
 {
-        const struct execution *execution = own;
+        struct execution *execution = own;
         struct words_ending ending;
+        interleave_end(&execution->output);
         words_ending(result, &request->arena, &ending);
         if (ending.status && strcmp(ending.status, "XX") == 0) {
                 bool theirs = result->status == status_BAD_REQUEST || result->status == status_BLOCKED;
@@ -416,14 +418,13 @@ static void on_answer(struct http_request *request, void *own, const struct run_
 static void on_output(void *own, int stream, const void *bytes, size_t len)
 {
         struct execution *execution = own;
-        (void)stream;
-        buf_add(&execution->output, bytes, len);
+        interleave_add(&execution->output, stream, bytes, len);
 }
 
 static void on_drop(void *own)
 {
         struct execution *execution = own;
-        buf_done(&execution->output);
+        interleave_done(&execution->output);
 }
 
 static const struct api_words words = { .answer = on_answer, .output = on_output, .drop = on_drop };
@@ -444,7 +445,7 @@ static struct execution *prepare(struct http_request *request, json_t *body, str
         struct execution *execution = arena_alloc(run_arena(run), sizeof *execution);
         *execution = (struct execution){ .run = run, .language = language->name };
         snprintf(execution->version, sizeof execution->version, "%s", version_of(piston_of(request), language));
-        buf_init(&execution->output, OUTPUT_MAX);
+        interleave_init(&execution->output, OUTPUT_MAX);
         return execution;
 }
 

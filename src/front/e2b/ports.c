@@ -164,14 +164,20 @@ static bool add_header(void *owner, const char *name, const char *value)
         return buf_printf(&relay->head, "%s: %s\r\n", name, value);
 }
 
+static bool is_visible(const char *text)
+{
+        while (*text > ' ' && *text <= '~')
+                text++;
+        return !*text;
+}
+
 /* The Host that the client sent, or that the sandbox was made to show, with ${PORT} in it. */
 static void add_host(struct relay *relay, const struct e2b_sandbox *sandbox)
 {
         const char *host = http_header(relay->request, "Host"), *mask = json_string_value(json_object_get(sandbox->wish.network, "maskRequestHost"));
         const char *port = mask ? strstr(mask, "${PORT}") : NULL;
-        for (const char *at = mask; at && *at; at++)
-                if (*at <= ' ' || *at > '~')
-                        mask = NULL, at = "";
+        if (mask && !is_visible(mask))
+                mask = NULL;
         if (mask && port)
                 buf_printf(&relay->head, "Host: %.*s%u%s\r\n", (int)(port - mask), mask, relay->port, port + strlen("${PORT}"));
         else if (mask || host)

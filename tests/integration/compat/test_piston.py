@@ -222,6 +222,47 @@ def test_a_limit_of_nothing_is_none_and_what_is_unknown_is_ignored(web):
     assert ask(web, 'print(1)', run_timeout=0, compile_timeout=None, run_memory_limit='', run_cpu_time=False, more=1)['stdout'] == '1\n'
 
 
+STREAMS = [["""
+import os, sys, time
+for number in range(4):
+    for stream in (1, 2):
+        os.write(stream, b'%s %d\\n' % (b' oe'[stream:stream + 1], number))
+        time.sleep({pause})
+""", 'python'], ["""
+for n in 0 1 2 3; do echo o $n; sleep {pause}; echo e $n >&2; sleep {pause}; done
+""", 'bash'], ["""
+for (let n = 0; n < 4; n++)
+    for (const [stream, name] of [[1, 'o'], [2, 'e']]) {
+        require('fs').writeSync(stream, `${name} ${n}\\n`);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, {pause} * 1000);
+    }
+""", 'javascript']]
+
+
+@pytest.mark.parametrize('code, language', STREAMS, ids=lambda value: value if ' ' not in value else '')
+def test_lines_that_are_20_ms_apart_are_in_the_order_of_writing(web, code, language):
+    output = ask(web, code.replace('{pause}', '0.02'), language)['output']
+    assert output == ''.join(f'o {number}\ne {number}\n' for number in range(4))
+
+
+@pytest.mark.parametrize('code, language', STREAMS, ids=lambda value: value if ' ' not in value else '')
+def test_lines_without_a_pause_keep_the_order_of_their_stream(web, code, language):
+    for _ in range(5):
+        lines = ask(web, code.replace('{pause}', '0'), language)['output'].splitlines()
+        assert [line for line in lines if line[0] == 'o'] == [f'o {number}' for number in range(4)]
+        assert [line for line in lines if line[0] == 'e'] == [f'e {number}' for number in range(4)] and len(lines) == 8
+
+
+def test_no_line_of_the_output_is_broken(web):
+    """Parts of lines of both streams in turn, far enough apart to arrive alone; lines that are longer than a pipe; ends without a line end."""
+    parts = 'import os, time\nfor part in (b"a", b"b", b"c\\n", b"d"):\n    for stream in (1, 2):\n        os.write(stream, part)\n        time.sleep(0.02)\n'
+    assert ask(web, parts)['output'] == 'abc\nabc\ndd'
+    long = 'import os, threading\ndef write(stream, name):\n    for _ in range(3):\n        os.write(stream, name * 200000 + b"\\n")\n' \
+           'threads = [threading.Thread(target=write, args=one) for one in ((1, b"o"), (2, b"e"))]\n[one.start() for one in threads]\n[one.join() for one in threads]'
+    lines = ask(web, long)['output'].splitlines()
+    assert sorted(lines) == ['e' * 200000] * 3 + ['o' * 200000] * 3
+
+
 @pytest.mark.parametrize('body', [b'', b'{', b'[]', b'"x"', b'[' * 100000])
 def test_a_body_that_is_no_object(web, body):
     status, _, answer = web.ask('POST', '/api/v2/execute', body, **JSON)

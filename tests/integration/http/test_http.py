@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import gzip
 import json
 import re
 import resource
@@ -464,7 +465,8 @@ print(plt.get_fignums()); 1 / 0"""
 def test_web_pages_are_not_answered(web):
     assert web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'}, Origin='http://evil.example')[0] == 403
     assert web.ask('GET', '/v1/profiles', Host='evil.example')[0] == 403
-    assert web.ask('GET', '/v1/profiles', Host='evil.localhost.example:80')[0] == 403
+    for host in ('evil.localhost.example:80', '[::1]evil.example', '[::1].evil.example:80', '[::1]:80.evil.example', 'localhost:80:80', '[::1'):
+        assert web.ask('GET', '/v1/profiles', Host=host)[0] == 403, host
     for host in ('localhost', f'127.0.0.1:{web.port}', '[::1]:80', 'LOCALHOST:1'):
         assert web.ask('GET', '/v1/profiles', Host=host)[0] == 200
 
@@ -497,6 +499,69 @@ def test_where_a_body_ends_is_said_once(web, framing, status):
     """What stands behind it is never answered as a request of its own."""
     answer = web.raw(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n' + framing + b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert answer.split(b' ')[1] == b'%d' % status and answer.count(b'HTTP/1.1 ') == 1 and b'Connection: close' in answer, answer
+
+
+RUN = b'{"language": "bash", "code": "true"}'
+CHUNKED = b'Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n' % (len(RUN), RUN)
+
+
+@pytest.mark.parametrize('data', [
+    b'GET /healthz HTTP/1.1\r\n\r\n', b'GET /healthz HTTP/1.1\r\nX-Host: localhost\r\n\r\n',
+    b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n', b'GET /healthz HTTP/1.0\r\nHost: a\r\nhost: b\r\n\r\n',
+    b'GET /healthz\0x HTTP/1.1\r\nHost: localhost\r\n\r\n', b'GET /healthz?a=\0x HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    b'GET /healthz  HTTP/1.1\r\nHost: localhost\r\n\r\n', b'GET /v1/runs?a b HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    *(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n' + name + b': %d\r\n\r\n' % len(RUN) + RUN
+      for name in (b'Content-Length ', b'Content-Length\t', b' Content-Length', b'Content-Length\x0b', b'Content Length', b'Content-Length\xa0', b'"X"')),
+    b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n' + CHUNKED.replace(b':', b' :', 1),
+    b'POST /v1/runs HTTP/1.0\r\nHost: localhost\r\n' + CHUNKED], ids=range(17))
+def test_a_head_that_could_be_read_in_two_ways_is_refused(web, data):
+    """One answer, and the connection ends: what stands behind it is never answered as a request of its own."""
+    answer = web.raw(data + b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert answer.startswith(b'HTTP/1.1 400 ') and answer.count(b'HTTP/1.1 ') == 1 and b'Connection: close' in answer, answer
+
+
+def test_heads_that_can_be_read_in_one_way_are_read(web):
+    for data in (b'GET /healthz HTTP/1.0\r\n\r\n', b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+                 b'GET /healthz HTTP/1.1\r\nHost:\r\nX!#$%&\'*+-.^_`|~9: \r\nConnection: close\r\n\r\n',
+                 b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n' + CHUNKED):
+        assert web.raw(data).startswith(b'HTTP/1.1 200 '), data
+
+
+def cpu_ticks(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as stat:
+        return sum(map(int, stat.read().rsplit(')', 1)[1].split()[11:13]))
+
+
+@pytest.mark.parametrize('path', ['/v1/runs', '/v1/runs/bulk'])
+def test_a_chunk_extension_longer_than_the_buffer_is_refused_and_does_not_spin(web, path):
+    """Also one that fills the buffer of 32 KiB to the last byte; one that fits is waited for."""
+    head = f'POST {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'.encode()
+    sizes = [*range(32500, 32780, 8), *range(32560, 32600), 40000, 400000]
+    pid, connections = web.daemon.process.pid, [socket.create_connection(('127.0.0.1', web.port), timeout=10) for _ in sizes]
+    for size, connection in zip(sizes, connections):
+        connection.sendall(head + b'5;' + b'a' * size)
+    assert all(connection.recv(100).startswith(b'HTTP/1.1 400 ') for connection in connections[-2:])
+    time.sleep(1)
+    before = cpu_ticks(pid)
+    time.sleep(1)
+    assert cpu_ticks(pid) - before < 20
+    for connection in connections:
+        connection.close()
+    small = web.raw(head + b'%x;' % len(RUN) + b'a' * 1000 + b'\r\n' + RUN + b'\r\n0;a=b\r\nX: y\r\nConnection: close\r\n\r\n'
+                    b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    assert small.count(b'HTTP/1.1 200 ') == 2
+
+
+def test_bodies_with_a_coding_are_refused(web):
+    """Every route that takes a body, and none of them says that the body is not what it should be."""
+    routes = [path for path, kinds in web.ask('GET', '/openapi.json')[2]['paths'].items() if 'post' in kinds and '{' not in path]
+    assert len(routes) > 10
+    for path in routes:
+        for coding in ('gzip', 'br', 'identity, gzip'):
+            status, headers, _ = web.ask('POST', path, gzip.compress(RUN), Content_Encoding=coding, Content_Type='application/json')
+            assert (status, headers['Accept-Encoding']) == (415, 'identity'), path
+    for coding in ('identity', 'Identity'):
+        assert web.ask('POST', '/v1/runs', RUN, Content_Encoding=coding)[0] == 200
 
 
 def test_a_body_that_is_too_long_is_refused_before_it_is_sent(web):

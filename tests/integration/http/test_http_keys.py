@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import json
+import re
 import signal
 import sqlite3
 import time
@@ -246,6 +247,30 @@ def test_a_request_that_is_sent_again_is_not_carried_out_again(place):
     assert status == 422 and 'another request' in problem['detail'] and problem['field'] == 'Idempotency-Key'
     for bad in ('', 'x' * 300):
         assert place.web.ask('POST', '/v1/runs', body, Idempotency_Key=bad, **bearer(place.alice))[0] == 422
+
+
+def test_the_same_body_at_another_path_is_another_request(place):
+    key = bearer(place.make('paths', '--tenant', 'paths', '--scopes', 'run,sandboxes'))
+    sandbox = place.web.ask('POST', '/v1/sandboxes', {}, **key)[2]['id']
+    contexts = [place.web.ask('POST', f'/v1/sandboxes/{sandbox}/contexts', {'language': 'bash'}, **key)[2]['id'] for _ in range(2)]
+    body = {'language': 'bash', 'code': 'echo $RANDOM$RANDOM$RANDOM'}
+    first = place.web.ask('POST', f'/v1/contexts/{contexts[0]}/runs', body, Idempotency_Key='path', **key)
+    again = place.web.ask('POST', f'/v1/contexts/{contexts[0]}/runs', body, Idempotency_Key='path', **key)
+    assert first[0] == again[0] == 200 and first[2] == again[2], first
+    for path in (f'/v1/contexts/{contexts[1]}/runs', '/v1/runs'):
+        status, _, problem = place.web.ask('POST', path, body, Idempotency_Key='path', **key)
+        assert status == 422 and 'another request' in problem['detail'], path
+    place.web.ask('DELETE', f'/v1/sandboxes/{sandbox}', **key)
+
+
+def test_a_name_that_would_be_ignored_is_refused(place):
+    routes = [path for path, kinds in place.web.ask('GET', '/openapi.json')[2]['paths'].items() if 'post' in kinds]
+    ignored = [path for path in routes if path not in ('/v1/runs', '/v1/contexts/{id}/runs', '/v1/sessions/{id}/runs')]
+    assert len(routes) == len(ignored) + 3 and '/v1/sandboxes' in ignored and '/api/v2/execute' in ignored
+    admin = bearer(place.make('ignored', '--scopes', 'admin'))
+    for path in ignored:
+        status, _, problem = place.web.ask('POST', re.sub('{[a-z]+}', 'x', path), '{}', Idempotency_Key='one', **admin)
+        assert (status, problem['field']) == (422, 'Idempotency-Key'), (path, problem)
 
 
 def test_the_same_request_at_the_same_time(place):

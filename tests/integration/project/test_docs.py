@@ -71,11 +71,12 @@ def code(cell):
 # ---- caisson.conf(5) ----
 
 def roff(words):
-    """Plain words for a line of mdoc: Markdown's quotes go, and nothing begins a macro."""
+    """Plain words for a line of mdoc: Markdown's quotes go, a marked sentence is emphasised, and nothing else begins a macro."""
     words = words.replace('`', '').replace('\\', '\\e').replace('-', '\\-')
     # A sentence ends its line (mandoc -T lint).
     words = re.sub(r'([.;]) +', r'\1\n', words) if words.count('. ') else words
-    return '\n'.join(('\\&' if line[:1] in ".'" else '') + line for line in words.split('\n'))
+    lines = (('\\&' if line[:1] in ".'" else '') + line for line in words.split('\n'))
+    return '\n'.join(re.sub(r'^\*(.*)\.\*$', r'.Em \1 .', line) for line in lines)
 
 
 def conf_lists():
@@ -120,6 +121,13 @@ def test_what_rules_look_for_is_in_the_documentation():
 def test_the_policies_are_in_the_documentation():
     known = [one['name'] for one in json.loads(ask('policy', 'list', '--json'))]
     assert sorted(code(row[0])[0] for row in table('docs/policies.md', 'policy', 'what it refuses')) == sorted(known)
+
+
+@pytest.mark.parametrize('page', sorted(one.name for one in (ROOT / 'man').iterdir()))
+def test_manual_pages_have_no_marks_of_markdown(page):
+    shown = subprocess.run(['mandoc', '-T', 'utf8', ROOT / 'man' / page], capture_output=True, text=True, check=True).stdout
+    shown = re.sub('.\b', '', shown)       # bold and underlined
+    assert len(shown) > 1000 and not re.findall(r'`|\*\*|(?<![\w/*])\*\w[^*\n]*\*(?![\w/*])|\]\(', shown)
 
 
 def test_the_lists_of_caisson_conf_follow_from_the_tables():
