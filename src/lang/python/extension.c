@@ -416,7 +416,7 @@ static PyMethodDef methods[] = {
         { "logging_shutdown", usual_logging_shutdown, METH_VARARGS, "logging_shutdown(shutdown, handlers): what does the same, at once if there is no handler." },
         { "begin", usual_begin, METH_NOARGS, "begin(): whether this process is ready for a usual run." },
         { "start", usual_start, METH_O, "start(came) -> (code, last) for what wait() gave, or None." },
-        { "run", usual_run, METH_VARARGS, "run((code, last), names) -> the value of the last; a usual run ends there." },
+        { "drive", usual_drive, METH_VARARGS, "drive(generator, main): see drive.h; a usual run ends there." },
         { "is_plain", usual_is_plain, METH_VARARGS, "is_plain(error, value): whether there is nothing to tell of them." },
         { "end", usual_end, METH_VARARGS, "end(ending, tracing, profiling): end this process, or tell whether the interpreter must." },
         { NULL, NULL, 0, NULL },

@@ -119,7 +119,7 @@ class Zygote:
         own_folder = sys.path.pop(0)
         limit, threshold = sys.getrecursionlimit(), gc.get_threshold()
         hooks = {name: getattr(sys, name) for name in ('excepthook', 'displayhook', 'unraisablehook')}
-        warning_filters = sys.modules['warnings'].filters[:]
+        warning_filters = __import__('warnings').filters[:]     # from Python 3.13 on not every start imports it
         handlers = {number: _signal.getsignal(number) for number in range(1, 32)}
         for name in IMAGES[self.image]:
             if name in self.unwanted:
@@ -268,7 +268,7 @@ class Zygote:
         sys.stdout = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
         code, last = compile_program(self.program, '<warm>')
         exec(code, runner.names)
-        runner.finish(None, last and eval(last, runner.names))
+        drive_here(runner.finish(None, [last and eval(last, runner.names)]))
 
     @staticmethod
     def messages(role):
@@ -352,14 +352,44 @@ class Zygote:
             return True
         return not self.preloaded.isdisjoint([entry.partition('.')[0] for entry in entries])
 
-    def start(self, runner):
-        """The code of a run.  A context is served here, and does not come back."""
+    def runs(self):
+        """The zygote's whole life; from wait() on, that of a run."""
+        caisson, came = self.caisson, None
+        rehearsed = caisson.serve(*self.prepare())
+        # From here on we are a run, usual (usual.h) or not.
+        if not caisson.begin():
+            self.begin(rehearsed)
+        came = caisson.wait()
+        runner, program = None, caisson.start(came)
+        if not program:
+            runner = self.receive(came)
+            came = None
+            program = yield from self.start(runner)
+            if type(program) is not tuple:
+                return (yield from self.end(program, (None, None)))
+        error, value, tracing = yield program, runner and runner.names, None
+        runner, ending = runner or self.expected_run, None
+        if not caisson.is_plain(error, value):
+            value = [value]
+            ending = yield from runner.finish(error, value, program[1])
+            error = value = None
+        _, has_threads, _ = yield caisson.end, (ending, *tracing), None
+        came = runner = program = self.expected_run = None
+        if has_threads:
+            return SystemExit(0), (None, None)
+        self.leave.is_done = True
+        return (yield from self.end(ending, tracing))
+
+    @staticmethod
+    def start(runner):
+        """The code of a run, or how it ends before its program begins.  A context is served here, and does not come back."""
         try:
-            return runner.start()
+            program = runner.start()
+            return program if type(program) is tuple else (yield from program)
         except SystemExit as ending:
             code = ending.code
-        raise self.end(SystemExit(code), (None, None))
+        return SystemExit(code)
 
     def end(self, ending, tracing):
         self.caisson = None
-        return self.leave.end(ending, tracing)
+        return (yield from self.leave.end(ending, tracing)), tracing

@@ -1,6 +1,7 @@
 """The executions of a context: one after the other in the same __main__, told over the channel.
 
-runner.py loads this file, for context.py and for a forked process of the zygote.  What one execution needs is here;
+runner.py loads this file, for context.py and for a forked process of the zygote.  As in runner.py, what calls code of the program's
+is a generator.  What one execution needs is here;
 magics.py reads texts that are not quite Python, display.py makes pictures, tables and texts of objects.
 """
 
@@ -27,6 +28,7 @@ PATIENCE_S, TAKE_S = 5, 0.0005  # how long an execution waits for that, all its 
 TOP_LEVEL_AWAIT = 0x2000        # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 IS_COROUTINE = 0x80             # inspect.CO_COROUTINE
 FUTURE_ANNOTATIONS = 0x1000000  # the one __future__ that still changes anything lasts, as in an interactive interpreter
+PLAIN = type(None), str, int, float, bool, bytes
 LIMITS = {'value_max': 200000, 'display_max': 16777216, 'displays_max': 100}
 
 magics, display = load_part('magics'), load_part('display')
@@ -92,6 +94,12 @@ def usable_stdin():
     stdin = sys.__stdin__
     if stdin is not None and stdin.closed:
         sys.stdin = sys.__stdin__ = open_file(0, encoding=stdin.encoding, errors=stdin.errors, closefd=False)
+
+
+def lines_of(text):
+    """As linecache has those of a file: each ends with a line end, and no other character ends one."""
+    lines = text.replace('\r\n', '\n').replace('\r', '\n').split('\n')
+    return [line + '\n' for line in (lines if lines[-1] else lines[:-1])]
 
 
 def flush_streams():
@@ -182,7 +190,7 @@ class Session:
                 complain('context.py: what came over the channel is no request: %s\n' % error)
                 self.channel.close()
                 raise SystemExit(BROKEN_EXIT) from None
-            self.execute(request)
+            yield from self.execute(request)
         self.channel.close()
         signal(SIGINT, default_int_handler)
         raise SystemExit(0)
@@ -292,22 +300,22 @@ class Session:
         except BaseException as error:
             mistake = error
         if mistake is not None:
-            self.refuse(request, mistake)
+            yield from self.refuse(request, mistake)
             return
-        linecache.cache[request.name] = len(request.code), None, request.code.splitlines(True), request.name
+        linecache.cache[request.name] = len(request.code), None, lines_of(request.code), request.name
         self.cell_names.add(request.name)
         self.flags |= cell.code.co_flags & FUTURE_ANNOTATIONS
         self.request, self.displays, self.patience = request, 0, PATIENCE_S
         usable_stdin()
         self.channel.send(STARTED)
         self.running = True
-        error, value = self.run(request, cell)
+        error, value = yield from self.run(request, cell)
         with self.lock:
             self.running = False
         if getpid() != self.pid:
-            self.leave_child(error)
+            yield from self.leave_child(error)
         if error is not None:
-            self.fail(request, error)
+            yield from self.fail(request, error)
         elif value is not None:
             self.channel.send(VALUE, value)
         error = value = cell = None
@@ -325,7 +333,7 @@ class Session:
         send_report(self.channel, SYNTAX, 'syntax_document', mistake, source)
         try:
             if not request.quiet:
-                show_error(mistake, None)
+                yield from show_error(mistake, None)
         except BaseException:           # the program's stderr, or its excepthook, is broken
             pass
         flush_streams()
@@ -339,7 +347,7 @@ class Session:
                 self.is_calm = False
                 signal(SIGINT, self.handler)
                 self.pass_signal_on(self.handler)
-                value = self.work(request, cell)
+                value = yield from self.work(request, cell)
             finally:
                 self.calm()
         except BaseException as caught:
@@ -370,8 +378,8 @@ class Session:
             environ[name] = text
         try:
             try:
-                value = self.run_code(cell)
-                return None if value is None or cell.is_silent else self.describe(request, value)
+                value = yield from self.run_code(cell)
+                return None if value is None or cell.is_silent else (yield from self.describe(request, cell, value))
             finally:
                 value = None
                 self.screen.show_open_figures()
@@ -384,21 +392,23 @@ class Session:
 
     def run_code(self, cell):
         meter = cell.is_timed and magics['Meter']()
-        sys.settrace(self.tracing[0])
-        sys.setprofile(self.tracing[1])
         try:
-            value = self.evaluate(cell.code)
-            return value if cell.last is None else self.evaluate(cell.last)
+            value = yield from self.evaluate(cell.code)
+            return value if cell.last is None else (yield from self.evaluate(cell.last))
         finally:
-            self.tracing = sys.gettrace(), sys.getprofile()
-            sys.settrace(None)
-            sys.setprofile(None)
             if meter:
                 meter.tell()
 
+    def perform(self, work, given):
+        """What it returns; or raises, with the traceback of the program's frames."""
+        error, value, self.tracing = yield work, given, self.tracing
+        if error is not None:
+            raise error
+        return value
+
     def evaluate(self, code):
-        result = eval(code, self.names)
-        return self.wait_for(result) if code.co_flags & IS_COROUTINE else result
+        value = yield from self.perform((code, None), self.names)
+        return (yield from self.wait_for(value)) if code.co_flags & IS_COROUTINE else value
 
     def wait_for(self, coroutine):
         """Top-level await: one event loop for all executions, so tasks of an earlier one go on."""
@@ -409,19 +419,22 @@ class Session:
                 self.loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self.loop)
             task = self.loop.create_task(coroutine)
-            return self.loop.run_until_complete(task)
+            return (yield from self.perform(self.loop.run_until_complete, (task,)))
         except BaseException:
             if task is None:
                 coroutine.close()
             elif not task.done():
                 task.cancel()
-                self.loop.run_until_complete(asyncio.wait([task]))
+                yield from self.perform(self.loop.run_until_complete, (asyncio.wait([task]),))
             raise
 
-    def describe(self, request, value):
+    def describe(self, request, cell, value):
         """The document of a value; and `_` is the last one, as in an interactive interpreter."""
         value_max = self.value_max(request)
+        before = [vars(builtins).get('_')]
         builtins._ = value
+        if type(before[0]) not in PLAIN:
+            yield call_by(before.clear, request.name, line_of_last(cell.last or cell.code), self.names), (), None
         members = report['value_members'](value, value_max)
         bundle = display['bundle_of'](value, request.svg, self.limits['display_max'], value_max, members)
         self.screen.close_figure(value)
@@ -438,7 +451,7 @@ class Session:
                 return
             send_report(self.channel, ERROR, 'error_document', error, trace, request.name, request.source, print_user_exception)
             if not request.quiet:
-                show_error(error, trace)
+                yield from show_error(error, trace)
         except BaseException:           # the program's stderr, or its excepthook, is broken
             pass
 
@@ -462,7 +475,7 @@ class Session:
                     status = load_part('leave')['exit_code'](error.code)
                 else:
                     without_our_frames(error, self.cell_names)
-                    show_error(error, trace_of(error))
+                    yield from show_error(error, trace_of(error))
             except BaseException:
                 pass
         flush_streams()
