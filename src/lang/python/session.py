@@ -151,7 +151,7 @@ class Session:
         self.cells = 0
         self.cell_names = set()
         self.flags = TOP_LEVEL_AWAIT
-        self.loop = None
+        self.loop = self.asyncio = None
         self.lock = RLock()
         self.running = False
         self.displays = self.patience = 0
@@ -163,7 +163,7 @@ class Session:
         self.tracing = None, None
         sys.excepthook = print_user_exception
         builtins.__caisson__ = magics['Magics'](self)
-        self.screen = display['Screen'](self.show, self.is_showing_saved)
+        self.screen = display['Screen'](self.show, self.is_showing_saved, {'asyncio': self.use_asyncio}, self.find_user_site)
         builtins.display = self.screen.names['display']
 
     def open_channel(self, channel):
@@ -181,7 +181,7 @@ class Session:
         bind_tools(getcwd(), self.names)
         while True:
             try:
-                document = self.receive()
+                document = yield from self.receive()
                 if document is None:
                     break
                 self.cells += 1
@@ -199,6 +199,7 @@ class Session:
 
     def receive(self):
         """The next request's document; None at the end of file."""
+        yield from self.go_on()
         self.is_asked(None)
         signal(SIGINT, self.remember_signal)
         pieces = b''
@@ -284,6 +285,21 @@ class Session:
                 complain('caisson: displays_max=%d of this execution are used up; later ones are left out\n'
                          % self.limits['displays_max'])
 
+    @staticmethod
+    def find_user_site():
+        """The folder of what pip installs for this user, if it came to be after the start; in its usual place then."""
+        site = sys.modules.get('site')
+        folder = getattr(site, 'USER_SITE', None)
+        if not folder or not site.ENABLE_USER_SITE or folder in sys.path or not sys.modules['os'].path.isdir(folder):
+            return False
+        before = sys.path[:]
+        site.addsitedir(folder)
+        added = [entry for entry in sys.path if entry not in before]
+        others = site.getsitepackages()
+        at = next((index for index, entry in enumerate(before) if entry in others), len(before))
+        sys.path[:] = before[:at] + added + before[at:]
+        return bool(added)
+
     def is_showing_saved(self):
         return self.running and self.request.show_saved
 
@@ -306,6 +322,7 @@ class Session:
         self.cell_names.add(request.name)
         self.flags |= cell.code.co_flags & FUTURE_ANNOTATIONS
         self.request, self.displays, self.patience = request, 0, PATIENCE_S
+        self.find_user_site()
         usable_stdin()
         self.channel.send(STARTED)
         self.running = True
@@ -379,6 +396,7 @@ class Session:
         try:
             try:
                 value = yield from self.run_code(cell)
+                yield from self.begin_tasks()
                 return None if value is None or cell.is_silent else (yield from self.describe(request, cell, value))
             finally:
                 value = None
@@ -410,14 +428,70 @@ class Session:
         value = yield from self.perform((code, None), self.names)
         return (yield from self.wait_for(value)) if code.co_flags & IS_COROUTINE else value
 
+    # ---- one event loop for all executions, in which tasks go on between them
+
+    def use_asyncio(self, asyncio):
+        """At the top level of an execution there is a loop, as in a notebook; asyncio.run() works all the same."""
+        events = sys.modules['asyncio.events']
+        policy = getattr(events, '_get_event_loop_policy', events.get_event_loop_policy)()
+        running, find_running, find = events.get_running_loop, events._get_running_loop, policy.get_event_loop
+
+        def is_top():
+            return self.running and find_running() is None and get_ident() == self.main_thread and getpid() == self.pid
+
+        def get_running_loop():
+            """Return the running event loop; at the top level of an execution that of its context."""
+            return self.open_loop() if is_top() else running()
+
+        def get_event_loop():
+            """Likewise; one that the program has set comes first."""
+            return getattr(policy._local, '_loop', None) or self.open_loop() if is_top() else find()
+
+        events.get_running_loop = asyncio.get_running_loop = get_running_loop
+        policy.get_event_loop = get_event_loop
+        self.asyncio = asyncio
+
+    def open_loop(self):
+        asyncio = __import__('asyncio')
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+        return self.loop
+
+    def has_tasks(self):
+        return (self.asyncio is not None and self.loop is not None and not self.loop.is_closed()
+                and not self.loop.is_running() and bool(sys.modules['asyncio.tasks'].all_tasks(self.loop)))
+
+    def begin_tasks(self):
+        """What an execution has begun and not awaited gets as far as it can at once."""
+        if self.has_tasks():
+            self.loop.call_soon(self.loop.stop)
+            yield from self.perform(self.loop.run_forever, ())
+
+    def go_on(self):
+        """Until the next request is there, the tasks go on.  Whatever they raise is told, and not fatal."""
+        while self.has_tasks() and not self.is_asked(0):
+            self.loop.add_reader(self.channel.fd, self.loop.stop)
+            for task in sys.modules['asyncio.tasks'].all_tasks(self.loop):
+                task.add_done_callback(self.stop_loop)
+            try:
+                yield from self.perform(self.loop.run_forever, ())
+            except BaseException as error:
+                without_our_frames(error, self.cell_names)
+                print_exception(type(error), error, trace_of(error))
+            finally:
+                self.loop.remove_reader(self.channel.fd)
+            flush_streams()
+
+    def stop_loop(self, task):
+        if not self.running:
+            self.loop.stop()
+
     def wait_for(self, coroutine):
-        """Top-level await: one event loop for all executions, so tasks of an earlier one go on."""
+        """Top-level await."""
         task = None
         try:
             asyncio = __import__('asyncio')
-            if self.loop is None or self.loop.is_closed():
-                self.loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self.loop)
+            asyncio.set_event_loop(self.open_loop())
             task = self.loop.create_task(coroutine)
             return (yield from self.perform(self.loop.run_until_complete, (task,)))
         except BaseException:
