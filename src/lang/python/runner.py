@@ -25,6 +25,7 @@ CONTINUATIONS = {b'elif', b'else', b'except', b'finally'}
 STATEMENTS = {b'async', b'class', b'def', b'for', b'if', b'try', b'while', b'with'}      # whose lines all are theirs
 # Other ends of lines; what reaches into the next statement; what would see that there are two frames.
 HARD = b'\r', b'__future__', b'global', b'settrace', b'set_trace', b'breakpoint', b'import trace', b'rofile', b'coverage'
+TRACERS = b'settrace', b'setprofile'      # they would tell of two frames, so there is no value
 HELLO_TEXT = b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3]
 
 UNTRACED = None, None
@@ -244,6 +245,8 @@ def compile_program(source, path):
 
 
 def compile_whole(source, path):
+    if any(word in source for word in TRACERS):
+        return compile(source, path, 'exec', 0, True), None
     try:
         return compile_tree(compile(source, path, 'exec', PyCF_ONLY_AST, True), path)
     except (MemoryError, RecursionError):
