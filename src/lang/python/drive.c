@@ -12,7 +12,7 @@ enum { TRACE, PROFILE, FUNCTIONS_N };
 static const char *const getter_names[FUNCTIONS_N] = { "gettrace", "getprofile" };
 static const char *const setter_names[FUNCTIONS_N] = { "settrace", "setprofile" };
 
-static PyObject *generator, *main_module, *getters[FUNCTIONS_N], *setters[FUNCTIONS_N];
+static PyObject *generator, *main_module, *hook_before, *getters[FUNCTIONS_N], *setters[FUNCTIONS_N];
 
 PyObject *(*drive_run)(PyObject *code, PyObject *last, PyObject *names) = drive_execute;
 
@@ -162,7 +162,7 @@ static void forget_start(void)
         for (const char *const *name = left; *name; name++)
                 PySys_SetObject(*name, NULL);
         PyErr_Clear();
-        PySys_SetObject("excepthook", PySys_GetObject("__excepthook__"));
+        PySys_SetObject("excepthook", hook_before);
 }
 
 /* Calls that lead to a hook and not to a main file: before Python 3.12 they count as the program's recursion. */
@@ -193,6 +193,8 @@ PyObject *drive_begin(PyObject *self, PyObject *args)
                 return NULL;
         Py_IncRef(generator);
         Py_IncRef(main_module);
+        hook_before = PySys_GetObject("excepthook");
+        Py_IncRef(hook_before);
         for (int i = 0; i < FUNCTIONS_N; i++) {
                 getters[i] = PySys_GetObject(getter_names[i]);
                 setters[i] = PySys_GetObject(setter_names[i]);
