@@ -148,7 +148,10 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
                 if (!zygote->asked || zygote->id != id)
                         continue;
                 if (error) {
-                        log_text(LOG_WARN, "a Python zygote is gone: %s", error->text);
+                        if (zygote->serves)
+                                log_text(LOG_WARN, "a Python zygote is gone: %s", error->text);
+                        else
+                                log_text(LOG_ERROR, "a Python zygote cannot be made, and Python programs start cold: %s", error->text);
                         gone(zygote);
                         return;
                 }

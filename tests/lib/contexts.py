@@ -17,9 +17,9 @@ EXECUTE = 9
 BUILD = LANG.parents[1] / os.environ.get('CAISSON_BUILD', 'build')
 TIMEOUT = 180
 COMMANDS = {
-    'python': (PYTHON, str(LANG / 'python' / 'context.py')),
     'javascript': (NODE, str(LANG / 'node' / 'context.js')),
-    # It needs a program that is built.
+    # They need what is built.
+    'python': (PYTHON, str(BUILD / 'lang' / 'python' / 'context.py')),
     'bash': (BASH, str(BUILD / 'lang' / 'bash' / 'context.sh')),
 }
 

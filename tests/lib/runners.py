@@ -19,8 +19,10 @@ LANG = Path(__file__).resolve().parents[2] / 'src' / 'lang'
 PYTHON = os.environ.get('CAISSON_TEST_PYTHON', '/usr/bin/python3')
 NODE = os.environ.get('CAISSON_TEST_NODE', '/usr/bin/node')
 BASH = os.environ.get('CAISSON_TEST_BASH', '/bin/bash')
+# With _cold, which is built; without it programs see two frames of ours (test_python_plain.py).
+BUILD = LANG.parents[1] / os.environ.get('CAISSON_BUILD', 'build')
 COMMANDS = {
-    'py': (PYTHON, str(LANG / 'python' / 'run.py')),
+    'py': (PYTHON, str(BUILD / 'lang' / 'python' / 'run.py')),
     'js': (NODE, str(LANG / 'node' / 'run.js')),
     'sh': (BASH, str(LANG / 'bash' / 'run.sh')),
 }

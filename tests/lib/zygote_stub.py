@@ -28,7 +28,7 @@ real = sys.modules['_frozen_importlib_external'].ExtensionFileLoader(
 real = real.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_caisson', real, origin=real.path))
 sys.modules['_caisson'] = stub
 globals().update({name: getattr(real, name) for name in (
-    'CHANNEL', 'begin', 'begin_room', 'end', 'fill_room', 'fork', 'have_ends', 'is_plain', 'is_usual_stream', 'leave', 'logging_shutdown', 'quit', 'renew', 'run', 'run_cases',
+    'CHANNEL', '__import__', '_gcd_import', 'ahead', 'set_gcd_import', 'begin', 'begin_room', 'end', 'fill_room', 'fork', 'have_ends', 'is_plain', 'is_usual_stream', 'leave', 'logging_shutdown', 'quit', 'renew', 'drive', 'run_cases',
     'send_frame', 'split_last', 'start', 'strangers', 'usual')})
 
 

@@ -24,6 +24,7 @@ def copy_runners(folder):
     shutil.copy(LIB / 'zygote_stub.py', folder / '_caisson.py')
     (folder / 'real').mkdir()
     shutil.copy(BUILD / '_caisson.abi3.so', folder / 'real')
+    shutil.copy(BUILD / '_cold.abi3.so', folder)
 
 
 class Zygote:

@@ -323,16 +323,18 @@ class Screen:
     """display(), the modules that are ours, matplotlib's figures and pictures of PIL.
 
     show(value, raw, metadata) sends a DISPLAY; is_showing_saved() says whether pictures that are saved are shown.
+    waiting: what else is done with modules as they are imported.  find_more() says whether there are new folders to search.
     """
 
-    def __init__(self, show, is_showing_saved):
+    def __init__(self, show, is_showing_saved, waiting, find_more):
         self.show = show
+        self.find_more = find_more
         self.is_showing_saved = is_showing_saved
         self.names = {'display': self.make_display(), 'clear_output': clear_output}
         for kind in HTML, Image, Markdown, JSON, SVG, Latex, Math, Javascript:
             kind.__module__ = 'IPython.core.display'
             self.names[kind.__name__] = kind
-        self.finder = Finder(self)
+        self.finder = Finder(self, waiting)
         # Before the others for what comes to be theirs, behind them for what may be installed.
         sys.meta_path.insert(0, self.finder.before)
         sys.meta_path.append(self.finder)
@@ -451,11 +453,15 @@ def get_ipython():
 class Finder:
     """For the modules of OURS, when no other finder has them; and `before`, which sees others come."""
 
-    def __init__(self, screen):
+    def __init__(self, screen, waiting):
         self.screen = screen
-        self.before = FinderOfOthers({'matplotlib': screen.use_our_figures, 'PIL.Image': screen.use_our_viewer})
+        self.before = FinderOfOthers({'matplotlib': screen.use_our_figures, 'PIL.Image': screen.use_our_viewer, **waiting})
 
     def find_spec(self, name, path=None, target=None):
+        if path is None and self.screen.find_more():
+            found = sys.modules['_frozen_importlib_external'].PathFinder.find_spec(name)
+            if found is not None:
+                return found
         return ModuleSpec(name, self, is_package=name in ('IPython', 'IPython.core')) if name in OURS else None
 
     def create_module(self, spec):

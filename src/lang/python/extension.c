@@ -21,6 +21,7 @@
 
 #include "lang/python/arenas.h"
 #include "lang/python/grader.h"
+#include "lang/python/imports.h"
 #include "lang/python/pages.h"
 #include "lang/python/room.h"
 #include "lang/python/shared.h"
@@ -399,6 +400,10 @@ static PyMethodDef methods[] = {
         { "fork", fork_here, METH_NOARGS, "fork() -> pid, and 0 in the new process, in which no handler has run." },
         { "run_cases", run_cases, METH_VARARGS, "run_cases(first, cases, where, endings, message_max, null, alone, look, answer, end): see grader.h." },
         { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
+        { "ahead", imports_ahead, METH_VARARGS, "ahead(names, places, needs, path): modules that a program has not imported yet; see imports.h." },
+        { "__import__", (PyCFunction)(void (*)(void))imports_import, METH_VARARGS | METH_KEYWORDS, "Import a module." },
+        { "_gcd_import", (PyCFunction)(void (*)(void))imports_gcd_import, METH_VARARGS | METH_KEYWORDS, "Import a module by its absolute name." },
+        { "set_gcd_import", imports_set_gcd, METH_O, "set_gcd_import(function): what _gcd_import() calls." },
         { "begin_room", begin_room, METH_NOARGS, "begin_room(): what comes is in pages where nothing else is." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
         { "strangers", grader_strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
@@ -416,7 +421,7 @@ static PyMethodDef methods[] = {
         { "logging_shutdown", usual_logging_shutdown, METH_VARARGS, "logging_shutdown(shutdown, handlers): what does the same, at once if there is no handler." },
         { "begin", usual_begin, METH_NOARGS, "begin(): whether this process is ready for a usual run." },
         { "start", usual_start, METH_O, "start(came) -> (code, last) for what wait() gave, or None." },
-        { "run", usual_run, METH_VARARGS, "run((code, last), names) -> the value of the last; a usual run ends there." },
+        { "drive", usual_drive, METH_VARARGS, "drive(generator, main): see drive.h; a usual run ends there." },
         { "is_plain", usual_is_plain, METH_VARARGS, "is_plain(error, value): whether there is nothing to tell of them." },
         { "end", usual_end, METH_VARARGS, "end(ending, tracing, profiling): end this process, or tell whether the interpreter must." },
         { NULL, NULL, 0, NULL },

@@ -48,9 +48,8 @@ def unraisable_type():
 UnraisableHookArgs = unraisable_type()
 
 
-def show_unraisable(error, thing):
+def show_unraisable(error, thing, trace):
     try:
-        trace = error.__traceback__ and error.__traceback__.tb_next
         sys.unraisablehook(UnraisableHookArgs((type(error), error, trace, None, thing)))
     except BaseException:
         pass
@@ -75,7 +74,7 @@ def flush_streams():
         except BaseException as error:
             kept = False
             if stream is stdout:
-                show_unraisable(error, stream)
+                show_unraisable(error, stream, error.__traceback__.tb_next)
     return kept
 
 
@@ -141,24 +140,18 @@ class Leave:
         return atexit._ncallbacks()
 
     def end(self, ending, tracing):
-        """Ends the process, or returns what to raise so that the interpreter does."""
+        """Ends the process, or returns what to raise so that the interpreter does.  A generator."""
         interrupted = type(ending) is KeyboardInterrupt
         status = 0 if ending is None or interrupted else exit_code(ending.code)
         ending = ending if interrupted else SystemExit(status)
-        sys.settrace(tracing[0])
-        sys.setprofile(tracing[1])
-        threading = self.modules.get('threading')
-        try:
-            # With no thread, and none of its exit functions, all it would do is to mark the main one.
-            if 'threading' in self.modules and (threading is not self.threading or count_threads() or
-                                                threading._shutdown is not self.shutdown or
-                                                len(threading._threading_atexits) != self.usual_exits):
-                threading._shutdown()
-        except BaseException as error:
-            show_unraisable(error, threading)
-        run_exit_functions()
-        sys.settrace(None)
-        sys.setprofile(None)
+        if self.has_threads_to_end():
+            threading = self.modules.get('threading')
+            error, shutdown, tracing = yield getattr, (threading, '_shutdown'), tracing
+            if error is None:
+                error, _, tracing = yield shutdown, (), tracing
+            if error is not None:
+                show_unraisable(error, threading, error.__traceback__)
+        error, _, tracing = yield run_exit_functions, (), tracing
         if count_threads():
             self.say_done()
             return ending
@@ -175,6 +168,13 @@ class Leave:
             signal(SIGINT, SIG_DFL)
             kill(getpid(), SIGINT)
         self.leave(status, self.channel.where)
+
+    def has_threads_to_end(self):
+        """Whether threading._shutdown() would do more than mark the main one."""
+        threading = self.modules.get('threading')
+        return 'threading' in self.modules and not (
+            threading is self.threading and not count_threads() and getattr(threading, '_shutdown', None) is self.shutdown
+            and len(threading._threading_atexits) == self.usual_exits)
 
     def say_done(self):
         if self.is_done:

@@ -286,7 +286,7 @@ class Magics:
         code, last = compile_tree(tree, name, self.session.flags)
         meter = Meter()
         try:
-            value = self.session.evaluate(code)
-            return value if last is None else self.session.evaluate(last)
+            value = drive_here(self.session.evaluate(code))
+            return value if last is None else drive_here(self.session.evaluate(last))
         finally:
             meter.tell()

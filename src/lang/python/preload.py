@@ -5,6 +5,7 @@ start is either put back here, once, or made anew by fresh.py in every run.
 """
 
 import _signal
+import builtins
 import gc
 import sys
 from _contextvars import copy_context
@@ -77,6 +78,49 @@ def start_cold(arguments, environment, context):
     execve(sys.executable, [sys.executable.encode(), program, *arguments], environment)
 
 
+def place_of(module, path):
+    """The index in path of the folder that a module was found in; -1 for what no folder can come before."""
+    spec = getattr(module, '__spec__', None)
+    origin = getattr(spec, 'origin', None)
+    where = origin if type(origin) is str and '/' in origin else next(iter(getattr(spec, 'submodule_search_locations', None) or ()), '')
+    folder = where.rpartition('/')[0]
+    if origin == where and getattr(spec, 'submodule_search_locations', None) is not None:
+        folder = folder.rpartition('/')[0]
+    return path.index(folder) if folder in path else -1
+
+
+class Needs:
+    """What each module imports when it is imported: names by name.  find() is __import__() with notes."""
+
+    def __init__(self, find):
+        self.find = find
+        self.of = {}
+
+    def note(self, name, globals=None, locals=None, fromlist=(), level=0):
+        before = len(sys.modules)
+        try:
+            return self.find(name, globals, locals, fromlist, level)
+        finally:
+            package = (globals or {}).get('__package__') or ''
+            if level:
+                base = package.rsplit('.', level - 1)[0]
+                name = base + '.' + name if name else base
+            importer = (globals or {}).get('__name__')
+            self.of.setdefault(importer, set()).update((name, *('%s.%s' % (name, one) for one in fromlist or ())))
+            if len(sys.modules) > before:   # by whatever way: it came with this one
+                self.of.setdefault(name, set()).update(list(sys.modules)[before:])
+
+    def lists(self, names):
+        """For each name the indexes of those it needs; a part of a package needs the package."""
+        index = {name: number for number, name in enumerate(names)}
+        found = []
+        for name in names:
+            needed = {*self.of.get(name, ()), name.rpartition('.')[0]}
+            parts = {part.rsplit('.', n)[0] for part in needed for n in range(part.count('.') + 1)}
+            found.append(sorted(index[part] for part in parts if part in index and part != name))
+        return found
+
+
 class Zygote:
     def __init__(self, names, image, arguments):
         if image not in IMAGES:
@@ -90,6 +134,11 @@ class Zygote:
         self.caisson = __import__('_caisson')
         self.run_cases = self.caisson.run_cases
         del sys.modules['_caisson']
+        # Ours too: what is compared with the builtins that Python came with finds no other.
+        self.needs = Needs(builtins.__import__)
+        builtins.__import__ = __builtins__['__import__'] = self.caisson.__import__
+        self.bootstrap = sys.modules['_frozen_importlib']
+        self.caisson.set_gcd_import(self.bootstrap._gcd_import)
         self.environment = dict(environ)
         self.expected = [sys.modules['os'].fsencode(word) for word in arguments[1:3]]
         folder, _, name = self.expected[1].rpartition(b'/') if self.expected else (b'', b'', b'')
@@ -119,14 +168,16 @@ class Zygote:
         own_folder = sys.path.pop(0)
         limit, threshold = sys.getrecursionlimit(), gc.get_threshold()
         hooks = {name: getattr(sys, name) for name in ('excepthook', 'displayhook', 'unraisablehook')}
-        warning_filters = sys.modules['warnings'].filters[:]
+        warning_filters = __import__('warnings').filters[:]     # from Python 3.13 on not every start imports it
         handlers = {number: _signal.getsignal(number) for number in range(1, 32)}
+        self.path = sys.path[:]
+        builtins.__import__ = self.needs.note
         for name in IMAGES[self.image]:
             if name in self.unwanted:
                 self.failed[name] = 'starts threads'
                 continue
             try:
-                __import__(name)
+                builtins.__import__(name, {'__name__': None})
             except ModuleNotFoundError:
                 self.failed[name] = 'missing'
             except Exception as error:
@@ -135,6 +186,7 @@ class Zygote:
                 self.loaded[name] = str(getattr(sys.modules[name], '__version__', ''))
             if not is_alone():
                 self.start_without(name)
+        builtins.__import__ = self.caisson.__import__
         for name in THREAD_NAMES:
             del sys.modules['os'].environb[name]
         sys.modules['os'].environb.update(self.environment)
@@ -184,6 +236,7 @@ class Zygote:
         self.caisson.fill_room()
         self.fresh.settle()
         self.caisson.fill_room()
+        self.tell_what_is_ahead()
         # All that a run has to do with is made anew, to be in one place.
         self.expected, self.entries = self.expected[:], self.entries[:]
         usual = self.usual()
@@ -200,6 +253,13 @@ class Zygote:
             raise SystemExit(1)
         gc.enable()
         return info, self.expected or None, self.entries, *self.sample()
+
+    def tell_what_is_ahead(self):
+        """From here on a module that was imported ahead is imported only if a cold start would find the same (imports.h)."""
+        names = [name for name in sys.modules if name not in self.own_modules]
+        places = [-1 if '.' in name else place_of(sys.modules[name], self.path) for name in names]
+        self.caisson.ahead(names, places, self.needs.lists(names), self.path)
+        self.bootstrap._gcd_import = self.caisson._gcd_import
 
     def begin(self, rehearsed):
         """Before the program comes, in a process for which _caisson has not done it."""
@@ -268,7 +328,7 @@ class Zygote:
         sys.stdout = sys.modules['io'].TextIOWrapper(sys.modules['io'].BytesIO(), 'utf-8', write_through=True)
         code, last = compile_program(self.program, '<warm>')
         exec(code, runner.names)
-        runner.finish(None, last and eval(last, runner.names))
+        drive_here(runner.finish(None, [last and eval(last, runner.names)]))
 
     @staticmethod
     def messages(role):
@@ -352,14 +412,44 @@ class Zygote:
             return True
         return not self.preloaded.isdisjoint([entry.partition('.')[0] for entry in entries])
 
-    def start(self, runner):
-        """The code of a run.  A context is served here, and does not come back."""
+    def runs(self):
+        """The zygote's whole life; from wait() on, that of a run."""
+        caisson, came = self.caisson, None
+        rehearsed = caisson.serve(*self.prepare())
+        # From here on we are a run, usual (usual.h) or not.
+        if not caisson.begin():
+            self.begin(rehearsed)
+        came = caisson.wait()
+        runner, program = None, caisson.start(came)
+        if not program:
+            runner = self.receive(came)
+            came = None
+            program = yield from self.start(runner)
+            if type(program) is not tuple:
+                return (yield from self.end(program, (None, None)))
+        error, value, tracing = yield program, runner and runner.names, None
+        runner, ending = runner or self.expected_run, None
+        if not caisson.is_plain(error, value):
+            value = [value]
+            ending = yield from runner.finish(error, value, program[1])
+            error = value = None
+        _, has_threads, _ = yield caisson.end, (ending, *tracing), None
+        came = runner = program = self.expected_run = None
+        if has_threads:
+            return SystemExit(0), (None, None)
+        self.leave.is_done = True
+        return (yield from self.end(ending, tracing))
+
+    @staticmethod
+    def start(runner):
+        """The code of a run, or how it ends before its program begins.  A context is served here, and does not come back."""
         try:
-            return runner.start()
+            program = runner.start()
+            return program if type(program) is tuple else (yield from program)
         except SystemExit as ending:
             code = ending.code
-        raise self.end(SystemExit(code), (None, None))
+        return SystemExit(code)
 
     def end(self, ending, tracing):
         self.caisson = None
-        return self.leave.end(ending, tracing)
+        return (yield from self.leave.end(ending, tracing)), tracing

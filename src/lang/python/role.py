@@ -110,7 +110,7 @@ class Role:
         try:
             ending = SystemExit(self.serve(self))
         except Failed as failed:
-            ending = self.runner.ending_of(failed.error)
+            ending = drive_here(self.runner.ending_of(failed.error))
         except Gone as error:
             complain('run.py: what came over the channel is no message: %s\n' % error)
             ending = SystemExit(BROKEN_EXIT)
@@ -137,4 +137,5 @@ class Role:
         set_trace(None)
         set_profile(None)
         if error is not None:
+            drop_own_frame(error)
             raise Failed(error)

@@ -26,24 +26,29 @@ if len(sys.argv) < 3:
     sys.stderr.write('usage: run.py OPTIONS MAINFILE [ARGS...]\n')
     raise SystemExit(2)
 
-runner = names['Runner'](sys.argv[1], sys.argv[2], sys.argv[3:])
-runner.open_channel(names['Channel']())
-code, last = runner.start()
-error = value = None
-settings = sys.settrace, sys.setprofile
-try:
-    # Here and not in a function, so that a program sees as few foreign frames as can be.
-    exec(code, runner.names)
-    if last is not None:
-        value = eval(last, runner.names)
-except BaseException as caught:
-    error = caught
-# What the program traces is its own code; a trace function that raises would end us here.
-tracing = sys.gettrace(), sys.getprofile()
-for set_function in settings:
-    set_function(None)
-ending = runner.finish(error, value)
-error = value = None
+main = sys.modules['__main__']
+steps = names['Runner'](sys.argv[1], sys.argv[2], sys.argv[3:]).steps()
+drive, perform = names['find_drive'](), names['perform']
+if drive is not None:
+    drive(steps, main)
+    raise KeyboardInterrupt     # which starts it, with no frame but the program's
+# An interpreter that cannot load ours: the program sees this frame.
+reply, settings = None, (sys.settrace, sys.setprofile)
+while True:
+    try:
+        work, given, tracing = steps.send(reply)
+    except StopIteration as end:
+        ending, tracing = end.value
+        break
+    reply = perform(work, given)
+    work = given = None
+    tracing = sys.gettrace(), sys.getprofile()
+    for set_function in settings:
+        set_function(None)
+    reply = *reply, tracing
+reply = None
+if type(ending) is KeyboardInterrupt:
+    sys.excepthook = lambda *shown: None    # it has been shown
 for set_function, function in zip(settings, tracing):
     set_function(function)
 if ending is not None:

@@ -1,6 +1,9 @@
 """What run.py does before and after the program: channel, compilation, the disguise as MAINFILE, and the end.
 
 run.py and zygote.py execute this file with HERE and FileLoader among its names.
+
+Whatever calls code of the program's is a generator, which yields that code (drive.h): (code, names, tracing), or a function and
+its arguments.  It is sent (error, value, tracing).  Its frame is on no stack meanwhile.
 """
 
 import builtins
@@ -22,7 +25,11 @@ CONTINUATIONS = {b'elif', b'else', b'except', b'finally'}
 STATEMENTS = {b'async', b'class', b'def', b'for', b'if', b'try', b'while', b'with'}      # whose lines all are theirs
 # Other ends of lines; what reaches into the next statement; what would see that there are two frames.
 HARD = b'\r', b'__future__', b'global', b'settrace', b'set_trace', b'breakpoint', b'import trace', b'rofile', b'coverage'
+TRACERS = b'settrace', b'setprofile'      # they would tell of two frames, so there is no value
 HELLO_TEXT = b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3]
+
+UNTRACED = None, None
+PLAIN = str, int, float, bool, bytes     # what ends in silence
 
 print_traceback = sys.__excepthook__
 parts = {}
@@ -38,10 +45,59 @@ def load_part(name):
         names = {'__builtins__': __builtins__, '__name__': name, 'HERE': HERE, 'FileLoader': FileLoader,
                  'load_part': load_part, 'compile_program': compile_program, 'compile_tree': compile_tree, 'complain': complain,
                  'folder_of': folder_of, 'absolute': absolute, 'parse_options': parse_options, 'send_report': send_report,
-                 'show_error': show_error, 'Channel': Channel, 'bind_tools': bind_tools}
+                 'show_error': show_error, 'drop_own_frame': drop_own_frame, 'drive_here': drive_here, 'call_by': call_by,
+                 'line_of_last': line_of_last, 'Channel': Channel, 'bind_tools': bind_tools}
         exec(FileLoader(name, '%s/%s.py' % (HERE, name)).get_code(name), names)
         parts[name] = names
     return parts[name]
+
+
+def find_drive():
+    """drive() of drive.h; None for an interpreter that cannot load it."""
+    bootstrap = sys.modules['_frozen_importlib_external']
+    try:
+        loader = bootstrap.ExtensionFileLoader('_cold', HERE + '/_cold.abi3.so')
+        return loader.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_cold', loader, origin=loader.path)).drive
+    except ImportError:
+        return None
+    finally:
+        sys.modules.pop('_cold', None)
+
+
+def perform(work, given):
+    """What a generator has yielded, here: there is a frame of ours then, which tracebacks are told without."""
+    try:
+        if type(work) is not tuple:
+            return None, work(*given)
+        value = eval(work[0], given)
+        return None, value if work[1] is None else eval(work[1], given)
+    except BaseException as error:
+        drop_own_frame(error)
+        return error, None
+
+
+def drive_here(steps):
+    """Do all that a generator asks for, and return what it returns."""
+    reply = None
+    while True:
+        try:
+            work, given, _ = steps.send(reply)
+        except StopIteration as end:
+            return end.value
+        reply = *perform(work, given), UNTRACED
+
+
+def call_by(function, path, line, names):
+    """A function that calls this one from a frame of the program's, for warnings to tell of."""
+    caller = (lambda function: lambda: function())(function)
+    code = caller.__code__.replace(co_filename=path, co_name='<module>', co_firstlineno=line)
+    return type(caller)(code, names, '<module>', None, caller.__closure__)
+
+
+def line_of_last(code):
+    """The last line that the code of a statement has, where it is done with its value."""
+    lines = [line for _, _, line in code.co_lines() if line] if hasattr(code, 'co_lines') else []
+    return lines[-1] if lines else code.co_firstlineno
 
 
 def close_channels():
@@ -189,6 +245,8 @@ def compile_program(source, path):
 
 
 def compile_whole(source, path):
+    if any(word in source for word in TRACERS):
+        return compile(source, path, 'exec', 0, True), None
     try:
         return compile_tree(compile(source, path, 'exec', PyCF_ONLY_AST, True), path)
     except (MemoryError, RecursionError):
@@ -274,7 +332,7 @@ def complain(text):
 
 
 def show_error(error, trace):
-    """What the interpreter does with an exception that nobody caught."""
+    """What the interpreter does with an exception that nobody caught.  A generator."""
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
     if sys.version_info >= (3, 12):
         sys.last_exc = error
@@ -284,16 +342,15 @@ def show_error(error, trace):
         print_traceback(type(error), error, trace)
         return
     sys.audit('sys.excepthook', hook, type(error), error, trace)
-    try:
-        hook(type(error), error, trace)
-    except SystemExit:
-        raise
-    except BaseException as second:
-        complain('Error in sys.excepthook:\n')
-        second_trace = drop_own_frame(second)
-        print_traceback(type(second), second, second_trace)
-        complain('\nOriginal exception was:\n')
-        print_traceback(type(error), error, trace)
+    second, _, _ = yield hook, (type(error), error, trace), None
+    if second is None:
+        return
+    if issubclass(type(second), SystemExit):
+        raise second
+    complain('Error in sys.excepthook:\n')
+    print_traceback(type(second), second, BaseException.__traceback__.__get__(second))
+    complain('\nOriginal exception was:\n')
+    print_traceback(type(error), error, trace)
 
 
 def send_report(channel, kind, function, *details):
@@ -347,7 +404,7 @@ class Runner:
             BaseException.__traceback__.__set__(mistake, None)
             mistake.__context__ = None
             send_report(self.channel, SYNTAX, 'syntax_document', mistake, self.source)
-            show_error(mistake, None)
+            drive_here(show_error(mistake, None))
             raise SystemExit(1)
         if self.options['compile_only'] == '1':
             raise SystemExit(0)
@@ -361,19 +418,26 @@ class Runner:
             raise role.play(code, last)
         return code, last
 
-    def finish(self, error, value):
-        """Report and show how the program ended.  Returns what to raise so that the interpreter ends likewise."""
-        ending = None if error is None else self.ending_of(error)
-        value = self.names.get('__return_value__', value)
-        if value is not None:
-            send_report(self.channel, VALUE, 'value_document', value, self.options['value_max'])
+    def finish(self, error, box, last=None):
+        """Report and show how the program ended.  Returns what to raise so that the interpreter ends likewise.  A generator.
+
+        box: a list of the value, which nobody else has; it is let go of where the program would.
+        """
+        ending = None if error is None else (yield from self.ending_of(error))
+        error = None
+        told = self.names.get('__return_value__', box[0])
+        if told is not None:
+            send_report(self.channel, VALUE, 'value_document', told, self.options['value_max'])
+        told = None
+        if last is not None and box[0] is not None and type(box[0]) not in PLAIN:
+            yield call_by(box.clear, self.path, line_of_last(last), self.names), (), None
         if not self.leave:      # a zygote says so with LEFT
             self.channel.send(DONE)
         return ending
 
     def ending_of(self, error):
         try:
-            return self.fail(error)
+            return (yield from self.fail(error))
         except SystemExit as exit:              # the program's sys.excepthook may say how to end
             return SystemExit(exit.code)
         except BaseException:                   # the program's stderr, or its own kind of SystemExit, is broken
@@ -383,11 +447,20 @@ class Runner:
         if issubclass(type(error), SystemExit):
             # A new exception, because the old one holds the program's frames and thereby its objects.
             return SystemExit(error.code)
-        trace = drop_own_frame(error)
+        trace = BaseException.__traceback__.__get__(error)
         send_report(self.channel, ERROR, 'error_document', error, trace, self.path, self.source, print_traceback)
-        show_error(error, trace)
+        yield from show_error(error, trace)
         if type(error) is not KeyboardInterrupt:
             return SystemExit(1)
-        # The interpreter itself dies of SIGINT, after its exit handlers; it has nothing left to print.
-        sys.excepthook = lambda *shown: None
+        # The interpreter itself dies of SIGINT, after its exit handlers.
         return KeyboardInterrupt()
+
+    def steps(self):
+        """The whole run in an interpreter of its own."""
+        self.open_channel(Channel())
+        code, last = self.start()
+        error, value, tracing = yield (code, last), self.names, None
+        value = [value]
+        ending = yield from self.finish(error, value, last)
+        error = None
+        return ending, tracing

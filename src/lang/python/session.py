@@ -1,6 +1,7 @@
 """The executions of a context: one after the other in the same __main__, told over the channel.
 
-runner.py loads this file, for context.py and for a forked process of the zygote.  What one execution needs is here;
+runner.py loads this file, for context.py and for a forked process of the zygote.  As in runner.py, what calls code of the program's
+is a generator.  What one execution needs is here;
 magics.py reads texts that are not quite Python, display.py makes pictures, tables and texts of objects.
 """
 
@@ -27,6 +28,7 @@ PATIENCE_S, TAKE_S = 5, 0.0005  # how long an execution waits for that, all its 
 TOP_LEVEL_AWAIT = 0x2000        # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 IS_COROUTINE = 0x80             # inspect.CO_COROUTINE
 FUTURE_ANNOTATIONS = 0x1000000  # the one __future__ that still changes anything lasts, as in an interactive interpreter
+PLAIN = type(None), str, int, float, bool, bytes
 LIMITS = {'value_max': 200000, 'display_max': 16777216, 'displays_max': 100}
 
 magics, display = load_part('magics'), load_part('display')
@@ -94,6 +96,12 @@ def usable_stdin():
         sys.stdin = sys.__stdin__ = open_file(0, encoding=stdin.encoding, errors=stdin.errors, closefd=False)
 
 
+def lines_of(text):
+    """As linecache has those of a file: each ends with a line end, and no other character ends one."""
+    lines = text.replace('\r\n', '\n').replace('\r', '\n').split('\n')
+    return [line + '\n' for line in (lines if lines[-1] else lines[:-1])]
+
+
 def flush_streams():
     for stream in {id(one): one for one in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
         try:
@@ -143,7 +151,7 @@ class Session:
         self.cells = 0
         self.cell_names = set()
         self.flags = TOP_LEVEL_AWAIT
-        self.loop = None
+        self.loop = self.asyncio = None
         self.lock = RLock()
         self.running = False
         self.displays = self.patience = 0
@@ -155,7 +163,7 @@ class Session:
         self.tracing = None, None
         sys.excepthook = print_user_exception
         builtins.__caisson__ = magics['Magics'](self)
-        self.screen = display['Screen'](self.show, self.is_showing_saved)
+        self.screen = display['Screen'](self.show, self.is_showing_saved, {'asyncio': self.use_asyncio}, self.find_user_site)
         builtins.display = self.screen.names['display']
 
     def open_channel(self, channel):
@@ -173,7 +181,7 @@ class Session:
         bind_tools(getcwd(), self.names)
         while True:
             try:
-                document = self.receive()
+                document = yield from self.receive()
                 if document is None:
                     break
                 self.cells += 1
@@ -182,7 +190,7 @@ class Session:
                 complain('context.py: what came over the channel is no request: %s\n' % error)
                 self.channel.close()
                 raise SystemExit(BROKEN_EXIT) from None
-            self.execute(request)
+            yield from self.execute(request)
         self.channel.close()
         signal(SIGINT, default_int_handler)
         raise SystemExit(0)
@@ -191,6 +199,7 @@ class Session:
 
     def receive(self):
         """The next request's document; None at the end of file."""
+        yield from self.go_on()
         self.is_asked(None)
         signal(SIGINT, self.remember_signal)
         pieces = b''
@@ -276,6 +285,21 @@ class Session:
                 complain('caisson: displays_max=%d of this execution are used up; later ones are left out\n'
                          % self.limits['displays_max'])
 
+    @staticmethod
+    def find_user_site():
+        """The folder of what pip installs for this user, if it came to be after the start; in its usual place then."""
+        site = sys.modules.get('site')
+        folder = getattr(site, 'USER_SITE', None)
+        if not folder or not site.ENABLE_USER_SITE or folder in sys.path or not sys.modules['os'].path.isdir(folder):
+            return False
+        before = sys.path[:]
+        site.addsitedir(folder)
+        added = [entry for entry in sys.path if entry not in before]
+        others = site.getsitepackages()
+        at = next((index for index, entry in enumerate(before) if entry in others), len(before))
+        sys.path[:] = before[:at] + added + before[at:]
+        return bool(added)
+
     def is_showing_saved(self):
         return self.running and self.request.show_saved
 
@@ -292,22 +316,23 @@ class Session:
         except BaseException as error:
             mistake = error
         if mistake is not None:
-            self.refuse(request, mistake)
+            yield from self.refuse(request, mistake)
             return
-        linecache.cache[request.name] = len(request.code), None, request.code.splitlines(True), request.name
+        linecache.cache[request.name] = len(request.code), None, lines_of(request.code), request.name
         self.cell_names.add(request.name)
         self.flags |= cell.code.co_flags & FUTURE_ANNOTATIONS
         self.request, self.displays, self.patience = request, 0, PATIENCE_S
+        self.find_user_site()
         usable_stdin()
         self.channel.send(STARTED)
         self.running = True
-        error, value = self.run(request, cell)
+        error, value = yield from self.run(request, cell)
         with self.lock:
             self.running = False
         if getpid() != self.pid:
-            self.leave_child(error)
+            yield from self.leave_child(error)
         if error is not None:
-            self.fail(request, error)
+            yield from self.fail(request, error)
         elif value is not None:
             self.channel.send(VALUE, value)
         error = value = cell = None
@@ -325,7 +350,7 @@ class Session:
         send_report(self.channel, SYNTAX, 'syntax_document', mistake, source)
         try:
             if not request.quiet:
-                show_error(mistake, None)
+                yield from show_error(mistake, None)
         except BaseException:           # the program's stderr, or its excepthook, is broken
             pass
         flush_streams()
@@ -339,7 +364,7 @@ class Session:
                 self.is_calm = False
                 signal(SIGINT, self.handler)
                 self.pass_signal_on(self.handler)
-                value = self.work(request, cell)
+                value = yield from self.work(request, cell)
             finally:
                 self.calm()
         except BaseException as caught:
@@ -370,8 +395,9 @@ class Session:
             environ[name] = text
         try:
             try:
-                value = self.run_code(cell)
-                return None if value is None or cell.is_silent else self.describe(request, value)
+                value = yield from self.run_code(cell)
+                yield from self.begin_tasks()
+                return None if value is None or cell.is_silent else (yield from self.describe(request, cell, value))
             finally:
                 value = None
                 self.screen.show_open_figures()
@@ -384,44 +410,105 @@ class Session:
 
     def run_code(self, cell):
         meter = cell.is_timed and magics['Meter']()
-        sys.settrace(self.tracing[0])
-        sys.setprofile(self.tracing[1])
         try:
-            value = self.evaluate(cell.code)
-            return value if cell.last is None else self.evaluate(cell.last)
+            value = yield from self.evaluate(cell.code)
+            return value if cell.last is None else (yield from self.evaluate(cell.last))
         finally:
-            self.tracing = sys.gettrace(), sys.getprofile()
-            sys.settrace(None)
-            sys.setprofile(None)
             if meter:
                 meter.tell()
 
+    def perform(self, work, given):
+        """What it returns; or raises, with the traceback of the program's frames."""
+        error, value, self.tracing = yield work, given, self.tracing
+        if error is not None:
+            raise error
+        return value
+
     def evaluate(self, code):
-        result = eval(code, self.names)
-        return self.wait_for(result) if code.co_flags & IS_COROUTINE else result
+        value = yield from self.perform((code, None), self.names)
+        return (yield from self.wait_for(value)) if code.co_flags & IS_COROUTINE else value
+
+    # ---- one event loop for all executions, in which tasks go on between them
+
+    def use_asyncio(self, asyncio):
+        """At the top level of an execution there is a loop, as in a notebook; asyncio.run() works all the same."""
+        events = sys.modules['asyncio.events']
+        policy = getattr(events, '_get_event_loop_policy', events.get_event_loop_policy)()
+        running, find_running, find = events.get_running_loop, events._get_running_loop, policy.get_event_loop
+
+        def is_top():
+            return self.running and find_running() is None and get_ident() == self.main_thread and getpid() == self.pid
+
+        def get_running_loop():
+            """Return the running event loop; at the top level of an execution that of its context."""
+            return self.open_loop() if is_top() else running()
+
+        def get_event_loop():
+            """Likewise; one that the program has set comes first."""
+            return getattr(policy._local, '_loop', None) or self.open_loop() if is_top() else find()
+
+        events.get_running_loop = asyncio.get_running_loop = get_running_loop
+        policy.get_event_loop = get_event_loop
+        self.asyncio = asyncio
+
+    def open_loop(self):
+        asyncio = __import__('asyncio')
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+        return self.loop
+
+    def has_tasks(self):
+        return (self.asyncio is not None and self.loop is not None and not self.loop.is_closed()
+                and not self.loop.is_running() and bool(sys.modules['asyncio.tasks'].all_tasks(self.loop)))
+
+    def begin_tasks(self):
+        """What an execution has begun and not awaited gets as far as it can at once."""
+        if self.has_tasks():
+            self.loop.call_soon(self.loop.stop)
+            yield from self.perform(self.loop.run_forever, ())
+
+    def go_on(self):
+        """Until the next request is there, the tasks go on.  Whatever they raise is told, and not fatal."""
+        while self.has_tasks() and not self.is_asked(0):
+            self.loop.add_reader(self.channel.fd, self.loop.stop)
+            for task in sys.modules['asyncio.tasks'].all_tasks(self.loop):
+                task.add_done_callback(self.stop_loop)
+            try:
+                yield from self.perform(self.loop.run_forever, ())
+            except BaseException as error:
+                without_our_frames(error, self.cell_names)
+                print_exception(type(error), error, trace_of(error))
+            finally:
+                self.loop.remove_reader(self.channel.fd)
+            flush_streams()
+
+    def stop_loop(self, task):
+        if not self.running:
+            self.loop.stop()
 
     def wait_for(self, coroutine):
-        """Top-level await: one event loop for all executions, so tasks of an earlier one go on."""
+        """Top-level await."""
         task = None
         try:
             asyncio = __import__('asyncio')
-            if self.loop is None or self.loop.is_closed():
-                self.loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self.loop)
+            asyncio.set_event_loop(self.open_loop())
             task = self.loop.create_task(coroutine)
-            return self.loop.run_until_complete(task)
+            return (yield from self.perform(self.loop.run_until_complete, (task,)))
         except BaseException:
             if task is None:
                 coroutine.close()
             elif not task.done():
                 task.cancel()
-                self.loop.run_until_complete(asyncio.wait([task]))
+                yield from self.perform(self.loop.run_until_complete, (asyncio.wait([task]),))
             raise
 
-    def describe(self, request, value):
+    def describe(self, request, cell, value):
         """The document of a value; and `_` is the last one, as in an interactive interpreter."""
         value_max = self.value_max(request)
+        before = [vars(builtins).get('_')]
         builtins._ = value
+        if type(before[0]) not in PLAIN:
+            yield call_by(before.clear, request.name, line_of_last(cell.last or cell.code), self.names), (), None
         members = report['value_members'](value, value_max)
         bundle = display['bundle_of'](value, request.svg, self.limits['display_max'], value_max, members)
         self.screen.close_figure(value)
@@ -438,7 +525,7 @@ class Session:
                 return
             send_report(self.channel, ERROR, 'error_document', error, trace, request.name, request.source, print_user_exception)
             if not request.quiet:
-                show_error(error, trace)
+                yield from show_error(error, trace)
         except BaseException:           # the program's stderr, or its excepthook, is broken
             pass
 
@@ -462,7 +549,7 @@ class Session:
                     status = load_part('leave')['exit_code'](error.code)
                 else:
                     without_our_frames(error, self.cell_names)
-                    show_error(error, trace_of(error))
+                    yield from show_error(error, trace_of(error))
             except BaseException:
                 pass
         flush_streams()

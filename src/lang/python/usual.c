@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include "lang/python/drive.h"
 #include "lang/python/pages.h"
 #include "sandbox/sandbox.h"
 
@@ -638,39 +639,18 @@ static void end_here(PyObject *value)
         PyErr_Clear();   /* likewise */
 }
 
-/* Include/cpython/sysmodule.h: for all versions the same since 3.8, but not of the limited API. */
-extern int PySys_Audit(const char *event, const char *format, ...) __attribute__((weak));
-
-/* As exec() and eval() do (Python/bltinmodule.c), without one call more for a program that counts how deep it is. */
-static PyObject *execute(PyObject *code, PyObject *names)
+static PyObject *run(PyObject *code, PyObject *last, PyObject *names)
 {
-        if (!PyDict_GetItemString(names, "__builtins__") && PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()) < 0)
-                return NULL;
-        if (PySys_Audit && PySys_Audit("exec", "O", code) < 0)
-                return NULL;
-        return PyEval_EvalCode(code, names, names);
-}
-
-PyObject *usual_run(PyObject *self, PyObject *args)
-{
-        PyObject *code, *last, *names;
-        (void)self;
-        if (!PyArg_ParseTuple(args, "(OO)O", &code, &last, &names))
-                return NULL;
-        names = names == Py_None ? own[NAMES] : names;
-        PyObject *value = execute(code, names);
-        if (value && last != Py_None) {
-                Py_DecRef(value);
-                value = execute(last, names);
-        }
-        /* A signal that came in the program's last operation is still the program's. */
-        if (value && Py_MakePendingCalls() < 0) {
-                Py_DecRef(value);
-                value = NULL;
-        }
+        PyObject *value = drive_execute(code, last, names == Py_None ? own[NAMES] : names);
         if (value)
                 end_here(value);
         return value;
+}
+
+PyObject *usual_drive(PyObject *self, PyObject *args)
+{
+        drive_run = run;
+        return drive_begin(self, args);
 }
 
 PyObject *usual_end(PyObject *self, PyObject *args)

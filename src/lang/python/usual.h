@@ -32,10 +32,10 @@ PyObject *usual_begin(PyObject *self, PyObject *none);
 PyObject *usual_start(PyObject *self, PyObject *came);
 
 /*
- * run((code, last), names) -> the value of the last: what run.py executes.  None for names are those of the usual run, and then it does not come back if the
+ * drive(generator, main): as of drive.h.  None in place of names is the usual run's, which does not come back if the
  * run ends as most do: with nothing to tell, to call, or to take down.
  */
-PyObject *usual_run(PyObject *self, PyObject *args);
+PyObject *usual_drive(PyObject *self, PyObject *args);
 
 /* is_plain(error, value) -> whether Runner.finish() has nothing to tell.  If it has, the run has its `source` from here on. */
 PyObject *usual_is_plain(PyObject *self, PyObject *args);

@@ -688,3 +688,67 @@ def test_python_forks_of_the_zygote_are_warm_unless_they_must_not_be(zygote, tmp
     context = Forked(zygote, tmp_path, '')
     assert context.execute(code).value['value'] is False
     assert context.end() == 0
+
+
+# ---------------------------------------------------------------------------- one event loop for all executions of Python
+
+def test_python_tasks_of_one_execution_are_awaited_in_another(python):
+    context = python
+    first = context.execute('import asyncio\nasync def g(): return 3\nt = asyncio.ensure_future(g())')
+    assert first.error is None and first.stderr == ''
+    assert context.execute('await t').value['value'] == 3
+    assert context.execute('u = asyncio.create_task(g())\nu.done()').value['value'] is False
+    assert context.execute('u.result()').value['value'] == 3
+    assert context.execute('asyncio.get_event_loop() is asyncio.get_running_loop() is u.get_loop()').value['value'] is True
+
+
+def test_python_a_task_goes_on_between_executions(python):
+    python.execute('import asyncio\nseen = []\nasync def g():\n    for n in range(3):\n        seen.append(n)\n        await asyncio.sleep(0.02)\n'
+                   't = asyncio.create_task(g())')
+    time.sleep(0.5)
+    assert python.execute('seen, t.done()').value['value'] == [[0, 1, 2], True]
+
+
+def test_python_asyncio_run_works_at_the_top_level_as_well(python):
+    python.execute('import asyncio\nasync def g(): return asyncio.get_running_loop()\nt = asyncio.create_task(g())')
+    assert python.execute('asyncio.run(g()) is not t.get_loop()').value['value'] is True
+    assert python.execute('asyncio.new_event_loop().run_until_complete(g()) is not t.get_loop()').value['value'] is True
+    assert python.execute('await t is t.get_loop()').value['value'] is True
+    assert python.execute('asyncio.create_task(g()).get_loop() is t.get_loop()').value['value'] is True
+
+
+def test_python_a_task_that_fails_between_executions_ends_nothing(python):
+    python.execute('import asyncio\nasync def g():\n    await asyncio.sleep(0.01)\n    raise SystemExit(3)\nt = asyncio.create_task(g())')
+    time.sleep(0.2)
+    assert python.execute('1 + 1').value['value'] == 2
+
+
+# -------------------------------------------------------------------------- frames, lines and folders of an execution
+
+def test_python_an_execution_sees_its_own_frames_alone(python):
+    execution = python.execute('import inspect, sys, traceback\ndef f(): return [one.filename for one in inspect.stack()]\n'
+                               'print(f(), sys._getframe().f_back)\ntraceback.print_stack()', name='<mine>')
+    assert execution.stdout == "['<mine>', '<mine>'] None\n"
+    assert execution.stderr.count('File') == 1
+
+
+@pytest.mark.parametrize('end', ['', '\n', '\r\n'])
+def test_python_marks_are_below_the_expression_whatever_ends_the_text(python, end):
+    execution = python.execute('x = [1, 2]; y = "\x0c\u2028"\n1 + x[5]' + end, name='<mine>')
+    line, marks = execution.stderr.split('\n')[2:4]
+    assert line[marks.index('~'):].startswith('x[5]')
+
+
+def test_python_a_coroutine_that_is_not_awaited_is_told_with_the_line_of_the_execution(python):
+    python.execute('async def f(): pass')
+    python.execute('1\nf()', name='<mine>')
+    execution = python.execute('2', name='<next>')
+    assert '/python/' not in execution.stderr and 'never awaited' in execution.stderr and execution.stderr.startswith('<next>:1:')
+
+
+def test_python_a_user_site_that_is_made_later_is_found(python, tmp_path):
+    code = ('import os, site\nsite.USER_SITE = %r\nsite.ENABLE_USER_SITE = True\nos.makedirs(site.USER_SITE)\n'
+            'open(site.USER_SITE + "/made_later.py", "w").write("x = 4")\n' % str(tmp_path / 'site'))
+    assert python.execute(code + 'import made_later\nmade_later.x').value['value'] == 4
+    assert python.execute('import sys\nsys.path.index(site.USER_SITE) < min(map(sys.path.index, [e for e in site.getsitepackages() '
+                          'if e in sys.path]), default=99)').value['value'] is True
