@@ -128,7 +128,7 @@ function listen(name, listener) {
 
 // Where lastexpr.js put something into the program.
 const edited = { filename: '', edit: null };
-const FRAME = /^( +at (?:.*\()?(?:async )?)((?:file:\/\/)?\/.*):(\d+):(\d+)(\)?)$/;
+const FRAME = /^( +at (?:.*\()?(?:async )?)((?:file:\/\/)?\/.*?)(?::(\d+):(\d+))?(\)?)$/;
 
 function correctMessages(filename, edit) {
   Object.assign(edited, { filename, edit });
@@ -141,13 +141,14 @@ function isOfProgram(file) {
 // A line of a stack with the place that it has in the program's own text: {frame}, and where Node would show a line that
 // was changed, {file, line, column, text} of the program's own.
 function corrected(frame) {
-  const [, head, file, number, place, tail] = FRAME.exec(frame) ?? [];
+  // V8 leaves out a place before the first line.
+  const [, head, file, number = 0, place = 1, tail] = FRAME.exec(frame) ?? [];
   const { edit } = edited;
-  if (Number(number) !== edit.line || !isOfProgram(file))
+  if (file === undefined || Number(number) !== edit.line || !isOfProgram(file))
     return { frame };
   let { line, text } = edit;
   let column = place - 1;
-  if (column >= edit.column + edit.length)
+  if (column > edit.column + edit.length)
     column -= edit.length;
   else if (column >= edit.column)
     ({ line, column, text } = edit.statement);

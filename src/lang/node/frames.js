@@ -19,7 +19,7 @@ function isOurs(site) {
   return site !== undefined && fileOf(site).startsWith(OURS);
 }
 
-// Those of Node's vm that are calls of ours are left out, too: below the last of them, if not cut off, there are only ours.
+// A frame of Node's vm is a call of ours unless a frame of the program is below it.
 function isShown(site, index, trace) {
   if (fileOf(site) !== 'node:vm')
     return !isOurs(site);

@@ -55,15 +55,28 @@ function placeOf(code, from, start, comments) {
   return { at: start, text: ASSIGNMENT };
 }
 
+// Where V8 sees an operand of a comma expression.
+function placeOfOperand(code, { type, start, left, operator, callee, object, property, computed }) {
+  if (type === 'CallExpression' && callee.type === 'MemberExpression')
+    return placeOfOperand(code, callee);
+  if (type === 'MemberExpression')
+    return computed ? code.indexOf('[', object.end) : property.start;
+  return left !== undefined && operator !== undefined ? code.indexOf(operator, left.end) : start;
+}
+
 function capture(code, tree, comments, canMove) {
   const [previous, last] = [tree.body.at(-2), tree.body.at(-1)];
   const { expression } = last;
   let { start } = last;
   let from = previous?.end ?? 0;
+  let seen = start;
   // Of `a, b` the value is b.
-  if (expression.type === 'SequenceExpression' && expression.start === start)
-    from = start = expression.expressions.at(-1).start;
-  const statement = { ...positionOf(code, start), text: '' };
+  if (expression.type === 'SequenceExpression' && expression.start === start) {
+    const value = expression.expressions.at(-1);
+    from = start = value.start;
+    seen = placeOfOperand(code, value);
+  }
+  const statement = { ...positionOf(code, seen), text: '' };
   statement.text = code.split(LINE_END, statement.line)[statement.line - 1];
   const { at, text } = placeOf(code, from, start, comments);
   if (at === last.start && previous === undefined && canMove && !code.startsWith('#!'))
