@@ -81,6 +81,9 @@ function capture(code, tree, comments, canMove) {
   const { at, text } = placeOf(code, from, start, comments);
   if (at === last.start && previous === undefined && canMove && !code.startsWith('#!'))
     return { code: `${ASSIGNMENT}\n${code}`, lines: 1, edit: { line: 0, column: 0, length: ASSIGNMENT.length, text: '', statement } };
+  // An assertion reads its words in the file, at its column, and has no value.
+  if (at === start && /\bassert\b/.test(code.slice(last.start, last.end)))
+    return { code, lines: 0, edit: null };
   const place = positionOf(code, at);
   const edit = { ...place, length: text.length, text: code.split(LINE_END, place.line)[place.line - 1], statement };
   return { code: code.slice(0, at) + text + code.slice(at), lines: 0, edit };
