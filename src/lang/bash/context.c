@@ -43,6 +43,8 @@ static struct {
         int code;               /* a file in memory */
         int signals;
         bool interrupted;       /* since it was last seen to be alone */
+        int status;             /* of the last execution */
+        bool traces, echoes;    /* set -x and set -v at its end; they are off where our own commands run */
         char told[64];          /* a line of reports that is not complete yet */
         size_t told_len;
 } shell;
@@ -173,8 +175,9 @@ static void start_shell(void)
         fcntl(shell.reports, F_SETFL, O_NONBLOCK);
         char text[512];
         int n = snprintf(text, sizeof text,
-                         "exec 2>&3 3>&-; PS1= PS2=; unset HISTFILE; set +o history; shopt -u expand_aliases checkwinsize; "
-                         "readonly PROMPT_COMMAND='\\builtin printf \"%%s %%s\\n\" \"$BASHPID\" \"$?\" 2>/dev/null >/proc/%d/fd/%d'\n",
+                         "exec 2>&3 3>&-; PS1= PS2=; unset HISTFILE; set +o history; history -c; shopt -u expand_aliases checkwinsize; "
+                         "readonly PROMPT_COMMAND='{ \\builtin printf \"%%s %%s %%s\\n\" \"$BASHPID\" \"$?\" \"$-\" >/proc/%d/fd/%d; "
+                         "\\builtin set +xv; } >/dev/null 2>&1'\n",
                          getpid(), shell.reports_end);
         tell_shell(text, (size_t)n);
 }
@@ -199,7 +202,17 @@ static bool is_name(const char *name)
         return name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
 }
 
-/* One line: it is read as a whole before any of it runs. */
+/* The eval of a text whose commands are traced.  Tracing begins in the text, where what is ours goes to no file. */
+static void add_traced(struct buf *line)
+{
+        buf_printf(line, "\\builtin eval '{ \\builtin set -x; (exit %d); } 2>/dev/null; '\"$(</proc/%d/fd/%d)\" </dev/null", shell.status,
+                   getpid(), shell.code);
+}
+
+/*
+ * One line: it is read as a whole before any of it runs.  The first command of the text finds in $? the status of the
+ * substitution, which is that of the last execution.
+ */
 static void tell_execution(const json_t *request)
 {
         struct buf line;
@@ -207,12 +220,16 @@ static void tell_execution(const json_t *request)
         const char *name;
         json_t *value;
         buf_init(&line, 16 * MIB);
+        /* In braces, so that what a trap for DEBUG prints about commands of ours goes nowhere. */
+        buf_printf(&line, "{ ");
         if (cwd) {
                 buf_printf(&line, "\\builtin cd -- ");
                 add_quoted(&line, cwd);
                 buf_printf(&line, "; ");
         }
-        buf_printf(&line, "\\builtin printf 'b\\n' >/proc/%d/fd/%d; ", getpid(), shell.reports_end);
+        buf_printf(&line, "\\builtin printf 'b\\n' >/proc/%d/fd/%d; } >/dev/null 2>&1; ", getpid(), shell.reports_end);
+        if (shell.echoes)
+                buf_printf(&line, "\\builtin set -v; ");
         json_object_foreach(json_object_get(request, "env"), name, value) {
                 if (!is_name(name) || !json_is_string(value))
                         continue;
@@ -220,7 +237,14 @@ static void tell_execution(const json_t *request)
                 add_quoted(&line, json_string_value(value));
                 buf_add(&line, " ", 1);
         }
-        buf_printf(&line, "\\builtin eval \"$(</proc/%d/fd/%d)\" </dev/null\n", getpid(), shell.code);
+        if (shell.traces)
+                add_traced(&line);
+        else
+                buf_printf(&line, "\\builtin eval \"$(\\builtin printf %%s \"$(</proc/%d/fd/%d)\"; exit %d)\" </dev/null", getpid(), shell.code,
+                           shell.status);
+        /* PROMPT_COMMAND is a text, which set -v would echo: so the end is told here, too, and echoing ends. */
+        buf_printf(&line, "; { \\builtin printf 'e %%s %%s\\n' \"$?\" \"$-\" >/proc/%d/fd/%d; \\builtin set +xv; } >/dev/null 2>&1\n", getpid(),
+                   shell.reports_end);
         tell_shell((const char *)line.bytes, line.len);
         buf_done(&line);
 }
@@ -439,9 +463,19 @@ static void settle(void)
         }
 }
 
+/* Takes "STATUS FLAGS", which the shell tells at the end of an execution; flags are those of $-.  The status. */
+static int note_end(char *told)
+{
+        char *flags;
+        shell.status = (int)strtol(told, &flags, 10);
+        shell.traces = strchr(flags, 'x');
+        shell.echoes = strchr(flags, 'v');
+        return shell.status;
+}
+
 static int await_status(void)
 {
-        bool begun = false, interrupted = false;
+        bool begun = false, ended = false, interrupted = false;
         int again_ms = -1;
         char report[sizeof shell.told];
         for (;;) {
@@ -451,8 +485,10 @@ static int await_status(void)
                         pid_t pid = (pid_t)strtol(report, &status, 10);
                         if (report[0] == 'b')
                                 begun = true;
+                        else if (report[0] == 'e' && begun && !ended)
+                                ended = (note_end(report + 1), true);
                         else if (pid == shell.pid && begun)
-                                return (int)strtol(status, NULL, 10);
+                                return ended ? shell.status : note_end(status);
                         else if (pid > 1 && pid != shell.pid)
                                 interrupted = end_copy(pid);
                 }

@@ -13,6 +13,7 @@ const Module = require('module');
 const vm = require('vm');
 const { inspect, types } = require('util');
 const channel = require('./channel.js');
+const { hideFrames } = require('./frames.js');
 const { bindTools } = require('./outside.js');
 const { asFunction, persist } = require('./persist.js');
 const report = require('./report.js');
@@ -528,6 +529,7 @@ function main() {
   watch();
   withoutWarnings(() => new vm.Script('import("node:fs")', { importModuleDynamically: importing }).runInThisContext());
   bindTools();
+  hideFrames();
   Object.assign(globalThis, { display, module: new Module('.'), exports: {} });
   const restore = addThread();
   next();

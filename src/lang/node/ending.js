@@ -6,7 +6,8 @@
 
 const channel = require('./channel.js');
 const { errorDocument, valueDocument } = require('./report.js');
-const { isPromise } = require('util').types;
+const { pathToFileURL } = require('url');
+const { inspect, types: { isNativeError, isPromise } } = require('util');
 
 const { then } = Promise.prototype;
 const { keys } = Object;
@@ -125,12 +126,66 @@ function listen(name, listener) {
   listeners.push([name, listener]);
 }
 
+// Where lastexpr.js put something into the program.
+const edited = { filename: '', edit: null };
+const FRAME = /^( +at (?:.*\()?(?:async )?)((?:file:\/\/)?\/.*?)(?::(\d+):(\d+))?(\)?)$/;
+
+function correctMessages(filename, edit) {
+  Object.assign(edited, { filename, edit });
+}
+
+function isOfProgram(file) {
+  return file === edited.filename || file === pathToFileURL(edited.filename).href;
+}
+
+// A line of a stack with the place that it has in the program's own text: {frame}, and where Node would show a line that
+// was changed, {file, line, column, text} of the program's own.
+function corrected(frame) {
+  // V8 leaves out a place before the first line.
+  const [, head, file, number = 0, place = 1, tail] = FRAME.exec(frame) ?? [];
+  const { edit } = edited;
+  if (file === undefined || Number(number) !== edit.line || !isOfProgram(file))
+    return { frame };
+  let { line, text } = edit;
+  let column = place - 1;
+  if (column > edit.column + edit.length)
+    column -= edit.length;
+  else if (column >= edit.column)
+    ({ line, column, text } = edit.statement);
+  return { frame: `${head}${file}:${line}:${column + 1}${tail}`, file, line, column, text };
+}
+
+// Corrects the stack of an error.  What corrected() says of its first frame, or null.
+function correctStack(error) {
+  if (edited.edit === null || !isNativeError(error))
+    return null;
+  try {
+    const lines = error.stack.split('\n').map((line) => (/^ +at /.test(line) ? corrected(line) : line));
+    error.stack = lines.map((line) => line.frame ?? line).join('\n');
+    return lines.find((line) => typeof line !== 'string') ?? null;
+  } catch {
+    return null;        // the error is the program's, and so may be its stack
+  }
+}
+
+// Node shows the changed line in the message of an error that came about there.  For these we print what it would print
+// of the program's own line, and end as it ends.  Errors of Node's library show a line of the library.
+function endWithMessage(error, { file, line, column, text }) {
+  const mark = `${text.slice(0, column).replace(/[^\t]/g, ' ')}^`;
+  process.stderr.write(`${file}:${line}\n${text}\n${mark}\n\n${inspect(error)}\n\nNode.js ${process.version}\n`);
+  announcing = false;   // as where Node itself ends a program
+  process.exit(1);
+}
+
 function watchErrors(filename) {
   listen('uncaughtExceptionMonitor', (error) => {
     if (process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback())
       return;
     failed = true;
+    const top = correctStack(error);
     channel.send(channel.kinds.ERROR, errorDocument(error, filename));
+    if (top?.text !== undefined && typeof error.code !== 'string')
+      endWithMessage(error, top);
   });
 }
 
@@ -169,4 +224,4 @@ function rehearse() {
   delete globalThis[RETURN_NAME];
 }
 
-module.exports = { announce, exposeSlots, leave: end.reallyExit, rehearse, watch, watchErrors };
+module.exports = { announce, correctMessages, exposeSlots, leave: end.reallyExit, rehearse, watch, watchErrors };

@@ -107,7 +107,7 @@ function tellingError(code, asCommonJs, asModule) {
 async function run(program, main, { typescript, asCommonJs, begin, refuse, serve }) {
   const original = program.code;
   let error = null;
-  for (const code of new Set([program.instrumented, original])) {
+  for (const code of new Set([program.instrumented.code, original])) {
     program.code = code;
     error = await moduleError(code);
     if (error === null)

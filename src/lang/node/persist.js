@@ -10,7 +10,9 @@ const acorn = require('acorn');
 
 const PREFIX = '(async () => { ';
 const SUFFIX = '\n})()';
-const RETURN = ' return [';
+// V8 gives an unknown name the position of its statement, or of its operand in a comma expression: hence `0,`.
+const RETURN = ' return [(0,';
+const RETURN_END = ')]';
 const SETTINGS = {
   ecmaVersion: 'latest', sourceType: 'script', allowAwaitOutsideFunction: true, allowImportExportEverywhere: true,
   allowHashBang: true, allowReturnOutsideFunction: false,
@@ -104,10 +106,17 @@ function withoutRegistry(specifier) {
   return /^npm:\/?/.test(specifier) ? specifier.replace(/^npm:\/?((?:@[^/@]+\/)?[^/@]+)(?:@[^/]*)?/, '$1') : specifier;
 }
 
+// The second argument of import() for the attributes of a declaration, if it has any.
+function importOptions({ attributes = [] }) {
+  const pairs = attributes.map(({ key, value }) => `${JSON.stringify(key.name ?? key.value)}: ${value.raw}`);
+  return pairs.length > 0 ? [`{ with: { ${pairs.join(', ')} } }`] : [];
+}
+
 // Statements for an import declaration, on as many lines as it has.
 function rewriteImport(edits, node) {
   const { whole, parts } = importPattern(node);
-  const load = `await import(${JSON.stringify(withoutRegistry(node.source.value))})`;
+  const source = [JSON.stringify(withoutRegistry(node.source.value)), ...importOptions(node)];
+  const load = `await import(${source.join(', ')})`;
   let text = load;
   if (whole !== undefined)
     text = `${whole} = ${load}${parts.length > 0 ? `; ({ ${parts.join(', ')} } = ${whole})` : ''}`;
@@ -117,9 +126,14 @@ function rewriteImport(edits, node) {
   edits.replace(node.start, node.end, `;${text};${'\n'.repeat(lines)}`);
 }
 
-// `export` has no meaning here; what is exported is declared.
+// `export` has no meaning here; what is exported is declared.  A default export without a name is an expression.
 function rewriteExport(edits, node) {
-  if (node.declaration)
+  const isExpression = node.type === 'ExportDefaultDeclaration' && !node.declaration.id;
+  if (isExpression) {
+    const end = node.start + edits.code.slice(node.start).indexOf('default') + 'default'.length;
+    edits.replace(node.start, end, ';('.padEnd(end - node.start));
+    edits.insert(lastOfExpression(edits.code, node), ');');
+  } else if (node.declaration)
     edits.blank(node.start, node.declaration.start);
   else
     edits.blank(node.start, node.end);
@@ -225,7 +239,7 @@ function persist(source) {
       begin = RETURN;
     else
       edits.insert(code.slice(previous.end, last.start).includes('\n') ? previous.end : last.start, `;${RETURN}`);
-    edits.insert(lastOfExpression(code, last), ']');
+    edits.insert(lastOfExpression(code, last), RETURN_END);
   }
   const unique = [...new Set(names)];
   const head = unique.length > 0 ? `var ${unique.join(', ')}; ` : '';

@@ -92,16 +92,40 @@ function begin(main, { preload: names, role, valueMax }, typescript, go) {
   go();
 }
 
+// As Module.prototype._compile, for a text whose first lines are ours.
+function compileMoved(code, main, lines) {
+  const compiled = vm.compileFunction(code, WRAPPER_PARAMETERS, { filename: main.filename, lineOffset: -lines });
+  const { resolve, main: first, extensions, cache } = Module.createRequire(main.filename);
+  const requireFromMain = Object.assign(function require(path) {
+    return main.require(path);
+  }, { resolve, main: first, extensions, cache });
+  return compiled.bind(main.exports, main.exports, requireFromMain, main, main.filename, main.path);
+}
+
+// Only Node's own loader compiles what calls import().
+function canMove(program) {
+  return program.sourceMap === '' && !/\bimport\b/.test(program.code);
+}
+
 function runCommonJs(program, main, role) {
-  let { code } = program;
-  if (program.instrumented !== code && commonJsError(program.instrumented, main.filename) === null)
-    code = program.instrumented;
+  const { instrumented } = program;
+  const changed = instrumented.code !== program.code && commonJsError(instrumented.code, main.filename) === null;
+  const code = changed ? instrumented.code : program.code;
   // From the tick queue and through bind(), so that no frame of ours is in the program's stack traces.
-  process.nextTick(main._compile.bind(main, code + program.sourceMap, main.filename));
+  if (changed && instrumented.lines > 0)
+    process.nextTick(compileMoved(code, main, instrumented.lines));
+  else
+    process.nextTick(main._compile.bind(main, code + program.sourceMap, main.filename));
   process.nextTick(() => {
     main.loaded = true;
     role?.serve([main.exports]);
   });
+}
+
+function instrumentedFor(program, sourceType, role) {
+  if (role !== undefined)
+    return { code: role.instrument(program.code, sourceType), lines: 0, edit: null };
+  return require('./lastexpr.js').instrument(program.code, sourceType, sourceType === 'script' && canMove(program));
 }
 
 // Reads and checks the program, and calls launch() with it if nothing is wrong.
@@ -134,15 +158,16 @@ function start(file, args, options, launch) {
     refuse(require('./syntax.js').describe(asCommonJs, main.filename, source));
     return;
   }
-  const { instrument } = options.role ?? require('./lastexpr.js');
-  program.instrumented = instrument(program.code, isCommonJs ? 'script' : 'module');
+  program.instrumented = instrumentedFor(program, isCommonJs ? 'script' : 'module', options.role);
   launch(main, program, options, { isCommonJs, typescript, asCommonJs });
 }
 
 function launch(main, program, options, { isCommonJs, typescript, asCommonJs }) {
   const { role } = options;
-  if (role === undefined && program.instrumented !== program.code)
+  if (role === undefined && program.instrumented.code !== program.code) {
     ending.exposeSlots();
+    ending.correctMessages(main.filename, program.instrumented.edit);
+  }
   if (isCommonJs) {
     begin(main, options, typescript, () => runCommonJs(program, main, role));
   } else {
@@ -172,7 +197,7 @@ function rehearse(file, sink) {
   const argv = [...process.argv];
   channel.divert(sink);
   run(['value_max=1,preload=', file], (main, program, options, facts) => {
-    launch(main, { source: '', code: '', instrumented: '', sourceMap: '' }, options, facts);
+    launch(main, { source: '', code: '', instrumented: { code: '', lines: 0, edit: null }, sourceMap: '' }, options, facts);
   });
   process._tickCallback();
   ending.rehearse();

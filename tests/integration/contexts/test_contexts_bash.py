@@ -193,3 +193,39 @@ def test_a_broken_frame_ends_it(bash, packet):
 def test_without_a_channel_it_says_so():
     done = subprocess.run([*COMMANDS['bash'], ''], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=ENVIRONMENT)
     assert done.returncode == 70 and 'channel' in done.stderr
+
+
+@pytest.mark.parametrize('status', [0, 1, 7, 127, 255])
+@pytest.mark.parametrize('before', ['', 'set -x', 'set -v'])
+def test_the_status_of_an_execution_is_found_by_the_next(bash, status, before):
+    bash.execute(before)
+    bash.execute('(exit %d)' % status)
+    assert bash.execute('echo "$?"').stdout == '%d\n' % status
+    assert bash.execute('echo "$?"').stdout == '0\n'
+
+
+def test_a_status_is_found_by_a_condition(bash):
+    bash.execute('ls /nonexistent')
+    assert bash.execute('if [ $? -eq 0 ]; then echo OK; else echo FAILED; fi').stdout == 'FAILED\n'
+
+
+def test_tracing_shows_the_commands_of_the_executions_alone(bash):
+    outcome = bash.execute('set -x')
+    assert (outcome.stdout, outcome.stderr) == ('', '')
+    outcome = bash.execute('echo hi\nx=1')
+    assert (outcome.stdout, outcome.stderr) == ('hi\n', '++ echo hi\n++ x=1\n')     # an execution is an eval
+    assert bash.execute('echo $-').stdout.count('x') == 1
+    assert bash.execute('set +x').stderr == '++ set +x\n'
+    assert bash.execute('echo two').stderr == ''
+
+
+def test_echoing_shows_the_lines_of_the_executions_alone(bash):
+    assert bash.execute('set -v').stderr == ''
+    outcome = bash.execute('echo two\necho three')
+    assert (outcome.stdout, outcome.stderr) == ('two\nthree\n', 'echo two\necho three\n')
+    bash.execute('set +v')
+    assert bash.execute('echo four').stderr == ''
+
+
+def test_history_has_no_line_of_ours(bash):
+    assert bash.execute('history').stdout == ''

@@ -344,3 +344,65 @@ def test_without_a_channel_it_says_so():
     done = subprocess.run([*COMMANDS['javascript'], ''], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
                           env=ENVIRONMENT)
     assert done.returncode == 70 and 'channel' in done.stderr
+
+
+def test_the_last_of_a_sequence_is_the_value(node):
+    assert node.execute('await 1, 2').value['value'] == 2
+    assert node.execute('1, await 2, 3;').value['value'] == 3
+    assert node.execute('(await 1, 4)').value['value'] == 4
+    assert node.execute('1, 5').value['value'] == 5
+
+
+@pytest.mark.parametrize('code', [
+    'export default function () { return 1 }', 'export default class { m() {} }', 'export default { a: 1 }', 'export default () => 1',
+    'export default async function () { await 1 }', 'export default 5', 'export default (1, 2);', 'var a; export default a = 1',
+    'export default function named() {}', 'export const b = 1', 'await 1; export default class { m() {} }', 'export default await 1',
+])
+def test_exports_are_accepted(node, code):
+    outcome = node.execute(code)
+    assert outcome.stderr == '' and outcome.error is None, outcome.stderr
+
+
+def test_a_default_export_with_a_name_lasts(node):
+    node.execute('export default function named() { return 1 }')
+    node.execute('export default class Named { m() { return 2 } }')
+    assert node.execute('[named(), new Named().m()]').value['value'] == [1, 2]
+
+
+def test_imports_have_attributes(node):
+    node.execute("require('fs').writeFileSync('d.json', '{\"k\": 1}')")
+    assert node.execute("import d from './d.json' with { type: 'json' }; d.k").value['value'] == 1
+    assert node.execute("import * as whole from './d.json' with { 'type': \"json\" };\nwhole.default.k").value['value'] == 1
+
+
+SHOWING = [
+    'try { undefinedFunction() } catch (error) { console.error(error) }',
+    'console.trace("here")',
+    'console.error(new Error("x").stack)',
+    'await 1; console.error(new Error("x"))',
+    'async function f() { await 1; throw new Error("x") }\ntry { await f() } catch (error) { console.error(error) }',
+    'queueMicrotask(() => console.trace("x")); await new Promise((resolve) => setTimeout(resolve, 5))',
+    'process.nextTick(() => console.trace("x"))',
+    'display({ toJSON() { console.trace("x"); return 1 }, [Symbol.for("nodejs.util.inspect.custom")]() { console.trace("x"); return "" } })',
+    'const o = {}; Error.captureStackTrace(o); console.error(o.stack)',
+    'Error.prepareStackTrace = (e, t) => t.map((s) => s.getFileName()).join("\\n"); console.error(new Error("x").stack); '
+    'Error.prepareStackTrace = undefined; console.error(new Error("x").stack)',
+]
+
+
+@pytest.mark.parametrize('code', SHOWING)
+def test_frames_of_ours_are_nowhere(node, code):
+    outcome = node.execute(code)
+    assert outcome.stderr and 'src/lang/node' not in outcome.stderr and 'node:vm' not in outcome.stderr, outcome.stderr
+
+
+def test_an_error_as_the_value_has_the_frames_of_its_execution(node):
+    value = node.execute('new Error("x")', name='cell.js').value
+    assert value['repr'] == 'Error: x\n    at cell.js:1:1', value
+    assert node.execute('const old = Error.prepareStackTrace; Error.prepareStackTrace = () => 7; const e = new Error("x").stack;'
+                        'Error.prepareStackTrace = old; [e, new Error("y").stack.includes("at ")]').value['value'] == [7, True]
+
+
+def test_an_unknown_name_has_its_place_beside_an_await(node):
+    outcome = node.execute('await 1;\n\nnope()')
+    assert outcome.error['line'] == 3 and outcome.error['column'] == 1, outcome.error
