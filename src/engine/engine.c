@@ -377,14 +377,24 @@ void engine_dispatch(struct engine *engine)
                 loop_timer(engine->loop, &engine->dispatch, 0);
 }
 
+/* Slots that the run could take.  Runs that are about to take a slot do not count against queue_max. */
+static uint64_t free_slots(const struct run *run, size_t owner_running)
+{
+        const struct engine *engine = run->engine;
+        uint64_t slots = engine->settings->engine.running_max;
+        bool owner_full = run->running_max && owner_running >= run->running_max;
+        return owner_full || engine->running >= slots ? 0 : slots - engine->running;
+}
+
 int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err)
 {
         const struct engine *engine = run->engine;
+        const struct engine_settings *settings = &engine->settings->engine;
         size_t waiting = engine->queued + engine->checking, queued, running;
-        *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
-        if (waiting >= engine->settings->engine.queue_max)
-                return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
         queue_count(engine, run->owner_key, &queued, &running);
+        *ret_room = (struct run_room){ "queue_max", (size_t)settings->queue_max, waiting, engine->running };
+        if (waiting >= settings->queue_max + free_slots(run, running))
+                return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
         *ret_room = (struct run_room){ "queued_max", run->queued_max, queued, running };
         if (run->queued_max && queued >= run->queued_max && run->running_max && running >= run->running_max)
                 return err_set(err, CSN_E_BUSY, 0, "%zu runs of yours wait and %zu are running, as many as this key allows", queued, running);

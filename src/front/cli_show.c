@@ -75,13 +75,20 @@ static void print_finding(const struct finding *finding, bool colours)
         arena_done(&arena);
 }
 
+static bool ended_by_limit(int status)
+{
+        return status == status_TIMEOUT || status == status_MEMORY_EXCEEDED || status == status_DISK_EXCEEDED ||
+               status == status_PROCESS_LIMIT || status == status_OUTPUT_LIMIT;
+}
+
 static void print_summary(const struct cli_show *show, const struct run_result *result)
 {
         bool colours = cli_colours(stderr);
         bool refused = (HAS(result, run_result, error) && HAS(&result->error, failure, code)) || result->status == status_BLOCKED;
         const struct failure *error = &result->error;
-        /* A refusal has no other way to be heard; everything else is a service for people at a terminal. */
-        if (show->quiet || (!refused && !show->tty[2] && !show->verbose))
+        bool full = refused || show->tty[2] || show->verbose;
+        /* A refusal and an end by a limit have no other way to be heard; everything else is a service for people at a terminal. */
+        if (show->quiet || (!full && !ended_by_limit(result->status)))
                 return;
         char head[80];
         snprintf(head, sizeof head, "caisson: %s", status_name(result->status));
@@ -90,6 +97,8 @@ static void print_summary(const struct cli_show *show, const struct run_result *
                 print_line("\033[31m", colours, head, error->message);
         if (HAS(result, run_result, error) && HAS(error, failure, hint))
                 print_line("\033[33m", colours, "hint", error->hint);
+        if (!full)
+                return;
         for (size_t i = 0; i < result->findings_n && i < FINDINGS_SHOWN; i++)
                 print_finding(&result->findings[i], colours);
         for (size_t i = 0; i < result->warnings_n; i++)

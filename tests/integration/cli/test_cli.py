@@ -515,6 +515,18 @@ def test_output_before_the_end_is_never_lost():
         assert (record['status'], record['stdout']) == (status, 'before\n')
 
 
+@pytest.mark.parametrize('status, exit_code, code, options', [
+    ('timeout', 124, 'sleep 97', ['--timeout', '1s']),
+    ('timeout', 124, 'while :; do :; done', ['--cpu-time', '500ms']),
+    ('memory_exceeded', 137, 'x=$(head -c 200M /dev/zero | tr "\\0" x); echo ${#x}', ['--memory', '48MiB']),
+    ('output_limit', 137, 'yes', ['--output', '10000', '--output-action', 'kill'])])
+def test_an_end_by_a_limit_is_told_where_stderr_is_no_terminal(status, exit_code, code, options):
+    for quiet in ([], ['--quiet']):
+        done = subprocess.run([CAISSON, 'run', *quiet, *options, '-l', 'bash', '-c', code], capture_output=True, env=environment(), check=False)
+        told = [line for line in done.stderr.decode().splitlines() if line.startswith(f'caisson: {status}: ')]
+        assert (done.returncode, len(told)) == (exit_code, 0 if quiet else 1), done.stderr
+
+
 def test_what_the_host_cannot_do_is_125():
     record = bash('true', '--set', 'engine.cgroup_parent=no/such/cgroup')
     assert record['exit'] in (78, 125) and record['status'] in ('isolation_unavailable', 'engine_error') and record['boundary'] is None

@@ -434,6 +434,19 @@ def test_the_queue_has_an_end(start):
     assert [record['status'] for record, _, _ in others.values()] == ['cancelled'] * 5
 
 
+def test_a_queue_of_0_refuses_only_runs_that_find_no_free_slot(start):
+    daemon = start('engine.queue_max=0', 'engine.running_max=2', 'engine.starting_max=1')
+    with daemon.client() as client:
+        for number in range(1, 6):
+            client.run(number, 'sleep 1000', limits={'wall_ms': 600_000})
+        refused = client.results(3)
+        assert [record['status'] for record, _, _ in refused.values()] == ['capacity'] * 3
+        for number in set(range(1, 6)) - set(refused):
+            client.send(CANCEL, number)
+        assert [record['status'] for record, _, _ in client.results(2).values()] == ['cancelled'] * 2
+    assert one(daemon, 'echo 1', 'bash')['stdout'] == '1\n'
+
+
 def test_pools_grow_when_they_are_short_and_shrink_when_idle(start):
     daemon = start('engine.pool_min=1', 'engine.pool_max=6', 'engine.pool_idle_ms=1500')
     full(daemon, 'python')

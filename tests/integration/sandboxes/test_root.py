@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import caisson
+from cli import CAISSON, caisson
 from daemon import supervisors, until
 from web import Web
 
@@ -547,3 +547,27 @@ def test_nothing_is_left_of_one_whose_supervisor_is_killed(tmp_path):
         until(lambda: not holders(first) and not is_locked(first))
     finally:
         web.daemon.stop(signal.SIGTERM)
+
+
+WITHOUT = """set -e
+mount -t tmpfs none "$1"
+mkdir -p "$1/upper/bin" "$1/work"
+mknod "$1/upper/bin/$2" c 0 0
+mount -t overlay overlay -o "lowerdir=/usr,upperdir=$1/upper,workdir=$1/work" /usr
+shift 2
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize('missing, language', [('node', 'javascript'), ('bash', 'bash')])
+def test_a_language_without_its_interpreter_is_unsupported(tmp_path, missing, language):
+    host = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', WITHOUT, 'sh', str(tmp_path), missing]
+
+    def record(name, code):
+        done = subprocess.run([*host, CAISSON, 'run', '--json', '-l', name, '-c', code], capture_output=True, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    status, answer = record(language, '1')
+    assert (status, answer['status'], answer['error']['code']) == (64, 'unsupported_language', 'unsupported_language'), answer
+    assert missing in answer['error']['message']
+    assert record('python', 'print(1)')[1]['stdout'] == '1\n'
