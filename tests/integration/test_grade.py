@@ -111,6 +111,14 @@ def test_tolerance_holds_for_every_number_type(value, expected, passed):
     assert statuses(result) == ['passed' if passed else 'failed'], result['cases']
 
 
+@pytest.mark.parametrize('number', [2 ** 63 - 1, 2 ** 63, 2 ** 64, -2 ** 63, -2 ** 63 - 1, 15511210043330985984000000, 10 ** 1000])
+def test_integers_of_any_size(number):
+    code = 'def f(x, y=0): return {"is": [x, -y]}'
+    result = calls(code, {'args': [number], 'kwargs': {'y': number}, 'expected': {'is': [number, -number]}},
+                   {'args': [number], 'expected': {'is': [number + 1, 0]}}, {'args': [str(number)], 'expected': {'is': [str(number), 0]}}, id=number)
+    assert statuses(result) == ['passed', 'failed', 'passed'] and result['id'] == str(number), result
+
+
 SLOW_SET = 'S = frozenset(n * (2 ** 61 - 1) for n in range(20000))\ndef f():\n    return S\n'      # all have one hash
 
 
