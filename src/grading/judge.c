@@ -24,6 +24,7 @@
 #define BUDGET_CPU_MS 10000            /* for all questions of a grading, */
 #define BUDGET_CPU_MS_PER_MIB 1000     /* and for what its values are long */
 #define PATIENCE 6                     /* an answer may take so many times its CPU time */
+#define AGAIN_MS 20                    /* after a question that could not be put */
 #define IDLE_MS 10000                  /* without a question, and a judge goes */
 #define JUDGE_MEMORY (1 * GIB)
 #define KILLS_MAX 2
@@ -201,8 +202,12 @@ static void put_question(struct judge *judge, struct judging *judging)
         int told = talk_json(judge->run, question(judging, judge->id, cpu_ms));
         if (told == -EMSGSIZE)
                 give_up(judging, judging->from, judging->to, "what came is too large to be compared");
-        if (told < 0)
-                return;   /* it is asked again when this judge has ended, or another one has come */
+        if (told == -EPIPE)
+                judge->ready = false;   /* its end will be told, and until then another one is asked */
+        if (told < 0) {
+                loop_timer(engine_loop(judge->judges->grader->engine), &judge->judges->again, AGAIN_MS * 1000);
+                return;
+        }
         judge->judging = judging;
         judge->asked_us = clock_us();
         judging->asked = judge;

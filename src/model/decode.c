@@ -225,6 +225,11 @@ static int decode_number(const struct field *field, json_t *json, const struct p
 {
         char allowed[100];
         json_int_t number = json_integer_value(json);
+        const char *digits = model_digits(json);
+        if (digits && *digits != '-') {
+                model_allowed(field, allowed, sizeof allowed);
+                return err_field(err, path->text, "%s is %.40s; %" PRIu64 " to %" PRIu64 " are allowed (%s)", path->text + 1, digits, field->min, field->max, allowed);
+        }
         if (!json_is_integer(json) || number < 0)
                 return wrong_type(path, "a whole number that is not negative", err);
         if (!in_bounds(field, (uint64_t)number)) {
