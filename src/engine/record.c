@@ -263,6 +263,8 @@ static void record_usage(struct run *run)
         SET(usage, usage, cpu_ms, (double)how->cpu_us / 1000);
         if (how->throttled_us)
                 SET(usage, usage, throttled_ms, (double)how->throttled_us / 1000);
+        if (how->waited_us)
+                SET(usage, usage, waited_ms, (double)how->waited_us / 1000);
         if (how->memory_peak)
                 SET(usage, usage, memory_peak_bytes, how->memory_peak);
         if (how->pids_peak)

@@ -214,6 +214,14 @@ static void start(struct bulk *bulk, json_t *json, json_t *id)
         }
 }
 
+/* An id is told as a text if it is a larger integer than JSON has here. */
+static json_t *name_in(const json_t *json, const char *member)
+{
+        json_t *name = json_object_get(json, member);
+        const char *digits = model_digits(name);
+        return digits ? json_string(digits) : json_incref(name);
+}
+
 /* {"id": …, and a request}, or {"cancel": ID}. */
 static void take_line(struct bulk *bulk)
 {
@@ -223,8 +231,8 @@ static void take_line(struct bulk *bulk)
         bulk->lines++;
         if (blank == bulk->line.len)
                 return;
-        json_t *json = json_loadb(bulk->line.bytes, bulk->line.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
-        json_t *id = json_incref(json_object_get(json, "id")), *end = json_incref(json_object_get(json, "cancel"));
+        json_t *json = model_load(bulk->line.bytes, bulk->line.len, &where);
+        json_t *id = name_in(json, "id"), *end = name_in(json, "cancel");
         json_object_del(json, "id");
         if (!json_is_object(json) || !is_id(id)) {
                 err_field(&err, json ? "/id" : "", "%s", json ? "a line is an object; its id is a text of at most 256 bytes or a number" : where.text);

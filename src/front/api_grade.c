@@ -141,7 +141,7 @@ static void on_whole(struct http_request *request)
         struct csn_error err;
         struct http_limit limit = { 0 };
         json_error_t where;
-        json_t *json = json_loadb(job->body.bytes ? job->body.bytes : "", job->body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+        json_t *json = model_load(job->body.bytes ? job->body.bytes : "", job->body.len, &where);
         int rc = json ? begin(request, job, json, &limit, &err) : err_field(&err, "", "the body is not JSON: %s (line %d, column %d)", where.text, where.line, where.column);
         json_decref(json);
         buf_done(&job->body);

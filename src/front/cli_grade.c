@@ -263,7 +263,7 @@ static int take_next(struct grade_cli *cli, struct csn_error *err)
                         refuse_line(cli, "the line is longer than 64 MiB");
                         return 1;
                 }
-                json_t *json = json_loadb(cli->text, (size_t)len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+                json_t *json = model_load(cli->text, (size_t)len, &where);
                 if (json)
                         begin(cli, json);
                 else

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#define KEPT_WAITING 4     /* a run that was ready and had no CPU for this part of its time was kept waiting */
+
 /* ---- what it says ---- */
 
 void attempt_break(struct attempt *attempt)
@@ -169,6 +171,11 @@ void attempt_start(struct attempt *attempt)
 
 /* ---- how it ended ---- */
 
+bool kept_waiting(double waited_ms, uint64_t wall_ms)
+{
+        return waited_ms * KEPT_WAITING >= (double)wall_ms;
+}
+
 bool status_is_ours(int status)
 {
         return status == status_CAPACITY || status == status_ENGINE_ERROR;
@@ -221,8 +228,8 @@ void attempt_trouble(struct attempt *attempt, const struct run_result *result)
         bool ours = attempt->late || attempt->broken, early = !ours && result->status == status_COMPLETED;
         const char *text;
         attempt_keep_streams(attempt, result);
-        if (attempt->late && result->usage.cpu_ms < (double)load_ms(grading))
-                grading->slow = true;
+        if (attempt->late && kept_waiting(result->usage.waited_ms, load_ms(grading)))
+                grading->kept_waiting = grading->tests_kept_waiting = true;
         if (result->findings_n) {
                 struct run_result kept = { 0 };
                 grading_keep(grading, &object_run_result, result, &kept);

@@ -9,6 +9,7 @@
 
 #define BEGIN_BYTES (8 * MIB)          /* of arguments in one message */
 #define AT_ONCE 4                      /* sandboxes of one submission */
+#define CASE_WAITING 4                 /* a case may last so many times its wall-clock limit, if it waits for the CPU */
 #define STOP_AFTER 16                  /* cases between two looks, when one that fails is to be the last */
 
 /* ---- what it is told ---- */
@@ -68,8 +69,8 @@ static void take_result(struct attempt *attempt, json_t *message)
         grading_note(grading, result, message);
         if (type)
                 SET(result, case_result, error_type, type);
-        if (strcmp(how, "timeout") == 0 && result->cpu_ms < (double)case_cpu_ms(grading, slot->given))
-                grading->slow = true;
+        if (kept_waiting(json_number_value(json_object_get(message, "waited_ms")), case_wall_ms(grading, slot->given)))
+                slot->kept_waiting = grading->kept_waiting = true;
         grading_signs(grading, json_object_get(message, "signs"), result->name);
         grading->result_bytes += value ? strlen(value) : 0;
         if (grading->result_bytes > RESULTS_BYTES_MAX)
@@ -140,8 +141,8 @@ static void on_done(struct attempt *attempt, const struct run_result *result)
         SET(slot->result, case_result, duration_ms, result->usage.wall_ms);
         if (++grading->lost == LOST_MAX)
                 grading_fail_text(grading, status_FAILED, NULL, NULL, "too many cases ended the whole sandbox");
-        if (status == case_status_TIMEOUT && result->usage.cpu_ms < (double)case_cpu_ms(grading, slot->given))
-                grading->slow = true;
+        if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
+                slot->kept_waiting = grading->kept_waiting = true;
 }
 
 /* ---- the phase ---- */
@@ -161,7 +162,7 @@ static void begin(struct grading *grading, size_t from, size_t to)
         attempt->to = to;
         for (size_t i = from; i < to; i++) {
                 cpu_ms += case_cpu_ms(grading, grading->slots[i].given) + 100;
-                wall_ms += case_wall_ms(grading, grading->slots[i].given) + 100;
+                wall_ms += CASE_WAITING * case_wall_ms(grading, grading->slots[i].given) + 100;
         }
         attempt_limit(attempt, cpu_ms, wall_ms);
         attempt_start(attempt);

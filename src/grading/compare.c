@@ -112,26 +112,54 @@ static bool next_word(struct reader *reader, struct piece *ret)
         return ret->len > 0;
 }
 
-static bool number_of(struct piece word, double *ret)
+/* A sign and digits, and nothing else. */
+static bool is_integer(struct piece word)
 {
-        char text[64], *end;
-        if (word.len >= sizeof text)
+        size_t at = word.len && (*word.at == '-' || *word.at == '+');
+        if (at == word.len)
                 return false;
-        memcpy(text, word.at, word.len);
-        text[word.len] = 0;
-        *ret = strtod(text, &end);
-        return *end == 0 && strpbrk(text, "xX") == NULL;
+        for (; at < word.len; at++)
+                if (word.at[at] < '0' || word.at[at] > '9')
+                        return false;
+        return true;
 }
 
-/* A number that is no finite one is as it is written. */
-static bool close_to(struct piece a, struct piece b, double tolerance)
+/* The digits of an integer without zeros at the beginning; and whether it is below zero, which 0 is not. */
+static struct piece digits_of(struct piece word, bool *ret_negative)
 {
-        double x, y;
+        bool negative = *word.at == '-';
+        size_t at = *word.at == '-' || *word.at == '+';
+        while (at < word.len && word.at[at] == '0')
+                at++;
+        *ret_negative = negative && at < word.len;
+        return (struct piece){ word.at + at, word.len - at };
+}
+
+static bool same_integers(struct piece a, struct piece b)
+{
+        bool of_a, of_b;
+        return same(digits_of(a, &of_a), digits_of(b, &of_b)) && of_a == of_b;
+}
+
+/* Of any length: strtold() reads all digits.  The text is in the arena because it has no zero at its end. */
+static bool number_of(struct piece word, struct arena *arena, long double *ret)
+{
+        char *text = arena_copy(arena, word.at, word.len), *end;
+        *ret = strtold(text, &end);
+        return end == text + word.len && !memchr(word.at, 'x', word.len) && !memchr(word.at, 'X', word.len);
+}
+
+/* Two integers are what they are, and a number that is no finite one is as it is written. */
+static bool close_to(struct piece a, struct piece b, double tolerance, struct arena *arena)
+{
+        long double x, y;
         if (same(a, b))
                 return true;
-        if (!number_of(a, &x) || !number_of(b, &y) || !isfinite(x) || !isfinite(y))
+        if (is_integer(a) && is_integer(b))
+                return same_integers(a, b);
+        if (!number_of(a, arena, &x) || !number_of(b, arena, &y) || !isfinite(x) || !isfinite(y))
                 return false;
-        double off = fabs(x - y), size = fabs(x) > fabs(y) ? fabs(x) : fabs(y);
+        long double off = fabsl(x - y), size = fabsl(x) > fabsl(y) ? fabsl(x) : fabsl(y);
         return off <= tolerance || off <= tolerance * size;
 }
 
@@ -149,7 +177,7 @@ static const char *compare_words(const struct bytes *got, const struct bytes *ex
                         return arena_text(arena, "%zu words are expected, and more came", n - 1);
                 if (!came)
                         return arena_text(arena, "more than the %zu words that came are expected", n - 1);
-                if (numbers ? !close_to(mine, other, tolerance) : !same(mine, other))
+                if (numbers ? !close_to(mine, other, tolerance, arena) : !same(mine, other))
                         return differ(arena, "word", n, mine, other);
         }
 }

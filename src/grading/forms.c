@@ -104,16 +104,24 @@ static int rename_cases(json_t *cases, struct csn_error *err)
         return 0;
 }
 
+/* Numbers are ids as well, and texts from here on. */
+static void name_as_text(json_t *json, const char *member)
+{
+        json_t *id = json_object_get(json, member);
+        char text[32];
+        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
+        if (model_digits(id))
+                json_object_set_new(json, member, json_string(model_digits(id)));
+        else if (json_is_integer(id))
+                json_object_set_new(json, member, json_string(text));
+}
+
 /* It is known even where the rest is wrong. */
 static void take_id(json_t *json, struct arena *arena, struct grade_request *ret)
 {
-        json_t *id = json_object_get(json, "task_id");
-        if (json_is_integer(id)) {
-                char text[32];
-                snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
-                json_object_set_new(json, "task_id", json_string(text));
-        }
-        id = json_object_get(json, json_object_get(json, "id") ? "id" : "task_id");
+        name_as_text(json, "id");
+        name_as_text(json, "task_id");
+        json_t *id = json_object_get(json, json_object_get(json, "id") ? "id" : "task_id");
         if (json_is_string(id) && json_string_length(id) <= 1024)
                 SET(ret, grade_request, id, arena_text(arena, "%s", json_string_value(id)));
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #define BUSY_MS 50             /* before the engine is asked again; twice that the next time */
+#define PATIENCE_MS 10000      /* for others to end */
 #define SIGNS_MAX 200
 #define ARGUMENTS_MAX (4 * MIB)
 
@@ -44,11 +45,11 @@ uint64_t case_cpu_ms(const struct grading *grading, const struct grade_case *giv
         return HAS(&grading->request, grade_request, case_cpu_ms) ? grading->request.case_cpu_ms : min_u64(CASE_CPU_MS, load_ms(grading));
 }
 
-/* A busy machine takes its time, and a program that sleeps is to end all the same.  Alone it gets more. */
+/* A program that sleeps is to end all the same.  What was kept waiting for the CPU gets more. */
 uint64_t case_wall_ms(const struct grading *grading, const struct grade_case *given)
 {
         uint64_t wall_ms = HAS(given, grade_case, wall_ms) && given->wall_ms ? given->wall_ms : 2 * case_cpu_ms(grading, given) + 1000;
-        return grading->alone ? 2 * wall_ms : wall_ms;
+        return grading->retried ? 2 * wall_ms : wall_ms;
 }
 
 int case_status_of(const char *name)
@@ -187,23 +188,16 @@ static void finish(struct grading *grading)
         grading->events->done(grading->owner, &grading->result);
 }
 
-static struct grading *busy_of(struct grader *grader, const struct grading *but)
+/* Another one of the same caller that does not wait. */
+static bool has_company(struct grader *grader, const struct grading *but)
 {
         for (struct grading *one = grader->gradings; one; one = one->next)
                 if (one != but && one->phase != PHASE_NEW && one->phase != PHASE_OVER && !one->waits && strcmp(one->owner_key, but->owner_key) == 0)
-                        return one;
-        return NULL;
-}
-
-static bool somebody_is_alone(struct grader *grader, const struct grading *but)
-{
-        for (struct grading *one = grader->gradings; one; one = one->next)
-                if (one != but && one->alone && one->phase != PHASE_OVER && strcmp(one->owner_key, but->owner_key) == 0)
                         return true;
         return false;
 }
 
-/* Others of the same caller: one that wants to be alone is, as soon as those that go on are over. */
+/* Others of the same caller that wait until those which go on are over. */
 static void wake_others(struct grader *grader, const char *owner_key)
 {
         for (struct grading *one = grader->gradings; one; one = one->next)
@@ -211,28 +205,33 @@ static void wake_others(struct grader *grader, const char *owner_key)
                         loop_timer(engine_loop(grader->engine), &one->later, 0);
 }
 
-/* What wall-clock time alone ended may have been the machine's fault: once more, when nothing else of the caller's goes on. */
-static bool wants_again_alone(struct grading *grading)
+/*
+ * What was kept waiting for the CPU is graded once more, when nothing else of the caller's goes on, or after a while.  Nobody
+ * waits for it.
+ */
+static bool wants_again(struct grading *grading)
 {
-        if (!grading->slow || !grading->company || grading->alone || grading->cancelled)
+        if (!grading->kept_waiting || grading->retried || grading->cancelled)
                 return false;
-        /* Of two sandboxes one waits while the other one works. */
-        if (grading->tests_n && grading->result.cpu_ms >= (double)load_ms(grading))
-                return false;
-        grading->alone = grading->retried = grading->waits = true;
-        grading->has_error = false;
-        grading->slow = false;
+        grading->retried = grading->waits = true;
+        grading->patient_until_us = clock_us() + PATIENCE_MS * 1000ULL;
+        grading->kept_waiting = grading->has_error = false;
         grading->result.present &= ~((uint64_t)1 << FIELD_grade_result_error);
         grading->result.status = status_COMPLETED;
-        grading->tests_n = 0;
+        if (grading->tests_kept_waiting) {
+                grading->tests_begun = false;
+                grading->tests_n = 0;
+        }
         for (size_t i = 0; i < grading->slots_n; i++) {
                 struct slot *slot = &grading->slots[i];
-                if (!slot->settled || slot->result->status != case_status_PASSED)
-                        slot->settled = false;
+                if (!slot->kept_waiting)
+                        continue;
+                slot->settled = false;
                 json_decref(slot->document);
                 slot->document = NULL;
         }
         grading->phase = PHASE_CASES;
+        loop_timer(engine_loop(grading->grader->engine), &grading->later, 0);
         wake_others(grading->grader, grading->owner_key);
         return true;
 }
@@ -255,12 +254,12 @@ void grading_go_on(struct grading *grading)
                         return;
                 }
                 grading->phase = PHASE_TESTS;
-                if (HAS(&grading->request, grade_request, tests)) {
+                if (HAS(&grading->request, grade_request, tests) && !grading->tests_begun) {
                         tests_go_on(grading);
                         return;
                 }
         }
-        if (wants_again_alone(grading))
+        if (wants_again(grading))
                 return;
         finish(grading);
 }
@@ -269,11 +268,11 @@ static void on_later(struct timer *timer)
 {
         struct grading *grading = timer->owner;
         struct grader *grader = grading->grader;
-        if (grading->waits && (grading->alone ? busy_of(grader, grading) != NULL : somebody_is_alone(grader, grading)) && !grading->cancelled)
-                return;   /* the last of them wakes us */
-        for (struct grading *one = grader->gradings; one && grading->waits; one = one->next)
-                if (one != grading && one->phase != PHASE_NEW && one->phase != PHASE_OVER && !one->waits)
-                        one->company = grading->company = true;
+        uint64_t now = clock_us();
+        if (grading->waits && now < grading->patient_until_us && !grading->cancelled && has_company(grader, grading)) {
+                loop_timer(engine_loop(grader->engine), timer, grading->patient_until_us - now);   /* or the last of them wakes us */
+                return;
+        }
         grading->waits = false;
         grading_go_on(grading);
 }
@@ -391,7 +390,6 @@ void grading_start(struct grading *grading, bool local, const struct grading_eve
         }
         make_slots(grading);
         grading->phase = PHASE_CASES;
-        grading->waits = true;         /* perhaps; on_later() finds out */
         loop_timer(engine_loop(grading->grader->engine), &grading->later, 0);
 }
 
@@ -443,6 +441,6 @@ void grader_close(struct grader *grader)
                 next = one->next;
                 grading_free(one);
         }
-        judge_close(grader->judge);
+        judges_close(grader->judges);
         free(grader);
 }

@@ -4,12 +4,12 @@
  * A submission is judged by what it does in sandboxes of its own, and by nobody who ever shared a process with it.  What is
  * expected never enters its sandbox: results come out in a form that has no code in it, and are compared elsewhere.
  *
- *   grading   a submission's way: phases, retries, alone if the machine was busy
+ *   grading   a submission's way: phases, and retries of what the engine or a busy machine is to blame for
  *   attempt   one run of it
  *   cases     calls of its functions, in one sandbox, each in a process of its own
  *   streams   runs of it with standard input
  *   tests     test code in one sandbox, the submission in another, and messages between them
- *   judge     an interpreter that runs no submission, and compares values by the language's own equality
+ *   judge     interpreters that run no submission, and compare values by the language's own equality
  *   compare   standard output with what it should be
  *   forms     requests as older systems and datasets have them
  *   report    verdicts into a result, and advice

@@ -1,88 +1,125 @@
 /*
- * The judge: an interpreter in a sandbox of its own, in which no submission ever runs.  It reads what came out of one, and
- * what was expected, and compares them by Python's own equality.
+ * Judges: interpreters in sandboxes of their own, in which no submission ever runs.  A judge reads what came out of a
+ * submission and what was expected, and compares both by Python's own equality.
  *
- * What it reads is hostile all the same.  If it dies of something, or does not come back, that was one of the things that it
- * had been asked; they are asked again one by one, and one of which it dies again and again is no value that can be compared.
+ * What a judge reads is hostile all the same.  So no submission can hold up another one:
+ *
+ *   - There are several judges, and each has one question at a time.
+ *   - A first question has QUICK_CPU_MS of CPU time.  A grading that needs more goes on with the last judge only, and the
+ *     other judges stay free for short questions.
+ *   - All questions of a grading together have a budget of CPU time.  The cases for which no budget is left have failed.
+ *   - If a judge ends, its question is asked again, one case at a time, of the last judge.  A case that ends KILLS_MAX judges
+ *     has failed.
  */
 #include "grading/parts.h"
 
+#include <sched.h>
 #include <stdio.h>
 
+#define JUDGES_MIN 2
+#define JUDGES_MAX 4
 #define ASK_BYTES (4 * MIB)            /* of documents in one question */
-#define ASK_MS 20000                   /* for one answer */
-#define IDLE_MS 10000                  /* without a question, and it goes */
+#define QUICK_CPU_MS 1000              /* for a first question */
+#define SLOW_CPU_MS 5000               /* for each further one */
+#define BUDGET_CPU_MS 10000            /* for all questions of a grading, */
+#define BUDGET_CPU_MS_PER_MIB 1000     /* and for what its values are long */
+#define PATIENCE 6                     /* an answer may take so many times its CPU time */
+#define AGAIN_MS 20                    /* after a question that could not be put */
+#define IDLE_MS 10000                  /* without a question, and a judge goes */
 #define JUDGE_MEMORY (1 * GIB)
-#define KILLS_MAX 3
-#define STARTS_MAX 5                   /* in a row, without an answer */
+#define KILLS_MAX 2
+#define STARTS_MAX 5                   /* in a row, without a judge that greets */
 
 struct judging {
         struct judging *next;
-        struct judge *judge;
+        struct judges *judges;
         struct grading *grading;       /* NULL: nobody wants to know any more */
-        uint64_t id;
+        struct judge *asked;           /* the judge that has its question now, or NULL */
         size_t from, to;               /* of the question that is asked now */
         size_t end;
+        bool slow;                     /* for the last judge only */
+        bool single;                   /* one case at a time */
         unsigned kills;
-        bool asked;
 };
 
 struct judge {
-        struct grader *grader;
+        struct judges *judges;
         struct run *run;               /* NULL: it is not there */
-        bool ready;
-        bool works;                    /* it has answered */
-        bool idle;                     /* nobody asks; the clock is for its end */
-        bool careful;                  /* it died: one question at a time, until all are answered */
+        bool greeted, ready;
+        uint64_t id, asked_us;         /* of its question */
+        struct judging *judging;       /* whose question it has, or NULL */
+        struct timer clock;            /* for its answer, or, without a question, for its end */
+};
+
+struct judges {
+        struct grader *grader;
+        struct judge all[JUDGES_MAX];
+        size_t n;
         unsigned starts;
         uint64_t ids;
         struct judging *first;
-        struct timer clock, again;
+        struct timer again;
 };
 
 /* ---- questions ---- */
 
+static json_t *spec_of(const struct grading *grading, const struct grade_case *given)
+{
+        json_t *spec = json_object();
+        if (HAS(given, grade_case, expected))
+                json_object_set_new(spec, "expected", json_string(given->expected));
+        if (HAS(given, grade_case, expected_python))
+                json_object_set_new(spec, "expected_python", json_string(given->expected_python));
+        if (HAS(given, grade_case, expected_type))
+                json_object_set_new(spec, "expected_type", json_string(given->expected_type));
+        if (HAS(given, grade_case, expected_exception))
+                json_object_set_new(spec, "expected_exception", json_string(given->expected_exception));
+        if (HAS(given, grade_case, tolerance))
+                json_object_set_new(spec, "tolerance", json_real(given->tolerance));
+        else if (HAS(&grading->request, grade_request, tolerance))
+                json_object_set_new(spec, "tolerance", json_real(grading->request.tolerance));
+        json_object_set_new(spec, "exact", json_boolean(given->exact));
+        json_object_set_new(spec, "strict_type", json_boolean(given->strict_type));
+        return spec;
+}
+
+static size_t bytes_of(const struct slot *slot)
+{
+        const char *value = json_string_value(json_object_get(slot->document, "value"));
+        return 1000 + (value ? strlen(value) : 0) + (slot->given->expected ? strlen(slot->given->expected) : 0) +
+               (slot->given->expected_python ? strlen(slot->given->expected_python) : 0);
+}
+
+static bool is_open(const struct slot *slot)
+{
+        return slot->document && !slot->settled;
+}
+
 /* The submission's text is asked about once, with its first question. */
-static json_t *question(struct judging *judging)
+static json_t *question(struct judging *judging, uint64_t id, uint64_t cpu_ms)
 {
         const struct grading *grading = judging->grading;
-        size_t bytes = 0, len;
+        size_t bytes = 0, n = 0, len;
         struct arena arena = { 0 };
         json_t *cases = json_array();
         const char *code = judging->from == 0 ? model_utf8(&arena, grading->request.code.bytes, grading->request.code.len, &len) : "";
-        for (judging->to = judging->from; judging->to < judging->end && (judging->to == judging->from || bytes < ASK_BYTES); judging->to++) {
+        for (judging->to = judging->from; judging->to < judging->end && (!n || (bytes < ASK_BYTES && !judging->single)); judging->to++) {
                 const struct slot *slot = &grading->slots[judging->to];
-                const struct grade_case *given = slot->given;
-                if (!slot->document || slot->settled)
+                if (!is_open(slot))
                         continue;
-                json_t *spec = json_object();
-                if (HAS(given, grade_case, expected))
-                        json_object_set_new(spec, "expected", json_string(given->expected));
-                if (HAS(given, grade_case, expected_python))
-                        json_object_set_new(spec, "expected_python", json_string(given->expected_python));
-                if (HAS(given, grade_case, expected_type))
-                        json_object_set_new(spec, "expected_type", json_string(given->expected_type));
-                if (HAS(given, grade_case, expected_exception))
-                        json_object_set_new(spec, "expected_exception", json_string(given->expected_exception));
-                if (HAS(given, grade_case, tolerance))
-                        json_object_set_new(spec, "tolerance", json_real(given->tolerance));
-                else if (HAS(&grading->request, grade_request, tolerance))
-                        json_object_set_new(spec, "tolerance", json_real(grading->request.tolerance));
-                json_object_set_new(spec, "exact", json_boolean(given->exact));
-                json_object_set_new(spec, "strict_type", json_boolean(given->strict_type));
-                const char *value = json_string_value(json_object_get(slot->document, "value"));
-                bytes += 1000 + (value ? strlen(value) : 0) + (given->expected ? strlen(given->expected) : 0);
-                json_array_append_new(cases, json_pack("{s:I, s:o, s:O}", "i", (json_int_t)judging->to, "case", spec, "result", slot->document));
+                n++;
+                bytes += bytes_of(slot);
+                json_array_append_new(cases, json_pack("{s:I, s:o, s:O}", "i", (json_int_t)judging->to, "case", spec_of(grading, slot->given), "result", slot->document));
         }
-        json_t *json = json_pack("{s:s, s:I, s:s, s:s, s:o}", "op", "judge", "id", (json_int_t)judging->id, "language", grading->language->name, "code", code,
-                                 "cases", cases);
+        json_t *json = json_pack("{s:s, s:I, s:s, s:s, s:I, s:b, s:o}", "op", "judge", "id", (json_int_t)id, "language", grading->language->name, "code", code,
+                                 "cpu_ms", (json_int_t)cpu_ms, "last", judging->slow, "cases", cases);
         arena_done(&arena);
         return json;
 }
 
 static void judging_free(struct judging *judging)
 {
-        for (struct judging **at = &judging->judge->first; *at; at = &(*at)->next)
+        for (struct judging **at = &judging->judges->first; *at; at = &(*at)->next)
                 if (*at == judging) {
                         *at = judging->next;
                         break;
@@ -91,8 +128,6 @@ static void judging_free(struct judging *judging)
                 judging->grading->judging = NULL;
         free(judging);
 }
-
-static void start(struct judge *judge);
 
 /* Its grading may be over, and gone, after it. */
 static void finish(struct judging *judging)
@@ -103,53 +138,107 @@ static void finish(struct judging *judging)
                 grading_go_on(grading);
 }
 
-/* What it cannot be asked. */
-static void give_up(struct judging *judging, const char *why)
+/* Cases from `from` up to `to` whose values are not compared. */
+static void give_up(struct judging *judging, size_t from, size_t to, const char *why)
 {
         struct grading *grading = judging->grading;
-        for (size_t i = judging->from; grading && i < judging->to; i++)
-                if (grading->slots[i].document && !grading->slots[i].settled)
-                        slot_settle(&grading->slots[i], &grading->arena, case_status_UNENCODABLE, "%s", why);
-        judging->from = judging->to;
+        for (size_t i = from; grading && i < to; i++)
+                if (is_open(&grading->slots[i]))
+                        slot_settle(&grading->slots[i], &grading->arena, case_status_FAILED, "%s", why);
         judging->kills = 0;
 }
 
-static void ask(struct judge *judge)
+/* The first case that has no verdict; judging->end: all have one. */
+static void skip_settled(struct judging *judging)
 {
-        struct judging *judging = judge->first;
-        if (!judge->run && judging && !judge->again.active)
-                start(judge);
-        while (judge->ready && judging) {
-                struct judging *next = judging->next;
-                if (judging->asked && judge->careful)
-                        return;
-                if (!judging->grading) {
-                        if (!judging->asked)
-                                judging_free(judging);
-                } else if (!judging->asked) {
-                        judging->id = ++judge->ids;
-                        json_t *json = question(judging);
-                        if (!json_array_size(json_object_get(json, "cases"))) {
-                                json_decref(json);
-                                finish(judging);
-                                judging = judge->first;   /* anything may have come or gone */
-                                continue;
-                        }
-                        int told = talk_json(judge->run, json);
-                        judging->asked = told == 0;
-                        if (told == -EMSGSIZE) {
-                                give_up(judging, "what came is too large to be compared");
-                                continue;
-                        }
-                        if (told < 0)
-                                return;   /* it is asked again when this one has answered, or the next has come */
-                        if (judge->idle || !judge->clock.active)
-                                loop_timer(engine_loop(judge->grader->engine), &judge->clock, ASK_MS * 1000);
-                        judge->idle = false;
-                        if (judge->careful)
-                                return;
+        while (judging->grading && judging->from < judging->end && !is_open(&judging->grading->slots[judging->from]))
+                judging->from++;
+}
+
+/* ---- who is asked ---- */
+
+static struct judge *last_judge(struct judges *judges)
+{
+        return &judges->all[judges->n - 1];
+}
+
+static bool may_take(struct judge *judge, const struct judging *judging)
+{
+        return !judging->slow || judge == last_judge(judge->judges);
+}
+
+static void start(struct judge *judge);
+
+/* A judge for a question; where there is none that is free, one more is started. */
+static struct judge *free_judge(struct judges *judges, const struct judging *judging)
+{
+        struct judge *absent = NULL;
+        bool coming = false;
+        for (size_t i = 0; i < judges->n; i++) {
+                struct judge *judge = &judges->all[i];
+                if (!may_take(judge, judging))
+                        continue;
+                if (judge->ready && !judge->judging)
+                        return judge;
+                coming = coming || (judge->run && !judge->ready);
+                if (!judge->run && !absent)
+                        absent = judge;
+        }
+        if (absent && !coming && !judges->again.active)
+                start(absent);
+        return NULL;
+}
+
+static uint64_t cpu_ms_for(const struct judging *judging)
+{
+        uint64_t most = judging->slow ? SLOW_CPU_MS : QUICK_CPU_MS;
+        return min_u64(most, judging->grading->judge_ms);
+}
+
+static void put_question(struct judge *judge, struct judging *judging)
+{
+        uint64_t cpu_ms = cpu_ms_for(judging);
+        judge->id = ++judge->judges->ids;
+        int told = talk_json(judge->run, question(judging, judge->id, cpu_ms));
+        if (told == -EMSGSIZE)
+                give_up(judging, judging->from, judging->to, "what came is too large to be compared");
+        if (told == -EPIPE)
+                judge->ready = false;   /* its end will be told, and until then another one is asked */
+        if (told < 0) {
+                loop_timer(engine_loop(judge->judges->grader->engine), &judge->judges->again, AGAIN_MS * 1000);
+                return;
+        }
+        judge->judging = judging;
+        judge->asked_us = clock_us();
+        judging->asked = judge;
+        loop_timer(engine_loop(judge->judges->grader->engine), &judge->clock, PATIENCE * (cpu_ms + 1000) * 1000);
+}
+
+/* Whether it is over, and gone. */
+static bool is_through(struct judging *judging)
+{
+        if (judging->asked)
+                return false;
+        if (judging->grading && !judging->grading->judge_ms)
+                give_up(judging, judging->from, judging->end, "the values take too long to compare");
+        skip_settled(judging);
+        if (judging->grading && judging->from < judging->end)
+                return false;
+        finish(judging);
+        return true;
+}
+
+static void ask(struct judges *judges)
+{
+        for (struct judging *judging = judges->first; judging;) {
+                if (is_through(judging)) {
+                        judging = judges->first;   /* anything may have come or gone */
+                        continue;
                 }
-                judging = next;
+                struct judge *judge = judging->asked ? NULL : free_judge(judges, judging);
+                if (judge)
+                        put_question(judge, judging);
+                judging = judging->next;
         }
 }
 
@@ -165,11 +254,9 @@ static void take_verdict(struct grading *grading, const struct judging *judging,
 {
         json_int_t i = json_integer_value(json_object_get(verdict, "i"));
         int status = case_status_of(text_of(verdict, "status"));
-        if (i < (json_int_t)judging->from || i >= (json_int_t)judging->to || status < 0)
+        if (i < (json_int_t)judging->from || i >= (json_int_t)judging->to || status < 0 || !is_open(&grading->slots[i]))
                 return;
         struct slot *slot = &grading->slots[i];
-        if (slot->settled || !slot->document)
-                return;
         struct case_result *result = slot->result;
         char *output = grading_text(grading, text_of(verdict, "output")), *expected = grading_text(grading, text_of(verdict, "expected"));
         slot_settle(slot, &grading->arena, status, "%s", text_of(verdict, "detail"));
@@ -190,59 +277,69 @@ static void take_sign(struct grading *grading, const struct judging *judging, co
         grading_sign(grading, text_of(sign, "sign"), text_of(sign, "detail"), known ? grading->slots[i].result->name : NULL);
 }
 
+static void spend(struct grading *grading, double cpu_ms)
+{
+        uint64_t spent = cpu_ms > 0 && cpu_ms < 1e9 ? (uint64_t)cpu_ms : 0;
+        grading->judge_ms -= min_u64(spent, grading->judge_ms);
+}
+
+/* A case without a verdict is one for which there was no time; it is the first of the next question. */
+static void take_answer(struct judging *judging, json_t *json)
+{
+        struct grading *grading = judging->grading;
+        size_t i;
+        json_t *verdict, *sign;
+        json_array_foreach(json_object_get(json, "verdicts"), i, verdict) {
+                take_verdict(grading, judging, verdict);
+        }
+        json_array_foreach(json_object_get(json, "signs"), i, sign) {
+                take_sign(grading, judging, sign);
+        }
+        spend(grading, json_number_value(json_object_get(json, "cpu_ms")));
+        size_t first = judging->from, to = judging->to;
+        skip_settled(judging);
+        if (judging->from >= to)
+                return;
+        if (judging->slow && judging->from == first)
+                give_up(judging, first, first + 1, "the value takes too long to compare");
+        judging->slow = true;
+}
+
 static void on_said(void *owner, const char *message, size_t len)
 {
         struct judge *judge = owner;
-        json_t *json = len > 1 && message[0] == 'E' ? json_loadb(message + 1, len - 1, JSON_ALLOW_NUL, NULL) : NULL, *verdict, *sign;
-        json_int_t id = json_integer_value(json_object_get(json, "id"));
-        struct judging *judging = judge->first;
-        size_t i;
-        while (judging && (!judging->asked || judging->id != (uint64_t)id))
-                judging = judging->next;
-        if (!judging) {
+        json_t *json = len > 1 && message[0] == 'E' ? json_loadb(message + 1, len - 1, JSON_ALLOW_NUL, NULL) : NULL;
+        struct judging *judging = judge->judging;
+        if (!judging || json_integer_value(json_object_get(json, "id")) != (json_int_t)judge->id) {
                 json_decref(json);
                 run_cancel(judge->run);
                 return;
         }
-        judge->starts = 0;
-        judge->works = true;
-        if (judging->grading) {
-                json_array_foreach(json_object_get(json, "verdicts"), i, verdict) {
-                        take_verdict(judging->grading, judging, verdict);
-                }
-                json_array_foreach(json_object_get(json, "signs"), i, sign) {
-                        take_sign(judging->grading, judging, sign);
-                }
-                give_up(judging, "it was not compared");   /* what has no verdict */
-        }
+        judge->judging = NULL;
+        judging->asked = NULL;
+        if (judging->grading)
+                take_answer(judging, json);
         json_decref(json);
-        judging->asked = false;
-        bool others = false;
-        for (struct judging *one = judge->first; one; one = one->next)
-                others = others || one->asked;
-        judge->idle = !others;
-        loop_timer(engine_loop(judge->grader->engine), &judge->clock, (others ? ASK_MS : IDLE_MS) * 1000ULL);
-        if (!judge->first->next && judging->to >= judging->end)
-                judge->careful = false;
-        if (!judging->grading)
-                judging_free(judging);
-        else if (judging->to >= judging->end)
-                finish(judging);
-        ask(judge);
+        loop_timer(engine_loop(judge->judges->grader->engine), &judge->clock, IDLE_MS * 1000ULL);
+        ask(judge->judges);
 }
 
-/* ---- its life ---- */
+/* ---- a judge's life ---- */
 
 static void on_greeted(void *owner)
 {
         struct judge *judge = owner;
+        judge->greeted = true;
         judge->ready = talk_begin(judge->run, "judge", json_object()) == 0;
-        ask(judge);
+        judge->judges->starts = 0;
+        loop_timer(engine_loop(judge->judges->grader->engine), &judge->clock, IDLE_MS * 1000ULL);
+        ask(judge->judges);
 }
 
 static void on_clock(struct timer *timer)
 {
         struct judge *judge = timer->owner;
+        judge->ready = false;
         if (judge->run)
                 run_cancel(judge->run);
 }
@@ -252,41 +349,59 @@ static void on_again(struct timer *timer)
         ask(timer->owner);
 }
 
-static void no_judge(struct judge *judge, const char *why)
+static void no_judge(struct judges *judges, const char *why)
 {
-        while (judge->first) {
-                struct grading *grading = judge->first->grading;
+        while (judges->first) {
+                struct grading *grading = judges->first->grading;
                 if (grading)
                         grading_fail_text(grading, status_ENGINE_ERROR, csn_code_name(CSN_E_SYSTEM), NULL, why);
-                finish(judge->first);
+                finish(judges->first);
         }
-        judge->starts = 0;
+        judges->starts = 0;
+}
+
+/* What the question of a judge that has ended was to blame for. */
+static void blame(struct judge *judge)
+{
+        struct judging *judging = judge->judging;
+        judge->judging = NULL;
+        judging->asked = NULL;
+        if (!judging->grading)
+                return;
+        spend(judging->grading, (double)(clock_us() - judge->asked_us) / 1000);
+        if (judging->single && ++judging->kills >= KILLS_MAX)
+                give_up(judging, judging->from, judging->to, "the value is too much to be compared");
+        judging->slow = judging->single = true;
+}
+
+static bool is_anybody_there(const struct judges *judges)
+{
+        for (size_t i = 0; i < judges->n; i++)
+                if (judges->all[i].run)
+                        return true;
+        return false;
 }
 
 static void on_done(void *owner, const struct run_result *result)
 {
         struct judge *judge = owner;
-        struct loop *loop = engine_loop(judge->grader->engine);
+        struct judges *judges = judge->judges;
+        struct loop *loop = engine_loop(judges->grader->engine);
         char why[300];
-        size_t asked = 0;
         snprintf(why, sizeof why, "the judge does not start: %.200s", HAS(result, run_result, error) ? result->error.message : status_name(result->status));
-        for (struct judging *one = judge->first; one; one = one->next)
-                asked += one->asked;
-        for (struct judging *one = judge->first; one; one = one->next) {
-                if (one->asked && asked == 1 && judge->works && ++one->kills >= KILLS_MAX)
-                        give_up(one, "the judge could not read what came");
-                one->asked = false;
-        }
-        judge->careful = judge->first != NULL;
-        judge->ready = judge->idle = false;
-        judge->starts = judge->first ? judge->starts + 1 : 0;
+        if (judge->judging)
+                blame(judge);
+        judge->ready = false;
         loop_untimer(loop, &judge->clock);
         run_free(judge->run);
         judge->run = NULL;
-        if (judge->starts > STARTS_MAX)
-                no_judge(judge, why);
-        else if (judge->first)
-                loop_timer(loop, &judge->again, judge->starts > 1 ? 100000 : 0);
+        if (!judge->greeted)
+                judges->starts++;
+        judge->greeted = false;
+        if (judges->starts > STARTS_MAX && !is_anybody_there(judges))
+                no_judge(judges, why);
+        else if (judges->first)
+                loop_timer(loop, &judges->again, judges->starts ? 100000 : 0);
 }
 
 static void start(struct judge *judge)
@@ -294,8 +409,9 @@ static void start(struct judge *judge)
         static const struct run_talk talk = { .greeted = on_greeted, .said = on_said };
         static const struct run_events events = { .done = on_done };
         static char nothing[] = "";
-        const struct limits *most = &judge->grader->settings->ceilings;
-        judge->run = run_new(judge->grader->engine);
+        struct grader *grader = judge->judges->grader;
+        const struct limits *most = &grader->settings->ceilings;
+        judge->run = run_new(grader->engine);
         struct run_request *request = run_request(judge->run);
         SET(request, run_request, language, arena_text(run_arena(judge->run), "python"));
         SET(request, run_request, code, ((struct bytes){ nothing, 0 }));
@@ -310,25 +426,46 @@ static void start(struct judge *judge)
         run_start(judge->run, false, &events, judge);
 }
 
-void judge_ask(struct grading *grading, size_t from, size_t to)
+/* One more than the cores, so that one is free where as many are busy; within bounds. */
+static size_t how_many(void)
 {
-        struct grader *grader = grading->grader;
-        struct judging *judging = mem_alloc(sizeof *judging);
-        if (!grader->judge) {
-                grader->judge = mem_alloc(sizeof *grader->judge);
-                *grader->judge = (struct judge){ .grader = grader, .clock = { .fired = on_clock, .owner = grader->judge },
-                                                 .again = { .fired = on_again, .owner = grader->judge } };
-        }
-        struct judging **last = &grader->judge->first;
-        while (*last)
-                last = &(*last)->next;
-        *judging = (struct judging){ .judge = grader->judge, .grading = grading, .from = from, .to = from, .end = to };
-        *last = grading->judging = judging;
-        /* From the loop, so that nobody is told within his own call. */
-        loop_timer(engine_loop(grader->engine), &grader->judge->again, 0);
+        cpu_set_t set;
+        size_t cores = sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+        return cores + 1 < JUDGES_MIN ? JUDGES_MIN : cores + 1 > JUDGES_MAX ? JUDGES_MAX : cores + 1;
 }
 
-/* One that was asked stays until it is answered: the judge has it. */
+static struct judges *judges_of(struct grader *grader)
+{
+        if (grader->judges)
+                return grader->judges;
+        struct judges *judges = grader->judges = mem_alloc(sizeof *judges);
+        *judges = (struct judges){ .grader = grader, .n = how_many(), .again = { .fired = on_again, .owner = judges } };
+        for (size_t i = 0; i < judges->n; i++)
+                judges->all[i] = (struct judge){ .judges = judges, .clock = { .fired = on_clock, .owner = &judges->all[i] } };
+        return judges;
+}
+
+void judge_ask(struct grading *grading, size_t from, size_t to)
+{
+        struct judges *judges = judges_of(grading->grader);
+        struct judging *judging = mem_alloc(sizeof *judging);
+        struct judging **last = &judges->first;
+        uint64_t bytes = 0;
+        while (*last)
+                last = &(*last)->next;
+        *judging = (struct judging){ .judges = judges, .grading = grading, .from = from, .to = from, .end = to };
+        *last = grading->judging = judging;
+        for (size_t i = from; i < to; i++)
+                bytes += is_open(&grading->slots[i]) ? bytes_of(&grading->slots[i]) : 0;
+        if (!grading->judge_ms_given)
+                grading->judge_ms = BUDGET_CPU_MS;
+        grading->judge_ms_given = true;
+        grading->judge_ms += bytes * BUDGET_CPU_MS_PER_MIB / MIB;
+        /* From the loop, so that nobody is told within his own call. */
+        loop_timer(engine_loop(grading->grader->engine), &judges->again, 0);
+}
+
+/* One that was asked stays until it is answered: a judge has it. */
 void judge_forget(struct judging *judging)
 {
         if (!judging)
@@ -339,17 +476,19 @@ void judge_forget(struct judging *judging)
                 judging_free(judging);
 }
 
-void judge_close(struct judge *judge)
+void judges_close(struct judges *judges)
 {
-        if (!judge)
+        if (!judges)
                 return;
-        struct loop *loop = engine_loop(judge->grader->engine);
-        for (struct judging *one = judge->first, *next; one; one = next) {
+        struct loop *loop = engine_loop(judges->grader->engine);
+        for (struct judging *one = judges->first, *next; one; one = next) {
                 next = one->next;
                 judging_free(one);
         }
-        loop_untimer(loop, &judge->clock);
-        loop_untimer(loop, &judge->again);
-        run_free(judge->run);
-        free(judge);
+        loop_untimer(loop, &judges->again);
+        for (size_t i = 0; i < judges->n; i++) {
+                loop_untimer(loop, &judges->all[i].clock);
+                run_free(judges->all[i].run);
+        }
+        free(judges);
 }

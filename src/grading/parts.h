@@ -18,6 +18,7 @@ struct slot {
         struct case_result *result;
         json_t *document;              /* what its runner said of it, for the judge; or NULL */
         bool settled;                  /* result has its status */
+        bool kept_waiting;             /* as that of the grading */
 };
 
 enum phase { PHASE_NEW, PHASE_CASES, PHASE_STREAMS, PHASE_TESTS, PHASE_OVER };
@@ -31,9 +32,10 @@ struct grading {
         char id[40], owner_key[80];
         size_t running_max, queued_max;
         bool local, cancelled, waits;
-        bool slow;                     /* its wall-clock time was used up, and its CPU time was not */
-        bool company;                  /* another one went on at the same time */
-        bool alone, retried;
+        bool kept_waiting;             /* other programs had the CPU while its wall-clock time passed */
+        bool tests_kept_waiting, tests_begun;
+        bool retried;
+        uint64_t patient_until_us;     /* of one that `waits` for others to end */
         const struct grading_events *events;
         void *owner;
         uint64_t created_us;
@@ -51,6 +53,8 @@ struct grading {
         struct grade_sign *signs;
         size_t signs_n;
         struct judging *judging;
+        uint64_t judge_ms;             /* CPU time of judges that is left to it */
+        bool judge_ms_given;
         bool has_boundary, has_error;
         struct grade_result result;
 };
@@ -59,7 +63,7 @@ struct grader {
         struct engine *engine;
         const struct settings *settings;
         struct grading *gradings;
-        struct judge *judge;
+        struct judges *judges;
 };
 
 /* ---- grading.c ---- */
@@ -128,6 +132,11 @@ int attempt_verdict(const struct attempt *attempt, const struct run_result *resu
 /* What it wrote is the grading's; and what hindered it from being loaded, which is in the way of all cases. */
 void attempt_keep_streams(struct attempt *attempt, const struct run_result *result);
 void attempt_trouble(struct attempt *attempt, const struct run_result *result);
+/*
+ * Whether other programs had the CPU for much of the wall-clock time after which a run was ended.  A run that sleeps, waits or
+ * computes was not kept waiting.
+ */
+bool kept_waiting(double waited_ms, uint64_t wall_ms);
 /* Whether the engine is to blame, and not the program. */
 bool status_is_ours(int status);
 /* Whether nothing of the program has run, nor will. */
@@ -146,7 +155,7 @@ void tests_go_on(struct grading *grading);
  */
 void judge_ask(struct grading *grading, size_t from, size_t to);
 void judge_forget(struct judging *judging);
-void judge_close(struct judge *judge);
+void judges_close(struct judges *judges);
 
 /* ---- compare.c ---- */
 

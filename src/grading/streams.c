@@ -117,8 +117,8 @@ static void take_result(struct grading *grading, size_t i, const struct attempt 
         } else {
                 int status = attempt_verdict(attempt, result, &text);
                 slot_settle(slot, &grading->arena, status, "%s", text);
-                if (status == case_status_TIMEOUT && result->usage.cpu_ms < (double)case_cpu_ms(grading, slot->given))
-                        grading->slow = true;
+                if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
+                        slot->kept_waiting = grading->kept_waiting = true;
         }
 }
 

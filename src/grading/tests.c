@@ -108,6 +108,7 @@ static bool again(struct grading *grading)
         if (!grading_again(grading))
                 return false;
         grading->phase = PHASE_STREAMS;   /* this one comes next */
+        grading->tests_begun = false;
         grading->tests_n = 0;
         return true;
 }
@@ -144,8 +145,8 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
                 return;
         }
         int status = attempt_verdict(attempt, result, &text);
-        if (status == case_status_TIMEOUT && result->usage.cpu_ms < (double)load_ms(grading))
-                grading->slow = true;
+        if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
+                grading->kept_waiting = grading->tests_kept_waiting = true;
         add_verdict(grading, grading->tests_n ? "the rest" : "tests", status, HAS(result, run_result, error) ? result->error.message : text);
 }
 
@@ -209,8 +210,8 @@ static void subject_done(struct attempt *attempt, const struct run_result *resul
                 return;
         }
         int status = attempt_verdict(attempt, result, &text);
-        if (status == case_status_TIMEOUT && result->usage.cpu_ms < (double)load_ms(grading))
-                grading->slow = true;
+        if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
+                grading->kept_waiting = grading->tests_kept_waiting = true;
         if (!attempt->ready)
                 attempt_trouble(attempt, result);
         if (!tests)
@@ -230,6 +231,7 @@ void tests_go_on(struct grading *grading)
         static const struct attempt_kind subject = { .role = "subject", .greeted = begin_subject, .said = subject_said, .passed_on = pass_on, .done = subject_done };
         static const struct attempt_kind shared = { .role = "tests", .greeted = begin_tests, .said = tests_said, .done = tests_done };
         struct attempt *attempt;
+        grading->tests_begun = true;
         if (grading->request.shared_process) {
                 const struct bytes tests = { grading->request.tests, strlen(grading->request.tests) };
                 attempt = attempt_new(grading, &shared, &tests);

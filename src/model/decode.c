@@ -225,6 +225,11 @@ static int decode_number(const struct field *field, json_t *json, const struct p
 {
         char allowed[100];
         json_int_t number = json_integer_value(json);
+        const char *digits = model_digits(json);
+        if (digits && *digits != '-') {
+                model_allowed(field, allowed, sizeof allowed);
+                return err_field(err, path->text, "%s is %.40s; %" PRIu64 " to %" PRIu64 " are allowed (%s)", path->text + 1, digits, field->min, field->max, allowed);
+        }
         if (!json_is_integer(json) || number < 0)
                 return wrong_type(path, "a whole number that is not negative", err);
         if (!in_bounds(field, (uint64_t)number)) {
@@ -242,7 +247,7 @@ static int decode_text(const struct field *field, json_t *json, const struct pat
                        char **ret, struct csn_error *err)
 {
         size_t len = json_string_length(json);
-        if (!json_is_string(json))
+        if (!json_is_string(json) || model_digits(json))
                 return wrong_type(path, "a string", err);
         if (memchr(json_string_value(json), 0, len))
                 return err_field(err, path->text, "%s has a NUL byte in it", path->text + 1);
@@ -258,7 +263,7 @@ static int decode_bytes(const struct field *field, json_t *json, const struct pa
                         struct bytes *ret, struct csn_error *err)
 {
         size_t len = json_string_length(json);
-        if (!json_is_string(json))
+        if (!json_is_string(json) || model_digits(json))
                 return wrong_type(path, "a string", err);
         if (field->max && len > field->max)
                 return err_field(err, path->text, "%s has %zu bytes; at most %" PRIu64 " are allowed",
@@ -285,7 +290,7 @@ static int decode_base64(const struct field *field, json_t *json, const struct p
 {
         size_t len = json_string_length(json);
         const char *text = json_string_value(json);
-        if (!json_is_string(json))
+        if (!json_is_string(json) || model_digits(json))
                 return wrong_type(path, "a string of base64", err);
         if (field->max && len / 4 * 3 > field->max)
                 return err_field(err, path->text, "%s is longer than %" PRIu64 " bytes", path->text + 1,
@@ -386,6 +391,8 @@ static int decode_field(const struct field *field, json_t *json, const struct pa
                 return decode_bytes(field, json, path, arena, to, err);
         case KIND_JSON: {
                 char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT);
+                if (text)
+                        model_unmark(text);
                 *(char **)to = text ? arena_copy(arena, text, strlen(text)) : NULL;
                 free(text);
                 return 0;
@@ -549,7 +556,7 @@ int model_decode_text(const struct object *object, const char *text, size_t len,
         json_error_t error;
         if (model_is_deeper(text, len, DEPTH_MAX))
                 return err_field(err, "", "the JSON is nested deeper than %d levels", DEPTH_MAX);
-        json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+        json_t *json = model_load(text, len, &error);
         if (!json)
                 return err_field(err, "", "not JSON: %s (line %d, column %d)", error.text, error.line,
                                  error.column);

@@ -185,6 +185,14 @@ bool model_dump(const json_t *json, bool indented, struct buf *buf);
  * a stranger's asks first.
  */
 bool model_has_many_parts(const char *text, size_t len, size_t max);
+
+/*
+ * JSON with integers of any size, without members of one name (integers.c).  One of more than 64 bits is a string with a mark:
+ * model_digits() has what is behind the mark, or NULL, and model_unmark() makes integers again of all in a text of JSON.
+ */
+json_t *model_load(const char *text, size_t len, json_error_t *ret_where);
+const char *model_digits(const json_t *json);
+void model_unmark(char *text);
 /* Whether lists and objects in a JSON text are nested deeper than that. */
 bool model_is_deeper(const char *text, size_t len, unsigned max);
 /* The same of what has been read; it stops at `max`, so it may be asked of anything. */

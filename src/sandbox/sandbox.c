@@ -132,6 +132,7 @@ void sandbox_tree(const struct sandbox *box, struct tree_usage *ret)
         ret->memory_bytes += more.memory_bytes;
         ret->cpu_us += more.cpu_us;
         ret->processes += more.processes;
+        ret->waited_us = max_u64(ret->waited_us, more.waited_us);
 }
 
 void sandbox_seen(const struct sandbox *box, struct wire_seen *ret)

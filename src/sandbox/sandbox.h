@@ -196,9 +196,10 @@ void cgroup_leaf_init(struct cgroup_leaf *leaf);
 
 struct tree_usage {
         uint64_t memory_bytes, cpu_us, processes;
+        uint64_t waited_us;    /* the longest run-queue delay of one of the processes */
 };
 
-/* Memory (without file-backed and shared pages) and CPU time of a process and all below it. */
+/* Memory (without file-backed and shared pages) and times of a process and all below it. */
 void tree_usage(pid_t root, struct tree_usage *ret);
 
 /* ---- plan ---- */

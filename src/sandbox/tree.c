@@ -31,6 +31,16 @@ static void add_process(pid_t pid, struct tree_usage *usage)
                 usage->cpu_us += (utime + stime + cutime + cstime) * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
+/* The second number of /proc/PID/schedstat: nanoseconds in which the process was ready to run and had no CPU. */
+static void add_delay(pid_t pid, struct tree_usage *usage)
+{
+        char path[64], text[128];
+        unsigned long long delay_ns = 0;
+        snprintf(path, sizeof path, "/proc/%d/schedstat", pid);
+        if (io_read_file(AT_FDCWD, path, text, sizeof text - 1) > 0 && sscanf(text, "%*u %llu", &delay_ns) == 1)
+                usage->waited_us = max_u64(usage->waited_us, delay_ns / 1000);
+}
+
 static void walk(pid_t pid, unsigned depth, unsigned *left, struct tree_usage *usage)
 {
         char path[64], list[16 * KIB];
@@ -39,6 +49,7 @@ static void walk(pid_t pid, unsigned depth, unsigned *left, struct tree_usage *u
         (*left)--;
         usage->processes++;
         add_process(pid, usage);
+        add_delay(pid, usage);
         /* Children of threads other than the first are rare and come to process 1 when it matters. */
         snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
         if (io_read_file(AT_FDCWD, path, list, sizeof list - 1) <= 0)

@@ -98,6 +98,7 @@ static void count_usage(struct job *job)
         how->oom_kills = usage.oom_kills;
         how->pids_hits = usage.pids_hits;
         how->throttled_us = usage.throttled_us;
+        how->waited_us = job->waited_us;
         if (usage.oom_kills)
                 how->reasons |= WIRE_MEMORY;
         how->wall_us = job->ended_us > job->running_us ? job->ended_us - job->running_us : 0;
@@ -131,10 +132,20 @@ void job_end_visit(struct job *job)
                 job_close(job);
 }
 
+/* While its processes are there: whether the run was slow, or other programs had the CPU. */
+static void count_waiting(struct job *job)
+{
+        struct tree_usage tree;
+        sandbox_tree(&job->box, &tree);
+        job->waited_us = tree.waited_us;
+}
+
 void job_kill(struct job *job, unsigned reason)
 {
         if (job->state >= JOB_DYING)
                 return;
+        if (job->state == JOB_RUNNING && reason & (WIRE_WALL | WIRE_KILLED))
+                count_waiting(job);
         job->how.reasons |= reason;
         if (job->state == JOB_RUNNING)
                 job->ended_us = clock_us();

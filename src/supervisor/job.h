@@ -44,6 +44,7 @@ struct job {
         uint64_t asked_us, running_us, ended_us, closing_us;
         struct wire_exit how;
         uint64_t cpu_us, memory_peak;  /* of its dead processes, where no controller counts */
+        uint64_t waited_us;            /* when it was ended: see struct tree_usage */
         struct wire_boundary boundary;
         bool told;                     /* EXITED or REFUSED went out */
         bool quarantined;

@@ -224,6 +224,7 @@ struct wire_boundary {
         N(oom_kills)        /* processes that the memory limit killed */                                        \
         N(pids_hits)        /* forks that the process limit refused */                                          \
         N(throttled_us)     /* time in which the CPU share made it wait */                                      \
+        N(waited_us)        /* of a run that WALL or KILL ended: the longest run-queue delay of a process */    \
         N(prepare_us)       /* from PREPARE, or from START where it was ready before, to the first instruction */
 
 enum wire_reason {

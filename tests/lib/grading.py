@@ -24,7 +24,7 @@ def grade(*requests, options=(), status=None):
     done = caisson('grade', '--json', *options, '-', stdin=text)
     results = [check(json.loads(line)) for line in done.out.splitlines()]
     assert len(results) == len(requests), done.err
-    assert all(result.get('id') == request['id'] for result, request in zip(results, requests) if 'id' in request)
+    assert all(result.get('id') == str(request['id']) for result, request in zip(results, requests) if 'id' in request)
     if status is not None:
         assert done.status == status, done.out
     return results

@@ -245,7 +245,9 @@ static void nesting_ends_at_a_depth_that_nobody_needs(void)
 
 static void numbers_beyond_64_bits_are_refused(void)
 {
-        CHECK(refused(&object_limits, "{\"wall_ms\": 99999999999999999999999}", "", "not JSON"));
+        CHECK(refused(&object_limits, "{\"wall_ms\": 99999999999999999999999}", "/wall_ms", "wall_ms is 99999999999999999999999; "));
+        CHECK(refused(&object_limits, "{\"wall_ms\": -99999999999999999999999}", "/wall_ms", "not negative"));
+        CHECK(refused(&object_run_request, "{\"name\": 99999999999999999999999}", "/name", "a string"));
         CHECK(refused(&object_limits, "{\"wall_ms\": 9223372036854775807}", "/wall_ms", "are allowed"));
         CHECK(refused(&object_limits, "{\"wall_ms\": -9223372036854775808}", "/wall_ms", "not negative"));
         CHECK(refused(&object_limits, "{\"wall_ms\": 1e3}", "/wall_ms", "whole number"));

@@ -8,6 +8,7 @@
 
 const Module = require('module');
 const { types } = require('util');
+const { readFileSync } = require('fs');
 const vm = require('vm');
 const { canonical, lineIn, messageOf, quote, repr, typesOf } = require('./canon.js');
 const { CHANNEL_FD, isThere, kinds, receive, send } = require('./channel.js');
@@ -39,6 +40,7 @@ const uptime = process.uptime.bind(process);
 const listenerCount = process.listenerCount.bind(process);
 const listen = process.on.bind(process);
 const unlisten = process.removeListener.bind(process);
+const split = uncurry(String.prototype.split);
 const then = uncurry(Promise.prototype.then);
 const runInThisContext = uncurry(vm.Script.prototype.runInThisContext);
 const unref = uncurry(timerClass().unref);
@@ -296,6 +298,15 @@ function wallNow() {
   return uptime() * 1000;
 }
 
+// Milliseconds in which this process was ready to run and had no CPU: the second number of schedstat, in ns.
+function waitedNow() {
+  try {
+    return +split(readFileSync('/proc/self/schedstat', 'latin1'), ' ')[1] / 1e6 || 0;
+  } catch {
+    return 0;   // This kernel does not count.
+  }
+}
+
 function begin(index) {
   const one = settings.cases[index];
   current = { __proto__: null, one, cpu: cpuNow(), wall: wallNow(), inside: true, outcome: undefined };
@@ -406,7 +417,7 @@ function described({ value, error, how, by, message, code }) {
     return `"how":"raised","type":${quote(type)},"mro":${mro},"message":${message},"line":${line}`;
   }
   case 'timeout':
-    return `"how":"timeout","by":"${by}"`;
+    return `"how":"timeout","by":"${by}","waited_ms":${tenths(by === 'wall' ? waitedNow() : 0)}`;
   case 'bad_case':
     return `"how":"bad_case","message":${quote(message)}`;
   default:

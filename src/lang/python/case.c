@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -12,6 +14,7 @@
 
 #include "lang/python/channel.h"
 
+#define WAITING 4                      /* a case may last so many times its wall-clock limit, if it waits for the CPU */
 #define LOOK_MS 100                    /* several threads use up CPU time faster than it passes */
 #define CPUCLOCK_SCHED 2               /* MAKE_PROCESS_CPUCLOCK() of the kernel: what clock_getcpuclockid(3) gives */
 #define FILE_MAX (64 * MIB)            /* of what a case writes, its output too, which is in memory */
@@ -56,7 +59,7 @@ struct guard {
         struct buf *message;
         pid_t pid;
         int reader;
-        double until;
+        double started, until;
 };
 
 static double cpu_of(pid_t pid)
@@ -94,11 +97,34 @@ static bool is_whole(const struct guard *guard)
         return guard->message->len - HEADER >= le64toh(len);
 }
 
-static const char *reason_to_end(const struct guard *guard, bool gone)
+/* In which the process was ready to run and had no CPU: the second number of /proc/PID/schedstat, in ns. */
+static double waited_by(pid_t pid)
+{
+        char path[64], text[128], *end;
+        snprintf(path, sizeof path, "/proc/%d/schedstat", pid);
+        ssize_t len = io_read_file(AT_FDCWD, path, text, sizeof text - 1);
+        if (len <= 0)
+                return 0;
+        text[len] = 0;
+        strtoull(text, &end, 10);
+        return (double)strtoull(end, NULL, 10) / 1e9;
+}
+
+/* Time in which the process was kept waiting does not count, within bounds. */
+static bool is_late(struct guard *guard)
+{
+        if (now() < guard->until)
+                return false;
+        double waited = waited_by(guard->pid), most = (WAITING - 1) * guard->rules->wall_s;
+        guard->until = guard->started + guard->rules->wall_s + (waited < most ? waited : most);
+        return now() >= guard->until;
+}
+
+static const char *reason_to_end(struct guard *guard, bool gone)
 {
         if (gone)
                 return "gone";
-        if (now() >= guard->until)
+        if (is_late(guard))
                 return "wall";
         return cpu_of(guard->pid) >= guard->rules->cpu_s ? "cpu" : NULL;
 }
@@ -176,7 +202,7 @@ int case_run(const struct case_rules *rules, pid_t (*fork)(void), struct case_en
         *ret = (struct case_end){ 0 };
         message.max = rules->message_max + 1;
         message.len = 0;
-        struct guard guard = { rules, ret, &message, pid, reader, started + rules->wall_s };
+        struct guard guard = { rules, ret, &message, pid, reader, started, started + rules->wall_s };
         auto_fd process = (int)syscall(SYS_pidfd_open, pid, 0);
         if (process < 0 || fcntl(reader, F_SETFL, O_NONBLOCK) < 0) {
                 err_set(err, CSN_E_SYSTEM, errno, "watch a case");

@@ -24,6 +24,7 @@ from time import clock_gettime, monotonic
 TASKS = '/proc/self/task'
 PIECE = 1 << 16
 LENGTH_SIZE = 8
+WAITING = 4                     # a case may last so many times its wall-clock limit, if it waits for the CPU
 LOOK_MS = 100                   # several threads use up CPU time faster than it passes
 CPUCLOCK_SCHED = 2
 FILE_MAX = 64 << 20             # of what a case writes, its output too, which is in memory
@@ -382,6 +383,18 @@ def cpu_seconds(pid):
         return 0.0
 
 
+def waiting_seconds(pid):
+    """In which a process was ready to run and had no CPU: the second number of /proc/PID/schedstat, in ns."""
+    try:
+        fd = open('/proc/%d/schedstat' % pid, O_CLOEXEC)
+    except OSError:             # it is no more, or this kernel does not count
+        return 0.0
+    try:
+        return int(read(fd, 128).split()[1]) / 1e9
+    finally:
+        close(fd)
+
+
 HONEST_END = b'{"op":"end","signs":[]}'
 
 
@@ -576,7 +589,8 @@ class Grader:
         Returns what has come until then, and why it was ended: 'cpu', 'wall', 'gone' (the engine is), or None.
         """
         ready, message, reason = self.ready, bytearray(), None
-        until = monotonic() + case.wall_s
+        started = monotonic()
+        until = started + case.wall_s
         process = pidfd_open(pid)
         try:
             ready.register(process, POLLIN)
@@ -595,6 +609,8 @@ class Grader:
                         kill(pid, SIGKILL)
                 if process in events:
                     return message, reason
+                if reason is None and monotonic() >= until:
+                    until = started + case.wall_s + min(waiting_seconds(pid), (WAITING - 1) * case.wall_s)
                 if reason is None:
                     reason = self.reason_to_end(pid, until, case, events)
                     if reason:

@@ -1,14 +1,17 @@
 """The judge: compares what cases gave with what was expected, far from where they ran.
 
-No program of anybody's is in this process.  Expected values never leave it; results are hostile.  Each case is judged within
-a time limit, since there are values that are short to write and long to compare (a set of numbers with one hash), and
-whatever is wrong with a result is the verdict on that case alone.
+No program of anybody's is in this process.  Expected values never leave it; results are hostile.  There are values that are
+short to write and long to compare (a set of numbers with one hash), so each question has a limit of CPU time.  Cases for which
+the time does not suffice have no verdict in the answer, and the engine asks for them again, within the budget of their grading.
+Whatever else is wrong with a result is the verdict on that case alone.
 """
 
 from _ast import Attribute, BinOp, BitOr, Constant, Name, PyCF_ONLY_AST, Subscript, Tuple
 from _signal import ITIMER_PROF, SIGPROF, setitimer, signal
+from time import process_time
 
 CASE_CPU_S = 5
+SHORTEST_S = 0.01
 SHOWN_MAX = 200
 DETAIL_MAX = 2 * SHOWN_MAX + 200
 NAMES_MAX = 100
@@ -47,16 +50,21 @@ class Limit:
 
     def __init__(self):
         self.is_on = False
+        self.seconds = CASE_CPU_S
         signal(SIGPROF, self.stop)
 
     def stop(self, number, frame):
         if self.is_on:
             raise TooLong
 
+    def within(self, seconds):
+        self.seconds = min(seconds, CASE_CPU_S)
+        return self
+
     def __enter__(self):
         self.is_on = True
         # Again and again, because something on the way may take the first for an error of its own.
-        setitimer(ITIMER_PROF, CASE_CPU_S, 1)
+        setitimer(ITIMER_PROF, self.seconds, 1)
 
     def __exit__(self, *_):
         self.is_on = False
@@ -274,12 +282,11 @@ JUDGES = {'returned': Verdict.judge_returned, 'unencodable': Verdict.judge_unenc
 
 
 def verdict_on(language, entry, limit):
+    """TooLong if the time of the limit is over before there is a verdict."""
     verdict = Verdict(language, entry['case'], entry['result'])
     try:
         with limit:
             verdict.judge()
-    except TooLong:
-        verdict.say('unencodable', 'The value takes too long to compare')
     except Mistake as mistake:
         verdict.say('bad_case', str(mistake))
     except Exception as error:          # too deep, too large, or a comparison that numpy refuses
@@ -287,14 +294,56 @@ def verdict_on(language, entry, limit):
     return verdict.document(entry['i'])
 
 
+class Question:
+    """Cases of one grading, and the CPU time that there is for all of them."""
+
+    def __init__(self, message, limit):
+        self.language, self.entries = message.get('language', 'python'), message['cases']
+        self.code = message.get('code') or ''
+        self.limit = limit
+        self.is_last = message.get('last') is True
+        self.begun = process_time()
+        self.seconds = message.get('cpu_ms', 1000 * CASE_CPU_S) / 1000
+
+    def spent(self):
+        return process_time() - self.begun
+
+    def time(self):
+        return self.limit.within(max(self.seconds - self.spent(), SHORTEST_S))
+
+    def signs_of_program(self):
+        try:
+            with self.time():
+                return signs['of_program'](self.language, self.code)
+        except TooLong:
+            return []
+
+    def verdicts(self):
+        """Those for which there is time.  The first case has failed if it uses up the time of the question that is its last."""
+        said = []
+        for entry in self.entries:
+            try:
+                said.append(verdict_on(self.language, entry, self.time()))
+            except TooLong:
+                if said or not self.is_last:
+                    break
+                said.append({'i': entry['i'], 'passed': False, 'status': 'failed', 'output': '', 'expected': '',
+                             'detail': 'The value takes too long to compare'})
+            if self.spent() >= self.seconds:
+                break
+        return said
+
+    def answer(self):
+        found = self.signs_of_program()
+        for entry in self.entries:
+            if type(entry['result']) is dict:
+                found += signs['of_result'](entry['i'], entry['result'])
+        verdicts = self.verdicts()
+        return {'verdicts': verdicts, 'signs': found[:signs['SIGNS_MAX']], 'cpu_ms': round(self.spent() * 1000, 3)}
+
+
 def answer(message, limit):
-    language, entries = message.get('language', 'python'), message['cases']
-    found = signs['of_program'](language, message.get('code') or '')
-    for entry in entries:
-        if type(entry['result']) is dict:
-            found += signs['of_result'](entry['i'], entry['result'])
-    return {'op': 'verdicts', 'id': message.get('id'), 'verdicts': [verdict_on(language, entry, limit) for entry in entries],
-            'signs': found[:signs['SIGNS_MAX']]}
+    return {'op': 'verdicts', 'id': message.get('id'), **Question(message, limit).answer()}
 
 
 def show_named_containers():

@@ -13,11 +13,25 @@ Date, Map, Set, Undefined = (javascript[name] for name in ('Date', 'Map', 'Set',
 
 PAIRS_MAX = 1 << 20             # tries to find a partner for something in a set
 NUMBERS = bool, int, float, complex
+REALS = bool, int, float
 ROWS = list, tuple
 
 
 def is_numpy(value):
     return type(value).__module__ == 'numpy'
+
+
+def is_real(kind):
+    return kind in REALS or (kind.__module__, kind.__name__) in (('decimal', 'Decimal'), ('fractions', 'Fraction'))
+
+
+def fraction_of(number):
+    return __import__('fractions').Fraction(number)
+
+
+def decimal_of(number):
+    Decimal = __import__('decimal').Decimal
+    return Decimal(number.numerator) / number.denominator if type(number).__name__ == 'Fraction' else Decimal(number)
 
 
 def hashed(kind, items):
@@ -62,9 +76,22 @@ class Comparison:
         if kinds[0] is kinds[1] and (kinds[0] in ROWS or kinds[0].__name__ == 'deque'):
             return len(want) == len(got) and all(map(self.same, want, got))
         try:
-            return want == got or (want != want and got != got)
+            if want == got or (want != want and got != got):
+                return True
+            return self.tolerance is not None and all(map(is_real, kinds)) and self.are_close(want, got)
         except ArithmeticError:         # a Decimal that signals
             return False
+
+    def are_close(self, want, got):
+        """Numbers of any type that is equal to another one's, without the bounds of a float."""
+        if any(type(number).__name__ == 'Decimal' for number in (want, got)):
+            want, got = map(decimal_of, (want, got))
+            tolerance = decimal_of(self.tolerance)
+        elif float in (type(want), type(got)):
+            return math.isclose(want, got, rel_tol=self.tolerance, abs_tol=self.tolerance)
+        else:
+            tolerance = fraction_of(self.tolerance)
+        return abs(want - got) <= max(tolerance, tolerance * max(abs(want), abs(got)))
 
     def in_terms_of(self, want, got):
         """A value of JavaScript's as people write one: there is no JSON for a Map.  Strictly, only what is of its kind will do."""
@@ -95,7 +122,7 @@ class Comparison:
                 return abs(want - got) <= max(self.tolerance, self.tolerance * max(abs(want), abs(got)))
             return math.isclose(want, got, rel_tol=self.tolerance, abs_tol=self.tolerance)
         except OverflowError:           # an int that no float is as large as
-            return False
+            return float not in (type(want), type(got)) and complex not in (type(want), type(got)) and self.are_close(want, got)
 
     @staticmethod
     def same_nan(want, got):

@@ -1,6 +1,7 @@
 """caisson grade: requests, functions, standard output, results, and what is in the way."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -71,15 +72,64 @@ def test_a_submission_that_ends_every_sandbox_is_given_up():
     assert statuses(result) == ['crash'] * 100 + ['not_run'] * 20
 
 
-def test_what_the_clock_alone_ended_is_graded_again_alone():
-    code = 'import time\ndef f(seconds):\n    time.sleep(seconds)\n    return seconds\n'
-    slow = {'code': code, 'function': 'f', 'cases': [{'args': [0], 'expected': 0}, {'args': [4], 'expected': 4, 'wall_ms': 3000}]}
-    other = {'code': code, 'function': 'f', 'cases': [{'args': [1], 'expected': 1}]}
-    first, second, third = grade(slow, other, other, options=('-j', '2'))
-    assert first['all_passed'] and first['retried'] and second['all_passed'] and third['all_passed']
-    assert not second['retried'] and not grade(other)[0]['retried']
-    alone = grade(slow)[0]      # nobody was there to take its time
-    assert statuses(alone) == ['passed', 'timeout'] and not alone['retried']
+def test_a_submission_that_sleeps_is_graded_once_and_holds_up_nobody():
+    sleeping = 'import time\ndef f(seconds):\n    time.sleep(seconds)\n    return seconds\n'
+    slow = {'code': sleeping, 'function': 'f', 'cases': [{'args': [60], 'expected': 60, 'wall_ms': 3000}]}
+    stream = {'code': 'import time; time.sleep(60)', 'cases': [{'stdin': '', 'expected_stdout': '', 'wall_ms': 3000}]}
+    tests = {'code': sleeping, 'tests': 'assert f(60) == 60', 'limits': {'wall_ms': 2000}}
+    script = {'language': 'javascript', 'function': 'f', 'cases': [{'expected': 1, 'wall_ms': 3000}],
+              'code': 'exports.f = () => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60000); return 1; };'}
+    quick = [{'code': ADD, 'function': 'f', 'cases': [{'args': [1], 'expected': 1}]}] * 20
+    started = time.monotonic()
+    results = grade(slow, slow, slow, stream, tests, script, *quick, options=('-j', '8'))
+    assert time.monotonic() - started < 15, 'one after the other they take 18 s, and 36 s if each is graded twice'
+    assert not any(result['retried'] for result in results)
+    assert [statuses(result)[-1] for result in results[:6]] == ['timeout'] * 6
+    assert all(result['all_passed'] for result in results[6:])
+
+
+@pytest.mark.skipif(os.getloadavg()[0] > os.cpu_count(), reason='other programs take the CPU, and four times its limit may not suffice')
+def test_a_case_that_waits_for_the_cpu_has_its_time_nevertheless():
+    """Six on each core compute at once: each has its CPU time, though by the wall clock it takes more than its limit."""
+    code = 'import time\ndef f():\n    until = time.process_time() + 0.6\n    while time.process_time() < until: pass\n    return 1\n'
+    computing = {'code': code, 'function': 'f', 'cases': [{'expected': 1, 'cpu_ms': 2000, 'wall_ms': 2000}]}
+    results = grade(*[computing] * 6 * os.cpu_count(), options=('-j', str(6 * os.cpu_count())))
+    assert max(result['cases'][0]['duration_ms'] for result in results) > 2500
+    assert all(result['all_passed'] for result in results), [result['cases'] for result in results]
+
+
+@pytest.mark.parametrize('value, expected, passed', [
+    ('Decimal("0.1000001")', 'Decimal("0.1")', True), ('Decimal("0.2")', 'Decimal("0.1")', False), ('Fraction(1, 3)', '0.33333', True),
+    ('Fraction(1, 3)', 'Fraction(333333, 1000000)', True), ('Fraction(1, 3)', 'Decimal("0.33333")', True), ('[Decimal("0.1000001")]', '[0.1]', True),
+    ('{"a": Fraction(1, 3)}', '{"a": 0.3}', False), ('10 ** 400 + 1', '1' + 400 * '0', True), ('2 * 10 ** 400', '1' + 400 * '0', False),
+    ('Decimal("1e999999")', 'Decimal("1.0000001e999999")', True), ('Decimal("1e999999")', '1', False), ('True', '1.0000001', True),
+    ('Decimal("NaN")', 'Decimal("1")', False), ('10 ** 400', '1e300', False),
+])
+def test_tolerance_holds_for_every_number_type(value, expected, passed):
+    code = f'from decimal import Decimal\nfrom fractions import Fraction\ndef f(): return {value}'
+    result = calls(code, {'expected_python': expected, 'tolerance': 1e-4})
+    assert statuses(result) == ['passed' if passed else 'failed'], result['cases']
+
+
+@pytest.mark.parametrize('number', [2 ** 63 - 1, 2 ** 63, 2 ** 64, -2 ** 63, -2 ** 63 - 1, 15511210043330985984000000, 10 ** 1000])
+def test_integers_of_any_size(number):
+    code = 'def f(x, y=0): return {"is": [x, -y]}'
+    result = calls(code, {'args': [number], 'kwargs': {'y': number}, 'expected': {'is': [number, -number]}},
+                   {'args': [number], 'expected': {'is': [number + 1, 0]}}, {'args': [str(number)], 'expected': {'is': [str(number), 0]}}, id=number)
+    assert statuses(result) == ['passed', 'failed', 'passed'] and result['id'] == str(number), result
+
+
+SLOW_SET = 'S = frozenset(n * (2 ** 61 - 1) for n in range(20000))\ndef f():\n    return S\n'      # all have one hash
+
+
+def test_values_that_are_slow_to_compare_hold_up_nobody_and_have_failed():
+    slow = {'id': 'slow', 'code': SLOW_SET, 'function': 'f', 'cases': [{'expected': 1}] * 9}
+    quick = [{'id': str(n), 'code': ADD, 'function': 'f', 'cases': [{'args': [1], 'expected': 1}]} for n in range(60)]
+    first, *others = grade(slow, *quick, options=('-j', '4'))
+    assert set(statuses(first)) == {'failed'} and first['status'] == 'completed'
+    assert 'too long to compare' in first['cases'][-1]['detail']        # the budget of the grading is used up
+    assert 'frozenset' in first['cases'][0]['detail']
+    assert all(result['all_passed'] and result['wall_ms'] < first['wall_ms'] / 2 for result in others)
 
 
 def test_dotted_names_and_set_up():

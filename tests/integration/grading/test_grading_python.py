@@ -99,7 +99,7 @@ def result_of(run, source, args='[]', **members):
 
 
 def verdicts_of(run, *entries, language='python', code=''):
-    message = {'op': 'judge', 'id': 7, 'language': language, 'code': code,
+    message = {'op': 'judge', 'id': 7, 'language': language, 'code': code, 'cpu_ms': 20000, 'last': True,
                'cases': [{'i': i, 'case': spec, 'result': result} for i, (spec, result) in enumerate(entries)]}
     outcome = run('judge', '', {'op': 'begin'}, message)
     assert (outcome.kinds, outcome.status, outcome.stderr) == ('HELLO STARTED TALK DONE', 0, '')
@@ -766,7 +766,19 @@ def test_a_value_that_takes_for_ever_does_not_keep_the_judge(tmp_path, value):
     verdicts, _ = verdicts_of(lambda role, source, *messages: runner_of('cold', tmp_path)(
         'main.py', source, options='graded=1', told=[packet for one in messages for packet in talk({'role': role, **one})], timeout=250),
         ({'expected': '1'}, returned(value)), ({'expected': '1'}, returned('1')))
-    assert [verdict['status'] for verdict in verdicts] == ['unencodable', 'passed']
+    assert [verdict['status'] for verdict in verdicts] == ['failed', 'passed']
+
+
+def test_cases_for_which_there_is_no_time_have_no_verdict(tmp_path):
+    slow = '{"t":"set","v":[%s]}' % ','.join(str(n * (2 ** 61 - 1)) for n in range(60000))
+    entries = [({'expected': '1'}, returned(value)) for value in ('1', slow, '1')]
+    message = {'op': 'judge', 'id': 7, 'language': 'python', 'code': '', 'cpu_ms': 300,
+               'cases': [{'i': i, 'case': spec, 'result': result} for i, (spec, result) in enumerate(entries)]}
+    told = [packet for one in ({'role': 'judge', 'op': 'begin'}, message, {**message, 'id': 8, 'cases': message['cases'][1:], 'last': True})
+            for packet in talk(one)]
+    first, second = runner_of('cold', tmp_path)('main.py', '', options='graded=1', told=told, timeout=60).messages
+    assert [verdict['status'] for verdict in first['verdicts']] == ['passed'] and 250 < first['cpu_ms'] < 2000
+    assert [(verdict['i'], verdict['status']) for verdict in second['verdicts']] == [(1, 'failed')]
 
 
 def test_the_judge_goes_on_from_one_message_to_the_next(run):

@@ -1,6 +1,6 @@
 """Programs print under the JavaScript runner what they print under plain Node, error messages included.
 
-    /usr/bin/python3 -m pytest -q tests/integration/test_plain_node.py
+    /usr/bin/python3 -m pytest -q tests/integration/pool/test_plain_node.py
 """
 
 import itertools

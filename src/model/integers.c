@@ -1,0 +1,90 @@
+/*
+ * Integers of any size in JSON.  jansson has those of 64 bits, and fails at others.  A text at which it fails is read again, with
+ * each longer integer as a string that begins with a mark.  Where a document becomes a text again, the mark goes, and the digits
+ * are what they were.  The mark is random, so no string of a caller's has it.
+ */
+#include "model/model.h"
+
+#include <stdio.h>
+
+#define DIGITS 19      /* of the largest integer of 64 bits: a shorter one always fits */
+
+static const char *mark(void)
+{
+        static char text[40];
+        if (!*text) {
+                snprintf(text, sizeof text, "integer:");
+                hex_random(16, text + strlen(text));
+        }
+        return text;
+}
+
+/* Bytes of the number at `at`; *ret_whole: it has neither a point nor an exponent. */
+static size_t number_at(const char *at, const char *end, bool *ret_whole)
+{
+        size_t len = 0;
+        *ret_whole = true;
+        for (; at + len < end && at[len] && strchr("+-.eE0123456789", at[len]); len++)
+                *ret_whole = *ret_whole && !strchr("+.eE", at[len]);
+        return len;
+}
+
+/* A string from its quote to behind the other one. */
+static size_t string_at(const char *at, const char *end)
+{
+        size_t len = 1;
+        while (at + len < end && at[len] != '"')
+                len += at[len] == '\\' ? 2 : 1;
+        return min_u64(len + 1, (uint64_t)(end - at));
+}
+
+static void mark_integers(const char *at, const char *end, struct buf *out)
+{
+        while (at < end) {
+                bool whole = false;
+                size_t len = *at == '"' ? string_at(at, end) : number_at(at, end, &whole);
+                if (!len)
+                        len = 1;
+                if (whole && len >= DIGITS)
+                        buf_printf(out, "\"%s%.*s\"", mark(), (int)len, at);
+                else
+                        buf_add(out, at, len);
+                at += len;
+        }
+}
+
+json_t *model_load(const char *text, size_t len, json_error_t *ret_where)
+{
+        const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+        struct buf marked;
+        json_t *json = json_loadb(text, len, flags, ret_where);
+        if (json || json_error_code(ret_where) != json_error_numeric_overflow)
+                return json;
+        buf_init(&marked, 4 * len + KIB);
+        mark_integers(text, text + len, &marked);
+        json = json_loadb(marked.bytes, marked.len, flags, ret_where);
+        buf_done(&marked);
+        return json;
+}
+
+const char *model_digits(const json_t *json)
+{
+        const char *text = json_string_value(json);
+        return text && strncmp(text, mark(), strlen(mark())) == 0 ? text + strlen(mark()) : NULL;
+}
+
+void model_unmark(char *text)
+{
+        size_t len = strlen(mark());
+        char *to = text;
+        while (*text) {
+                if (*text == '"' && strncmp(text + 1, mark(), len) == 0) {
+                        for (text += 1 + len; *text && *text != '"';)
+                                *to++ = *text++;
+                        text += *text == '"';
+                } else {
+                        *to++ = *text++;
+                }
+        }
+        *to = 0;
+}
