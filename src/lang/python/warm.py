@@ -68,7 +68,7 @@ ROLES = {
     'tests': (b'def check(candidate):\n    assert candidate([1, 2]) == [1, 2, 1, 2]\n    assert candidate("a") == "aa"\n', (
         b'E{"op":"begin","role":"tests","setup":"","entry_point":"f"}',
         b'P{"re":1,"c":[],"f":[],"v":["f"]}',
-        b'P{"re":2,"c":[],"f":[],"v":{"t":"callable","v":[1,"f",true]}}',
+        b'P{"re":2,"c":[],"f":[],"v":{"t":"callable","v":[1,"f",true,0]}}',
         b'P{"re":3,"c":[],"f":[],"v":[1,2,1,2]}',
         b'P{"re":4,"c":[],"f":[],"v":"aa"}',
     )),
