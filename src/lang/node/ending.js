@@ -170,8 +170,10 @@ function correctStack(error) {
 
 // Node shows the changed line in the message of an error that came about there.  For these we print what it would print
 // of the program's own line, and end as it ends.  Errors of Node's library show a line of the library.
+// The mark of an error that a throw statement creates stands below `throw`, and the top frame names the error's own place.
 function endWithMessage(error, { file, line, column, text }) {
-  const mark = `${text.slice(0, column).replace(/[^\t]/g, ' ')}^`;
+  const before = text.slice(0, column).replace(/\bthrow\s+$/, '');
+  const mark = `${before.replace(/[^\t]/g, ' ')}^`;
   process.stderr.write(`${file}:${line}\n${text}\n${mark}\n\n${inspect(error)}\n\nNode.js ${process.version}\n`);
   announcing = false;   // as where Node itself ends a program
   process.exit(1);

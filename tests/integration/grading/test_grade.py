@@ -72,6 +72,7 @@ def test_a_submission_that_ends_every_sandbox_is_given_up():
     assert statuses(result) == ['crash'] * 100 + ['not_run'] * 20
 
 
+@pytest.mark.alone('machine')
 def test_a_submission_that_sleeps_is_graded_once_and_holds_up_nobody():
     sleeping = 'import time\ndef f(seconds):\n    time.sleep(seconds)\n    return seconds\n'
     slow = {'code': sleeping, 'function': 'f', 'cases': [{'args': [60], 'expected': 60, 'wall_ms': 3000}]}
@@ -88,7 +89,7 @@ def test_a_submission_that_sleeps_is_graded_once_and_holds_up_nobody():
     assert all(result['all_passed'] for result in results[6:])
 
 
-@pytest.mark.skipif(os.getloadavg()[0] > os.cpu_count(), reason='other programs take the CPU, and four times its limit may not suffice')
+@pytest.mark.alone('machine')
 def test_a_case_that_waits_for_the_cpu_has_its_time_nevertheless():
     """Six on each core compute at once: each has its CPU time, though by the wall clock it takes more than its limit."""
     code = 'import time\ndef f():\n    until = time.process_time() + 0.6\n    while time.process_time() < until: pass\n    return 1\n'

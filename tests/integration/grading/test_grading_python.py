@@ -770,7 +770,7 @@ def test_a_value_that_takes_for_ever_does_not_keep_the_judge(tmp_path, value):
 
 
 def test_cases_for_which_there_is_no_time_have_no_verdict(tmp_path):
-    slow = '{"t":"set","v":[%s]}' % ','.join(str(n * (2 ** 61 - 1)) for n in range(60000))
+    slow = '{"t":"set","v":[%s]}' % ','.join(str(n * (2 ** 61 - 1)) for n in range(200000))
     entries = [({'expected': '1'}, returned(value)) for value in ('1', slow, '1')]
     message = {'op': 'judge', 'id': 7, 'language': 'python', 'code': '', 'cpu_ms': 300,
                'cases': [{'i': i, 'case': spec, 'result': result} for i, (spec, result) in enumerate(entries)]}
