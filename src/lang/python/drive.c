@@ -4,8 +4,10 @@
 
 /* Of all versions since 3.9, but not of the limited API of 3.8. */
 extern int PySys_Audit(const char *event, const char *format, ...) __attribute__((weak));
+/* NOLINTBEGIN(readability-redundant-declaration): some headers declare both, too, but not weak */
 extern void Py_LeaveRecursiveCall(void) __attribute__((weak));
 extern int Py_EnterRecursiveCall(const char *where) __attribute__((weak));
+/* NOLINTEND(readability-redundant-declaration) */
 
 enum { TRACE, PROFILE, FUNCTIONS_N };
 

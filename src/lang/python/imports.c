@@ -9,8 +9,10 @@
 #include "base/base.h"
 
 /* Not of the limited API of 3.8, and the same in all versions since. */
+/* NOLINTBEGIN(readability-redundant-declaration): some headers declare both, too, but not weak */
 extern void Py_LeaveRecursiveCall(void) __attribute__((weak));
 extern int Py_EnterRecursiveCall(const char *where) __attribute__((weak));
+/* NOLINTEND(readability-redundant-declaration) */
 
 struct module {
         PyObject *name;
