@@ -5,16 +5,16 @@
  */
 #include "model/model.h"
 
-#include <stdio.h>
-
+#define MARK "integer:"
+#define MARK_RANDOM 16 /* random bytes behind it, as hexadecimal digits */
 #define DIGITS 19      /* of the largest integer of 64 bits: a shorter one always fits */
 
 static const char *mark(void)
 {
-        static char text[40];
+        static char text[sizeof MARK + 2 * MARK_RANDOM];
         if (!*text) {
-                snprintf(text, sizeof text, "integer:");
-                hex_random(16, text + strlen(text));
+                memcpy(text, MARK, sizeof MARK);
+                hex_random(MARK_RANDOM, text + strlen(MARK));
         }
         return text;
 }
