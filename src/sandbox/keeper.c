@@ -132,7 +132,7 @@ static _Noreturn void zygote_main(const struct keeping *keeping, struct plan *pl
                 if (dup2(errors, STDERR_FILENO) >= 0 && fcntl(STDIN_FILENO, F_SETFD, 0) == 0 && fcntl(STDOUT_FILENO, F_SETFD, 0) == 0 &&
                     chdir(SANDBOX_HOME) == 0 && dup2(control, ZYGOTE_SOCKET_FD) >= 0)
                         execve(program.argv[0], program.argv, program.env);
-                err_set(&err, CSN_E_UNSUPPORTED, errno, "start %s", program.argv[0]);
+                err_interpreter(&err, program.argv[0]);
         }
         struct zygote_message failed = { .op = ZYGOTE_FAILED, .error = err };
         wire_send(control, &failed, sizeof failed, NULL, 0);
