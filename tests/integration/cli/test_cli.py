@@ -515,6 +515,44 @@ def test_output_before_the_end_is_never_lost():
         assert (record['status'], record['stdout']) == (status, 'before\n')
 
 
+@pytest.mark.parametrize('language, code, options, status, word', [
+    ('bash', 'sleep 30', ('--timeout', '1s'), 124, 'caisson: timeout: Execution timeout after 1 second'),
+    ('python', 'while 1: pass', ('--cpu-time', '1s'), 124, 'caisson: timeout: CPU time limit'),
+    ('python', 'x = bytearray(200 << 20)', ('--memory', '64MiB'), 137, 'caisson: memory_exceeded: Memory limit of 64MiB exceeded'),
+    ('bash', 'head -c 2000000 /dev/zero', ('--output', '1000', '--output-action', 'kill'), 137, 'caisson: output_limit: '),
+    ('bash', 'kill -SEGV $$', (), 139, 'caisson: crashed: The program was ended by signal 11')])
+def test_an_end_that_the_program_cannot_tell_is_told_without_a_terminal(language, code, options, status, word):
+    done = caisson('run', '-l', language, '-c', code, *options)
+    assert done.status == status and word in done.err, (done.status, done.err)
+    quiet = caisson('run', '-q', '-l', language, '-c', code, *options)
+    assert quiet.status == status and 'caisson:' not in quiet.err
+
+
+@pytest.mark.parametrize('code, status', [('echo mine >&2', 0), ('echo mine >&2; exit 7', 7)])
+def test_the_end_of_a_program_that_ends_by_itself_is_its_own_to_tell(code, status):
+    done = caisson('run', '-l', 'bash', '-c', code)
+    assert (done.status, done.err) == (status, 'mine\n')
+
+
+def test_output_that_cannot_be_written_is_told():
+    with open('/dev/full', 'wb') as full:
+        done = subprocess.run([CAISSON, 'run', '-l', 'bash', '-c', 'echo x'], stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
+                              env=environment(), timeout=250, check=False)
+    assert done.returncode in (73, 130) and b'caisson: write standard output: No space left on device' in done.stderr, done
+
+
+@pytest.mark.parametrize('language, code, message', [
+    ('python', 'x = 1\nassert x == 2', 'assert x == 2'), ('python', 'def f():\n    assert not 1  # why\nf()', 'assert not 1  # why'),
+    ('python', 'assert 1 == 2, ""', 'assert 1 == 2, ""'), ('python', 'raise AssertionError', 'raised without a message'),
+    ('python', 'raise MemoryError()', 'raised without a message'), ('python', 'raise ValueError(" \t")', 'raised without a message'),
+    ('python', 'class E(Exception):\n    def __str__(self): return ""\nraise E(1)', 'raised without a message'),
+    ('python', 'raise KeyError("")', "''"), ('python', 'assert 0, "said"', 'said'), ('js', 'throw new TypeError()', 'raised without a message'),
+    ('js', 'throw new Error("")', 'raised without a message'), ('js', 'throw undefined', 'undefined'), ('js', 'await Promise.reject(new Error())', 'raised without a message')])
+def test_an_error_always_has_a_message(language, code, message):
+    record = run('-l', language, '-c', code)
+    assert record['error']['message'] == message and record['feedback'][0].endswith(message), record['error']
+
+
 def test_what_the_host_cannot_do_is_125():
     record = bash('true', '--set', 'engine.cgroup_parent=no/such/cgroup')
     assert record['exit'] in (78, 125) and record['status'] in ('isolation_unavailable', 'engine_error') and record['boundary'] is None
