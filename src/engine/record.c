@@ -526,7 +526,8 @@ static void warn_lost(struct run *run, const struct file_list *list)
         for (size_t i = 0; i < run->request.exports_n; i++) {
                 const struct export_rule *rule = &run->request.exports[i];
                 exports = exports || HAS(rule, export_rule, path);
-                if (HAS(rule, export_rule, path) && is_pattern(rule) && !fits_any(rule->pattern, list))
+                bool all = !rule->pattern[strspn(rule->pattern, "*")];   /* whatever there is, and so nothing is missing */
+                if (HAS(rule, export_rule, path) && is_pattern(rule) && !all && !fits_any(rule->pattern, list))
                         add_lost(&text, &n, rule->pattern, "no new or changed regular file has such a name");
         }
         if (result->files_truncated && (exports || (run->work_fd >= 0 && !run->entered)))

@@ -216,6 +216,8 @@ def test_a_work_file_that_cannot_be_written_back_is_told(tmp_path):
 def test_an_export_that_came_is_silent(tmp_path):
     done = caisson('run', '-l', 'bash', '-c', 'echo x > a', '--export', f'a:{tmp_path}/out', '--export', f'*:{tmp_path}/all')
     assert (done.status, done.err) == (0, '') and (tmp_path / 'all/a').exists()
+    done = caisson('run', '-l', 'bash', '-c', 'true', '--export', f'*:{tmp_path}/nothing')
+    assert (done.status, done.err) == (0, '')
 
 
 def test_more_files_than_are_listed():
