@@ -257,3 +257,45 @@ def sleepers(marker):
 
 def folders_of(pids):
     return [f for f in folders() if any(f"/caisson-{pid}-" in f for pid in pids)]
+
+
+# ---- memory of the host ----
+
+@pytest.fixture
+def small_host(boundary):
+    """A cgroup of 200 MiB above those of the sandboxes; the words that start a command in it."""
+    has(boundary, "memory")
+    if boundary["cgroup"] != "v1" or os.geteuid() != 0:
+        pytest.skip("needs cgroup v1 as root: on v2 a group with processes cannot have groups below it")
+    with open("/proc/self/cgroup", encoding="ascii") as lines:
+        own = next(line.rstrip("\n").split(":", 2)[2] for line in lines if "memory" in line.split(":")[1].split(","))
+    folder = f"/sys/fs/cgroup/memory{own}/caisson-test-{os.getpid()}"
+    try:
+        os.mkdir(folder)
+    except OSError as error:
+        pytest.skip(f"needs a cgroup below {own}: {error}")
+    with open(f"{folder}/memory.limit_in_bytes", "w", encoding="ascii") as limit:
+        limit.write(str(200 << 20))
+    yield ["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"]
+    until(lambda: not os.path.exists(folder) or not list_or_remove(folder))
+
+
+def list_or_remove(folder):
+    """The groups that are left in it; without any it is removed."""
+    left = [entry.name for entry in os.scandir(folder) if entry.is_dir()]
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return left or ["busy"]
+    return []
+
+
+@pytest.mark.parametrize("use, limit, status", [(400, "512MiB", "capacity"), (400, "64MiB", "memory_exceeded"), (30, "512MiB", "completed")])
+def test_it_is_told_apart_whose_memory_was_used_up(small_host, use, limit, status):
+    done = subprocess.run([*small_host, CAISSON, "run", "--json", "--daemon", "never", "-l", "python", "-c", f"x = bytearray({use} << 20)", "--memory", limit],
+                          capture_output=True, timeout=120, check=False)
+    record = json.loads(done.stdout)
+    assert record["status"] == status, record["error"]
+    if status == "capacity":
+        assert record["error"]["message"].startswith("The host had no memory left") and done.returncode == 125
+        assert record["usage"]["memory_peak_bytes"] <= 200 << 20
