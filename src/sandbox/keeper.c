@@ -289,7 +289,8 @@ int keeper_start(struct keeper *keeper, const struct uid_range *uids, bool rootl
         /* The keeper's uid could not look into a folder of ours (a build in somebody's home), so we open it for it. */
         auto_fd runners = rootless ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         if (!rootless && (setresgid((gid_t)-1, uids->first, (gid_t)-1) < 0 || setresuid((uid_t)-1, uids->first, (uid_t)-1) < 0))
-                return err_set(err, CSN_E_SYSTEM, errno, "take the keeper's uid for its namespace");
+                return err_set(err, CSN_E_UNSUPPORTED, errno, "root here has no uid %u to give to sandboxes (engine.uid_first): start it outside of this user "
+                               "namespace, or as an ordinary user", uids->first);
         keeper->pid = clone_into(NAMESPACES, NULL);
         int sys = errno;
         if (keeper->pid == 0)

@@ -419,6 +419,29 @@ def test_doctor_tells_every_layer():
     assert all(name in text for name in names)
 
 
+@pytest.mark.parametrize('hinder, words', [
+    (['unshare', '--user', '--map-root-user'], 'has no uid'), (['setpriv', '--bounding-set=-sys_admin', '--inh-caps=-sys_admin'], 'map ids'),
+    (['sh', '-c', 'ulimit -n 12; exec "$@"', 'sh'], 'Too many open files')])
+def test_doctor_tries_what_a_run_does(hinder, words):
+    if os.geteuid() != 0:
+        pytest.skip('needs root, which a run then lacks a part of')
+    done = subprocess.run([*hinder, CAISSON, 'doctor', '--json'], stdin=subprocess.DEVNULL, capture_output=True, env=environment(), timeout=120, check=False)
+    answer = json.loads(done.stdout)
+    check = answer['checks'][-1]
+    assert (done.returncode, answer['usable'], check['name'], check['state']) == (125, False, 'a run', 'missing'), answer
+    assert words in check['fact'] and check['remedy']
+    done = subprocess.run([*hinder, CAISSON, 'run', '--json', '--daemon', 'never', '-l', 'bash', '-c', 'true'], stdin=subprocess.DEVNULL,
+                          capture_output=True, env=environment(), timeout=120, check=False)
+    status = json.loads(done.stdout)['status']
+    assert done.returncode == 125 and status == ('engine_error' if 'files' in words else 'isolation_unavailable'), done.stdout
+
+
+def test_doctor_says_that_a_program_was_run_where_one_can():
+    answer = json.loads(caisson('doctor', '--json').out)
+    assert answer['checks'][-1]['name'] == 'a run' and (answer['checks'][-1]['state'] == 'ok') == (run('-l', 'bash', '-c', 'true')['status'] == 'completed')
+    assert caisson('doctor', '--set', 'engine.cgroup_parent=no/such/cgroup').status == 125
+
+
 @pytest.mark.parametrize('name', ['request', 'result', 'limits', 'boundary'])
 def test_each_schema_is_a_schema(name):
     jsonschema.Draft202012Validator.check_schema(schema(name))
