@@ -261,33 +261,40 @@ def folders_of(pids):
 
 # ---- memory of the host ----
 
+USED = ("memory", "cpu", "cpuacct", "cpu,cpuacct", "pids", "freezer")   # by supervisors
+
+
 @pytest.fixture
 def small_host(boundary):
     """A cgroup of 200 MiB above those of the sandboxes; the words that start a command in it."""
     has(boundary, "memory")
     if boundary["cgroup"] != "v1" or os.geteuid() != 0:
         pytest.skip("needs cgroup v1 as root: on v2 a group with processes cannot have groups below it")
+    # In every hierarchy, as a container has it: supervisors beside it look after what is in their own group.
     with open("/proc/self/cgroup", encoding="ascii") as lines:
-        own = next(line.rstrip("\n").split(":", 2)[2] for line in lines if "memory" in line.split(":")[1].split(","))
-    folder = f"/sys/fs/cgroup/memory{own}/caisson-test-{os.getpid()}"
+        groups = [line.rstrip("\n").split(":", 2)[1:] for line in lines]
+    folders = [f"/sys/fs/cgroup/{names}{own}/caisson-test-{os.getpid()}" for names, own in groups if names in USED and os.path.isdir(f"/sys/fs/cgroup/{names}{own}")]
+    limited = next(folder for folder in folders if folder.startswith("/sys/fs/cgroup/memory"))
     try:
-        os.mkdir(folder)
+        for folder in folders:
+            os.mkdir(folder)
     except OSError as error:
-        pytest.skip(f"needs a cgroup below {own}: {error}")
-    with open(f"{folder}/memory.limit_in_bytes", "w", encoding="ascii") as limit:
+        pytest.skip(f"needs a cgroup of its own: {error}")
+    with open(f"{limited}/memory.limit_in_bytes", "w", encoding="ascii") as limit:
         limit.write(str(200 << 20))
-    yield ["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"]
-    until(lambda: not os.path.exists(folder) or not list_or_remove(folder))
+    yield ["sh", "-c", 'for f in ' + " ".join(folders) + '; do echo $$ >$f/cgroup.procs || exit; done; exec "$@"', "sh"]
+    until(lambda: all([is_removed(folder) for folder in folders]))
 
 
-def list_or_remove(folder):
-    """The groups that are left in it; without any it is removed."""
-    left = [entry.name for entry in os.scandir(folder) if entry.is_dir()]
+def is_removed(folder):
+    """A group is removed when the janitor of the supervisor has removed what was in it."""
     try:
         os.rmdir(folder)
+    except FileNotFoundError:
+        pass
     except OSError:
-        return left or ["busy"]
-    return []
+        return False
+    return True
 
 
 @pytest.mark.parametrize("use, limit, status", [(400, "512MiB", "capacity"), (400, "64MiB", "memory_exceeded"), (30, "512MiB", "completed")])
