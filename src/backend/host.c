@@ -294,6 +294,8 @@ static int host_start(struct backend_link *link, uint32_t id, const struct backe
         struct host_job *job = find_job(link, id);
         if (!job)
                 return err_set(err, CSN_E_SYSTEM, 0, "a program for a run that is gone");
+        if (access(what->program.argv[0], X_OK) < 0)
+                return err_interpreter(err, what->program.argv[0]);
         if (put_files(what, job->home, err) < 0)
                 return -err->code;
         struct arena arena = { 0 };

@@ -43,6 +43,12 @@ int err_field(struct csn_error *err, const char *field, const char *fmt, ...) PR
 /* Put what the caller knew in front of the text: "FMT: old text".  Returns -err->code. */
 int err_wrap(struct csn_error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Whether execve(2) failed with `sys` because of the file itself: it is not there, or it is no program that can be started here. */
+bool err_is_no_program(int sys);
+
+/* An interpreter that execve(2) refused with errno: CSN_E_LANGUAGE for a file as above, else CSN_E_UNSUPPORTED. */
+int err_interpreter(struct csn_error *err, const char *path);
+
 /* The code of a name (csn_code_name); 0: there is none of that name. */
 int err_code_of(const char *name);
 

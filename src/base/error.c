@@ -111,3 +111,23 @@ int err_wrap(struct csn_error *err, const char *fmt, ...)
         memcpy(err->text, text, sizeof text);
         return -err->code;
 }
+
+bool err_is_no_program(int sys)
+{
+        static const int of_the_file[] = { ENOENT, ENOTDIR, EACCES, ENOEXEC, ELIBBAD, EISDIR, ELOOP, ENAMETOOLONG };
+        for (size_t i = 0; i < ARRAY_LEN(of_the_file); i++)
+                if (of_the_file[i] == sys)
+                        return true;
+        return false;
+}
+
+int err_interpreter(struct csn_error *err, const char *path)
+{
+        int sys = errno;
+        if (!err_is_no_program(sys))
+                return err_set(err, CSN_E_UNSUPPORTED, sys, "start %s inside the sandbox", path);
+        err_set(err, CSN_E_LANGUAGE, sys, "this host has no %s that a sandbox can start; install the interpreter below /usr", path);
+        if (err)
+                snprintf(err->field, sizeof err->field, "/language");
+        return -CSN_E_LANGUAGE;
+}

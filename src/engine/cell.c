@@ -491,7 +491,8 @@ json_t *cell_describe(const struct cell *cell)
 struct cell *cell_next(struct engine *engine, struct cell *cell, const char *owner)
 {
         for (cell = cell ? cell->next : engine->cells; cell; cell = cell->next)
-                if (cell->state != CELL_OVER && (!owner || strcmp(cell->owner, owner) == 0))
+                /* For its owner one that is being ended is not there any more. */
+                if (cell->state != CELL_OVER && (!owner || (!cell->why.code && strcmp(cell->owner, owner) == 0)))
                         return cell;
         return NULL;
 }

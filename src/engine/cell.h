@@ -49,7 +49,7 @@ int cell_open(struct engine *engine, const struct sandbox_request *request, cons
 
 /* By id, of an owner; NULL: there is none, or it is over. */
 struct cell *cell_find(struct engine *engine, const char *id, const char *owner);
-/* One after another; NULL begins. */
+/* One after another; NULL begins.  An owner is not shown those that are being ended; without an owner all are. */
 struct cell *cell_next(struct engine *engine, struct cell *cell, const char *owner);
 const char *cell_id(const struct cell *cell);
 enum cell_state cell_state(const struct cell *cell);

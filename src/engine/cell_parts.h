@@ -75,6 +75,7 @@ struct context {
         uint64_t number;                 /* of those, how many this interpreter has begun */
         int64_t created_ms;
         char why[200];                   /* it is dead */
+        bool no_interpreter;             /* because this host has none of its language */
 };
 
 /* News of its box. */

@@ -124,6 +124,13 @@ static void give_pending(struct context *context, struct run *run)
         arena_done(&arena);
 }
 
+/* What could not be started in a context is its interpreter; a working folder that is not there has a field of its own. */
+static void note_why(struct context *context, const struct csn_error *error)
+{
+        snprintf(context->why, sizeof context->why, "%.150s", error->text);
+        context->no_interpreter = error->code == CSN_E_LANGUAGE || (!error->field[0] && err_is_no_program(error->sys));
+}
+
 static int renew(struct context *context, struct csn_error *err);
 static void died(struct context *context, const struct wire_exit *how);
 static void died_now(struct context *context, const struct wire_exit *how);
@@ -135,7 +142,7 @@ static void serve(struct context *context)
                 if (context->request.fresh && context->used) {
                         if (renew(context, &err) == 0)
                                 return;
-                        snprintf(context->why, sizeof context->why, "%.190s", err.text);
+                        note_why(context, &err);
                         died(context, &(const struct wire_exit){ .has_status = 1, .status = 1U << 8 });
                         return;
                 }
@@ -340,7 +347,7 @@ static void died(struct context *context, const struct wire_exit *how)
         }
         if (!was_starting)
                 return;
-        err_set(&error, CSN_E_SYSTEM, 0, "the interpreter of the context did not start: %s", context->why);
+        err_set(&error, context->no_interpreter ? CSN_E_LANGUAGE : CSN_E_SYSTEM, 0, "the interpreter of the context did not start: %s", context->why);
         tell_waiter(context, &error);
         refuse_all(context, &error);
 }
@@ -359,7 +366,7 @@ static void start_again(struct context *context)
         if (start(context, &err) == 0)
                 return;
         context->state = CONTEXT_STARTING;
-        snprintf(context->why, sizeof context->why, "%.150s", err.text);
+        note_why(context, &err);
         died(context, &none);
 }
 
@@ -512,7 +519,7 @@ static void on_ended(struct call *call, const struct csn_error *error)
 {
         struct context *context = call->owner;
         if (error && !context->why[0])
-                snprintf(context->why, sizeof context->why, "%.190s", error->text);
+                note_why(context, error);
         if (context->box)
                 set_clock(context, CLOCK_LEFT, LEFT_MS);   /* how it ended is the supervisor's to tell */
         else
@@ -524,7 +531,7 @@ void context_joined(struct context *context)
         struct csn_error err;
         if (box_begin(context->box, &context->program, &err) == 0)
                 return;
-        snprintf(context->why, sizeof context->why, "%.190s", err.text);
+        note_why(context, &err);
         box_kill(context->box);
 }
 
@@ -536,7 +543,7 @@ void context_left(struct context *context, const struct wire_exit *how, const st
         if (how)
                 context->how = *how;
         if (error && !context->why[0])
-                snprintf(context->why, sizeof context->why, "%.190s", error->text);
+                note_why(context, error);
         if (never && !context->cold) {
                 /* The zygote's fork did not come to be; an interpreter that is started anew will. */
                 context->cold = true;
@@ -544,7 +551,7 @@ void context_left(struct context *context, const struct wire_exit *how, const st
                 context->why[0] = 0;
                 if (start(context, &err) == 0)
                         return;
-                snprintf(context->why, sizeof context->why, "%.190s", err.text);
+                note_why(context, &err);
         }
         context->left = true;
         if (context->call.cell)
@@ -578,6 +585,7 @@ static int start(struct context *context, struct csn_error *err)
         context->call.owner = context;
         context->how = (struct wire_exit){ 0 };
         context->why[0] = 0;
+        context->no_interpreter = false;
         context->left = context->used = false;
         context->number = 0;
         int rc = warm ? call_stdio(cell, &context->call, err) : start_process(context, program, err);
@@ -689,7 +697,7 @@ int context_restart(struct context *context, struct context_waiter *waiter, stru
         if (waiter)
                 context_unwait(waiter);
         let_go(context);
-        snprintf(context->why, sizeof context->why, "%.190s", err->text);
+        note_why(context, err);
         return -err->code;
 }
 

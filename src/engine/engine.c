@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #define READ_SIZE (64 * KIB)
-#define WARNINGS_MAX 32
 #define REFUSALS_TOLD 20
 
 void run_warn(struct run *run, const char *code, const char *fmt, ...)

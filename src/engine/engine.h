@@ -162,6 +162,9 @@ struct run_shelf {
 };
 
 /* The error of a file that was to be kept by its very name, and is an input that is still what it was. */
+/* The warning that files were asked for, in a folder of this host, and are not there. */
+#define RUN_EXPORT_FAILED "export_failed"
+
 #define RUN_FILE_UNCHANGED "it is as the run got it"
 
 /* Before run_start().  The owner has to live as long as the run. */

@@ -41,6 +41,11 @@ static const char *text_of(json_t *json, const char *name)
         return json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value) ? json_string_value(value) : NULL;
 }
 
+static bool is_blank(const char *text)
+{
+        return !text || !text[strspn(text, " \t\r\n")];
+}
+
 /* SYNTAX and ERROR frames have the same members (src/lang/README.md). */
 static void take_error(struct run *run, json_t *json, struct failure *ret)
 {
@@ -51,7 +56,7 @@ static void take_error(struct run *run, json_t *json, struct failure *ret)
         json_t *traceback = json_object_get(json, "traceback");
         if (type)
                 SET(ret, failure, type, cut(arena, type, 200));
-        SET(ret, failure, message, cut(arena, message ? message : "", 10000));
+        SET(ret, failure, message, cut(arena, is_blank(message) ? "raised without a message" : message, 10000));
         if (line > 0)
                 SET(ret, failure, line, (uint64_t)line);
         if (column > 0)
@@ -457,6 +462,11 @@ static bool fits_any(const char *pattern, const struct file_list *list)
         return false;
 }
 
+static bool is_pattern(const struct export_rule *rule)
+{
+        return strpbrk(rule->pattern, "*?[\\") != NULL;
+}
+
 static const char *why_missing(struct run *run, const char *name)
 {
         struct csn_error err;
@@ -468,13 +478,13 @@ static const char *why_missing(struct run *run, const char *name)
         return sys == 0 ? RUN_FILE_UNCHANGED : sys == EINVAL ? "it is a link, or not a regular file" : "it is behind a link, or cannot be read";
 }
 
-/* Whoever asks to keep a file by its very name is told why there is none; a pattern may fit nothing. */
+/* A file that is asked for by its very name has an entry that says why there is none; of a pattern warn_lost() tells. */
 static void record_missing(struct run *run, const struct file_list *list)
 {
         struct run_result *result = &run->result;
         for (size_t i = 0; i < run->request.exports_n; i++) {
                 const struct export_rule *rule = &run->request.exports[i];
-                if (HAS(rule, export_rule, path) || strpbrk(rule->pattern, "*?[\\") || fits_any(rule->pattern, list))
+                if (is_pattern(rule) || fits_any(rule->pattern, list))
                         continue;
                 struct output_file *file = &result->files[result->files_n++];
                 SET(file, output_file, name, rule->pattern);
@@ -483,6 +493,55 @@ static void record_missing(struct run *run, const struct file_list *list)
                 SET(file, output_file, changed, false);
                 SET(file, output_file, error, arena_text(&run->arena, "%s", why_missing(run, rule->pattern)));
         }
+}
+
+/* Whether the file was to be in a folder of this host after the run. */
+static bool is_wanted_here(const struct run *run, const char *name)
+{
+        bool wanted = run->work_fd >= 0 && !run->entered;
+        for (size_t i = 0; i < run->request.exports_n && !wanted; i++) {
+                const struct export_rule *rule = &run->request.exports[i];
+                wanted = HAS(rule, export_rule, path) && (strcmp(rule->pattern, name) == 0 || files_match(rule->pattern, name));
+        }
+        return wanted;
+}
+
+#define LOST_SHOWN 4           /* a warning has 600 bytes */
+
+static void add_lost(struct buf *text, size_t *n, const char *name, const char *why)
+{
+        if ((*n)++ < LOST_SHOWN)
+                buf_printf(text, "%s%.50s: %.60s", text->len ? "; " : "", name, why);
+}
+
+/* One warning for all that was to be exported and is not. */
+static void warn_lost(struct run *run, const struct file_list *list)
+{
+        const struct run_result *result = &run->result;
+        struct buf text;
+        size_t n = 0;
+        bool exports = false;
+        buf_init(&text, 2 * KIB);
+        for (size_t i = 0; i < result->files_n; i++)
+                if (HAS(&result->files[i], output_file, error) && is_wanted_here(run, result->files[i].name))
+                        add_lost(&text, &n, result->files[i].name, result->files[i].error);
+        for (size_t i = 0; i < run->request.exports_n; i++) {
+                const struct export_rule *rule = &run->request.exports[i];
+                exports = exports || HAS(rule, export_rule, path);
+                bool all = !rule->pattern[strspn(rule->pattern, "*")];   /* whatever there is, and so nothing is missing */
+                if (HAS(rule, export_rule, path) && is_pattern(rule) && !all && !fits_any(rule->pattern, list))
+                        add_lost(&text, &n, rule->pattern, "no new or changed regular file has such a name");
+        }
+        if (result->files_truncated && (exports || (run->work_fd >= 0 && !run->entered)))
+                add_lost(&text, &n, "all other files", "there are more than output_files allows (--output-files), or they lie too deep");
+        if (n > LOST_SHOWN)
+                buf_printf(&text, "; and %zu more", n - LOST_SHOWN);
+        if (run->warnings_n == WARNINGS_MAX && n)
+                run->warnings_n--;   /* this one is never the one too many */
+        size_t len;
+        if (n)
+                run_warn(run, RUN_EXPORT_FAILED, "not exported: %s", model_utf8(&run->arena, text.bytes, text.len, &len));
+        buf_done(&text);
 }
 
 /* As whoever put it in sent it back, or -1. */
@@ -517,6 +576,8 @@ static void record_files(struct run *run)
                 return;
         if (files_collect(run->home_fd, &rules, &run->arena, &list, &err) < 0) {
                 run_warn(run, "files_unreadable", "%s", err.text);
+                if (is_wanted_here(run, run->request.exports_n ? run->request.exports[0].pattern : ""))
+                        run_warn(run, RUN_EXPORT_FAILED, "not exported: %s", err.text);
                 return;
         }
         if (run->entered) {
@@ -534,6 +595,7 @@ static void record_files(struct run *run)
         if (result->files_truncated)
                 run_warn(run, "files_truncated", "there are more files than output_files=%" PRIu64 " (--output-files), or deeper than %d "
                          "folders", run->request.limits.output_files, FILES_DEPTH_MAX);
+        warn_lost(run, &list);
 }
 
 static void record_inputs(struct run *run)

@@ -9,6 +9,7 @@
 #include "policy/policy.h"
 
 #define OWNER_KEY_MAX 80
+#define WARNINGS_MAX 32
 
 enum run_state { RUN_NEW, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_OVER };
 

@@ -43,11 +43,25 @@ static bool fork_refused(const struct evidence *evidence)
         return evidence->error_errno == EAGAIN && !(evidence->boundary->controllers & WIRE_CTL_PIDS);
 }
 
+/*
+ * A controller kills for the limit only where that was reached; the kernel charges at most 8 pages beyond it at once.  One that stayed
+ * below died of a limit above its own cgroup, or of a host without memory.
+ */
+#define MEMORY_SLACK MIB
+static bool host_lacked_memory(const struct evidence *evidence)
+{
+        const struct wire_exit *how = evidence->how;
+        return how->reasons & WIRE_MEMORY && evidence->boundary->controllers & WIRE_CTL_MEMORY && how->memory_peak &&
+               how->memory_peak + MEMORY_SLACK < evidence->limits->memory_bytes;
+}
+
 /* In this order: what we did to the program, then what the kernel did, then what it did itself. */
 int verdict_status(const struct evidence *evidence)
 {
         const struct wire_exit *how = evidence->how;
         bool well = ended_well(evidence);
+        if (host_lacked_memory(evidence))
+                return status_CAPACITY;
         if (how->reasons & WIRE_MEMORY || (!well && memory_refused(evidence)))
                 return status_MEMORY_EXCEEDED;
         if (evidence->output_killed)
@@ -101,6 +115,9 @@ const char *verdict_message(int status, const struct evidence *evidence, struct 
                         return arena_text(arena, "Execution timeout after %s", seconds(limits->wall_ms, arena));
                 return arena_text(arena, "CPU time limit of %s reached",
                                   seconds(limits->cpu_ms ? limits->cpu_ms : how->cpu_us / 1000, arena));
+        case status_CAPACITY:
+                return arena_text(arena, "The host had no memory left, and the kernel ended the run at %s of the %s that it may use",
+                                  size_text(how->memory_peak, arena), size_text(limits->memory_bytes, arena));
         case status_MEMORY_EXCEEDED:
                 return arena_text(arena, "Memory limit of %s exceeded", size_text(limits->memory_bytes, arena));
         case status_DISK_EXCEEDED:
@@ -147,6 +164,9 @@ const char *verdict_hint(int status, const struct evidence *evidence, struct are
                                          "cpu_ms=%" PRIu64 " (--cpu-time, CAISSON_LIMITS_CPU_MS).",
                                   (double)how->cpu_us / 1e6, limits->cpu_ms);
         }
+        case status_CAPACITY:
+                return "The limit of the run was not reached: the memory of the cgroup in which the engine runs, or of the whole host, was. "
+                       "The same run may succeed later, or with engine.running_max set lower.";
         case status_MEMORY_EXCEEDED:
                 return arena_text(arena, "The peak was %s of memory_bytes=%" PRIu64 " (--memory, CAISSON_LIMITS_MEMORY_BYTES), "
                                          "counting all processes and the files in /tmp, /dev/shm and the home directory. Process the data "

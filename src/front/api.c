@@ -136,7 +136,7 @@ const struct http_route api_routes[] = {
         { "DELETE", "/mcp", NULL, SCOPE_RUN | SCOPE_CHECK | SCOPE_READ | SCOPE_FILES | SCOPE_SANDBOXES, BODY_NONE, mcp_delete,
           "End the session of `Mcp-Session-Id`, of revision 2025-11-25.", NULL, NULL },
         { "GET", "/healthz", NULL, 0, BODY_NONE, api_health, "Whether the daemon answers.", NULL, NULL },
-        { "GET", "/readyz", NULL, 0, BODY_NONE, api_ready, "Whether it takes runs: 503 while it ends.", NULL, NULL },
+        { "GET", "/readyz", NULL, 0, BODY_NONE, api_ready, "Whether it can run programs: 503, with the reason, where the last one could not begin, and while the daemon ends.", NULL, NULL },
         { "GET", "/metrics", NULL, SCOPE_METRICS, BODY_NONE, api_metrics, "Counters for Prometheus.", NULL, NULL },
         { "GET", "/v1/logs", "n level run request trace owner", SCOPE_ADMIN, BODY_NONE, api_logs,
           "The last `n` lines that the daemon has logged, oldest first, of a `level` and what is worse, or about a run, a request, a trace or an owner.", NULL,
@@ -521,6 +521,7 @@ void api_close(struct api *api)
         if (!api)
                 return;
         mcp_close(api);
+        api_ready_close(api);
         api_runs_close(api);
         api_close_gradings(api);
         api_processes_close(api);

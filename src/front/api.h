@@ -84,6 +84,13 @@ struct api {
         struct build *builds;              /* of templates, that go on or are remembered (e2b/build.h) */
         struct api_kept processes_kept, kept;      /* of those that are over, and of runs; each up to engine.kept_bytes */
         size_t live;
+        struct api_ability {
+                struct run *probe;         /* a small program that goes on, or NULL */
+                struct ready_wait *waiting;
+                struct csn_error why;      /* why none can be run; code 0: they can */
+                bool known;
+                uint64_t at_us;
+        } ability;                         /* to run programs (api_ready.c) */
         uint64_t started_us;
         uint64_t answers[6];               /* by the first digit of their status */
 };
@@ -105,6 +112,13 @@ void api_cancel(struct api *api);          /* all of them end */
 void api_close(struct api *api);
 /* Settings or policies have changed. */
 void api_changed(struct api *api);
+
+/* Nothing of the run began, for a reason that lies here and not in its request; and that reason. */
+bool api_ran_nothing(const struct run_result *result);
+void api_error_of(const struct run_result *result, struct csn_error *ret);
+/* What a run proves of the ability to run others; GET /readyz tells it. */
+void api_note_run(struct api *api, const struct run_result *result);
+void api_ready_close(struct api *api);
 
 /* A request's body as an object of fields.def; answers with a problem where it is none. */
 bool api_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret);

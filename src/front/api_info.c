@@ -200,12 +200,3 @@ void api_metrics(struct http_request *request)
                          "caisson_build_info{version=\"%s\"} 1\n", VERSION);
         http_answer(request, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", buf.bytes, buf.len);
 }
-
-void api_ready(struct http_request *request)
-{
-        struct csn_error err;
-        if (http_draining(api_of(request)->http, &err) < 0)
-                http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &err);
-        else
-                http_json(request, MHD_HTTP_OK, json_pack("{s:s}", "status", "ready"));
-}

@@ -106,6 +106,15 @@ static void answer_name(struct api_run *one, int http, const char *text, size_t 
         one->name = NULL;
 }
 
+/* Of a request that came to nothing: sent again, it is carried out. */
+static void drop_name(struct api_run *one)
+{
+        struct csn_error err;
+        if (one->name && idempotency_drop(one->api->store, one->name, &err) < 0)
+                log_text(LOG_ERROR, "an Idempotency-Key is not given back: %s", err.text);
+        one->name = NULL;
+}
+
 static void answer_waiting(struct api_run *one, bool good, const struct run_result *result)
 {
         struct http_request *request = one->waiting;
@@ -114,6 +123,11 @@ static void answer_waiting(struct api_run *one, bool good, const struct run_resu
         request->gone = NULL;
         if (one->words) {
                 one->words->answer(request, one->own, result);
+                return;
+        }
+        if (api_ran_nothing(result)) {
+                api_error_of(result, &err);
+                http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &err);
                 return;
         }
         if (good)
@@ -131,7 +145,10 @@ static void on_done(void *owner, const struct run_result *result)
         bool good = front_record_text(result, one->aliases, &one->record);
         audit_run(api->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id, .owner = one->tenant }, one->key, one->run, result);
         trace_run(api, &one->trace, one->run, result);
-        if (good)
+        api_note_run(api, result);
+        if (api_ran_nothing(result))
+                drop_name(one);
+        else if (good)
                 answer_name(one, MHD_HTTP_OK, one->record.bytes, one->record.len);
         if (good && one->watched)
                 keep(one);

@@ -139,7 +139,14 @@ struct cli_show {
         bool closed[3];            /* nobody reads that stream of ours any more */
         uint64_t shown[3];         /* bytes of output that came */
         int exit_status;
+        bool lost;                 /* something that was asked for is not there */
 };
+
+/* sysexits(3) EX_CANTCREAT: the program ended well, and something that was asked for besides is not there. */
+#define EXIT_LOST 73
+
+/* That is so, and a line on standard error says what.  A status that is not 0 stays. */
+void show_lost(struct cli_show *show);
 
 /* When the options are known.  Errors of show_check(): CSN_E_INPUT, there is no such format. */
 void show_prepare(struct cli_show *show);

@@ -1,6 +1,8 @@
 /* caisson e2b: what a client of E2B needs to find the daemon. */
 #include "front/cli_store.h"
 
+#include "front/client.h"
+
 #include <ctype.h>
 
 #define KEYLESS "e2b_0000000000000000000000000000000000000000"
@@ -15,7 +17,28 @@ const struct cli_option cli_e2b_options[] = {
 
 struct e2b_cli {
         const char *key, *tenant, *url, *domain;
+        const char *address;       /* where the daemon of these settings listens */
+        bool keyless;
 };
+
+/* What a daemon that runs says counts, and the settings only where none does: caisson serve has options of its own. */
+static void find_daemon(struct e2b_cli *cli, const struct settings *settings, struct arena *arena)
+{
+        struct asker asker;
+        const char *address = settings->engine.http;
+        cli->address = address[0] ? address : CLI_SERVE_ADDRESS;
+        cli->keyless = settings->engine.http_keyless || !address[0];
+        if (asker_open(&asker, settings) == 0) {
+                asker_ask(&asker, FRAME_ASK, NULL, 0);
+                if (asker_wait(&asker) == 0) {
+                        const json_t *http = json_object_get(json_object_get(asker.answer, "daemon"), "http");
+                        const char *told = json_string_value(json_object_get(http, "address"));
+                        cli->keyless = told ? json_is_true(json_object_get(http, "keyless")) : cli->keyless;
+                        cli->address = told ? arena_text(arena, "%s", told) : cli->address;
+                }
+        }
+        asker_close(&asker);
+}
 
 static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)
 {
@@ -28,10 +51,9 @@ static int take_option(void *owner, const char *name, const char *value, struct 
         return 0;
 }
 
-/* Without engine.http it is a daemon of caisson serve, as that is without options. */
-static int url_of(const struct e2b_cli *cli, const struct settings *settings, char *url, size_t size, struct csn_error *err)
+static int url_of(const struct e2b_cli *cli, char *url, size_t size, struct csn_error *err)
 {
-        const char *address = settings->engine.http[0] ? settings->engine.http : CLI_SERVE_ADDRESS;
+        const char *address = cli->address;
         size_t len = strlen(address);
         if (!cli->url && (strncmp(address, "unix:", 5) == 0 || (len > 2 && strcmp(address + len - 2, ":0") == 0)))
                 return err_field(err, "url", "engine.http is \"%.100s\", which says not where clients of E2B can reach the daemon; say it with --url", address);
@@ -63,7 +85,7 @@ static int check_word(const char *option, const char *value, const char *others,
 static int print_env(const struct e2b_cli *cli, const struct settings *settings, struct csn_error *err)
 {
         char url[300], made[KEY_TEXT_MAX] = "", hex[2 * KEY_TEXT_MAX + 1] = "";
-        bool spelled = cli->key && strncmp(cli->key, "e2b_", 4) == 0, keyless = !cli->key && (settings->engine.http_keyless || !settings->engine.http[0]);
+        bool spelled = cli->key && strncmp(cli->key, "e2b_", 4) == 0, keyless = !cli->key && cli->keyless;
         if (cli->key && !spelled && (strncmp(cli->key, "csn_", 4) != 0 || strlen(cli->key) >= KEY_TEXT_MAX))
                 return err_field(err, "key", "--key has to be a key of caisson keys create: csn_...");
         if ((cli->url && check_word("url", cli->url, "-._~:/[]", err) < 0) || (cli->domain && check_word("domain", cli->domain, "-.:", err) < 0) ||
@@ -71,7 +93,7 @@ static int print_env(const struct e2b_cli *cli, const struct settings *settings,
                 return -err->code;
         if (cli->url && strncmp(cli->url, "http://", 7) != 0 && strncmp(cli->url, "https://", 8) != 0)
                 return err_field(err, "url", "--url is \"%.100s\"; it begins with http:// or https://", cli->url);
-        if (url_of(cli, settings, url, sizeof url, err) < 0 || (!cli->key && !keyless && make_key(cli, settings, made, err) < 0))
+        if (url_of(cli, url, sizeof url, err) < 0 || (!cli->key && !keyless && make_key(cli, settings, made, err) < 0))
                 return -err->code;
         const char *key = cli->key ? cli->key : made;
         hex_print(key, min_u64(strlen(key), KEY_TEXT_MAX), hex);
@@ -88,6 +110,7 @@ static int e2b(int argc, char **argv, const struct settings *settings)
 {
         static char name[] = "e2b env";
         struct e2b_cli cli = { 0 };
+        struct arena arena = { 0 };
         struct csn_error err;
         if (argc < 2 || strcmp(argv[1], "env") != 0)
                 return cli_usage("e2b: say env");
@@ -96,7 +119,10 @@ static int e2b(int argc, char **argv, const struct settings *settings)
                 return cli_fail(&err);
         if (optind < argc - 1)
                 return cli_usage("e2b env: unknown argument %.40s", argv[1 + optind]);
-        return print_env(&cli, settings, &err) < 0 ? cli_fail(&err) : 0;
+        find_daemon(&cli, settings, &arena);
+        int rc = print_env(&cli, settings, &err);
+        arena_done(&arena);
+        return rc < 0 ? cli_fail(&err) : 0;
 }
 
 int cli_e2b(int argc, char **argv)

@@ -53,14 +53,64 @@ static int print_checks(const struct doctor_check *checks, size_t n)
         return worst == CHECK_MISSING ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
 }
 
-int cli_doctor(int argc, char **argv)
+static void on_tried(void *owner, const struct run_result *result)
+{
+        struct doctor_check *check = owner;
+        bool ran = HAS(result, run_result, boundary);
+        const char *why = HAS(result, run_result, error) ? result->error.message : status_name(result->status);
+        check->name = "a run";
+        check->state = ran && result->status == status_COMPLETED ? CHECK_OK : CHECK_MISSING;
+        if (check->state == CHECK_OK)
+                snprintf(check->fact, sizeof check->fact, "a program was started in a sandbox, and ended");
+        else
+                snprintf(check->fact, sizeof check->fact, "%.159s", why);
+        if (check->state != CHECK_OK)
+                snprintf(check->remedy, sizeof check->remedy, "this is the step of a run that fails here; where a layer above is missing or weaker, begin with that");
+}
+
+/* What the layers promise one by one may still fail together, so a program is run as any is. */
+static int try_run(const struct settings *settings, struct doctor_check *ret, struct csn_error *err)
+{
+        static const struct run_events events = { .done = on_tried };
+        static char language[] = "bash", code[] = ":", off[] = "off";
+        struct engine *engine = NULL;
+        int rc = engine_open(settings, &engine, err);
+        if (rc == 0) {
+                struct run_request *request;
+                struct run *run = run_new(engine);
+                request = run_request(run);
+                SET(request, run_request, language, language);
+                SET(request, run_request, code, ((struct bytes){ code, strlen(code) }));
+                SET(request, run_request, policy, off);
+                run_start(run, true, &events, ret);
+                while (rc == 0 && !ret->name)
+                        rc = engine_step(engine, -1, err);
+        }
+        engine_close(engine);
+        return rc;
+}
+
+static size_t look_at_host(const struct settings *settings, struct doctor_check checks[static CHECKS_MAX])
+{
+        struct csn_error err;
+        size_t n = probe_doctor(checks);
+        struct doctor_check *check = &checks[n < CHECKS_MAX ? n : CHECKS_MAX - 1];
+        *check = (struct doctor_check){ 0 };
+        if (try_run(settings, check, &err) < 0) {
+                *check = (struct doctor_check){ .name = "a run", .state = CHECK_MISSING };
+                snprintf(check->fact, sizeof check->fact, "%.159s", err.text);
+        }
+        return (size_t)(check - checks) + 1;
+}
+
+static int doctor(int argc, char **argv, const struct settings *settings)
 {
         static const char *const words[] = { "ok", "weaker", "missing" };
         struct doctor_check checks[CHECKS_MAX];
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
                 return cli_usage("doctor: unknown argument %.40s", argv[1]);
-        size_t n = probe_doctor(checks);
+        size_t n = look_at_host(settings, checks);
         if (!json)
                 return print_checks(checks, n);
         json_t *list = json_array();
@@ -72,6 +122,11 @@ int cli_doctor(int argc, char **argv)
         }
         cli_print_json(json_pack("{s:b, s:o}", "usable", !missing, "checks", list));
         return missing ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
+}
+
+int cli_doctor(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, doctor);
 }
 
 /* ---- profiles ---- */

@@ -330,7 +330,7 @@ static int take_calls(struct run_cli *cli, struct csn_error *err)
 }
 
 /* A file of the caller's, and in it what he gave to tools: for him alone. */
-static void keep_calls(const struct run_cli *cli, const struct run_result *result)
+static void keep_calls(struct run_cli *cli, const struct run_result *result)
 {
         if (cli->record_fd < 0 || !HAS(result, run_result, tools))
                 return;
@@ -338,10 +338,15 @@ static void keep_calls(const struct run_cli *cli, const struct run_result *resul
         for (size_t i = 0; i < result->tools.list_n; i++)
                 json_array_append_new(list, model_encode(&object_tool_record, &result->tools.list[i]));
         char *text = json_dumps(list, JSON_INDENT(1));
+        bool kept = false;
         if (!text || (ftruncate(cli->record_fd, 0) < 0 && errno != EINVAL) || io_write_all(cli->record_fd, text, strlen(text)) < 0)
                 fprintf(stderr, "caisson: %s: %s; the calls of tools are not kept\n", cli->record_tools, strerrordesc_np(errno));
         else if (HAS(&result->tools, tools_used, list_truncated))
                 fprintf(stderr, "caisson: %s has not all calls of tools, there were too many\n", cli->record_tools);
+        else
+                kept = true;
+        if (!kept)
+                show_lost(&cli->show);
         free(text);
         json_decref(list);
 }
@@ -387,13 +392,15 @@ static void on_road_output(void *owner, int stream, const void *bytes, size_t le
 }
 
 /* The daemon waits for nobody: who reads too slowly misses something, and should know. */
-static void tell_missing(const struct cli_show *show, const struct run_result *result)
+static void tell_missing(struct cli_show *show, const struct run_result *result)
 {
         const uint64_t total[3] = { 0, result->truncated.stdout_total_bytes, result->truncated.stderr_total_bytes };
         for (int stream = 1; stream <= 2; stream++)
-                if (show->streaming && !show->closed[stream] && show->shown[stream] < total[stream])
+                if (show->streaming && !show->closed[stream] && show->shown[stream] < total[stream]) {
                         fprintf(stderr, "caisson: %" PRIu64 " bytes of %s are missing here, because they were not read fast enough\n",
                                 total[stream] - show->shown[stream], stream == 1 ? "stdout" : "stderr");
+                        show_lost(show);
+                }
 }
 
 static void on_road_done(void *owner, const struct run_result *result, json_t *record)

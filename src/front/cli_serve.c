@@ -75,31 +75,32 @@ static pid_t start_daemon(const struct cli_settings *from, const struct serve_cl
         return pid;
 }
 
-static bool connects_unix(const char *path)
+static int connect_unix(const char *path)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
         auto_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+        return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ? take_fd(&fd) : -1;
 }
 
-static bool connects(const char *address)
+/* A descriptor, or -1. */
+static int connect_to(const char *address)
 {
         char host[100];
         const char *colon = strrchr(address, ':');
         const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
         struct addrinfo *found = NULL;
         if (strncmp(address, "unix:", 5) == 0)
-                return connects_unix(address + 5);
+                return connect_unix(address + 5);
         snprintf(host, sizeof host, "%.*s", colon ? (int)(colon - address) : 0, address);
         char *name = host[0] == '[' ? host + 1 : host;
         name[strcspn(name, "]")] = 0;
         if (!colon || getaddrinfo(name, colon + 1, &hints, &found) != 0 || !found)
-                return false;
+                return -1;
         auto_fd fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         bool good = fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0;
         freeaddrinfo(found);
-        return good;
+        return good ? take_fd(&fd) : -1;
 }
 
 /* Until it answers, or has ended. */
@@ -107,7 +108,8 @@ static bool wait_ready(pid_t pid, const char *address)
 {
         for (int ms = 0; ms < READY_MS; ms += LOOK_MS) {
                 siginfo_t info = { 0 };
-                if (connects(address))
+                auto_fd fd = connect_to(address);
+                if (fd >= 0)
                         return true;
                 if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid)
                         return false;
@@ -128,6 +130,29 @@ static void greet(const char *address, bool keyless)
                local ? "" : address, keyless ? "" : " -H 'Authorization: Bearer KEY'");
         printf("  watch  caisson top\n  end    Ctrl-C\n");
         fflush(stdout);
+}
+
+/* The daemon serves where no program can be run, too; then it says why. */
+static void warn_unready(const char *address)
+{
+        static const char request[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        const struct timeval patience = { .tv_sec = READY_MS / 1000 };
+        char text[8192];
+        size_t len = 0;
+        ssize_t n = 0;
+        auto_fd fd = connect_to(address);
+        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 || io_write_all(fd, request, strlen(request)) < 0)
+                return;
+        while (len + 1 < sizeof text && (n = read(fd, text + len, sizeof text - 1 - len)) > 0)
+                len += (size_t)n;
+        text[len] = 0;
+        const char *body = strstr(text, "\r\n\r\n");
+        if (strncmp(text, "HTTP/1.1 503", 12) != 0 || !body)
+                return;
+        json_t *problem = json_loads(body + 4, 0, NULL);
+        const char *detail = json_string_value(json_object_get(problem, "detail"));
+        fprintf(stderr, "caisson: warning: no program can be run here now: %s (see caisson doctor)\n", detail ? detail : "GET /readyz is answered with 503");
+        json_decref(problem);
 }
 
 static pid_t daemon_pid;
@@ -154,8 +179,10 @@ static int serve(int argc, char **argv, const struct settings *settings, const s
         const struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
         sigaction(SIGTERM, &action, NULL);
         signal(SIGINT, SIG_IGN);   /* the terminal tells the daemon as well */
-        if (wait_ready(daemon_pid, cli.address))
+        if (wait_ready(daemon_pid, cli.address)) {
                 greet(cli.address, keyless);
+                warn_unready(cli.address);
+        }
         int status = 0;
         while (waitpid(daemon_pid, &status, 0) < 0 && errno == EINTR)
                 ;

@@ -29,6 +29,13 @@ size_t cli_visible(const char *bytes, size_t len, char *out)
         return n;
 }
 
+void show_lost(struct cli_show *show)
+{
+        show->lost = true;
+        if (show->exit_status == 0)
+                show->exit_status = EXIT_LOST;
+}
+
 bool show_output(struct cli_show *show, int stream, const void *bytes, size_t len)
 {
         static char visible[4 * 64 * KIB];
@@ -40,6 +47,11 @@ bool show_output(struct cli_show *show, int stream, const void *bytes, size_t le
                 bytes = visible;
         }
         show->closed[stream] = io_write_all(stream, bytes, len) < 0;
+        /* A reader that went away wants no more; a full disk is another matter. */
+        if (show->closed[stream] && errno != EPIPE) {
+                fprintf(stderr, "caisson: write %s: %s\n", stream == 1 ? "standard output" : "standard error", strerrordesc_np(errno));
+                show_lost(show);
+        }
         return !show->closed[stream];
 }
 
@@ -75,20 +87,34 @@ static void print_finding(const struct finding *finding, bool colours)
         arena_done(&arena);
 }
 
-static bool ended_by_limit(int status)
+/* The output of a program that ended by itself says what it has to say; of the end of all others we alone can tell. */
+static bool is_ours_to_tell(const struct run_result *result)
 {
-        return status == status_TIMEOUT || status == status_MEMORY_EXCEEDED || status == status_DISK_EXCEEDED ||
-               status == status_PROCESS_LIMIT || status == status_OUTPUT_LIMIT;
+        return result->status != status_COMPLETED && result->status != status_FAILED &&
+               !(result->status == status_SYNTAX_ERROR && result->error.type);
+}
+
+static bool is_loss(const struct warning *warning)
+{
+        return strcmp(warning->code, RUN_EXPORT_FAILED) == 0;
+}
+
+static void print_losses(struct cli_show *show, const struct run_result *result)
+{
+        for (size_t i = 0; i < result->warnings_n; i++)
+                if (is_loss(&result->warnings[i])) {
+                        show_lost(show);
+                        if (!show->quiet)
+                                print_line("\033[31m", cli_colours(stderr), "caisson", result->warnings[i].text);
+                }
 }
 
 static void print_summary(const struct cli_show *show, const struct run_result *result)
 {
         bool colours = cli_colours(stderr);
-        bool refused = (HAS(result, run_result, error) && HAS(&result->error, failure, code)) || result->status == status_BLOCKED;
         const struct failure *error = &result->error;
-        bool full = refused || show->tty[2] || show->verbose;
-        /* A refusal and an end by a limit have no other way to be heard; everything else is a service for people at a terminal. */
-        if (show->quiet || (!full && !ended_by_limit(result->status)))
+        /* The rest is a service for people at a terminal. */
+        if (show->quiet || (!is_ours_to_tell(result) && !show->tty[2] && !show->verbose))
                 return;
         char head[80];
         snprintf(head, sizeof head, "caisson: %s", status_name(result->status));
@@ -97,12 +123,11 @@ static void print_summary(const struct cli_show *show, const struct run_result *
                 print_line("\033[31m", colours, head, error->message);
         if (HAS(result, run_result, error) && HAS(error, failure, hint))
                 print_line("\033[33m", colours, "hint", error->hint);
-        if (!full)
-                return;
         for (size_t i = 0; i < result->findings_n && i < FINDINGS_SHOWN; i++)
                 print_finding(&result->findings[i], colours);
         for (size_t i = 0; i < result->warnings_n; i++)
-                print_line("\033[33m", colours, "warning", result->warnings[i].text);
+                if (!is_loss(&result->warnings[i]))
+                        print_line("\033[33m", colours, "warning", result->warnings[i].text);
         for (size_t i = 0; i < result->files_n && i < 20; i++) {
                 const struct output_file *file = &result->files[i];
                 char size[40], text[1400];
@@ -159,6 +184,9 @@ void show_result(struct cli_show *show, const struct run_result *result, json_t 
                 print_text(show, result);
         else
                 print_summary(show, result);
+        print_losses(show, result);
+        if (show->lost)
+                show_lost(show);
 }
 
 void show_prepare(struct cli_show *show)

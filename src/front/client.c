@@ -179,7 +179,7 @@ static int connect_somewhere(struct client *client, const struct settings *setti
         bool elsewhere = geteuid() != 0 && !(set && set[0]);
         int rc = endpoint_path(settings, false, client->path)
                          ? endpoint_connect(client->path, &client->watch.fd, err)
-                         : err_set(err, CSN_E_SYSTEM, 0, "engine.socket is empty or too long, and there is no XDG_RUNTIME_DIR");
+                         : err_set(err, CSN_E_SYSTEM, 0, "engine.socket is too long; or it is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone", geteuid());
         if (rc < 0 && elsewhere && endpoint_path(settings, true, client->path))
                 rc = endpoint_connect(client->path, &client->watch.fd, err);
         return rc;

@@ -20,6 +20,7 @@
 bool endpoint_path(const struct settings *settings, bool system, char path[static ENDPOINT_PATH_MAX])
 {
         const char *set = settings->engine.socket, *runtime = getenv("XDG_RUNTIME_DIR");
+        char private[64];
         int n = 0;
         if (set && set[0])
                 n = snprintf(path, ENDPOINT_PATH_MAX, "%s", set);
@@ -27,6 +28,8 @@ bool endpoint_path(const struct settings *settings, bool system, char path[stati
                 n = snprintf(path, ENDPOINT_PATH_MAX, "%s", SYSTEM_PATH);
         else if (runtime && runtime[0])
                 n = snprintf(path, ENDPOINT_PATH_MAX, "%s/caisson/caissond.sock", runtime);
+        else if (settings_private_dir(private, sizeof private))
+                n = snprintf(path, ENDPOINT_PATH_MAX, "%s/caissond.sock", private);
         return n > 0 && n < ENDPOINT_PATH_MAX;
 }
 
@@ -204,7 +207,7 @@ static int make_socket(const struct settings *settings, struct endpoint *endpoin
         gid_t group = 0;
         bool has_group = engine->socket_group && engine->socket_group[0];
         if (!endpoint_path(settings, false, endpoint->path))
-                return wrong(err, "engine.socket", "it is empty or too long, and there is no XDG_RUNTIME_DIR; say where the socket shall be");
+                return wrong(err, "engine.socket", "it is too long; or it is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone", geteuid());
         if (!whole_number(engine->socket_mode, 8, 0777, &mode))
                 return wrong(err, "engine.socket_mode", "\"%.10s\" are no permissions; give them in octal, such as 0660", engine->socket_mode);
         if (has_group && find_group(engine->socket_group, &group, err) < 0)

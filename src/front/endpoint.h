@@ -29,7 +29,7 @@ struct endpoint {
 
 /*
  * Where this user's own daemon listens, or with `system` the one of root.  False: nowhere, because
- * engine.socket and XDG_RUNTIME_DIR are both empty.
+ * engine.socket and XDG_RUNTIME_DIR are both empty and settings_private_dir() has none.
  */
 bool endpoint_path(const struct settings *settings, bool system, char path[static ENDPOINT_PATH_MAX]);
 

@@ -28,7 +28,7 @@ int link_open(struct link *link, const struct settings *settings, struct csn_err
         const char *set = settings->engine.socket;
         bool elsewhere = geteuid() != 0 && !(set && set[0]);
         int rc = endpoint_path(settings, false, path) ? try_path(path, link, err)
-                                                      : err_set(err, CSN_E_SYSTEM, 0, "engine.socket is empty, and there is no XDG_RUNTIME_DIR");
+                                                      : err_set(err, CSN_E_SYSTEM, 0, "engine.socket is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone", geteuid());
         if (rc < 0 && elsewhere && endpoint_path(settings, true, path))
                 rc = try_path(path, link, err);
         if (rc < 0 && err->sys == EACCES)

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -379,7 +380,7 @@ static int converse(struct bridge *bridge, struct csn_error *err)
 static pid_t start_daemon(const struct cli_settings *from, const char *folder, struct arena *arena, struct csn_error *err)
 {
         const char *argv[2 * ARRAY_LEN(from->flags) + 20] = { "caissond" };
-        const char *const own[] = { arena_text(arena, "engine.socket=%s/s", folder), arena_text(arena, "engine.http=unix:%s/web", folder),
+        const char *const own[] = { arena_text(arena, "engine.socket=%s/in/s", folder), arena_text(arena, "engine.http=unix:%s/in/web", folder),
                                     arena_text(arena, "engine.state_dir=%s/state", folder), "engine.http_keyless=true", "engine.log_bytes=0" };
         size_t n = 1;
         if (from->file) {
@@ -415,11 +416,16 @@ static int start_own(struct bridge *bridge, const struct cli_settings *from, str
                 bridge->folder[0] = 0;
                 return err_set(err, CSN_E_SYSTEM, errno, "make a folder in /tmp");
         }
+        /* The state goes to the user that a daemon of root becomes, who has to pass; to the sockets nobody else gets. */
+        char in[sizeof bridge->folder + 4];
+        snprintf(in, sizeof in, "%s/in", bridge->folder);
+        if (mkdir(in, 0700) < 0 || (geteuid() == 0 && chmod(bridge->folder, 0711) < 0))
+                return err_set(err, CSN_E_SYSTEM, errno, "make a folder in %s", bridge->folder);
         bridge->daemon = start_daemon(from, bridge->folder, &arena, err);
         arena_done(&arena);
         if (bridge->daemon < 0)
                 return -err->code;
-        settings->engine.socket = arena_text(&settings->arena, "%s/s", bridge->folder);
+        settings->engine.socket = arena_text(&settings->arena, "%s/in/s", bridge->folder);
         for (int ms = 0; ms < READY_MS; ms += LOOK_MS) {
                 siginfo_t info = { 0 };
                 if (link_open(&bridge->link, settings, err) == 0)

@@ -5,16 +5,16 @@
  */
 #include "model/model.h"
 
-#define MARK "integer:"
-#define MARK_RANDOM 16 /* random bytes behind it, as hexadecimal digits */
+#define TAG "integer:"
+#define TAG_RANDOM 16 /* random bytes behind it, as hexadecimal digits */
 #define DIGITS 19      /* of the largest integer of 64 bits: a shorter one always fits */
 
 static const char *mark(void)
 {
-        static char text[sizeof MARK + 2 * MARK_RANDOM];
+        static char text[sizeof TAG + 2 * TAG_RANDOM];
         if (!*text) {
-                memcpy(text, MARK, sizeof MARK);
-                hex_random(MARK_RANDOM, text + strlen(MARK));
+                memcpy(text, TAG, sizeof TAG);
+                hex_random(TAG_RANDOM, text + strlen(TAG));
         }
         return text;
 }

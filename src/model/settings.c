@@ -4,7 +4,9 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* ---- the table (another reading of settings.def) ---- */
 
@@ -484,14 +486,36 @@ void settings_default(const struct setting *setting, char *text, size_t size)
                 snprintf(text, size, "%s", field->def_text ? field->def_text : "");
 }
 
+bool settings_private_dir(char *ret, size_t size)
+{
+        struct stat st;
+        int n = snprintf(ret, size, "/tmp/caisson-%u", geteuid());
+        if (n < 0 || (size_t)n >= size || (mkdir(ret, 0700) < 0 && errno != EEXIST))
+                return false;
+        /* In a folder with the sticky bit nobody else can put another in its place. */
+        return lstat(ret, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
+}
+
+/* HOME, or what the list of users says; NULL: neither is a folder. */
+static const char *home_dir(void)
+{
+        const char *home = getenv("HOME");
+        const struct passwd *user = home && home[0] ? NULL : getpwuid(geteuid());
+        home = user ? user->pw_dir : home;
+        return home && home[0] && access(home, X_OK) == 0 ? home : NULL;
+}
+
 char *settings_state_dir(const struct settings *settings, struct arena *arena)
 {
-        const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        const char *xdg = getenv("XDG_STATE_HOME"), *home = home_dir();
+        char private[64];
         if (settings->engine.state_dir && settings->engine.state_dir[0])
                 return arena_text(arena, "%s", settings->engine.state_dir);
         if (geteuid() == 0)
                 return arena_text(arena, "/var/lib/caisson");
         if (xdg && xdg[0])
                 return arena_text(arena, "%s/caisson", xdg);
-        return arena_text(arena, "%s/.local/state/caisson", home ? home : "/tmp");
+        if (home)
+                return arena_text(arena, "%s/.local/state/caisson", home);
+        return settings_private_dir(private, sizeof private) ? arena_text(arena, "%s/state", private) : arena_text(arena, "/nonexistent/caisson");
 }

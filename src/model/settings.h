@@ -88,6 +88,12 @@ bool settings_markdown(struct buf *buf);
  */
 const char *generated_file(size_t n, struct buf *buf);
 
+/*
+ * A folder of this user alone, for one without a home and without XDG_RUNTIME_DIR: /tmp/caisson-UID, which is made.  False: another
+ * user has taken the name, or others may write there.
+ */
+bool settings_private_dir(char *ret, size_t size);
+
 /* Where files live that outlive a run.  From the arena. */
 char *settings_state_dir(const struct settings *settings, struct arena *arena);
 

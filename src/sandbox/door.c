@@ -80,7 +80,7 @@ static int put_file(int home, struct wire_file *file, int source, int door, stru
         if (fd < 0 && errno == EEXIST)
                 return err_field(err, "files", "two input files have the name %s", base);
         if (fd < 0 && errno == ENOSPC)
-                return err_field(err, "files", "more input files than the limit disk_files allows (--disk-files)");
+                return err_field(err, "files", "more input files than the limit of files allows (disk_files, --disk-files)");
         if (fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the input file %s", base);
         if ((file->content ? write_content(fd, file, err) : copy_content(source, fd, err)) < 0)

@@ -148,9 +148,7 @@ static _Noreturn void program_main(const struct init *init, const struct wire_pr
                 signal(sig, SIG_DFL);
         sigprocmask(SIG_SETMASK, &none, NULL);
         execve(program->argv[0], program->argv, program->env);
-        int sys = errno;
-        err_set(&err, sys == ENOENT ? CSN_E_LANGUAGE : CSN_E_UNSUPPORTED, sys,
-                "start %s inside the sandbox (is the interpreter installed on this host, below /usr?)", program->argv[0]);
+        err_interpreter(&err, program->argv[0]);
         fail(init, &err);
 }
 

@@ -132,7 +132,7 @@ static _Noreturn void zygote_main(const struct keeping *keeping, struct plan *pl
                 if (dup2(errors, STDERR_FILENO) >= 0 && fcntl(STDIN_FILENO, F_SETFD, 0) == 0 && fcntl(STDOUT_FILENO, F_SETFD, 0) == 0 &&
                     chdir(SANDBOX_HOME) == 0 && dup2(control, ZYGOTE_SOCKET_FD) >= 0)
                         execve(program.argv[0], program.argv, program.env);
-                err_set(&err, CSN_E_UNSUPPORTED, errno, "start %s", program.argv[0]);
+                err_interpreter(&err, program.argv[0]);
         }
         struct zygote_message failed = { .op = ZYGOTE_FAILED, .error = err };
         wire_send(control, &failed, sizeof failed, NULL, 0);
@@ -289,7 +289,8 @@ int keeper_start(struct keeper *keeper, const struct uid_range *uids, bool rootl
         /* The keeper's uid could not look into a folder of ours (a build in somebody's home), so we open it for it. */
         auto_fd runners = rootless ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         if (!rootless && (setresgid((gid_t)-1, uids->first, (gid_t)-1) < 0 || setresuid((uid_t)-1, uids->first, (uid_t)-1) < 0))
-                return err_set(err, CSN_E_SYSTEM, errno, "take the keeper's uid for its namespace");
+                return err_set(err, CSN_E_UNSUPPORTED, errno, "root here has no uid %u to give to sandboxes (engine.uid_first): start it outside of this user "
+                               "namespace, or as an ordinary user", uids->first);
         keeper->pid = clone_into(NAMESPACES, NULL);
         int sys = errno;
         if (keeper->pid == 0)

@@ -29,7 +29,8 @@ static int write_maps(const char *folder, enum groups groups, const char *uid_ma
                 char path[64];
                 snprintf(path, sizeof path, "%s/%s", folder, files[i][0]);
                 if (io_write_file(AT_FDCWD, path, files[i][1]) < 0)
-                        return err_set(err, CSN_E_SYSTEM, errno, "write %s", path);
+                        return err_set(err, errno == EPERM || errno == EACCES ? CSN_E_UNSUPPORTED : CSN_E_SYSTEM, errno, "map ids into a user namespace (%s), "
+                                       "which needs CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID", files[i][0]);
         }
         return 0;
 }

@@ -49,6 +49,29 @@ static void memory_wins_over_a_good_exit_status(void)
         CHECK(status_of((struct wire_exit){ .status = EXITED(0), .has_status = 1, .reasons = WIRE_MEMORY }) == status_MEMORY_EXCEEDED);
 }
 
+/* `limits` has 512 MiB.  Without a controller the poll kills, and what it saw is no proof. */
+static void memory_that_the_host_lacked_is_no_limit_of_the_run(void)
+{
+        const struct wire_boundary none = { .controllers = 0 };
+        struct wire_exit how = { .status = SIGNALED(SIGKILL), .has_status = 1, .reasons = WIRE_MEMORY, .memory_peak = 200 * MIB };
+        struct evidence evidence = well(&how);
+        struct arena arena = { 0 };
+        CHECK(status_of(how) == status_CAPACITY);
+        CHECK(strcmp(verdict_message(status_CAPACITY, &evidence, &arena),
+                     "The host had no memory left, and the kernel ended the run at 200MiB of the 512MiB that it may use") == 0);
+        CHECK(strstr(verdict_hint(status_CAPACITY, &evidence, &arena), "engine.running_max"));
+        how.memory_peak = 510 * MIB;
+        CHECK(status_of(how) == status_CAPACITY);
+        how.memory_peak = 512 * MIB - 32 * KIB;
+        CHECK(status_of(how) == status_MEMORY_EXCEEDED);
+        how.memory_peak = 0;   /* a kernel that does not tell it */
+        CHECK(status_of(how) == status_MEMORY_EXCEEDED);
+        how.memory_peak = 200 * MIB;
+        evidence.boundary = &none;
+        CHECK(verdict_status(&evidence) == status_MEMORY_EXCEEDED);
+        arena_done(&arena);
+}
+
 static void a_refused_fork_that_was_handled_is_no_failure(void)
 {
         CHECK(status_of((struct wire_exit){ .status = EXITED(0), .has_status = 1, .pids_hits = 3 }) == status_COMPLETED);
@@ -172,6 +195,7 @@ int main(void)
         RUN(an_exit_status_decides_and_nothing_else);
         RUN(limits_have_statuses_of_their_own);
         RUN(memory_wins_over_a_good_exit_status);
+        RUN(memory_that_the_host_lacked_is_no_limit_of_the_run);
         RUN(a_refused_fork_that_was_handled_is_no_failure);
         RUN(a_full_disk_counts_only_for_a_program_that_failed);
         RUN(syntax_errors_come_from_the_runner_or_from_a_dead_parser);

@@ -319,6 +319,12 @@ def text_of(error):
         return '<exception str() failed>'
 
 
+def asserted(error, source, line):
+    """The text of a bare assert, which is all that it says; '' for everything else that has no text."""
+    text = source_line(source, line).decode('utf-8', 'replace').strip() if line else ''
+    return text[:LINE_MAX] if type(error) is AssertionError and text.startswith('assert') else ''
+
+
 def missing_name(error, message):
     """The module or variable that was not there."""
     if not issubclass(type(error), (ImportError, NameError)):
@@ -339,6 +345,7 @@ def guarded(function, *arguments):
 def error_document(error, trace, path, source, print_traceback):
     message = text_of(error)
     line, column = guarded(position_in, trace, path, source) or (None, None)
+    message = message or guarded(asserted, error, source, line) or ''
     module = guarded(type_module_of, type(error))
     errno = guarded(OSError.errno.__get__, error) if issubclass(type(error), OSError) else None
     lines = guarded(traceback_lines, error, trace, print_traceback) or ()

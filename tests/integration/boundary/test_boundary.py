@@ -257,3 +257,52 @@ def sleepers(marker):
 
 def folders_of(pids):
     return [f for f in folders() if any(f"/caisson-{pid}-" in f for pid in pids)]
+
+
+# ---- memory of the host ----
+
+USED = ("memory", "cpu", "cpuacct", "cpu,cpuacct", "pids", "freezer")   # by supervisors
+
+
+@pytest.fixture
+def small_host(boundary):
+    """A cgroup of 200 MiB above those of the sandboxes; the words that start a command in it."""
+    has(boundary, "memory")
+    if boundary["cgroup"] != "v1" or os.geteuid() != 0:
+        pytest.skip("needs cgroup v1 as root: on v2 a group with processes cannot have groups below it")
+    # In every hierarchy, as a container has it: supervisors beside it look after what is in their own group.
+    with open("/proc/self/cgroup", encoding="ascii") as lines:
+        groups = [line.rstrip("\n").split(":", 2)[1:] for line in lines]
+    folders = [f"/sys/fs/cgroup/{names}{own}/caisson-test-{os.getpid()}" for names, own in groups if names in USED and os.path.isdir(f"/sys/fs/cgroup/{names}{own}")]
+    limited = next(folder for folder in folders if folder.startswith("/sys/fs/cgroup/memory"))
+    try:
+        for folder in folders:
+            os.mkdir(folder)
+    except OSError as error:
+        pytest.skip(f"needs a cgroup of its own: {error}")
+    with open(f"{limited}/memory.limit_in_bytes", "w", encoding="ascii") as limit:
+        limit.write(str(200 << 20))
+    yield ["sh", "-c", 'for f in ' + " ".join(folders) + '; do echo $$ >$f/cgroup.procs || exit; done; exec "$@"', "sh"]
+    until(lambda: all([is_removed(folder) for folder in folders]))
+
+
+def is_removed(folder):
+    """A group is removed when the janitor of the supervisor has removed what was in it."""
+    try:
+        os.rmdir(folder)
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("use, limit, status", [(400, "512MiB", "capacity"), (400, "64MiB", "memory_exceeded"), (30, "512MiB", "completed")])
+def test_it_is_told_apart_whose_memory_was_used_up(small_host, use, limit, status):
+    done = subprocess.run([*small_host, CAISSON, "run", "--json", "--daemon", "never", "-l", "python", "-c", f"x = bytearray({use} << 20)", "--memory", limit],
+                          capture_output=True, timeout=120, check=False)
+    record = json.loads(done.stdout)
+    assert record["status"] == status, record["error"]
+    if status == "capacity":
+        assert record["error"]["message"].startswith("The host had no memory left") and done.returncode == 125
+        assert record["usage"]["memory_peak_bytes"] <= 200 << 20

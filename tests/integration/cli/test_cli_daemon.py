@@ -261,7 +261,7 @@ def test_output_that_is_read_too_slowly_is_said_to_be_missing(daemon):
         until(lambda: daemon.runs() == [], 60)
         out, err = process.communicate(timeout=60)
     missing = re.fullmatch(rb'caisson: (\d+) bytes of stdout are missing here, because .*\n', err)
-    assert process.returncode == 0 and 1 + len(out) + int(missing[1]) == 60_000_000 and int(missing[1]) > 0
+    assert process.returncode == 73 and 1 + len(out) + int(missing[1]) == 60_000_000 and int(missing[1]) > 0
 
 
 def test_a_daemon_that_dies_is_told(own):

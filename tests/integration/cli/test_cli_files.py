@@ -179,6 +179,47 @@ def test_an_export_that_cannot_be_written_says_so(tmp_path):
     assert record['status'] == 'completed' and record['files'][0]['error']
 
 
+@pytest.mark.parametrize('code, export, word', [
+    ('echo x > a.csv', '*.json:{out}', '*.json: no new or changed regular file'), ('echo x > a', 'b:{out}', 'b: there is no file'),
+    ('echo x > a', '/etc/passwd:{out}', '/etc/passwd: an absolute name'), ('ln -s /etc/passwd l', 'l:{out}', 'l: it is a link'),
+    ('ln -s /etc/passwd l', 'l*:{out}', 'l*: no new or changed regular file'), ('mkdir d; mkfifo d/p', 'd/p:{out}', 'd/p: it is a link, or not a regular'),
+    ('mkdir d', 'd:{out}', 'd: it is a link, or not a regular file'), ('echo x > a; ln a b', 'a:{out}', 'a: it has more than one name'),
+    ('echo x > a', 'a:{out}/none/deeper', 'a: make '), ('echo x > a', 'a:/proc/none', 'a: make /proc/none'), ('echo x > a', '../a:{out}', '../a: ')])
+@pytest.mark.parametrize('more', [(), ('--json',), ('--format', 'plain')])
+def test_a_lost_export_is_a_line_on_standard_error_and_an_exit_status(tmp_path, code, export, word, more):
+    done = caisson('run', '-l', 'bash', '-c', code, '--export', export.format(out=tmp_path / 'out'), *more)
+    assert done.status == 73 and f'caisson: not exported: {word}' in done.err, (done.status, done.err)
+
+
+def test_the_exit_status_of_a_program_that_failed_stays_where_an_export_is_lost(tmp_path):
+    done = caisson('run', '-l', 'bash', '-c', 'exit 3', '--export', f'a:{tmp_path}/out')
+    assert done.status == 3 and 'not exported: a: there is no file' in done.err
+    done = caisson('run', '-q', '-l', 'bash', '-c', 'true', '--export', f'a:{tmp_path}/out')
+    assert (done.status, done.err) == (73, '')
+
+
+def test_all_lost_exports_are_one_warning_beside_those_that_came(tmp_path):
+    record = bash('for i in 1 2 3 4 5 6 7; do echo x > f$i; ln f$i g$i; done; echo x > good', '--export', f'*:{tmp_path}', '--export', f'*.png:{tmp_path}')
+    told = [w['text'] for w in record['warnings'] if w['code'] == 'export_failed']
+    assert len(told) == 1 and told[0].startswith('not exported: f1: ') and told[0].endswith('; and 11 more'), record['warnings']
+    assert record['exit'] == 73 and record['status'] == 'completed' and (tmp_path / 'good').exists()
+    record = bash('for i in 1 2 3 4 5; do : > f$i; done', '--output-files', '3', '--export', f'*:{tmp_path}/few')
+    assert record['exit'] == 73 and '--output-files' in next(w['text'] for w in record['warnings'] if w['code'] == 'export_failed')
+
+
+def test_a_work_file_that_cannot_be_written_back_is_told(tmp_path):
+    (tmp_path / 'w/d').mkdir(parents=True)
+    done = caisson('run', '-l', 'bash', '-c', 'mkdir d; echo x > d/f; ln d/f g; echo y > good', '--work-dir', tmp_path / 'w')
+    assert done.status == 73 and 'not exported: d/f: it has more than one name' in done.err and (tmp_path / 'w/good').read_text() == 'y\n'
+
+
+def test_an_export_that_came_is_silent(tmp_path):
+    done = caisson('run', '-l', 'bash', '-c', 'echo x > a', '--export', f'a:{tmp_path}/out', '--export', f'*:{tmp_path}/all')
+    assert (done.status, done.err) == (0, '') and (tmp_path / 'all/a').exists()
+    done = caisson('run', '-l', 'bash', '-c', 'true', '--export', f'*:{tmp_path}/nothing')
+    assert (done.status, done.err) == (0, '')
+
+
 def test_more_files_than_are_listed():
     record = bash('for i in 1 2 3 4 5; do : > f$i; done', '--output-files', '3')
     assert len(record['files']) == 3 and record['files_truncated']

@@ -3,10 +3,11 @@
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
-from cli import CAISSON, bash, caisson, python, refused, run, schema, write
+from cli import CAISSON, bash, caisson, environment, python, refused, run, schema, write
 
 
 # ---- packages, modules, profiles ----
@@ -285,3 +286,27 @@ def test_a_wrong_file_of_a_language_is_told(tmp_path, text):
     write(tmp_path / 'bad.yaml', text)
     done = caisson('run', '--set', f'engine.languages_dir={tmp_path}', '-l', 'bash', '-c', 'true')
     assert done.status == 78 and 'bad.yaml:1' in done.err, done.err
+
+
+@pytest.mark.parametrize('program, error', [('/usr/bin/nosuch', 'No such file'), ('/usr/bin/env/x', 'Not a directory'), ('/usr/lib', 'Permission denied'),
+                                            ('/opt/nosuch/lua', 'No such file'), ('/etc/passwd', '')])
+def test_a_language_whose_interpreter_is_missing_is_unsupported(tmp_path, program, error):
+    write(tmp_path / 'lua.yaml', f'command: [{program}, "{{file}}"]\n')
+    record = run('--set', f'engine.languages_dir={tmp_path}', '-l', 'lua', '-c', 'x')
+    assert (record['status'], record['exit'], record['error']['code']) == ('unsupported_language', 64, 'unsupported_language'), record['error']
+    assert record['error']['field'] == '/language' and program in record['error']['message'] and error in record['error']['message']
+
+
+@pytest.mark.parametrize('language, program', [('javascript', '/usr/bin/node'), ('typescript', '/usr/bin/node'), ('python', os.path.realpath('/usr/bin/python3')),
+                                               ('bash', '/usr/bin/bash')])
+def test_a_host_without_the_interpreter_of_a_usual_language_says_so(tmp_path, language, program):
+    """The file is covered, in a mount namespace, by one that cannot be executed."""
+    if os.geteuid() != 0:
+        pytest.skip('needs root')
+    cover = write(tmp_path / 'cover', '')
+    cover.chmod(0o644)
+    done = subprocess.run(['unshare', '--mount', '/usr/bin/dash', '-c', 'mount --bind "$0" "$1" && shift && exec "$@"', cover, program,
+                           CAISSON, 'run', '--json', '--daemon', 'never', '-l', language, '-c', '1'],
+                          stdin=subprocess.DEVNULL, capture_output=True, env=environment(), timeout=120, check=False)
+    record = json.loads(done.stdout)
+    assert (record['status'], done.returncode) == ('unsupported_language', 64), record['error']

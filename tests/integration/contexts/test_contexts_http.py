@@ -346,8 +346,8 @@ def test_a_context_that_is_closed_is_gone_with_its_process(web, sandbox, python)
 
 def test_a_paused_sandbox_executes_nothing(web, sandbox, python):
     assert web.ask('POST', f'/v1/sandboxes/{sandbox}/pause')[0] == 200
-    record = execute(web, python, '1')
-    assert record['status'] == 'capacity' and 'paused' in record['error']['message']
+    status, headers, problem = web.ask('POST', f'/v1/contexts/{python}/runs', {'code': '1'})
+    assert (status, problem['code'], headers['Retry-After']) == (503, 'capacity', '1') and 'paused' in problem['detail']
     assert web.ask('POST', f'/v1/sandboxes/{sandbox}/resume')[0] == 200
     assert execute(web, python, '1')['result']['value'] == 1
 
@@ -588,3 +588,14 @@ def test_a_display_of_too_many_parts_is_left_out(web, python):
     record = execute(web, python, code % 2000000)
     assert record['status'] == 'completed' and not record.get('displays')
     assert 'display_lost' in {warning['code'] for warning in record['warnings']}
+
+
+def test_after_its_end_was_asked_for_nothing_of_a_session_is_there(web):
+    for _ in range(5):
+        session = web.ask('POST', '/v1/sessions', {'sandbox': {}})[2]
+        path, context = f'/v1/sessions/{session["id"]}', session['context']['id']
+        assert web.ask('DELETE', path)[0] == 204
+        for method, where, body in (('POST', f'{path}/runs', {'code': '1'}), ('GET', path, None), ('DELETE', path, None),
+                                    ('POST', f'/v1/contexts/{context}/runs', {'code': '1'}), ('GET', f'/v1/sandboxes/{session["sandbox"]["id"]}', None)):
+            assert web.ask(method, where, body)[0] == 404, where
+        assert session['id'] not in [one['id'] for one in web.ask('GET', '/v1/sessions')[2]['sessions']]

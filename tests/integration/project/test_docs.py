@@ -302,6 +302,7 @@ def test_the_page_of_records_has_every_warning():
     codes = set()
     for path in (ROOT / 'src').glob('*/*.c'):
         codes |= set(re.findall(r'run_warn\w*\(\w+, "(\w+)"', path.read_text()))
+    codes |= set(re.findall(r'#define RUN_\w+_FAILED "(\w+)"', text('src/engine/engine.h')))
     assert sorted(code(row[0])[0] for row in table('docs/records.md', 'code', 'when')) == sorted(codes)
 
 
@@ -343,6 +344,38 @@ def test_the_contract_of_runners_has_every_frame():
     frames = re.findall(r'CHANNEL_(\w+?)\b', source)
     rows = sorted(table('src/lang/README.md', 'type', 'name'), key=lambda row: int(row[0]))
     assert list(dict.fromkeys(row[1] for row in rows)) == [f for f in frames if f != 'TYPES']
+
+
+# ---- options that texts of the program name ----
+
+FOREIGN = {'security-opt': 'container', 'scope': 'systemd-run', 'unix-socket': 'curl', 'user': 'systemd-run',
+           'disable-pip-version-check': 'pip', 'option': '{argument}'}   # and the program, which the same text names
+OURS = ('base', 'backend', 'bin', 'engine', 'front', 'grading', 'model', 'sandbox', 'store', 'supervisor', 'tools')
+
+
+def named_options():
+    """[(option, text, file)] of the string literals that are sentences; adjacent literals are one text."""
+    found = []
+    for folder in OURS:
+        for path in sorted((ROOT / 'src' / folder).rglob('*.[chd]*')):
+            if path.name == 'copy.c':          # a program in Bash, with options of tar and find
+                continue
+            source = re.sub(r'/\*.*?\*/', '', path.read_text(), flags=re.S)
+            source = re.sub(r'"\s*(?:PRIu64)?\s*"', '', source)
+            for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', source):
+                if ' ' in literal.strip():
+                    found += [(name, literal, path.relative_to(ROOT)) for name in re.findall(r'(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])', literal)]
+    return found
+
+
+def test_every_option_that_a_text_names_is_there():
+    others = [subprocess.run([BUILD / name, '--help'], capture_output=True, text=True, check=False) for name in ('caissond', 'caisson-supervisor')]
+    known = set(re.findall(r'--([a-z][a-z0-9-]+)', ask('completion', 'bash') + ask('help') + ''.join(one.stdout + one.stderr for one in others)))
+    named = named_options()
+    assert len(named) > 40 and {'disk-files', 'timeout', 'memory'} <= {name for name, _, _ in named} & known
+    wrong = [(name, literal, str(path)) for name, literal, path in named
+             if name not in known and not (name in FOREIGN and FOREIGN[name] in literal)]
+    assert not wrong, wrong
 
 
 if __name__ == '__main__':
