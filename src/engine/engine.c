@@ -2,6 +2,7 @@
 #include "engine/cell_parts.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -49,6 +50,16 @@ void run_printed(struct run *run, int number, const void *bytes, size_t len)
         }
 }
 
+/* Its interpreter has started, or is gone: another may. */
+static void is_started(struct run *run)
+{
+        if (!run->starts_cold)
+                return;
+        run->starts_cold = false;
+        run->engine->cold--;
+        engine_dispatch(run->engine);
+}
+
 /* One read.  False: nothing there now, or never again. */
 static bool read_stream(struct stream *stream)
 {
@@ -89,6 +100,7 @@ static bool read_channel(struct run *run)
                  */
                 loop_unwatch(run->engine->loop, &run->channel_watch);
                 fd_close(&run->channel_watch.fd);
+                is_started(run);
                 if (n > 0 && run->talk) {
                         if (run->talk->broke)
                                 run->talk->broke(run->talk_owner);
@@ -96,6 +108,7 @@ static bool read_channel(struct run *run)
                 }
                 return false;
         }
+        is_started(run);
         talk_take(run, frame[4]);
         int status = channel_left(&run->channel);
         if (status >= 0 && run->box)
@@ -195,6 +208,7 @@ static void leave(struct run *run)
 {
         run->box = NULL;
         queue_left(run);
+        is_started(run);
 }
 
 /* After the answer: somebody waits for that, and for this nobody yet. */
@@ -312,6 +326,22 @@ static int make_stdin(struct run *run, struct csn_error *err)
         return run->what.stdin_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make standard input") : 0;
 }
 
+/* Our runner in the interpreter tells when that has started; a language of an administrator has none. */
+static bool tells_its_start(const struct run *run)
+{
+        return run->backend == &backend_native && !run->language->command;
+}
+
+bool run_may_begin(const struct run *run)
+{
+        struct engine *engine = run->engine;
+        if (!tells_its_start(run) || (engine->pools && !run->cold && pools_are_warm(engine, run)))
+                return true;
+        /* One processor is left to a zygote that is coming: it helps all that wait. */
+        bool shares = engine->pools && pools_zygote_comes(engine) && engine->cores > 1;
+        return engine->cold < engine->cores - shares;
+}
+
 /* A run that is next: with the best sandbox that is there, or one of its own. */
 static int begin(struct run *run, struct csn_error *err)
 {
@@ -326,6 +356,10 @@ static int begin(struct run *run, struct csn_error *err)
                 return -err->code;
         run->box = box;
         box->run = run;
+        if (box->state != BOX_WARM && !zygote && tells_its_start(run)) {
+                run->starts_cold = true;
+                engine->cold++;
+        }
         if (zygote && box_join(box, zygote, err) < 0)
                 return -err->code;
         return box_start(box, run, err);
@@ -573,10 +607,17 @@ void run_free(struct run *run)
         free(run);
 }
 
+static size_t cores(void)
+{
+        cpu_set_t set;
+        int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+        return n > 0 ? (size_t)n : 1;
+}
+
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err)
 {
         struct engine *engine = mem_alloc(sizeof *engine);
-        *engine = (struct engine){ .settings = settings, .dispatch = { .fired = dispatch_now, .owner = engine } };
+        *engine = (struct engine){ .settings = settings, .cores = cores(), .dispatch = { .fired = dispatch_now, .owner = engine } };
         snprintf(engine->uid_range, sizeof engine->uid_range, "%llu:%llu", (unsigned long long)settings->engine.uid_first,
                  (unsigned long long)settings->engine.uid_count);
         if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 || loop_new(&engine->loop, err) < 0) {

@@ -48,6 +48,7 @@ struct run {
         enum run_state state;
         bool local;
         bool cold;                     /* a sandbox that waited was lost: not again */
+        bool starts_cold;              /* counted in engine->cold: its interpreter is starting */
         bool handed_on;                /* an interpreter was dead before it began there */
         const struct run_events *events;
         void *owner;
@@ -122,6 +123,7 @@ struct engine {
         struct run *runs;
         struct owner *owners;                    /* a ring, NULL: nobody has a run (queue.c) */
         size_t checking, queued, running, starting;
+        size_t cold, cores;                      /* runs whose interpreter is starting; processors that we may use */
         struct box *boxes;
         uint32_t boxes_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
@@ -138,6 +140,9 @@ struct engine {
 
 /* Runs that wait are looked at again, soon. */
 void engine_dispatch(struct engine *engine);
+
+/* A run that waits has an interpreter ready, or there are processors to start one. */
+bool run_may_begin(const struct run *run);
 
 /* The interpreter can read a program, and our parser cannot: nobody has looked at it, and the result says that (inquiry.c). */
 void check_unreadable(struct check *check);
@@ -245,6 +250,12 @@ void pools_close(struct engine *engine);
  * none; and the zygote to join then, or 0.
  */
 void pools_take(struct engine *engine, struct run *run, struct box **ret_box, uint32_t *ret_zygote);
+/*
+ * An interpreter waits for this run, or is forked for it: it need not start one.  Asks for the zygote that the run would use; while one is
+ * being started, pools_zygote_comes() is true.
+ */
+bool pools_are_warm(struct engine *engine, const struct run *run);
+bool pools_zygote_comes(const struct engine *engine);
 /* A sandbox without an interpreter, of the shape of a run that is never started; NULL: none waits. */
 struct box *pools_take_shell(struct engine *engine, const struct run *run);
 /* News of a box that belongs to a pool. */

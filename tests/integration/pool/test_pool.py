@@ -309,6 +309,10 @@ def test_of_what_waits_the_newest_is_taken(start):
     """Most of its memory is still in a cache of the processor's."""
     daemon = start('engine.pool_min=3', 'engine.pool_max=3')
     full(daemon, 'python')
+    # Two interpreters that were made at once may be ready in either order; the one that replaces one of them is the newest.
+    first = until(lambda: len(now := set(from_zygotes(daemon))) == 4 and now)
+    one(daemon, 'print(1)')
+    until(lambda: len(now := set(from_zygotes(daemon))) == 4 and now != first)
     for _ in range(5):
         before = until(lambda: len(now := from_zygotes(daemon)) == 4 and now)
         assert one(daemon, 'print(1)')['stdout'] == '1\n'
@@ -332,6 +336,43 @@ def test_those_who_pass_messages_on_interrupt_nobody(start):
     slices = {pid: slice_of(pid) for pid in daemon.tree()}
     assert all((ns > slice_of(0)) == (pid in batch and ns > 0) for pid, ns in slices.items()), slices
     assert one(daemon, 'import os; print(os.sched_getscheduler(0) == os.SCHED_OTHER)')['stdout'] == 'True\n'
+
+
+ROAD = "print('zygote.py' in open('/proc/self/cmdline').read())"
+
+
+def test_runs_at_the_start_wait_for_the_zygote_rather_than_start_interpreters(start):
+    """Each interpreter that is started takes the processors from the zygote, and one processor is left to those."""
+    daemon = start()
+    with daemon.client() as client:
+        for number in range(1, 101):
+            client.run(number, ROAD, language='python')
+        roads = [record['stdout'] for record, *_ in client.results(100).values()]
+    assert set(roads) <= {'True\n', 'False\n'} and roads.count('True\n') >= 50, roads.count('True\n')
+
+
+def test_no_node_is_made_ahead_while_python_is_asked_for_and_its_zygote_comes(start):
+    daemon = start('engine.pool_min=4')
+    with daemon.client() as client:
+        for number in range(1, 21):
+            client.run(number, 'print(1)', language='python')
+        while not (now := pools(daemon))['python']['zygote']:
+            nodes = {key: pool['ready'] + pool['making'] for key, pool in now.items() if key in ('javascript', 'typescript')}
+            assert nodes == {'javascript': 0, 'typescript': 0}
+        assert all(record['stdout'] == '1\n' for record, *_ in client.results(20).values())
+    full(daemon, 'python', 'javascript', 'typescript', 'bash')
+
+
+def test_runs_that_wait_to_start_an_interpreter_hold_up_no_other_language(start):
+    """A variable that an interpreter reads when it starts is not served by one that waits."""
+    daemon = start()
+    full(daemon, 'python', 'bash')
+    with daemon.client() as client:
+        for number in range(1, 41):
+            client.run(number, 'print(1)', language='python', env={'PYTHONHASHSEED': '1'})
+        client.run(99, 'echo 1')
+        order = list(client.results(41))
+    assert order.index(99) < 20, order
 
 
 def test_a_zygote_that_dies_is_replaced_and_no_run_is_lost(start):
@@ -649,7 +690,7 @@ def test_counters_of_a_run_are_its_own(start):
 def test_sandboxes_that_are_made_for_a_run_use_cgroups_again(start):
     daemon = start('engine.pool_min=0', 'engine.pool_max=0', 'engine.pool_shells=0')
     numbers = []
-    for number in range(20):
+    for number in range(1, 21):
         assert one(daemon, 'echo 1', 'bash', task_id=f'task/{number}')['status'] == 'completed'
         until(lambda: not processes(daemon, 'main.sh'))
         for path in leaves(daemon):
