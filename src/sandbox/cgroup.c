@@ -513,6 +513,17 @@ static int set_if_there(int dir_fd, const char *file, uint64_t value, struct csn
 }
 
 #define CPU_PERIOD_US ((uint64_t)100000)
+#define CPU_SHARES_USUAL 1024     /* of a new cgroup: sched(7), cgroup-v2.rst */
+#define CPU_WEIGHT_USUAL 100
+
+/* A leaf may have served before, with another weight; most have the usual one and are not written to. */
+static int set_times(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, int dir, const char *file, uint64_t usual,
+                     struct csn_error *err)
+{
+        if (limits->cpu_times == leaf->limits.cpu_times)
+                return 0;
+        return set_number(dir, file, usual * max_u64(limits->cpu_times, 1), err);
+}
 
 static int limit_v2(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err)
 {
@@ -527,7 +538,7 @@ static int limit_v2(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         if (on & WIRE_CTL_CPU) {
                 char text[64];
                 snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64, limits->cpu_milli * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
-                if (set(dir, "cpu.max", text, err) < 0)
+                if (set_times(leaf, limits, dir, "cpu.weight", CPU_WEIGHT_USUAL, err) < 0 || set(dir, "cpu.max", text, err) < 0)
                         return -err->code;
         }
         return 0;
@@ -569,7 +580,8 @@ static int limit_v1(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         if (leaf->dir[PIDS] >= 0 && set_number(leaf->dir[PIDS], "pids.max", limits->pids, err) < 0)
                 return -err->code;
         if (leaf->dir[CPU] >= 0 &&
-            (set_number(leaf->dir[CPU], "cpu.cfs_period_us", CPU_PERIOD_US, err) < 0 ||
+            (set_times(leaf, limits, leaf->dir[CPU], "cpu.shares", CPU_SHARES_USUAL, err) < 0 ||
+             set_number(leaf->dir[CPU], "cpu.cfs_period_us", CPU_PERIOD_US, err) < 0 ||
              set_number(leaf->dir[CPU], "cpu.cfs_quota_us", limits->cpu_milli * CPU_PERIOD_US / 1000, err) < 0))
                 return -err->code;
         return 0;

@@ -351,6 +351,21 @@ def test_runs_at_the_start_wait_for_the_zygote_rather_than_start_interpreters(st
     assert set(roads) <= {'True\n', 'False\n'} and roads.count('True\n') >= 50, roads.count('True\n')
 
 
+def test_a_zygote_comes_before_the_interpreters_of_single_runs(start):
+    """Where there is too little processor time its cgroup may have sixteen times that of a sandbox."""
+    daemon = start()
+    full(daemon, 'python')
+    weights = []
+    for pid in from_zygotes(daemon)[:2]:
+        lines = [line.rstrip('\n').split(':') for line in Path(f'/proc/{pid}/cgroup').read_text().splitlines()]
+        files = [Path('/sys/fs/cgroup', folder, path.lstrip('/'), name) for _, names, path in lines
+                 for folder, name in ((names, 'cpu.shares'), ('.', 'cpu.weight'))]
+        weights += [int(file.read_text()) for file in files if file.exists()][:1]
+    if not weights:
+        pytest.skip('there is no cgroup with the cpu controller')
+    assert weights[0] == 16 * weights[1]
+
+
 def test_no_node_is_made_ahead_while_python_is_asked_for_and_its_zygote_comes(start):
     daemon = start('engine.pool_min=4')
     with daemon.client() as client:
