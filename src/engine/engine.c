@@ -326,16 +326,16 @@ static int make_stdin(struct run *run, struct csn_error *err)
         return run->what.stdin_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make standard input") : 0;
 }
 
-/* Our runner in the interpreter tells when that has started; a language of an administrator has none. */
-static bool tells_its_start(const struct run *run)
+/* It is worth while to count those that start.  Our runner tells when that is over; a language of an administrator has none. */
+static bool starts_slowly(const struct run *run)
 {
-        return run->backend == &backend_native && !run->language->command;
+        return run->backend == &backend_native && !run->language->command && !run->language->starts_fast;
 }
 
 bool run_may_begin(const struct run *run)
 {
         struct engine *engine = run->engine;
-        if (!tells_its_start(run) || (engine->pools && !run->cold && pools_are_warm(engine, run)))
+        if (!starts_slowly(run) || (engine->pools && !run->cold && pools_are_warm(engine, run)))
                 return true;
         /* One processor is left to a zygote that is coming: it helps all that wait. */
         bool shares = engine->pools && pools_zygote_comes(engine) && engine->cores > 1;
@@ -356,7 +356,7 @@ static int begin(struct run *run, struct csn_error *err)
                 return -err->code;
         run->box = box;
         box->run = run;
-        if (box->state != BOX_WARM && !zygote && tells_its_start(run)) {
+        if (box->state != BOX_WARM && !zygote && starts_slowly(run)) {
                 run->starts_cold = true;
                 engine->cold++;
         }
@@ -411,14 +411,17 @@ void engine_dispatch(struct engine *engine)
                 loop_timer(engine->loop, &engine->dispatch, 0);
 }
 
+/* A run that need not wait for the end of another is no matter of queue_max: it only waits for its own beginning. */
 int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err)
 {
         const struct engine *engine = run->engine;
-        size_t waiting = engine->queued + engine->checking, queued, running;
-        *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
-        if (waiting >= engine->settings->engine.queue_max)
-                return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
+        size_t max = (size_t)engine->settings->engine.running_max, slots = engine->running < max ? max - engine->running : 0;
+        size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued, running;
         queue_count(engine, run->owner_key, &queued, &running);
+        bool waits = !run->companion && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max));
+        *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
+        if (waits && waiting >= engine->settings->engine.queue_max)
+                return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
         *ret_room = (struct run_room){ "queued_max", run->queued_max, queued, running };
         if (run->queued_max && queued >= run->queued_max && run->running_max && running >= run->running_max)
                 return err_set(err, CSN_E_BUSY, 0, "%zu runs of yours wait and %zu are running, as many as this key allows", queued, running);

@@ -147,6 +147,22 @@ void queue_remove(struct run *run)
                 }
 }
 
+/* How many more runs of this owner may begin by its own limit; SIZE_MAX: it has none. */
+static size_t own_room(const struct owner *owner)
+{
+        if (!owner->running_max)
+                return SIZE_MAX;
+        return owner->running < owner->running_max ? owner->running_max - owner->running : 0;
+}
+
+size_t queue_waiting(const struct engine *engine, size_t slots)
+{
+        size_t may_begin = engine->checking;
+        for (const struct owner *owner = engine->owners; owner; owner = owner->next == engine->owners ? NULL : owner->next)
+                may_begin += owner->queued < own_room(owner) ? owner->queued : own_room(owner);
+        return engine->queued + engine->checking - (may_begin < slots ? may_begin : slots);
+}
+
 void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running)
 {
         *ret_queued = *ret_running = 0;

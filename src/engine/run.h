@@ -178,6 +178,8 @@ bool queue_is_ready(const struct engine *engine);
 void queue_pass(struct run *run);          /* as if it had been taken, though it never waited */
 void queue_left(struct run *run);
 void queue_remove(struct run *run);        /* harmless for one that does not wait */
+/* How many wait for the end of another run, where so many more may be running: the rest waits for nothing but its own beginning. */
+size_t queue_waiting(const struct engine *engine, size_t slots);
 void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running);
 
 /* ---- metrics.c ---- */

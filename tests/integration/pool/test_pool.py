@@ -435,6 +435,28 @@ def test_a_thousand_at_once_are_all_answered_in_order(start):
     assert max(abs(at - number) for at, number in enumerate(order)) < 200
 
 
+@pytest.mark.parametrize('queue_max', [0, 1, 3])
+def test_only_runs_that_wait_for_the_end_of_another_are_counted_against_queue_max(start, queue_max):
+    """All at once, so that some wait for their own beginning."""
+    daemon = start('engine.running_max=6', f'engine.queue_max={queue_max}')
+    with daemon.client() as client:
+        for number in range(1, 13):
+            client.run(number, 'sleep 1000', limits={'wall_ms': 600_000})
+        refused = [client.next(RECORD) for _ in range(12 - 6 - queue_max)]
+        assert {number for number, _ in refused} == set(range(7 + queue_max, 13))
+        assert {record['status'] for _, record in refused} == {'capacity'}
+        queue = until(lambda: (now := client.status()['queue'])['running'] == 6 and now)
+        assert queue['waiting'] == queue_max
+        client.send(CANCEL, 1)
+        assert client.next(RECORD)[0] == 1
+        client.run(20, 'echo 1')
+        if queue_max == 0:
+            assert client.next(RECORD)[1]['status'] == 'completed'
+        for number in range(2, 7 + queue_max):
+            client.send(CANCEL, number)
+            assert client.next(RECORD)
+
+
 @pytest.mark.parametrize('settings', [(), ('engine.pool_max=0', 'engine.pool_shells=0'), ('engine.pool_max=0', 'engine.pool_shells=0', 'engine.starting_max=1')])
 def test_no_run_waits_for_the_end_of_another_where_there_is_room(start, settings):
     daemon = start(*settings)
