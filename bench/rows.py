@@ -21,7 +21,7 @@ PYTHON = "/usr/bin/python3"
 HUMAN_EVAL = Path(os.environ.get("CAISSON_DATA", BENCH.parent.parent / "shared" / "data")) / "HumanEval.jsonl.gz"
 WITHIN_SECONDS = 120
 ROOM_BYTES = 6 << 20       # for a waiting sandbox, with what the kernel holds for it
-DESCRIPTORS = 11           # of the supervisor for each
+DESCRIPTORS = 14           # for each: caissond has one sandbox for so many (engine_places())
 DESCRIPTORS_MORE = 500     # and for everything else
 
 IMAGES = {"python": "system", "data": "data"}      # which zygote is behind a kind of sandbox (processes.kind_of)

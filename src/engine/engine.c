@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #define READ_SIZE (64 * KIB)
@@ -388,11 +389,26 @@ static void begin_now(struct run *run)
         finish_refused(run, &err);
 }
 
+/* By the settings, and by the descriptors that we may have. */
+static size_t running_max(const struct engine *engine)
+{
+        return (size_t)min_u64(engine->settings->engine.running_max, engine->places);
+}
+
+static bool has_place(struct engine *engine)
+{
+        if (engine->boxes_n < engine->places)
+                return true;
+        if (queue_is_ready(engine))
+                pools_make_place(engine);   /* its end calls engine_dispatch() */
+        return false;
+}
+
 /* As many at once as the settings allow; and of those that have to be made first, no more than there are cores for it. */
 static void serve_queue(struct engine *engine)
 {
         const struct engine_settings *settings = &engine->settings->engine;
-        while (engine->running < settings->running_max && engine->starting < settings->starting_max) {
+        while (engine->running < running_max(engine) && engine->starting < settings->starting_max && has_place(engine)) {
                 struct run *run = queue_take(engine);
                 if (!run)
                         return;
@@ -415,7 +431,7 @@ void engine_dispatch(struct engine *engine)
 int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err)
 {
         const struct engine *engine = run->engine;
-        size_t max = (size_t)engine->settings->engine.running_max, slots = engine->running < max ? max - engine->running : 0;
+        size_t max = running_max(engine), slots = engine->running < max ? max - engine->running : 0;
         size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued, running;
         queue_count(engine, run->owner_key, &queued, &running);
         bool waits = !run->companion && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max));
@@ -617,10 +633,32 @@ static size_t cores(void)
         return n > 0 ? (size_t)n : 1;
 }
 
+/*
+ * A supervisor and an engine have up to 64 descriptors of their own (zygotes, sockets, cgroups that are being removed), the kept files of cgroups take at most one in eight, and a sandbox takes
+ * ten in the supervisor and five in the engine, whose clients have one or two each.
+ */
+#define OWN_DESCRIPTORS 64
+#define KEPT_SHARE 8
+#define BOX_DESCRIPTORS 12
+
+size_t engine_places(uint64_t descriptors)
+{
+        uint64_t free_ = descriptors - descriptors / KEPT_SHARE;
+        return free_ < OWN_DESCRIPTORS + BOX_DESCRIPTORS ? 1 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / BOX_DESCRIPTORS, 1000000);
+}
+
+/* The supervisor raises the soft limit for itself. */
+static size_t places(void)
+{
+        struct rlimit limit;
+        return engine_places(getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : RLIM_INFINITY);
+}
+
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err)
 {
         struct engine *engine = mem_alloc(sizeof *engine);
-        *engine = (struct engine){ .settings = settings, .cores = cores(), .dispatch = { .fired = dispatch_now, .owner = engine } };
+        *engine = (struct engine){ .settings = settings, .cores = cores(), .places = places(),
+                                    .dispatch = { .fired = dispatch_now, .owner = engine } };
         snprintf(engine->uid_range, sizeof engine->uid_range, "%llu:%llu", (unsigned long long)settings->engine.uid_first,
                  (unsigned long long)settings->engine.uid_count);
         if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 || loop_new(&engine->loop, err) < 0) {

@@ -470,6 +470,8 @@ static bool make_one(struct engine *engine, struct pool *pool)
 static bool has_room(const struct engine *engine, const struct pool *pool)
 {
         uint64_t size = pool->newest ? pool->newest->boundary.memory_bytes : 0;
+        if (engine->boxes_n + 1 >= engine->places)   /* one place is for a run */
+                return false;
         return pool->waiting + pool->making == 0 ||
                memory_of_all(engine->pools) + size * (pool->making + 1) <= engine->settings->engine.pool_memory_bytes;
 }
@@ -484,6 +486,16 @@ static bool is_asked_for(const struct pool *pool)
 static bool has_time(const struct engine *engine, const struct pool *pool)
 {
         return !pool->language || pool->language->zygote || is_asked_for(pool) || !pools_zygote_comes(engine);
+}
+
+void pools_make_place(struct engine *engine)
+{
+        struct pool *largest = NULL;
+        for (struct pool *pool = engine->pools ? engine->pools->all : NULL; pool; pool = pool->next)
+                if (pool->waiting && (!largest || pool->waiting > largest->waiting))
+                        largest = pool;
+        if (largest)
+                give_up(largest);
 }
 
 static bool is_needier(const struct pool *a, const struct pool *b)

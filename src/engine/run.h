@@ -125,6 +125,7 @@ struct engine {
         size_t checking, queued, running, starting;
         size_t cold, cores;                      /* runs whose interpreter is starting; processors that we may use */
         struct box *boxes;
+        size_t boxes_n, places;                  /* how many there are, and how many the descriptors are enough for */
         uint32_t boxes_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
@@ -270,6 +271,8 @@ void pools_lost(struct engine *engine);
 void pools_refill(struct engine *engine);
 /* One that can be asked for an interpreter with this image, or 0; from then on there is one soon. */
 uint32_t pools_find_zygote(struct engine *engine, int image);
+/* One that waits is given up where there is no place for a run that needs another. */
+void pools_make_place(struct engine *engine);
 json_t *pools_status(const struct engine *engine);   /* an array */
 
 /* prepare.c: the request, made whole, into what a backend needs.  Errors: as records have them. */

@@ -52,7 +52,7 @@ struct cgroup_base {
         int dir[HIERARCHIES];      /* our folder by controller; on v2 only the first */
         char *paths;
         struct cgroup_leaf spare[SPARE_MAX];
-        size_t spare_n;
+        size_t spare_n, spare_max;
         size_t kept_n, kept_max;   /* descriptors of files */
 };
 
@@ -356,6 +356,7 @@ int cgroup_open(const char *parent, struct cgroup_base **ret, struct csn_error *
                 base->dir[i] = -1;
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
                 base->kept_max = limit.rlim_cur / KEPT_SHARE;
+        base->spare_max = (size_t)min_u64(base->kept_max / 2, SPARE_MAX);   /* each has five descriptors besides */
         if (!parent_is_good(parent)) {
                 free(places);
                 free(base);
@@ -828,7 +829,7 @@ static bool could_be_new(const struct cgroup_leaf *leaf)
 {
         const struct cgroup_base *base = leaf->base;
         struct cgroup_usage usage;
-        if (!base || leaf->lasting || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n == SPARE_MAX)
+        if (!base || leaf->lasting || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n >= base->spare_max)
                 return false;
         if (cgroup_leaf_processes(leaf) != 0 || !clear_counter(leaf, CPU_USED) || !clear_counter(leaf, MEMORY_PEAK))
                 return false;

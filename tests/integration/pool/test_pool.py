@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -433,6 +434,31 @@ def test_a_thousand_at_once_are_all_answered_in_order(start):
     assert sorted(order) == list(range(1, 1001))
     # They start in their order; several go on at once, so their ends may change places with neighbours.
     assert max(abs(at - number) for at, number in enumerate(order)) < 200
+
+
+@pytest.mark.parametrize('descriptors', [128, 150, 400])
+def test_with_few_descriptors_runs_wait_and_none_fails(tmp_path, descriptors):
+    daemon = Daemon(tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))).ready()
+    programs = [('print(1)', 'python'), ('echo 1', 'bash'), ('console.log(1)', 'javascript')]
+    try:
+        for _ in range(2):
+            clients = [daemon.client() for _ in range(10)]
+            for client in clients:
+                for number in range(1, 10):
+                    client.run(number, *programs[number % 3])
+            for client in clients:
+                assert [record['stdout'] for record, *_ in client.results(9).values()] == ['1\n'] * 9
+                client.close()
+        assert f'with {descriptors} open files at once' in (tmp_path / 'log').read_text()
+    finally:
+        daemon.stop(signal.SIGTERM)
+
+
+@pytest.mark.parametrize('descriptors', [32, 64, 127])
+def test_with_too_few_descriptors_the_daemon_says_how_many_it_needs(tmp_path, descriptors):
+    daemon = Daemon(tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors)))
+    assert daemon.process.wait(30) == 78
+    assert f'may have {descriptors} open files at once, and needs at least 128' in (tmp_path / 'log').read_text()
 
 
 @pytest.mark.parametrize('queue_max', [0, 1, 3])
