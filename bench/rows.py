@@ -21,7 +21,7 @@ PYTHON = "/usr/bin/python3"
 HUMAN_EVAL = Path(os.environ.get("CAISSON_DATA", BENCH.parent.parent / "shared" / "data")) / "HumanEval.jsonl.gz"
 WITHIN_SECONDS = 120
 ROOM_BYTES = 6 << 20       # for a waiting sandbox, with what the kernel holds for it
-DESCRIPTORS = 11           # of the supervisor for each
+DESCRIPTORS = 14           # for each: caissond has one sandbox for so many (engine_places())
 DESCRIPTORS_MORE = 500     # and for everything else
 
 IMAGES = {"python": "system", "data": "data"}      # which zygote is behind a kind of sandbox (processes.kind_of)
@@ -353,6 +353,50 @@ class DaemonRow(Row):
                 '"stdout":' + json.dumps(self.prints), stdin=json.dumps(self.request))
             daemon.settle()
             return Slice([ns for ns, in samples], elapsed, daemon.cpu_since(self.cpu_by, before))
+
+
+class StartRow(Row):
+    """From the start of caissond to the answer of the last of some runs, which several clients ask for at once."""
+
+    def __init__(self, name, base, request, prints, clients, count):
+        super().__init__(name, base, 1)
+        self.request, self.prints, self.clients, self.count = request, prints, clients, count
+
+    def missing(self, bench):
+        return bench.daemon_missing()
+
+    def ask(self, bench, daemon):
+        """The nanoseconds that all runs together take."""
+        return client(bench, "ask", daemon.socket, self.clients, self.count, 0, 0, '"stdout":' + json.dumps(self.prints),
+                      stdin=json.dumps(self.request))[1]
+
+    def slice(self, bench):
+        begun = time.perf_counter_ns()
+        with bench.daemon({}) as daemon:
+            self.ask(bench, daemon)
+            took = time.perf_counter_ns() - begun
+        return Slice([took], took)
+
+
+class StartBoundRow(StartRow):
+    """What StartRow may take: the start of caissond until its zygote serves, when nothing is asked, and `factor` times the same runs when warm."""
+
+    def __init__(self, name, request, prints, clients, count, factor):
+        super().__init__(name, None, request, prints, clients, count)
+        self.factor = factor
+
+    def slice(self, bench):
+        begun = time.perf_counter_ns()
+        with bench.daemon({}) as daemon:
+            while not any(pool.get("zygote") for pool in daemon.pools()):
+                if time.perf_counter_ns() - begun > WITHIN_SECONDS * 1e9:
+                    raise Broken("no zygote serves")
+                time.sleep(0.005)
+            started = time.perf_counter_ns() - begun
+            self.ask(bench, daemon)     # it tells what to keep ready
+            daemon.settle()
+            took = round(started + self.factor * self.ask(bench, daemon))
+        return Slice([took], took)
 
 
 CALLS = """import json, time

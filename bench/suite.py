@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 
 from rows import (CODES, PANDAS, PRINT, PYTHON, DaemonRow, E2bRow, FloorRow, ForksRow, GradeRow, HttpRow, MemoryRow, ParseRow, PolicyRow,
-                  ProcessPerCaseRow, ProcessRow, ToolRow, expected, human_eval, small_submissions)
+                  ProcessPerCaseRow, ProcessRow, StartBoundRow, StartRow, ToolRow, expected, human_eval, small_submissions)
 
 # A worker of Node takes eight times the processor time to start that a default pause has, and runs beside it on both processors.
 NODE_PAUSES = 10
@@ -101,6 +101,13 @@ def ours():
                     100)
 
 
+def starts():
+    """How soon a daemon that is asked from its first moment on is as fast as a warm one."""
+    load, bound = (python_request("print"), "1\n", 16, 200), "start: zygote alone + 1.3 * 200 warm runs"
+    yield StartRow("start to the 200th run, 16 clients", bound, *load)
+    yield StartBoundRow(bound, *load, 1.3)
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
@@ -148,7 +155,7 @@ def grading():
 
 
 def all_rows():
-    return [*floors(), *peers(), *ours(), *http(), *policies(), *tools(), *e2b(), *grading()]
+    return [*floors(), *peers(), *ours(), *starts(), *http(), *policies(), *tools(), *e2b(), *grading()]
 
 
 @dataclass
@@ -182,6 +189,8 @@ GOALS = [
          over_figure="rate"),
     Goal("runs per second, 64 clients / forks", at_least=0.55, row="caissond, 64 clients", figure="rate",
          over=FORKS, over_figure="rate"),
+    Goal("start to the 200th run, 16 clients / zygote + 1.3 * warm", 1, row="start to the 200th run, 16 clients",
+         over="start: zygote alone + 1.3 * 200 warm runs"),
     Goal("bwrap python p50 / ready p50", at_least=40, row="peer bwrap", over="caissond print"),
     Goal("docker run p50 / ready p50", at_least=300, row="peer docker run", over="caissond print"),
     Goal("python3 pandas p50 / ready pandas p50", at_least=100, row="peer python3 pandas", over="caissond data pandas"),

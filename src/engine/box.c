@@ -30,6 +30,7 @@ static void box_free(struct box *box)
         for (struct box **at = &box->engine->boxes; *at; at = &(*at)->next)
                 if (*at == box) {
                         *at = box->next;
+                        box->engine->boxes_n--;
                         break;
                 }
         free(box);
@@ -181,6 +182,7 @@ static struct box *make(struct engine *engine, const struct backend *backend)
         *box = (struct box){ .next = engine->boxes, .engine = engine, .backend = backend, .id = ++engine->boxes_made, .starting = true,
                              .ends = { -1, -1, -1, -1, -1, -1 } };
         engine->boxes = box;
+        engine->boxes_n++;
         engine->starting++;
         return box;
 }

@@ -2,8 +2,10 @@
 #include "engine/cell_parts.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #define READ_SIZE (64 * KIB)
@@ -48,6 +50,16 @@ void run_printed(struct run *run, int number, const void *bytes, size_t len)
         }
 }
 
+/* Its interpreter has started, or is gone: another may. */
+static void is_started(struct run *run)
+{
+        if (!run->starts_cold)
+                return;
+        run->starts_cold = false;
+        run->engine->cold--;
+        engine_dispatch(run->engine);
+}
+
 /* One read.  False: nothing there now, or never again. */
 static bool read_stream(struct stream *stream)
 {
@@ -88,6 +100,7 @@ static bool read_channel(struct run *run)
                  */
                 loop_unwatch(run->engine->loop, &run->channel_watch);
                 fd_close(&run->channel_watch.fd);
+                is_started(run);
                 if (n > 0 && run->talk) {
                         if (run->talk->broke)
                                 run->talk->broke(run->talk_owner);
@@ -95,6 +108,7 @@ static bool read_channel(struct run *run)
                 }
                 return false;
         }
+        is_started(run);
         talk_take(run, frame[4]);
         int status = channel_left(&run->channel);
         if (status >= 0 && run->box)
@@ -194,6 +208,7 @@ static void leave(struct run *run)
 {
         run->box = NULL;
         queue_left(run);
+        is_started(run);
 }
 
 /* After the answer: somebody waits for that, and for this nobody yet. */
@@ -311,6 +326,22 @@ static int make_stdin(struct run *run, struct csn_error *err)
         return run->what.stdin_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make standard input") : 0;
 }
 
+/* It is worth while to count those that start.  Our runner tells when that is over; a language of an administrator has none. */
+static bool starts_slowly(const struct run *run)
+{
+        return run->backend == &backend_native && !run->language->command && !run->language->starts_fast;
+}
+
+bool run_may_begin(const struct run *run)
+{
+        struct engine *engine = run->engine;
+        if (!starts_slowly(run) || (engine->pools && !run->cold && pools_are_warm(engine, run)))
+                return true;
+        /* One processor is left to a zygote that is coming: it helps all that wait. */
+        bool shares = engine->pools && pools_zygote_comes(engine) && engine->cores > 1;
+        return engine->cold < engine->cores - shares;
+}
+
 /* A run that is next: with the best sandbox that is there, or one of its own. */
 static int begin(struct run *run, struct csn_error *err)
 {
@@ -325,6 +356,10 @@ static int begin(struct run *run, struct csn_error *err)
                 return -err->code;
         run->box = box;
         box->run = run;
+        if (box->state != BOX_WARM && !zygote && starts_slowly(run)) {
+                run->starts_cold = true;
+                engine->cold++;
+        }
         if (zygote && box_join(box, zygote, err) < 0)
                 return -err->code;
         return box_start(box, run, err);
@@ -353,11 +388,26 @@ static void begin_now(struct run *run)
         finish_refused(run, &err);
 }
 
+/* By the settings, and by the descriptors that we may have. */
+static size_t running_max(const struct engine *engine)
+{
+        return (size_t)min_u64(engine->settings->engine.running_max, engine->places);
+}
+
+static bool has_place(struct engine *engine)
+{
+        if (engine->boxes_n < engine->places)
+                return true;
+        if (queue_is_ready(engine))
+                pools_make_place(engine);   /* its end calls engine_dispatch() */
+        return false;
+}
+
 /* As many at once as the settings allow; and of those that have to be made first, no more than there are cores for it. */
 static void serve_queue(struct engine *engine)
 {
         const struct engine_settings *settings = &engine->settings->engine;
-        while (engine->running < settings->running_max && engine->starting < settings->starting_max) {
+        while (engine->running < running_max(engine) && engine->starting < settings->starting_max && has_place(engine)) {
                 struct run *run = queue_take(engine);
                 if (!run)
                         return;
@@ -376,23 +426,16 @@ void engine_dispatch(struct engine *engine)
                 loop_timer(engine->loop, &engine->dispatch, 0);
 }
 
-/* Slots that the run could take.  Runs that are about to take a slot do not count against queue_max. */
-static uint64_t free_slots(const struct run *run, size_t owner_running)
-{
-        const struct engine *engine = run->engine;
-        uint64_t slots = engine->settings->engine.running_max;
-        bool owner_full = run->running_max && owner_running >= run->running_max;
-        return owner_full || engine->running >= slots ? 0 : slots - engine->running;
-}
-
+/* A run that need not wait for the end of another is no matter of queue_max: it only waits for its own beginning. */
 int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err)
 {
         const struct engine *engine = run->engine;
-        const struct engine_settings *settings = &engine->settings->engine;
-        size_t waiting = engine->queued + engine->checking, queued, running;
+        size_t max = running_max(engine), slots = engine->running < max ? max - engine->running : 0;
+        size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued, running;
         queue_count(engine, run->owner_key, &queued, &running);
-        *ret_room = (struct run_room){ "queue_max", (size_t)settings->queue_max, waiting, engine->running };
-        if (waiting >= settings->queue_max + free_slots(run, running))
+        bool waits = !run->companion && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max));
+        *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
+        if (waits && waiting >= engine->settings->engine.queue_max)
                 return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
         *ret_room = (struct run_room){ "queued_max", run->queued_max, queued, running };
         if (run->queued_max && queued >= run->queued_max && run->running_max && running >= run->running_max)
@@ -582,10 +625,39 @@ void run_free(struct run *run)
         free(run);
 }
 
+static size_t cores(void)
+{
+        cpu_set_t set;
+        int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+        return n > 0 ? (size_t)n : 1;
+}
+
+/*
+ * A supervisor and an engine have up to 64 descriptors of their own (zygotes, sockets, cgroups that are being removed), the kept files of cgroups take at most one in eight, and a sandbox takes
+ * ten in the supervisor and five in the engine, whose clients have one or two each.
+ */
+#define OWN_DESCRIPTORS 64
+#define KEPT_SHARE 8
+#define BOX_DESCRIPTORS 12
+
+size_t engine_places(uint64_t descriptors)
+{
+        uint64_t free_ = descriptors - descriptors / KEPT_SHARE;
+        return free_ < OWN_DESCRIPTORS + BOX_DESCRIPTORS ? 1 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / BOX_DESCRIPTORS, 1000000);
+}
+
+/* The supervisor raises the soft limit for itself. */
+static size_t places(void)
+{
+        struct rlimit limit;
+        return engine_places(getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : RLIM_INFINITY);
+}
+
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err)
 {
         struct engine *engine = mem_alloc(sizeof *engine);
-        *engine = (struct engine){ .settings = settings, .dispatch = { .fired = dispatch_now, .owner = engine } };
+        *engine = (struct engine){ .settings = settings, .cores = cores(), .places = places(),
+                                    .dispatch = { .fired = dispatch_now, .owner = engine } };
         snprintf(engine->uid_range, sizeof engine->uid_range, "%llu:%llu", (unsigned long long)settings->engine.uid_first,
                  (unsigned long long)settings->engine.uid_count);
         if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 || loop_new(&engine->loop, err) < 0) {

@@ -51,6 +51,12 @@ const struct language *engine_languages(struct engine *engine);
  * a program that lives long; without it each run makes its own.  One that grades has only what grading in
  * Python needs to begin with, and the rest when it is first asked for.
  */
+/*
+ * How many sandboxes there can be at once with so many descriptors, by a cautious count; and how many descriptors an engine needs to serve
+ * runs at all.  Runs beyond wait.
+ */
+#define ENGINE_DESCRIPTORS_MIN 128
+size_t engine_places(uint64_t descriptors);
 void engine_warm(struct engine *engine, bool grades);
 
 /* The settings or the policies have changed: what begins from now on is by the new ones. */

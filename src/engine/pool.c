@@ -153,6 +153,7 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
                         else
                                 log_text(LOG_ERROR, "a Python zygote cannot be made, and Python programs start cold: %s", error->text);
                         gone(zygote);
+                        engine_dispatch(engine);   /* nothing comes that runs could wait for */
                         return;
                 }
                 zygote->serves = true;
@@ -163,7 +164,16 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
                         if (box->pool && box->pool->language && box->state == BOX_SHELL)
                                 pool_changed(box);
                 pools_refill(engine);
+                engine_dispatch(engine);
         }
+}
+
+bool pools_zygote_comes(const struct engine *engine)
+{
+        for (size_t i = 0; i < ARRAY_LEN(engine->pools->zygotes); i++)
+                if (engine->pools->zygotes[i].asked && !engine->pools->zygotes[i].serves)
+                        return true;
+        return false;
 }
 
 uint32_t pools_find_zygote(struct engine *engine, int image)
@@ -274,13 +284,27 @@ static void remove_oldest(struct pools *pools)
         pools->n--;
 }
 
+static int image_of(const struct run *run, const struct language *language)
+{
+        return language && language->zygote ? run->request.image : image_SYSTEM;
+}
+
+static struct pool *find_pool(const struct engine *engine, const struct run *run, const struct language *language)
+{
+        int image = image_of(run, language);
+        for (struct pool *pool = engine->pools->all; pool; pool = pool->next)
+                if (pool->language == language && pool->image == image && same_shape(&pool->shape, &run->shape))
+                        return pool;
+        return NULL;
+}
+
 static struct pool *pool_for(struct engine *engine, const struct run *run, const struct language *language)
 {
         struct pools *pools = engine->pools;
-        int image = language && language->zygote ? run->request.image : image_SYSTEM;
-        for (struct pool *pool = pools->all; pool; pool = pool->next)
-                if (pool->language == language && pool->image == image && same_shape(&pool->shape, &run->shape))
-                        return pool;
+        struct pool *known = find_pool(engine, run, language);
+        int image = image_of(run, language);
+        if (known)
+                return known;
         if (pools->n == POOLS_MAX)
                 remove_oldest(pools);
         if (pools->n == POOLS_MAX)
@@ -384,6 +408,14 @@ static void grow(const struct engine *engine, struct pool *pool)
         pool->target = (size_t)min_u64(pool->target * 2 + 1, most(engine, pool));
 }
 
+bool pools_are_warm(struct engine *engine, const struct run *run)
+{
+        if (!fits_ahead(run))
+                return false;
+        const struct pool *pool = find_pool(engine, run, run->language);
+        return (pool && pool->newest) || (run->language->zygote && pools_find_zygote(engine, run->request.image));
+}
+
 /* One that waits, or else more will. */
 static struct box *take_or_grow(struct engine *engine, struct pool *pool)
 {
@@ -441,20 +473,50 @@ static bool make_one(struct engine *engine, struct pool *pool)
 static bool has_room(const struct engine *engine, const struct pool *pool)
 {
         uint64_t size = pool->newest ? pool->newest->boundary.memory_bytes : 0;
+        if (engine->boxes_n + 1 >= engine->places)   /* one place is for a run */
+                return false;
         return pool->waiting + pool->making == 0 ||
                memory_of_all(engine->pools) + size * (pool->making + 1) <= engine->settings->engine.pool_memory_bytes;
 }
 
-/* The one that has least of what it should have; of two the one that was used last. */
+/* A run has looked for what it holds. */
+static bool is_asked_for(const struct pool *pool)
+{
+        return pool->hits || pool->misses;
+}
+
+/* A Node or a Bash that nobody has asked for yet does not take the processors from a zygote that is coming. */
+static bool has_time(const struct engine *engine, const struct pool *pool)
+{
+        return !pool->language || pool->language->zygote || is_asked_for(pool) || !pools_zygote_comes(engine);
+}
+
+void pools_make_place(struct engine *engine)
+{
+        struct pool *largest = NULL;
+        for (struct pool *pool = engine->pools ? engine->pools->all : NULL; pool; pool = pool->next)
+                if (pool->waiting && (!largest || pool->waiting > largest->waiting))
+                        largest = pool;
+        if (largest)
+                give_up(largest);
+}
+
+static bool is_needier(const struct pool *a, const struct pool *b)
+{
+        size_t has_a = a->waiting + a->making, has_b = b->waiting + b->making;
+        if (is_asked_for(a) != is_asked_for(b))
+                return is_asked_for(a);
+        if (has_a * b->target != has_b * a->target)
+                return has_a * b->target < has_b * a->target;
+        return a->used_ms > b->used_ms;
+}
+
+/* One that runs have asked for comes first; then the one that has least of what it should have; of two the one that was used last. */
 static struct pool *neediest(struct engine *engine)
 {
         struct pool *found = NULL;
         for (struct pool *pool = engine->pools->all; pool; pool = pool->next) {
-                if (!lacks(engine, pool) || !has_room(engine, pool))
-                        continue;
-                size_t mine = pool->waiting + pool->making, its = found ? found->waiting + found->making : 0;
-                if (!found || mine * found->target < its * pool->target ||
-                    (mine * found->target == its * pool->target && pool->used_ms > found->used_ms))
+                if (lacks(engine, pool) && has_room(engine, pool) && has_time(engine, pool) && (!found || is_needier(pool, found)))
                         found = pool;
         }
         return found;

@@ -1,12 +1,15 @@
 /*
  * Runs that wait for room.  For each owner in the order in which they came; and among owners in turn, so that one who asks
- * for a thousand runs delays another's by one.  An owner who has as many running as it may is passed over.
+ * for a thousand runs delays another's by one.  An owner who has as many running as it may is passed over, and so is
+ * a run that would start an interpreter while as many as there are cores are being started (run_may_begin()).
  *
  * An owner is remembered for as long as it has a run that waits or goes on.
  */
 #include "engine/run.h"
 
 #include <stdio.h>
+
+#define LOOK_AHEAD 64   /* runs of one owner, for one that may begin: ten thousand that wait are not looked at for each that comes */
 
 struct owner {
         struct owner *next;                /* in a ring: whose turn is next */
@@ -64,32 +67,52 @@ void queue_add(struct run *run, bool front)
         engine->queued++;
 }
 
+/* The first of an owner's runs that may begin, and the run before it; a run that waits for its zygote holds up no run of another language. */
+static struct run *first_of(struct owner *owner, struct run **ret_before)
+{
+        *ret_before = NULL;
+        size_t looks = LOOK_AHEAD;
+        for (struct run *run = owner->first; run && looks--; *ret_before = run, run = run->next_queued)
+                if (run_may_begin(run))
+                        return run;
+        return NULL;
+}
+
 /* engine->owners is the one whose turn it was. */
-static struct owner *next_owner(const struct engine *engine)
+static struct owner *next_owner(const struct engine *engine, struct run **ret_run, struct run **ret_before)
 {
         struct owner *start = engine->owners;
         for (struct owner *owner = start ? start->next : NULL; owner; owner = owner == start ? NULL : owner->next)
-                if (owner->first && (!owner->running_max || owner->running < owner->running_max))
+                if ((!owner->running_max || owner->running < owner->running_max) && (*ret_run = first_of(owner, ret_before)))
                         return owner;
         return NULL;
 }
 
 bool queue_is_ready(const struct engine *engine)
 {
-        return next_owner(engine);
+        struct run *run, *before;
+        return next_owner(engine, &run, &before);
+}
+
+static void unlink_queued(struct owner *owner, struct run *run, struct run *before)
+{
+        if (before)
+                before->next_queued = run->next_queued;
+        else
+                owner->first = run->next_queued;
+        if (owner->last == run)
+                owner->last = before;
+        owner->queued--;
+        run->engine->queued--;
 }
 
 struct run *queue_take(struct engine *engine)
 {
-        struct owner *owner = next_owner(engine);
-        struct run *run = owner ? owner->first : NULL;
-        if (!run)
+        struct run *run, *before;
+        struct owner *owner = next_owner(engine, &run, &before);
+        if (!owner)
                 return NULL;
-        owner->first = run->next_queued;
-        if (!owner->first)
-                owner->last = NULL;
-        owner->queued--;
-        engine->queued--;
+        unlink_queued(owner, run, before);
         owner->running++;
         engine->running++;
         engine->owners = owner;
@@ -115,17 +138,29 @@ void queue_remove(struct run *run)
 {
         struct owner *owner = run->state == RUN_QUEUED ? run->whose : NULL;
         struct run *before = NULL;
-        for (struct run **at = owner ? &owner->first : NULL; at && *at; before = *at, at = &(*at)->next_queued)
-                if (*at == run) {
-                        *at = run->next_queued;
-                        if (owner->last == run)
-                                owner->last = before;
-                        owner->queued--;
-                        run->engine->queued--;
+        for (struct run *at = owner ? owner->first : NULL; at; before = at, at = at->next_queued)
+                if (at == run) {
+                        unlink_queued(owner, run, before);
                         run->whose = NULL;
                         forget_idle(run->engine, owner);
                         return;
                 }
+}
+
+/* How many more runs of this owner may begin by its own limit; SIZE_MAX: it has none. */
+static size_t own_room(const struct owner *owner)
+{
+        if (!owner->running_max)
+                return SIZE_MAX;
+        return owner->running < owner->running_max ? owner->running_max - owner->running : 0;
+}
+
+size_t queue_waiting(const struct engine *engine, size_t slots)
+{
+        size_t may_begin = engine->checking;
+        for (const struct owner *owner = engine->owners; owner; owner = owner->next == engine->owners ? NULL : owner->next)
+                may_begin += owner->queued < own_room(owner) ? owner->queued : own_room(owner);
+        return engine->queued + engine->checking - (may_begin < slots ? may_begin : slots);
 }
 
 void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running)

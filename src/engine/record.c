@@ -160,6 +160,17 @@ static void look_at_disk(const struct run *run, struct evidence *evidence)
         evidence->inodes_full = fs.f_files > 0 && fs.f_ffree == 0;
 }
 
+/* Our own runs are known at once, others from the load of the last minute; see struct evidence. */
+static unsigned fair_milli(const struct run *run)
+{
+        double load = 0, cores = (double)run->engine->cores, others = (double)run->engine->running;
+        if (!(run->how.reasons & WIRE_WALL))
+                return 0;
+        if (getloadavg(&load, 1) == 1 && load > others)
+                others = load;
+        return others + 1 <= cores ? 1000 : (unsigned)(1000 * cores / (others + 1)) + 1;
+}
+
 static void decide(struct run *run)
 {
         struct run_result *result = &run->result;
@@ -175,6 +186,7 @@ static void decide(struct run *run)
                 .parsed = run->language->command || run->channel.state == CHANNEL_RUNNING ||
                           ((run->channel.state == CHANNEL_ENDED || run->channel.state == CHANNEL_GONE) && !syntax),
                 .syntax = syntax != NULL,
+                .fair_milli = fair_milli(run),
                 .channel_broken = run->channel.state == CHANNEL_BROKEN,
                 .error_errno = (int)json_integer_value(json_object_get(error, "errno")),
                 .error_type = text_of(error, "type"),

@@ -49,6 +49,7 @@ struct run {
         enum run_state state;
         bool local;
         bool cold;                     /* a sandbox that waited was lost: not again */
+        bool starts_cold;              /* counted in engine->cold: its interpreter is starting */
         bool handed_on;                /* an interpreter was dead before it began there */
         const struct run_events *events;
         void *owner;
@@ -123,7 +124,9 @@ struct engine {
         struct run *runs;
         struct owner *owners;                    /* a ring, NULL: nobody has a run (queue.c) */
         size_t checking, queued, running, starting;
+        size_t cold, cores;                      /* runs whose interpreter is starting; processors that we may use */
         struct box *boxes;
+        size_t boxes_n, places;                  /* how many there are, and how many the descriptors are enough for */
         uint32_t boxes_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
@@ -139,6 +142,9 @@ struct engine {
 
 /* Runs that wait are looked at again, soon. */
 void engine_dispatch(struct engine *engine);
+
+/* A run that waits has an interpreter ready, or there are processors to start one. */
+bool run_may_begin(const struct run *run);
 
 /* The interpreter can read a program, and our parser cannot: nobody has looked at it, and the result says that (inquiry.c). */
 void check_unreadable(struct check *check);
@@ -174,6 +180,8 @@ bool queue_is_ready(const struct engine *engine);
 void queue_pass(struct run *run);          /* as if it had been taken, though it never waited */
 void queue_left(struct run *run);
 void queue_remove(struct run *run);        /* harmless for one that does not wait */
+/* How many wait for the end of another run, where so many more may be running: the rest waits for nothing but its own beginning. */
+size_t queue_waiting(const struct engine *engine, size_t slots);
 void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running);
 
 /* ---- metrics.c ---- */
@@ -246,6 +254,12 @@ void pools_close(struct engine *engine);
  * none; and the zygote to join then, or 0.
  */
 void pools_take(struct engine *engine, struct run *run, struct box **ret_box, uint32_t *ret_zygote);
+/*
+ * An interpreter waits for this run, or is forked for it: it need not start one.  Asks for the zygote that the run would use; while one is
+ * being started, pools_zygote_comes() is true.
+ */
+bool pools_are_warm(struct engine *engine, const struct run *run);
+bool pools_zygote_comes(const struct engine *engine);
 /* A sandbox without an interpreter, of the shape of a run that is never started; NULL: none waits. */
 struct box *pools_take_shell(struct engine *engine, const struct run *run);
 /* News of a box that belongs to a pool. */
@@ -258,6 +272,8 @@ void pools_lost(struct engine *engine);
 void pools_refill(struct engine *engine);
 /* One that can be asked for an interpreter with this image, or 0; from then on there is one soon. */
 uint32_t pools_find_zygote(struct engine *engine, int image);
+/* One that waits is given up where there is no place for a run that needs another. */
+void pools_make_place(struct engine *engine);
 json_t *pools_status(const struct engine *engine);   /* an array */
 
 /* prepare.c: the request, made whole, into what a backend needs.  Errors: as records have them. */

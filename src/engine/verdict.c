@@ -146,16 +146,37 @@ const char *verdict_message(int status, const struct evidence *evidence, struct 
         }
 }
 
+/*
+ * Whether a program that ran out of time was computing or waiting.  It could compute for its share of the wall time, by one thread at most, and was held
+ * back while it was throttled: a loop uses nearly all of what is left, and a sleep nothing.  Where the host was busy, a loop got no more than
+ * its part (fair_milli); a program that used about so much, or was between, has both causes named.
+ */
+static const char *timeout_cause(const struct evidence *evidence, struct arena *arena)
+{
+        const struct limits *limits = evidence->limits;
+        const struct wire_exit *how = evidence->how;
+        uint64_t share = limits->cpu_milli && limits->cpu_milli < 1000 ? limits->cpu_milli : 1000;
+        uint64_t allowed_us = how->wall_us / 1000 * share;
+        bool throttled = how->throttled_us * 10 > how->wall_us;
+        if (how->cpu_us * 2 > allowed_us && (share < 1000 || throttled))
+                return arena_text(arena, "It was computing all the time (CPU, not sleep), as much as its share of the processors let it (cpu_milli=%" PRIu64
+                                         ", --cpus): check for infinite loops, optimize, or raise the share.", limits->cpu_milli);
+        if (how->cpu_us * 2 > allowed_us)
+                return "It was computing all the time (CPU, not sleep): check for infinite loops or optimize.";
+        uint64_t fair_us = evidence->fair_milli ? min_u64(allowed_us, how->wall_us / 1000 * evidence->fair_milli) : allowed_us;
+        if (throttled || how->cpu_us * 10 > allowed_us || how->cpu_us * 4 > fair_us)
+                return arena_text(arena, "It used less CPU time than it might: it was waiting (sleep, input, a lock, a child), or it was computing and %s.",
+                                  throttled ? "was held back by its share of the processors" : "this host was busy with other programs");
+        return "It used little CPU time: it was waiting (sleep, input, a lock, a child).";
+}
+
 const char *verdict_hint(int status, const struct evidence *evidence, struct arena *arena)
 {
         const struct limits *limits = evidence->limits;
         const struct wire_exit *how = evidence->how;
         switch (status) {
         case status_TIMEOUT: {
-                /* A loop uses nearly all the time it was given; a sleep or a wait uses none. */
-                bool busy = how->cpu_us * 2 > how->wall_us;
-                const char *cause = busy ? "It was computing all the time (CPU, not sleep): check for infinite loops or optimize."
-                                         : "It used little CPU time: it was waiting (sleep, input, a lock, a child).";
+                const char *cause = timeout_cause(evidence, arena);
                 if (how->reasons & WIRE_WALL)
                         return arena_text(arena, "%s CPU time used: %.1f s. The limit is wall_ms=%" PRIu64
                                                  " (--timeout, CAISSON_LIMITS_WALL_MS).",

@@ -21,6 +21,7 @@ struct evidence {
         bool channel_broken;           /* what came over the private channel was not the runner's */
         bool home_full;                /* no byte left in the home directory at the end */
         bool inodes_full;              /* no inode left there */
+        unsigned fair_milli;           /* thousandths of a processor that a loop got beside all that wanted to run on this host; 0: all of it */
         int error_errno;               /* errno of the program's own last exception, or 0 */
         const char *error_type;        /* its type, or NULL */
 };

@@ -210,13 +210,21 @@ static int open_api(struct daemon *daemon, struct csn_error *err)
 /* ---- in order ---- */
 
 /* Each run has several descriptors, and the usual soft limit of 1024 is for programs that use select(2). */
-static void raise_descriptors(void)
+static int raise_descriptors(const struct settings *settings, struct csn_error *err)
 {
         struct rlimit limit;
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-                limit.rlim_cur = limit.rlim_max;
-                setrlimit(RLIMIT_NOFILE, &limit);
-        }
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return 0;
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        if (limit.rlim_max < ENGINE_DESCRIPTORS_MIN)
+                return err_set(err, CSN_E_CONFIG, 0, "caissond may have %llu open files at once, and needs at least %d; raise the hard limit (ulimit -Hn, "
+                                                     "LimitNOFILE=)", (unsigned long long)limit.rlim_max, ENGINE_DESCRIPTORS_MIN);
+        if (engine_places(limit.rlim_max) < settings->engine.running_max)
+                log_text(LOG_WARN, "with %llu open files at once (ulimit -Hn) no more than %zu sandboxes can be there at once, and engine.running_max is %llu: "
+                                   "runs beyond wait", (unsigned long long)limit.rlim_max, engine_places(limit.rlim_max),
+                         (unsigned long long)settings->engine.running_max);
+        return 0;
 }
 
 /* The daemon works without it, so what is in the way is only told. */
@@ -321,10 +329,11 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
         daemon.watchdog = (struct timer){ .fired = on_watchdog, .owner = &daemon };
         notify_open();
         settings->engine.allow_host = false;   /* it would give our rights to whoever may connect */
-        raise_descriptors();
         loop_give_way();
         log_set_format((enum log_format)settings->engine.log_format);
-        int rc = daemon_test_policies(settings, err);
+        int rc = raise_descriptors(settings, err);
+        if (rc == 0)
+                rc = daemon_test_policies(settings, err);
         if (rc == 0)
                 rc = serve(&daemon, err);
         daemon.state = OVER;

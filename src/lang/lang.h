@@ -28,6 +28,7 @@ struct language {
         const char *const *wait_argv;    /* command line of an interpreter that waits for its program (README.md), or NULL */
         const char *const *wait_env;     /* what it needs in its environment besides the usual, or NULL */
         const char *const *cold_env;     /* variables, or prefixes with a * behind, that an interpreter reads when it starts */
+        bool starts_fast;                /* its interpreter starts in a millisecond or two: nothing is gained where a run waits for another's start */
         bool wait_plain;                 /* it waits for a program without arguments only */
         const char *const *command;      /* instead of a runner: arguments, in which {file} is the program; or NULL */
         const char *const *context;      /* command line of a context's interpreter, the first option's beginning last; or NULL */

@@ -52,7 +52,7 @@ struct cgroup_base {
         int dir[HIERARCHIES];      /* our folder by controller; on v2 only the first */
         char *paths;
         struct cgroup_leaf spare[SPARE_MAX];
-        size_t spare_n;
+        size_t spare_n, spare_max;
         size_t kept_n, kept_max;   /* descriptors of files */
 };
 
@@ -356,6 +356,7 @@ int cgroup_open(const char *parent, struct cgroup_base **ret, struct csn_error *
                 base->dir[i] = -1;
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
                 base->kept_max = limit.rlim_cur / KEPT_SHARE;
+        base->spare_max = (size_t)min_u64(base->kept_max / 2, SPARE_MAX);   /* each has five descriptors besides */
         if (!parent_is_good(parent)) {
                 free(places);
                 free(base);
@@ -513,6 +514,17 @@ static int set_if_there(int dir_fd, const char *file, uint64_t value, struct csn
 }
 
 #define CPU_PERIOD_US ((uint64_t)100000)
+#define CPU_SHARES_USUAL 1024     /* of a new cgroup: sched(7), cgroup-v2.rst */
+#define CPU_WEIGHT_USUAL 100
+
+/* A leaf may have served before, with another weight; most have the usual one and are not written to. */
+static int set_times(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, int dir, const char *file, uint64_t usual,
+                     struct csn_error *err)
+{
+        if (limits->cpu_times == leaf->limits.cpu_times)
+                return 0;
+        return set_number(dir, file, usual * max_u64(limits->cpu_times, 1), err);
+}
 
 static int limit_v2(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err)
 {
@@ -527,7 +539,7 @@ static int limit_v2(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         if (on & WIRE_CTL_CPU) {
                 char text[64];
                 snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64, limits->cpu_milli * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
-                if (set(dir, "cpu.max", text, err) < 0)
+                if (set_times(leaf, limits, dir, "cpu.weight", CPU_WEIGHT_USUAL, err) < 0 || set(dir, "cpu.max", text, err) < 0)
                         return -err->code;
         }
         return 0;
@@ -569,7 +581,8 @@ static int limit_v1(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         if (leaf->dir[PIDS] >= 0 && set_number(leaf->dir[PIDS], "pids.max", limits->pids, err) < 0)
                 return -err->code;
         if (leaf->dir[CPU] >= 0 &&
-            (set_number(leaf->dir[CPU], "cpu.cfs_period_us", CPU_PERIOD_US, err) < 0 ||
+            (set_times(leaf, limits, leaf->dir[CPU], "cpu.shares", CPU_SHARES_USUAL, err) < 0 ||
+             set_number(leaf->dir[CPU], "cpu.cfs_period_us", CPU_PERIOD_US, err) < 0 ||
              set_number(leaf->dir[CPU], "cpu.cfs_quota_us", limits->cpu_milli * CPU_PERIOD_US / 1000, err) < 0))
                 return -err->code;
         return 0;
@@ -816,7 +829,7 @@ static bool could_be_new(const struct cgroup_leaf *leaf)
 {
         const struct cgroup_base *base = leaf->base;
         struct cgroup_usage usage;
-        if (!base || leaf->lasting || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n == SPARE_MAX)
+        if (!base || leaf->lasting || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n >= base->spare_max)
                 return false;
         if (cgroup_leaf_processes(leaf) != 0 || !clear_counter(leaf, CPU_USED) || !clear_counter(leaf, MEMORY_PEAK))
                 return false;

@@ -139,6 +139,7 @@ void cgroup_sweep(const char *paths);
 
 struct cgroup_limits {
         uint64_t memory_bytes, cpu_milli, pids;
+        uint64_t cpu_times;        /* how many times the processor time of another leaf it may have where there is too little; 0: as any */
 };
 
 struct cgroup_usage {

@@ -168,6 +168,39 @@ static void a_loop_and_a_sleep_get_different_advice(void)
         arena_done(&arena);
 }
 
+static void the_share_of_the_processors_is_taken_for_no_sleep(void)
+{
+        enum { COMPUTED = 1, WAITED = 2 };
+        static const struct { uint64_t cpu_milli, cpu_us, throttled_us; unsigned fair_milli; int causes; } rows[] = {
+                { 1000, 4900000, 0, 0, COMPUTED },
+                { 1000, 20000, 0, 0, WAITED },
+                { 250, 1240000, 3700000, 0, COMPUTED },
+                { 100, 490000, 4500000, 1000, COMPUTED },
+                { 100, 5000, 0, 0, WAITED },
+                { 2000, 4900000, 0, 0, COMPUTED },          /* one thread of a program that may have two */
+                { 1000, 4900000, 20000000, 0, COMPUTED },   /* five threads that may have one */
+                { 1000, 2000000, 0, 400, COMPUTED | WAITED },  /* a loop beside others, or a program that sleeps between */
+                { 1000, 2000000, 0, 0, COMPUTED | WAITED },
+                { 1000, 120000, 0, 24, COMPUTED | WAITED },      /* a loop on two processors that 85 want */
+                { 1000, 20000, 0, 400, WAITED },                /* a loop would have had a hundred times as much */
+                { 250, 400000, 1200000, 0, COMPUTED | WAITED },
+                { 0, 4900000, 0, 500, COMPUTED },
+        };
+        struct arena arena = { 0 };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct wire_exit how = { .reasons = WIRE_WALL, .cpu_us = rows[i].cpu_us, .wall_us = 5000000, .throttled_us = rows[i].throttled_us };
+                struct limits bounds = { .wall_ms = 5000, .cpu_milli = rows[i].cpu_milli };
+                struct evidence evidence = well(&how);
+                evidence.limits = &bounds;
+                evidence.fair_milli = rows[i].fair_milli;
+                const char *hint = verdict_hint(status_TIMEOUT, &evidence, &arena);
+                CHECK(!strstr(hint, "computing") == !(rows[i].causes & COMPUTED));
+                CHECK(!strstr(hint, "waiting") == !(rows[i].causes & WAITED));
+                CHECK(!strstr(hint, "cpu_milli=") == (rows[i].causes != COMPUTED || (rows[i].cpu_milli != 250 && rows[i].cpu_milli != 100 && !rows[i].throttled_us)));
+        }
+        arena_done(&arena);
+}
+
 /* The sentences that models have been given by other systems; they are part of the contract. */
 static void advice_by_type_is_golden(void)
 {
@@ -201,6 +234,7 @@ int main(void)
         RUN(syntax_errors_come_from_the_runner_or_from_a_dead_parser);
         RUN(what_the_caller_did_is_told_as_such);
         RUN(rlimits_that_stand_in_are_recognised);
+        RUN(the_share_of_the_processors_is_taken_for_no_sleep);
         RUN(messages_name_the_limit_and_hints_its_option_and_variable);
         RUN(a_loop_and_a_sleep_get_different_advice);
         RUN(advice_by_type_is_golden);

@@ -26,6 +26,7 @@ const struct language lang_bash = {
         .wait_argv = (const char *const[]){ "/bin/bash", SANDBOX_HOME "/main.sh", NULL },
         .wait_env = (const char *const[]){ "BASH_ENV=" LANG_RUNNER_MOUNT "/bash/wait.sh", NULL },
         .cold_env = read_at_start,
+        .starts_fast = true,
         .wait_plain = true,
         .context = (const char *const[]){ "/bin/bash", LANG_RUNNER_MOUNT "/bash/context.sh", "", NULL },
 };

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -310,6 +311,10 @@ def test_of_what_waits_the_newest_is_taken(start):
     """Most of its memory is still in a cache of the processor's."""
     daemon = start('engine.pool_min=3', 'engine.pool_max=3')
     full(daemon, 'python')
+    # Two interpreters that were made at once may be ready in either order; the one that replaces one of them is the newest.
+    first = until(lambda: len(now := set(from_zygotes(daemon))) == 4 and now)
+    one(daemon, 'print(1)')
+    until(lambda: len(now := set(from_zygotes(daemon))) == 4 and now != first)
     for _ in range(5):
         before = until(lambda: len(now := from_zygotes(daemon)) == 4 and now)
         assert one(daemon, 'print(1)')['stdout'] == '1\n'
@@ -333,6 +338,58 @@ def test_those_who_pass_messages_on_interrupt_nobody(start):
     slices = {pid: slice_of(pid) for pid in daemon.tree()}
     assert all((ns > slice_of(0)) == (pid in batch and ns > 0) for pid, ns in slices.items()), slices
     assert one(daemon, 'import os; print(os.sched_getscheduler(0) == os.SCHED_OTHER)')['stdout'] == 'True\n'
+
+
+ROAD = "print('zygote.py' in open('/proc/self/cmdline').read())"
+
+
+def test_runs_at_the_start_wait_for_the_zygote_rather_than_start_interpreters(start):
+    """Each interpreter that is started takes the processors from the zygote, and one processor is left to those."""
+    daemon = start()
+    with daemon.client() as client:
+        for number in range(1, 101):
+            client.run(number, ROAD, language='python')
+        roads = [record['stdout'] for record, *_ in client.results(100).values()]
+    assert set(roads) <= {'True\n', 'False\n'} and roads.count('True\n') >= 50, roads.count('True\n')
+
+
+def test_a_zygote_comes_before_the_interpreters_of_single_runs(start):
+    """Where there is too little processor time its cgroup may have sixteen times that of a sandbox."""
+    daemon = start()
+    full(daemon, 'python')
+    weights = []
+    for pid in from_zygotes(daemon)[:2]:
+        lines = [line.rstrip('\n').split(':') for line in Path(f'/proc/{pid}/cgroup').read_text().splitlines()]
+        files = [Path('/sys/fs/cgroup', folder, path.lstrip('/'), name) for _, names, path in lines
+                 for folder, name in ((names, 'cpu.shares'), ('.', 'cpu.weight'))]
+        weights += [int(file.read_text()) for file in files if file.exists()][:1]
+    if not weights:
+        pytest.skip('there is no cgroup with the cpu controller')
+    assert weights[0] == 16 * weights[1]
+
+
+def test_no_node_is_made_ahead_while_python_is_asked_for_and_its_zygote_comes(start):
+    daemon = start('engine.pool_min=4')
+    with daemon.client() as client:
+        for number in range(1, 21):
+            client.run(number, 'print(1)', language='python')
+        while not (now := pools(daemon))['python']['zygote']:
+            nodes = {key: pool['ready'] + pool['making'] for key, pool in now.items() if key in ('javascript', 'typescript')}
+            assert nodes == {'javascript': 0, 'typescript': 0}
+        assert all(record['stdout'] == '1\n' for record, *_ in client.results(20).values())
+    full(daemon, 'python', 'javascript', 'typescript', 'bash')
+
+
+def test_runs_that_wait_to_start_an_interpreter_hold_up_no_other_language(start):
+    """A variable that an interpreter reads when it starts is not served by one that waits."""
+    daemon = start()
+    full(daemon, 'python', 'bash')
+    with daemon.client() as client:
+        for number in range(1, 41):
+            client.run(number, 'print(1)', language='python', env={'PYTHONHASHSEED': '1'})
+        client.run(99, 'echo 1')
+        order = list(client.results(41))
+    assert order.index(99) < 20, order
 
 
 def test_a_zygote_that_dies_is_replaced_and_no_run_is_lost(start):
@@ -378,6 +435,53 @@ def test_a_thousand_at_once_are_all_answered_in_order(start):
     assert sorted(order) == list(range(1, 1001))
     # They start in their order; several go on at once, so their ends may change places with neighbours.
     assert max(abs(at - number) for at, number in enumerate(order)) < 200
+
+
+@pytest.mark.parametrize('descriptors', [128, 150, 400])
+def test_with_few_descriptors_runs_wait_and_none_fails(tmp_path, descriptors):
+    daemon = Daemon(tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))).ready()
+    programs = [('print(1)', 'python'), ('echo 1', 'bash'), ('console.log(1)', 'javascript')]
+    try:
+        for _ in range(2):
+            clients = [daemon.client() for _ in range(10)]
+            for client in clients:
+                for number in range(1, 10):
+                    client.run(number, *programs[number % 3])
+            for client in clients:
+                assert [record['stdout'] for record, *_ in client.results(9).values()] == ['1\n'] * 9
+                client.close()
+        assert f'with {descriptors} open files at once' in (tmp_path / 'log').read_text()
+    finally:
+        daemon.stop(signal.SIGTERM)
+
+
+@pytest.mark.parametrize('descriptors', [32, 64, 127])
+def test_with_too_few_descriptors_the_daemon_says_how_many_it_needs(tmp_path, descriptors):
+    daemon = Daemon(tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors)))
+    assert daemon.process.wait(30) == 78
+    assert f'may have {descriptors} open files at once, and needs at least 128' in (tmp_path / 'log').read_text()
+
+
+@pytest.mark.parametrize('queue_max', [0, 1, 3])
+def test_only_runs_that_wait_for_the_end_of_another_are_counted_against_queue_max(start, queue_max):
+    """All at once, so that some wait for their own beginning."""
+    daemon = start('engine.running_max=6', f'engine.queue_max={queue_max}')
+    with daemon.client() as client:
+        for number in range(1, 13):
+            client.run(number, 'sleep 1000', limits={'wall_ms': 600_000})
+        refused = [client.next(RECORD) for _ in range(12 - 6 - queue_max)]
+        assert {number for number, _ in refused} == set(range(7 + queue_max, 13))
+        assert {record['status'] for _, record in refused} == {'capacity'}
+        queue = until(lambda: (now := client.status()['queue'])['running'] == 6 and now)
+        assert queue['waiting'] == queue_max
+        client.send(CANCEL, 1)
+        assert client.next(RECORD)[0] == 1
+        client.run(20, 'echo 1')
+        if queue_max == 0:
+            assert client.next(RECORD)[1]['status'] == 'completed'
+        for number in range(2, 7 + queue_max):
+            client.send(CANCEL, number)
+            assert client.next(RECORD)
 
 
 @pytest.mark.parametrize('settings', [(), ('engine.pool_max=0', 'engine.pool_shells=0'), ('engine.pool_max=0', 'engine.pool_shells=0', 'engine.starting_max=1')])
@@ -663,7 +767,7 @@ def test_counters_of_a_run_are_its_own(start):
 def test_sandboxes_that_are_made_for_a_run_use_cgroups_again(start):
     daemon = start('engine.pool_min=0', 'engine.pool_max=0', 'engine.pool_shells=0')
     numbers = []
-    for number in range(20):
+    for number in range(1, 21):
         assert one(daemon, 'echo 1', 'bash', task_id=f'task/{number}')['status'] == 'completed'
         until(lambda: not processes(daemon, 'main.sh'))
         for path in leaves(daemon):

@@ -115,7 +115,7 @@ def test_too_few_descriptors_are_told_of():
     assert done.returncode == 0, done.stderr
     notes = {row["name"]: row["note"] for row in json.loads(done.stdout)["rows"]}
     assert notes == {"floor system print": None,
-                     "waiting python, 1000": "needs 11500 descriptors, and the hard limit is 4096 (ulimit -Hn)"}
+                     "waiting python, 1000": "needs 14500 descriptors, and the hard limit is 4096 (ulimit -Hn)"}
 
 
 def test_no_row_of_that_name():

@@ -316,14 +316,6 @@ def test_options_that_a_page_names_exist(page):
         assert option in known | other, option
 
 
-def test_options_that_a_text_of_the_program_names_exist():
-    known = {name for command in SECTIONS for name, *_ in help_options(command)} | {'config', 'set'} | {*part_options('sandbox'), *part_options('context')}
-    named = {(path.name, option) for path in (ROOT / 'src').glob('*/*.c') for literal in re.findall(r'"(?:[^"\\\n]|\\.)*"', path.read_text())
-             for group in re.findall(r'\((--[^)]*)\)?', literal) for option in re.findall(r'--([a-z][\w-]*)', group)}
-    assert ('door.c', 'disk-files') in named and len(named) > 20
-    assert {(name, option) for name, option in named if option not in known} == set()
-
-
 def test_the_records_schema_in_the_repository_is_the_programs():
     assert json.loads(text('schema/run_result.json')) == json.loads(ask('schema', 'result'))
     assert json.loads(text('schema/run_request.json')) == json.loads(ask('schema', 'request'))
