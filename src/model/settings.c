@@ -496,18 +496,20 @@ bool settings_private_dir(char *ret, size_t size)
         return lstat(ret, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
-/* HOME, or what the list of users says; NULL: neither is a folder. */
-static const char *home_dir(void)
+/* HOME, or the folder of the user in passwd(5); NULL: neither is a folder that can be entered. */
+static const char *home_dir(struct arena *arena)
 {
+        enum { ENTRY_MAX = 16384 };
         const char *home = getenv("HOME");
-        const struct passwd *user = home && home[0] ? NULL : getpwuid(geteuid());
-        home = user ? user->pw_dir : home;
+        struct passwd entry, *user = NULL;
+        if ((!home || !home[0]) && getpwuid_r(geteuid(), &entry, arena_alloc(arena, ENTRY_MAX), ENTRY_MAX, &user) == 0)
+                home = user ? user->pw_dir : NULL;
         return home && home[0] && access(home, X_OK) == 0 ? home : NULL;
 }
 
 char *settings_state_dir(const struct settings *settings, struct arena *arena)
 {
-        const char *xdg = getenv("XDG_STATE_HOME"), *home = home_dir();
+        const char *xdg = getenv("XDG_STATE_HOME"), *home = home_dir(arena);
         char private[64];
         if (settings->engine.state_dir && settings->engine.state_dir[0])
                 return arena_text(arena, "%s", settings->engine.state_dir);
