@@ -1,4 +1,5 @@
 """What waits in caissond: that it is used, that it is no other sandbox, and that nothing is lost when it dies."""
+# shards: 3
 
 import contextlib
 import ctypes
@@ -316,6 +317,7 @@ def test_of_what_waits_the_newest_is_taken(start):
     one(daemon, 'print(1)')
     until(lambda: len(now := set(from_zygotes(daemon))) == 4 and now != first)
     for _ in range(5):
+        full(daemon, 'python')
         before = until(lambda: len(now := from_zygotes(daemon)) == 4 and now)
         assert one(daemon, 'print(1)')['stdout'] == '1\n'
         # One that has ended may be seen a little longer.
