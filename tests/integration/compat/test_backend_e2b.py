@@ -41,6 +41,13 @@ def run(client, code, language='python', **more):
     return client.run(code, language, backend='e2b', **more)
 
 
+def refused(client):
+    """The problem of a run of which nothing ran: (code, detail)."""
+    status, headers, problem = client.ask('POST', '/v1/runs', {'language': 'python', 'code': 'print(1)', 'backend': 'e2b'})
+    assert status == 503 and headers['Retry-After'], problem
+    return problem['code'], problem['detail']
+
+
 def sandboxes(server):
     return server.ask('GET', '/v2/sandboxes', X_API_Key=KEY)[2]
 
@@ -142,8 +149,8 @@ def test_a_profile_may_name_it(server, tmp_path):
 
 def test_without_a_key_it_says_so(tmp_path):
     client = Web(tmp_path)
-    record = run(client, 'print(1)')
-    assert record['status'] == 'engine_error' and 'engine.e2b_api_key' in record['error']['message']
+    code, detail = refused(client)
+    assert code == 'engine_error' and 'engine.e2b_api_key' in detail
     client.daemon.stop()
 
 
@@ -165,8 +172,8 @@ def test_a_server_that_dies_in_the_middle(tmp_path):
     os.kill(server.daemon.process.pid, signal.SIGKILL)
     record = until(lambda: (one := client.ask('GET', '/v1/runs/' + state['id'])[2]).get('status') and one)
     assert record['status'] == 'engine_error' and 'execute with the backend e2b' in record['error']['message'], record
-    record = run(client, 'print(1)')
-    assert record['status'] == 'engine_error' and 'make a sandbox' in record['error']['message'], record
+    code, detail = refused(client)
+    assert code == 'engine_error' and 'make a sandbox' in detail
     client.daemon.stop()
 
 
@@ -214,7 +221,7 @@ def odd(tmp_path):
 ])
 def test_a_server_that_gives_no_sandbox(odd, status, body, outcome):
     client = odd(lambda request: (status, body))
-    assert run(client, 'print(1)')['status'] == outcome
+    assert refused(client)[0] == outcome
 
 
 def test_names_and_lines_of_a_hostile_server(odd):
