@@ -758,6 +758,7 @@ void cgroup_leaf_usage(const struct cgroup_leaf *leaf, struct cgroup_usage *ret)
         ret->throttled_us = v2 ? find_key(stat, "throttled_usec") : find_key(stat, "throttled_time") / 1000;
         ret->memory_peak = number_of(leaf, MEMORY_PEAK);
         ret->oom_kills = key_of(leaf, MEMORY_EVENTS, "oom_kill");
+        ret->oom_hits = v2 ? key_of(leaf, MEMORY_EVENTS, "oom") : 0;
         ret->pids_hits = key_of(leaf, TASKS_EVENTS, "max");
         ret->pids_peak = number_of(leaf, TASKS_PEAK);
 }

@@ -144,6 +144,7 @@ struct cgroup_limits {
 
 struct cgroup_usage {
         uint64_t cpu_us, memory_peak, pids_peak, oom_kills, pids_hits, throttled_us;
+        uint64_t oom_hits;         /* v2: how often an allocation failed at the limit of this very cgroup; 0 on v1, which does not count */
 };
 
 /* One sandbox's leaf: in every hierarchy on v1, one folder on v2. */

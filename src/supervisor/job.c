@@ -93,7 +93,9 @@ static void count_usage(struct job *job)
         cgroup_leaf_usage(&job->box.leaf, &usage);
         struct wire_exit *how = &job->how;
         how->cpu_us = usage.cpu_us ? usage.cpu_us : job->cpu_us;
-        how->memory_peak = usage.memory_peak ? usage.memory_peak : job->memory_peak;
+        /* Before Linux 5.19 version 2 has no memory.peak, but it counts that the limit was met. */
+        uint64_t peak = usage.oom_hits ? job->box.plan.limits.memory_bytes : job->memory_peak;
+        how->memory_peak = usage.memory_peak ? usage.memory_peak : peak;
         how->pids_peak = usage.pids_peak ? usage.pids_peak - 1 : 0;   /* process 1 is ours */
         how->oom_kills = usage.oom_kills;
         how->pids_hits = usage.pids_hits;
