@@ -131,8 +131,8 @@ def test_its_time_ends_and_can_be_made_longer(web):
     assert changed['expires_at'] > second.made['expires_at']
     until(lambda: gone(first))
     assert not gone(second)
-    record = web.ask('GET', program.path)[2]
-    assert record['state'] == 'over' and 'ttl_ms' in record['error']['message']
+    until(lambda: web.ask('GET', program.path)[2]['state'] == 'over')
+    assert 'ttl_ms' in web.ask('GET', program.path)[2]['error']['message']
     second.good('PATCH', '', {'ttl_ms': 1000})
     until(lambda: gone(second))
 
