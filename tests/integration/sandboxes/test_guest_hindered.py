@@ -6,14 +6,6 @@ import time
 import pytest
 
 from daemon import until
-from web import Web
-
-
-@pytest.fixture(name='web', scope='module')
-def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('hindered'))
-    yield web
-    assert web.daemon.stop(signal.SIGTERM) == 0
 
 
 @pytest.fixture(name='made')
