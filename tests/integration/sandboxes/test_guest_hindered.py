@@ -1,6 +1,5 @@
 """Programs of a persistent sandbox that hinder its process 1, which has their uid and their limits."""
 
-import signal
 import time
 
 import pytest
