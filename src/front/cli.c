@@ -42,7 +42,9 @@ bool cli_colours(FILE *stream)
 
 int cli_fail(const struct csn_error *err)
 {
-        fprintf(stderr, "caisson: %s\n", err->text);
+        struct arena arena = { 0 };
+        fprintf(stderr, "caisson: %s\n", cli_in_options(err->text, err->field, &arena));
+        arena_done(&arena);
         return csn_code_exit(err->code);
 }
 

@@ -112,6 +112,13 @@ bool cli_has_flag(int *argc, char **argv, const char *flag);
 /* Indented, on standard output; takes the reference. */
 void cli_print_json(json_t *json);
 
+/*
+ * A text of the engine with the options of the command line behind the fields that it names (cli_vocabulary.c); pointer: of the field of
+ * the request that is wrong, or NULL.  From the arena.  The second does so for the error and the warnings of a record.
+ */
+char *cli_in_options(const char *text, const char *pointer, struct arena *arena);
+void cli_record_in_options(json_t *record);
+
 /* "caisson: TEXT" on stderr; returns the exit status that goes with the error. */
 int cli_fail(const struct csn_error *err);
 int cli_usage(const char *fmt, ...) PRINTF_LIKE(1, 2);

@@ -26,7 +26,9 @@ static const struct { const char *command, *name; int (*run)(struct remote *remo
 
 int remote_fail(const struct remote *remote, const struct csn_error *err)
 {
-        fprintf(stderr, "caisson: %s\n", err->text);
+        struct arena arena = { 0 };
+        fprintf(stderr, "caisson: %s\n", cli_in_options(err->text, err->field, &arena));
+        arena_done(&arena);
         if (remote->link.status == 404)
                 return 1;
         return remote->link.status >= 300 && remote->link.status != 422 ? 125 : csn_code_exit(err->code);

@@ -717,5 +717,5 @@ def test_the_administrator_bounds_the_network():
 
 
 def test_hosts_need_a_network_and_a_network_needs_hosts():
-    refused(python('1', '--allow', 'example.org'), '--network allow', field='/network')
+    refused(python('1', '--allow', 'example.org'), 'network "allow" (--network)', field='/network')
     refused(python('1', '--network', 'allow'), '--allow', field='/allow')
