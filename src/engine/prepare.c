@@ -238,8 +238,8 @@ static int check_names(const struct run *run, struct csn_error *err)
         for (size_t i = 0; i < run->inputs_n; i++)
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(run->inputs[i].name, run->inputs[k].name) == 0)
-                                return err_field(err, "/files", "two input files have the name %s%s", run->inputs[i].name,
-                                                 k == 0 ? ", which is the program's; give the program another by name" : "");
+                                return err_field(err, k == 0 ? "/name" : "/files", "two input files have the name %s%s", run->inputs[i].name,
+                                                 k == 0 ? ", which is the program's; give the program another" : "");
         return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * The command line's words in a text of the engine.
  *
- * The engine names fields of the request (wall_ms=5000, limits.memory_bytes, tools.allow, and error.field), which is what a caller of
+ * The engine names fields of the request (wall_ms=5000, memory_bytes, tools.allow, and error.field), which is what a caller of
  * the other interfaces writes.  A caller of the command line writes options: the option is added behind the field, from fields.def.
  */
 #include "front/cli.h"
@@ -24,14 +24,11 @@ static const struct field *field_named(const struct object *object, const char *
 static const struct object *const sections[] = { &object_limits, &object_tools_request };
 static const char *const section_names[] = { "limits", "tools" };
 
-/* The field of a word: "limits.pids", "tools.allow", or a limit's own name where that is no English word, or has a value. */
+/* The field of a word: "tools.allow", or a limit's own name where that is no English word, or has a value.  limits.pids is a setting. */
 static const struct field *field_of_word(const char *word, size_t len, bool has_value)
 {
-        for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
-                size_t prefix = strlen(section_names[i]);
-                if (len > prefix && memcmp(word, section_names[i], prefix) == 0 && word[prefix] == '.')
-                        return field_named(sections[i], word + prefix + 1, len - prefix - 1);
-        }
+        if (len > 6 && memcmp(word, "tools.", 6) == 0)
+                return field_named(&object_tools_request, word + 6, len - 6);
         return has_value || memchr(word, '_', len) ? field_named(&object_limits, word, len) : NULL;
 }
 

@@ -430,7 +430,7 @@ def test_version_and_help():
 @pytest.mark.parametrize('command', ['run', 'check', 'policy', 'ps', 'keys', 'runs', 'doctor', 'help'])
 def test_each_command_has_help(command):
     done = caisson(command, '--help')
-    assert done.status == 0 and done.out.startswith(f'Usage: caisson {command} ')
+    assert done.status == 0 and done.out.startswith('Example: ') and f'\n\nUsage: caisson {command} ' in done.out
     assert done.out == caisson(command, '-h').out == caisson('help', command).out
     assert ('--timeout' in done.out, '--sarif' in done.out) == (command == 'run', command == 'check')
 
