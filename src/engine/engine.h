@@ -94,6 +94,12 @@ struct run_room {
  */
 int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err);
 
+/*
+ * Whether the request of a run that is not started has what each needs: code; and a language, or a context, a profile or a file name
+ * that tells it.  For an interface that refuses a body without them.  Errors: CSN_E_INPUT naming the field.
+ */
+int run_check_needed(struct run *run, struct csn_error *err);
+
 /* The stages that a run went through, in order, by clock_us(); when it is over. */
 #define RUN_STAGES_MAX 5
 struct run_stage {

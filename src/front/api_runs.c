@@ -422,7 +422,8 @@ void api_post_run_in(struct http_request *request, const char *context)
         }
         if (context)
                 SET(&given, run_request, context, arena_text(run_arena(run), "%s", context));
-        if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
+        *run_request(run) = given;
+        if (run_check_needed(run, &err) < 0 || api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
                 run_free(run);
                 http_fail(request, &err);
                 return;
@@ -434,7 +435,6 @@ void api_post_run_in(struct http_request *request, const char *context)
         struct api_run *one = api_run_new(request, run, stream || ndjson || async);
         one->aliases = given.aliases;
         one->name = name;
-        *run_request(run) = given;
         if (one->watched)
                 run_set_listener(run, &listener, one);
         run_start(run, false, &run_events, one);
