@@ -143,6 +143,12 @@ void run_set_talk(struct run *run, const struct run_talk *talk, void *owner);
  */
 void run_set_companion(struct run *run);
 /*
+ * Before run_start(): its wall-clock limit is a judge's, and means the program's own time.  Time in which it was ready to run and
+ * other programs had the CPU does not count, as far as nine times the limit; and no more of such runs go on at once than
+ * engine.judged_max says, which by itself is as many as the processors can serve.
+ */
+void run_set_judged(struct run *run);
+/*
  * 0; or -EMSGSIZE: more than CHANNEL_TALK_MAX bytes; -EAGAIN: it does not listen yet, or has not read what it was told before;
  * -EPIPE: it has ended, and its end will be told.
  */

@@ -348,6 +348,7 @@ static void build_sandbox(struct run *run)
         };
         run->what.limits = (struct wire_limits){
                 .wall_ms = limits->wall_ms,
+                .waiting_ms = run->judged ? min_u64(JUDGED_WAITING * limits->wall_ms, JUDGED_WAITING_MAX_MS) : 0,
                 .cpu_ms = limits->cpu_ms,
                 .memory_bytes = limits->memory_bytes,
                 .cpu_milli = limits->cpu_milli,

@@ -122,8 +122,18 @@ def dotted(node):
     return node.id
 
 
+def without_module(name):
+    """The name of a class of the submission as the submission knows it."""
+    return name[len(SUBMISSION) + 1:] if name.startswith(SUBMISSION + '.') else name
+
+
 def is_named(wanted, name):
-    """Whether a type is the wanted one.  Who leaves out the module means any; but a builtin's name is that of the builtin."""
+    """Whether a type is the wanted one.  Who leaves out the module means any; but a builtin's name is that of the builtin.
+
+    __main__ is the submission, as where it is run as a program.
+    """
+    if wanted.startswith('__main__.'):
+        wanted = SUBMISSION + wanted[len('__main__'):]
     builtin = __builtins__.get(wanted)
     if isinstance(builtin, type):
         return name == builtin.__name__         # IOError is OSError
@@ -250,8 +260,7 @@ class Verdict:
         if self.exception and any_named([self.exception], names[:1] if self.spec.get('exact') is True else names):
             self.say('passed', 'Expected exception %s raised' % self.exception)
             return
-        name = self.text_of(self.result, 'type')
-        name = name[len('__main__.'):] if name.startswith('__main__.') else name
+        name = without_module(self.text_of(self.result, 'type'))
         self.say('failed' if self.exception else 'error', '%s: %s' % (name, self.text_of(self.result, 'message')[:SHOWN_MAX]))
 
     def judge_exited(self):
