@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #include "lang/python/arenas.h"
+#include "lang/python/constants.h"
 #include "lang/python/grader.h"
 #include "lang/python/imports.h"
 #include "lang/python/pages.h"
@@ -415,6 +416,7 @@ static PyMethodDef methods[] = {
         { "send_frame", send_python_frame, METH_VARARGS, "send_frame(where, type, flags, payload): whether it was sent on the channel." },
         { "quit", quit, METH_VARARGS, "quit(status): end this process at once." },
         { "leave", usual_leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },
+        { "share_constants", constants_share_of, METH_VARARGS, "share_constants(code, last): see constants.h." },
         { "split_last", usual_split_last, METH_O, "split_last(source): see runner.py." },
         /* usual.h */
         { "usual", usual_prepare, METH_O, "usual(names): what the five below have to do with." },
