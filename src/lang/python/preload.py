@@ -12,6 +12,7 @@ from _contextvars import copy_context
 from posix import X_OK, access, environ, execve, getcwdb, listdir
 
 TASKS = '/proc/self/task'
+MACHINERY = 'importlib._bootstrap', 'importlib._bootstrap_external'     # they import for others, which need it
 REHEARSALS = 12         # the interpreter adapts code in its first runs, which is better done before the fork
 
 # Usual in programs, and cheap; src/lang/README.md has what an image adds to every fork.
@@ -106,6 +107,7 @@ class Needs:
                 base = package.rsplit('.', level - 1)[0]
                 name = base + '.' + name if name else base
             importer = (globals or {}).get('__name__')
+            importer = None if importer in MACHINERY else importer
             self.of.setdefault(importer, set()).update((name, *('%s.%s' % (name, one) for one in fromlist or ())))
             if len(sys.modules) > before:   # by whatever way: it came with this one
                 self.of.setdefault(name, set()).update(list(sys.modules)[before:])
