@@ -59,6 +59,9 @@ const struct language *engine_languages(struct engine *engine);
 size_t engine_places(uint64_t descriptors);
 void engine_warm(struct engine *engine, bool grades);
 
+/* Whether a Python zygote serves: 1; 0: none does yet.  Errors: CSN_E_SYSTEM (it cannot be made, and Python programs start cold). */
+int engine_zygote(const struct engine *engine, struct csn_error *err);
+
 /* The settings or the policies have changed: what begins from now on is by the new ones. */
 void engine_reload(struct engine *engine);
 

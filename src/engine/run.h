@@ -280,6 +280,7 @@ uint32_t pools_find_zygote(struct engine *engine, int image);
 /* One that waits is given up where there is no place for a run that needs another. */
 void pools_make_place(struct engine *engine);
 json_t *pools_status(const struct engine *engine);   /* an array */
+json_t *pools_zygotes(const struct engine *engine);  /* likewise, of the images that were asked for: {image, serves, failures} */
 
 /* prepare.c: the request, made whole, into what a backend needs.  Errors: as records have them. */
 int run_prepare(struct run *run, struct csn_error *err);

@@ -472,6 +472,34 @@ def test_lines_are_answered_in_both_revisions_and_the_end_is_clean(web):
     assert set(answers) == {1, 2, 3, 'four'}
 
 
+@pytest.mark.parametrize('own', [False, True])
+@pytest.mark.parametrize('legacy', [False, True])
+def test_the_end_of_the_input_ends_the_programs_that_go_on(web, own, legacy):
+    options = ['--daemon', 'never'] if own else ['--daemon', 'always', '--set', f'engine.socket={web.daemon.path}']
+    meta = {} if legacy else {'_meta': {**META, 'io.modelcontextprotocol/logLevel': 'info'}}
+    process = subprocess.Popen([BUILD / 'caisson', 'mcp', *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+    call = {'name': 'run_code', 'arguments': {'language': 'bash', 'code': 'echo on; sleep 90', 'limits': {'wall_ms': 100000}}, **meta}
+    begin = [message('initialize', {'protocolVersion': '2025-11-25', 'capabilities': {}}, 1)] if legacy else []
+    process.stdin.write(''.join(json.dumps(one) + '\n' for one in [*begin, message('tools/call', call, 2)]))
+    process.stdin.flush()
+    assert any('"on\\n"' in process.stdout.readline() for _ in range(2))
+    start = time.monotonic()
+    process.stdin.close()
+    last = json.loads(process.stdout.read().splitlines()[-1])
+    assert process.wait(60) == 0 and time.monotonic() - start < 10      # of 90 s
+    assert last['id'] == 2 and 'the input has ended' in last['error']['message']
+    until(lambda: not web.runs())
+
+
+def test_what_is_asked_at_once_is_answered_though_the_input_has_ended(web):
+    calls = [message('tools/call', {'name': 'run_code', 'arguments': {'language': 'bash', 'code': f'echo {n}'}, '_meta': META}, n) for n in range(12)]
+    text = '\n'.join(map(json.dumps, calls))      # the last line has no end
+    done = subprocess.run([BUILD / 'caisson', 'mcp', '--daemon', 'always', '--set', f'engine.socket={web.daemon.path}'], input=text, capture_output=True,
+                          text=True, timeout=90, env=environment(), check=False)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {one['id']: one['result']['content'][0]['text'] for one in answers} == {n: f'{n}\n' for n in range(12)}
+
+
 def test_a_daemon_of_its_own_ends_with_it(tmp_path):
     done, messages = spoken([message('tools/list', {'_meta': META})], '--set', 'limits.wall_ms=6s')
     assert done.returncode == 0 and '6s of time' in messages[0]['result']['tools'][0]['description'], done.stderr
