@@ -34,14 +34,14 @@ int workspaces_use(struct store *store, const char *tenant, const char *user, co
 
 int workspaces_note(struct store *store, const char *id, uint64_t bytes, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "UPDATE workspaces SET bytes = ?2, used_ms = ?3, in_use = 0 WHERE id = ?1",
+        int rc = sql_do_surely(store, err, "UPDATE workspaces SET bytes = ?2, used_ms = ?3, in_use = 0 WHERE id = ?1",
                         SQL_VALUES(sql_text(id), sql_count(bytes), sql_number(time_now_ms())));
         return rc < 0 ? err_wrap(err, "note what the workspace %s takes", id) : 0;
 }
 
 int workspaces_forget(struct store *store, const char *id, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "DELETE FROM workspaces WHERE id = ?1", SQL_VALUES(sql_text(id)));
+        int rc = sql_do_surely(store, err, "DELETE FROM workspaces WHERE id = ?1", SQL_VALUES(sql_text(id)));
         return rc < 0 ? err_wrap(err, "remove the workspace %s", id) : 0;
 }
 
