@@ -436,7 +436,7 @@ void api_post_run_in(struct http_request *request, const char *context)
                 SET(&given, run_request, context, arena_text(run_arena(run), "%s", context));
         if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
                 run_free(run);
-                http_fail(request, &err);
+                api_fail_room(request, &err);
                 return;
         }
         if (!has_room(request, run, HAS(&given, run_request, context)) || !take_name(request, run_arena(run), &name)) {

@@ -8,9 +8,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define NAME "store.reserve"
 #define STEP MIB
+#define LEAST_FREE (256 * KIB)
 
 static uint64_t size_of(const struct store *store)
 {
@@ -67,8 +69,19 @@ int store_set_reserve(struct store *store, uint64_t bytes, struct csn_error *err
         return store_has_room(store, err);
 }
 
+/* Before SQLite meets the end of the disk in the middle of a change. */
+static bool is_full(const struct store *store)
+{
+        struct statvfs disk;
+        return fstatvfs(store->folder_fd, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize < LEAST_FREE;
+}
+
 int store_has_room(struct store *store, struct csn_error *err)
 {
-        int sys = store->reserve_fd >= 0 ? restore(store) : 0;
+        int sys = 0;
+        if (store->reserve_bytes && store->reserve_fd >= 0)
+                sys = restore(store);
+        if (!sys && store->reserve_bytes && is_full(store))
+                sys = ENOSPC;
         return sys ? err_set(err, CSN_E_BUSY, sys, "the state folder has no room; remove files or workspaces, or make room on its disk") : 0;
 }

@@ -9,7 +9,7 @@ int sql_error(struct store *store, struct csn_error *err)
         int code = sqlite3_errcode(store->db) & 0xff;
         bool of_disk = code == SQLITE_IOERR || code == SQLITE_CANTOPEN || code == SQLITE_FULL;
         int sys = code == SQLITE_FULL ? ENOSPC : of_disk ? sqlite3_system_errno(store->db) : 0;
-        return err_set(err, code == SQLITE_NOTADB ? CSN_E_CONFIG : CSN_E_SYSTEM, sys, "%.300s: %.150s", store->opened ? "the store" : store->path,
+        return err_set(err, code == SQLITE_NOTADB ? CSN_E_CONFIG : code == SQLITE_FULL ? CSN_E_BUSY : CSN_E_SYSTEM, sys, "%.300s: %.150s", store->opened ? "the store" : store->path,
                        sqlite3_errmsg(store->db));
 }
 

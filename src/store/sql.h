@@ -62,7 +62,7 @@ static inline struct sql_value sql_bytes(int type, const void *bytes, size_t len
 
 /*
  * Fill err with what SQLite says about what failed last, behind the path of the file.  Errors: CSN_E_CONFIG where the
- * file is no database, else CSN_E_SYSTEM.
+ * file is no database; CSN_E_BUSY with err->sys ENOSPC where the disk is full; else CSN_E_SYSTEM.
  */
 int sql_error(struct store *store, struct csn_error *err);
 

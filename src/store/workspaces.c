@@ -25,7 +25,7 @@ int workspaces_use(struct store *store, const char *tenant, const char *user, co
 {
         char id[WORKSPACE_ID_MAX];
         workspaces_id(tenant, user, name, id);
-        int rc = sql_do(store, err, "INSERT INTO workspaces (id, tenant, user, name, bytes, created_ms, used_ms, in_use) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1) "
+        int rc = sql_do_surely(store, err, "INSERT INTO workspaces (id, tenant, user, name, bytes, created_ms, used_ms, in_use) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1) "
                         "ON CONFLICT (id) DO UPDATE SET used_ms = excluded.used_ms, in_use = 1",
                         SQL_VALUES(sql_text(id), sql_text(tenant), sql_text(user), sql_text(name), sql_number(STORE_ENTRY_BYTES),
                                    sql_number(time_now_ms())));
