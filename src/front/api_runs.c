@@ -450,7 +450,7 @@ void api_post_run_in(struct http_request *request, const char *context)
         if ((async && api_of(request)->store && store_has_room(api_of(request)->store, &err) < 0) || begin(one, &err) < 0) {
                 drop_name(one);
                 api_run_free(one);
-                api_fail_room(request, &err);
+                http_problem(request, err.sys == ENOSPC || err.sys == EDQUOT ? MHD_HTTP_INSUFFICIENT_STORAGE : MHD_HTTP_SERVICE_UNAVAILABLE, &err);
                 return;
         }
         if (one->watched)
