@@ -341,6 +341,16 @@ static void degrade(struct run *run, const char *text)
         boundary->isolation = isolation_DEGRADED;
 }
 
+/* Of a backend that makes no network namespace we know only what was asked for. */
+static const char *network_of(const struct run *run)
+{
+        if (run->backend != &backend_native)
+                return run->backend == &backend_host ? "host" : run->request.network == network_NONE ? "none" : "remote";
+        if (run->boundary.network == WIRE_NET_PROXY && !run->no_proxy)
+                return "proxy";
+        return run->boundary.network == WIRE_NET_HOST ? "host" : "none";
+}
+
 void run_record_boundary(struct run *run)
 {
         static const char *const kinds[] = { "user", "mount", "pid", "network", "ipc", "uts", "cgroup" };
@@ -363,7 +373,7 @@ void run_record_boundary(struct run *run)
         if (here)
                 SET(boundary, boundary, capabilities, fact->capabilities);
         boundary->cgroup = fixed(modes[fact->cgroup < ARRAY_LEN(modes) ? fact->cgroup : 0]);
-        boundary->network = fixed(host ? "host" : run->request.network == network_NONE ? "none" : here ? "proxy" : "remote");
+        boundary->network = fixed(network_of(run));
         boundary->host_uid = fact->host_uid;
         boundary->host_uids = fact->ids;
         boundary->overlay = fact->overlay == 1;

@@ -101,6 +101,7 @@ struct run {
         void *listener_owner;
         struct wire_boundary boundary;
         bool has_boundary;
+        bool no_proxy;                 /* nobody accepts at the socket that was made for it */
         struct wire_exit how;
         bool cancelled, output_killed;
         bool blocked;                  /* the policy refuses it */
