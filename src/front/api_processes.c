@@ -397,13 +397,13 @@ void api_post_process(struct http_request *request)
 void api_list_processes(struct http_request *request)
 {
         const struct cell *cell = api_cell(request);
-        json_t *list = json_array();
-        for (const struct api_process *one = api_of(request)->processes; cell && one; one = one->next)
-                if (strcmp(one->sandbox, cell_id(cell)) == 0)
-                        json_array_append_new(list, describe(one, false));
-        if (cell)
-                http_json(request, MHD_HTTP_OK, json_pack("{s:O}", "processes", list));
-        json_decref(list);
+        struct api_page page;
+        if (!cell || !api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        for (const struct api_process *one = api_of(request)->processes; one && !page.more; one = one->next)
+                if (strcmp(one->sandbox, cell_id(cell)) == 0 && api_page_has(&page, one->number, 0))
+                        json_array_append_new(page.list, describe(one, false));
+        api_page_answer(request, &page, "processes");
 }
 
 void api_get_process(struct http_request *request)
