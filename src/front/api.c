@@ -15,8 +15,8 @@ const struct http_route api_routes[] = {
           "Run a program. The answer is its record; with `Prefer: respond-async` it is a link to it, and with `Accept: text/event-stream` or "
           "`application/x-ndjson` the events as they happen.", &object_run_request, &object_run_result },
         { "POST", "/v1/runs/bulk", NULL, SCOPE_RUN, BODY_STREAM, api_bulk,
-          "Many runs: each line is a request, with an `id` of yours if you like, and each is answered by a line with `id`, `line` and `record` (or `error`) "
-          "as soon as it is done. `{\"cancel\": ID}` ends one.", NULL, NULL },
+          "Many runs: each line is a request, with an `id` of yours if you like, and each is answered by a line with `id`, `line` and `record` (or `error`), "
+          "in the order in which they end. Lines are carried out as they come, and the answer begins when the whole body has come. `{\"cancel\": ID}` ends one.", NULL, NULL },
         { "GET", "/v1/runs", "limit cursor", SCOPE_READ, BODY_NONE, api_list_runs, "Runs that go on, and those that can still be asked for; newest first.", NULL, &object_kept_runs },
         { "GET", "/v1/runs/{id}", NULL, SCOPE_READ, BODY_NONE, api_get_run,
           "A run that was started with `Prefer: respond-async` or as a stream: its record, or its state while it goes on (202).", NULL, &object_run_result },
@@ -101,7 +101,7 @@ const struct http_route api_routes[] = {
           &object_check_result },
         { "POST", "/v1/grade", NULL, SCOPE_RUN, BODY_STREAM, api_grade,
           "Grade a submission by cases and test code. With `Content-Type: application/x-ndjson` many: each line is a request, and is answered by a line with "
-          "`id`, `line` and `result` (or `error`) as soon as it is done. `{\"cancel\": ID}` ends one.", &object_grade_request, &object_grade_result },
+          "`id`, `line` and `result` (or `error`), in the order in which they end; the answer begins when the whole body has come. `{\"cancel\": ID}` ends one.", &object_grade_request, &object_grade_result },
         { "GET", "/v1/profiles", NULL, SCOPE_READ, BODY_NONE, api_profiles, "The profiles, and what each is for.", NULL, &object_profile_list },
         { "GET", "/v1/profiles/{name}", NULL, SCOPE_READ, BODY_NONE, api_profile, "What a profile sets.", NULL, &object_run_request },
         { "GET", "/v1/policies", NULL, SCOPE_READ, BODY_NONE, api_policies, "The source policies.", NULL, &object_policy_list },

@@ -233,9 +233,10 @@ static const struct {
         { 409, NULL, NULL, "What the path names is not in the state for it, or the request of this `Idempotency-Key` goes on." },
         { 413, has_whole_body, NULL, "The body is too long." },
         { 415, has_body, "Accept-Encoding", "The body has a `Content-Encoding`, or a media type that is not read here." },
-        { 416, NULL, "Accept-Ranges Content-Range", "The file has none of the bytes of `Range`." },
+        { 416, NULL, "Accept-Ranges Content-Range Last-Modified", "The file has none of the bytes of `Range`." },
         { 422, always, NULL, "The body, the query or a header is wrong; `field` names what." },
         { 429, NULL, "Retry-After RateLimit-Limit RateLimit-Remaining RateLimit-Reset", "A limit is met; `quota` names it." },
+        { 499, NULL, NULL, "What was asked for was taken back before it was there: its sandbox ended." },
         { 500, always, NULL, "The engine failed." },
         { 501, always, NULL, "The request has a `Transfer-Encoding` that is not `chunked`." },
         { 503, needs_daemon, "Retry-After", "Nothing can be begun now, or this host cannot enforce what was asked." },
@@ -409,7 +410,7 @@ static json_t *paths(json_t *components)
         return all;
 }
 
-static json_t *headers(void)
+static json_t *all_headers(void)
 {
         json_t *all = json_object();
         for (const struct openapi_value *one = openapi_headers; one->name; one++)
@@ -427,7 +428,7 @@ json_t *openapi_describe(void)
         json_t *schemes = json_pack("{s:{s:s, s:s}, s:{s:s, s:s, s:s}}", "key", "type", "http", "scheme", "bearer", "api_key", "type", "apiKey", "in",
                                     "header", "name", "X-API-Key");
         json_t *responses = json_object(), *operations = paths(responses);
-        json_t *components = json_pack("{s:o, s:o, s:o, s:o}", "schemas", schemas(), "responses", responses, "headers", headers(),
+        json_t *components = json_pack("{s:o, s:o, s:o, s:o}", "schemas", schemas(), "responses", responses, "headers", all_headers(),
                                        "securitySchemes", schemes);
         return json_pack("{s:s, s:o, s:[{s:s, s:s}], s:o, s:o, s:o, s:[{s:[]}, {s:[]}]}", "openapi", "3.1.0", "info", info, "servers", "url", "/",
                          "description", "The daemon that this description comes from.", "tags", list_of_tags(), "paths", operations, "components", components,
