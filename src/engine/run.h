@@ -134,6 +134,7 @@ struct engine {
         struct box *boxes;
         size_t boxes_n, places;                  /* how many there are, and how many the descriptors are enough for */
         uint32_t boxes_made;
+        uint64_t cells_made, contexts_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
         struct cell *cells;                      /* persistent sandboxes (cell.h) */

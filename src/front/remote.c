@@ -231,18 +231,35 @@ static bool is_whole(const char *typed, const char *kind)
         return strlen(typed) == ID_LENGTH && strncmp(typed, kind, 4) == 0 && strspn(typed + 4, "0123456789abcdef") == ID_LENGTH - 4;
 }
 
+int remote_ask_list(struct remote *remote, const char *path, const char *name, json_t **ret)
+{
+        json_t *all = json_array(), *answer = NULL;
+        const char *next = "";
+        int status = 0;
+        while (status == 0 && next) {
+                status = remote_ask(remote, "GET", next[0] ? arena_text(&remote->arena, "%s?cursor=%s", path, next) : path, NULL, &answer);
+                json_array_extend(all, json_object_get(answer, name));
+                const char *told = json_string_value(json_object_get(answer, "next"));
+                next = told ? arena_text(&remote->arena, "%s", told) : NULL;
+                json_decref(answer);
+                answer = NULL;
+        }
+        *ret = all;
+        return status;
+}
+
 const char *remote_sandbox(struct remote *remote, const char *typed)
 {
         struct search search = { .typed = typed };
         json_t *answer = NULL;
         if (is_whole(typed, "sbx_"))
                 return typed;
-        remote->failed = remote_ask(remote, "GET", "/v1/sandboxes", NULL, &answer);
+        remote->failed = remote_ask_list(remote, "/v1/sandboxes", "sandboxes", &answer);
+        if (typed[0] && !remote->failed)
+                look_at(&search, answer, &remote->arena);
+        json_decref(answer);
         if (remote->failed)
                 return NULL;
-        if (typed[0])
-                look_at(&search, json_object_get(answer, "sandboxes"), &remote->arena);
-        json_decref(answer);
         remote->failed = 1;
         return found(&search, "sandbox");
 }
@@ -254,12 +271,12 @@ const char *remote_context(struct remote *remote, const char *typed)
         size_t i;
         if (is_whole(typed, "ctx_"))
                 return typed;
-        int status = remote_ask(remote, "GET", "/v1/sandboxes", NULL, &answer);
-        json_array_foreach(json_object_get(answer, "sandboxes"), i, one) {
+        int status = remote_ask_list(remote, "/v1/sandboxes", "sandboxes", &answer);
+        json_array_foreach(answer, i, one) {
                 json_t *contexts = NULL;
                 if (status == 0 && typed[0])
-                        status = remote_ask(remote, "GET", arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", remote_text(one, "id")), NULL, &contexts);
-                look_at(&search, json_object_get(contexts, "contexts"), &remote->arena);
+                        status = remote_ask_list(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", remote_text(one, "id")), "contexts", &contexts);
+                look_at(&search, contexts, &remote->arena);
                 json_decref(contexts);
         }
         json_decref(answer);
