@@ -268,7 +268,7 @@ HOW = [
     ('return', {'how': 'returned', 'value': 'null', 'type': 'NoneType', 'mro': ['NoneType', 'object']}),
     ('return E(1)', {'how': 'unencodable', 'type': 'solution.E', 'mro': ['solution.E', 'ValueError', 'Exception', 'BaseException', 'object'],
                      'repr': 'E(1)'}),
-    ('return I(1)', {'how': 'unencodable', 'type': 'solution.I', 'mro': ['solution.I', 'int', 'object'], 'repr': '1'}),
+    ('return I(1)', {'how': 'returned', 'type': 'solution.I', 'mro': ['solution.I', 'int', 'object'], 'value': '{"t":"alike","v":["solution.I",1]}'}),
     ('return "x" * 9000000', {'how': 'unencodable', 'type': 'str'}),
     ('return "\\\\" * 8000000', {'how': 'unencodable', 'type': 'str'}),
     ('x = []\n    for _ in range(2000): x = [x]\n    return x', {'how': 'unencodable', 'type': 'list'}),
