@@ -116,7 +116,8 @@ def verdicts_of(run, *entries, language='python', code=''):
 
 @pytest.mark.parametrize('source, setup, kinds, status', [
     ('x = 1', '', 'HELLO STARTED TALK DONE', 0),
-    ('x = y', 'y = 1', 'HELLO STARTED TALK DONE', 0),
+    ('x = y', 'y = 1', 'HELLO STARTED TALK TALK DONE', 0),
+    ('1 / 0', 'y = 1', 'HELLO STARTED TALK ERROR DONE', 1),
     ('x = = 1', '', 'HELLO SYNTAX', 1),
     ('1 / 0', '', 'HELLO STARTED ERROR DONE', 1),
     ('x = 1', '1 / 0', 'HELLO STARTED ERROR DONE', 1),
