@@ -154,8 +154,10 @@ static void open_proxy(struct run *run, int proxy_fd)
         const struct egress_rules rules = { .public_ = request->network == network_PUBLIC, .hosts = request->allow,
                                             .hosts_n = request->allow_n };
         struct csn_error err;
-        if (egress_open(run->engine->loop, proxy_fd, &rules, &events, run, &run->egress, &err) < 0)
+        if (egress_open(run->engine->loop, proxy_fd, &rules, &events, run, &run->egress, &err) < 0) {
+                run->no_proxy = true;
                 run_warn(run, "proxy_failed", "the program has no network: %s", err.text);
+        }
 }
 
 /* Without its tools a program could only fail, and nobody would know why. */

@@ -101,6 +101,7 @@ struct run {
         void *listener_owner;
         struct wire_boundary boundary;
         bool has_boundary;
+        bool no_proxy;                 /* nobody accepts at the socket that was made for it */
         struct wire_exit how;
         bool cancelled, output_killed;
         bool blocked;                  /* the policy refuses it */
@@ -133,6 +134,7 @@ struct engine {
         struct box *boxes;
         size_t boxes_n, places;                  /* how many there are, and how many the descriptors are enough for */
         uint32_t boxes_made;
+        uint64_t cells_made, contexts_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
         struct cell *cells;                      /* persistent sandboxes (cell.h) */
@@ -280,6 +282,7 @@ uint32_t pools_find_zygote(struct engine *engine, int image);
 /* One that waits is given up where there is no place for a run that needs another. */
 void pools_make_place(struct engine *engine);
 json_t *pools_status(const struct engine *engine);   /* an array */
+json_t *pools_zygotes(const struct engine *engine);  /* likewise, of the images that were asked for: {image, serves, failures} */
 
 /* prepare.c: the request, made whole, into what a backend needs.  Errors: as records have them. */
 int run_prepare(struct run *run, struct csn_error *err);

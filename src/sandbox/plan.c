@@ -150,14 +150,7 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                 .usr = -1,
         };
         ret->shape.label = NULL;
-        ret->boundary = (struct wire_boundary){
-                .cgroup = abilities->cgroup,
-                .controllers = abilities->controllers,
-                .rootless = abilities->rootless,
-                .own_uid = !abilities->rootless,
-                .capabilities = UINT64_MAX,   /* until privs_child() has counted them */
-                .ids = 1,
-        };
+        ret->boundary = (struct wire_boundary){ .capabilities = UINT64_MAX };   /* until privs_child() has counted them */
         return 0;
 }
 

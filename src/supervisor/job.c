@@ -359,6 +359,17 @@ static bool is_closing(const struct job *job)
         return job->interpreter != WISH_ZYGOTE && (job->state == (worker ? JOB_JOINING : JOB_STARTING) || job->state == JOB_DYING);
 }
 
+/* What process 1 has done, and what we did for it: each is noted when it was done. */
+static void take_walls(struct job *job, const struct init_message *ready)
+{
+        const struct sandbox *box = &job->box;
+        job->boundary = ready->boundary;
+        job->boundary.controllers = cgroup_leaf_limited(&box->leaf, ready->doors);
+        job->boundary.cgroup = job->boundary.controllers ? cgroup_mode(job->sup->cgroups) : WIRE_CGROUP_NONE;
+        job->boundary.own_uid = box->uid_lock >= 0;
+        job->boundary.rootless = job->sup->keeper.rootless;
+}
+
 /* What a process has done to itself, told before it looked at anything foreign. */
 static void take_facts(struct job *job, const struct wire_boundary *facts)
 {
@@ -379,7 +390,7 @@ static void job_said(struct job *job, const struct init_message *message, int fd
         if (message->op == INIT_FAILED && job->state <= JOB_RUNNING && message->error.code > 0) {
                 job_refuse(job, &message->error);
         } else if (message->op == INIT_READY && job->state == JOB_SETUP && !by_program && take_ends(job, fds)) {
-                job->boundary = message->boundary;
+                take_walls(job, message);
                 tell_boundary(job, WIRE_READY);
                 wait_for_engine(job, JOB_READY);
         } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->box.program && !job->inside) {

@@ -191,6 +191,12 @@ struct wire_abilities {
 };
 
 /* The boundary that is in force for one run: facts, collected after each layer was applied. */
+enum wire_network {
+        WIRE_NET_HOST,             /* that of the host */
+        WIRE_NET_OWN,              /* a network namespace with loopback alone */
+        WIRE_NET_PROXY,            /* the same, and in it a socket that listens for a proxy outside */
+};
+
 #define WIRE_BOUNDARY_NUMBERS(N)                                                                               \
         N(namespaces)       /* CLONE_NEW* bits */                                                               \
         N(seccomp)          /* 1: the filter is loaded */                                                       \
@@ -205,7 +211,8 @@ struct wire_abilities {
         N(own_uid)          /* 1: no other live sandbox has this uid */                                         \
         N(rootless)                                                                                            \
         N(proc_strict)                                                                                         \
-        N(memory_bytes)     /* that the sandbox uses while it waits; 0: unknown */
+        N(memory_bytes)     /* that the sandbox uses while it waits; 0: unknown */                              \
+        N(network)          /* enum wire_network */
 
 struct wire_boundary {
 #define N(name) uint64_t name;
