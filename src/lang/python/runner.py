@@ -48,7 +48,7 @@ def load_part(name):
         names = {'__builtins__': __builtins__, '__name__': name, 'HERE': HERE, 'FileLoader': FileLoader,
                  'load_part': load_part, 'compile_program': compile_program, 'compile_tree': compile_tree, 'complain': complain,
                  'folder_of': folder_of, 'absolute': absolute, 'parse_options': parse_options, 'send_report': send_report,
-                 'show_error': show_error, 'drop_own_frame': drop_own_frame, 'drive_here': drive_here, 'call_by': call_by,
+                 'show_error': show_error, 'drop_own_frame': drop_own_frame, 'drive_here': drive_here, 'call_by': call_by, 'have_annotations': have_annotations,
                  'line_of_last': line_of_last, 'Channel': Channel, 'bind_tools': bind_tools}
         exec(FileLoader(name, '%s/%s.py' % (HERE, name)).get_code(name), names)
         parts[name] = names
@@ -285,12 +285,18 @@ def absolute(path):
     return path if path.startswith('/') else '%s/%s' % (getcwd(), path[2:] if path[:2] == './' else path)
 
 
+def have_annotations(main):
+    """Up to Python 3.13 the main module has them from the start."""
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
+
+
 def become_main(path, arguments):
     """Put the module, arguments and search path in place that MAINFILE would have found without us."""
     main = type(sys)('__main__')
     full_path = absolute(path)
-    main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __annotations__={},
-                         __loader__=FileLoader('__main__', full_path))
+    main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __loader__=FileLoader('__main__', full_path))
+    have_annotations(main)
     sys.modules['__main__'] = main
     if hasattr(sys, 'orig_argv'):
         sys.orig_argv[-len(sys.argv):] = [path, *arguments]
