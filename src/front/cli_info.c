@@ -136,7 +136,7 @@ static int doctor(int argc, char **argv, const struct settings *settings)
         struct doctor_check checks[CHECKS_MAX];
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
-                return cli_usage("doctor: unknown argument %.40s", argv[1]);
+                return cli_unknown_argument("doctor", argv[1]);
         size_t n = look_at_host(settings, checks);
         if (!json)
                 return print_checks(checks, n);
@@ -294,7 +294,7 @@ int cli_schema(int argc, char **argv)
 static int collect(int argc, char **argv, const struct settings *settings)
 {
         if (argc > 1)
-                return cli_usage("gc: unknown argument %.40s", argv[1]);
+                return cli_unknown_argument("gc", argv[1]);
         printf("%zu folders removed\n", work_collect_garbage(settings));
         return 0;
 }

@@ -326,6 +326,7 @@ class Zygote:
                 ours.close()
                 sys.stdin, sys.stdout, sys.stderr = streams
                 sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__'] = before
+                sys.modules.pop(SUBMISSION, None)
 
     def play_program(self, runner):
         runner.start()
@@ -383,6 +384,7 @@ class Zygote:
         sys.argv = [HERE + '/run.py', *map(sys.modules['os'].fsdecode, arguments)]
         sys.orig_argv[:] = [sys.executable, *sys.argv]
         sys.path[0] = self.own_folder
+        sys.modules.pop(SUBMISSION, None)       # of a run that was expected, and is not this one
         run = self.runner(*sys.argv[1:3], sys.argv[3:])
         run.run_cases, run.leave = self.run_cases, self.leave
         for name in self.main_names:
@@ -391,6 +393,7 @@ class Zygote:
 
     def become_context(self, options):
         sys.path[0] = self.own_folder
+        sys.modules.pop(SUBMISSION, None)
         run = load_part('session')['Session'](sys.modules['os'].fsdecode(options))
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']

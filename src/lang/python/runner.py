@@ -29,6 +29,7 @@ HARD = b'\r', b'__future__', b'global', b'settrace', b'set_trace', b'breakpoint'
 FUTURES = 0x1fe0000                      # flags of `from __future__`, since Python 3.9 (PyCF_MASK)
 WARNINGS_FAIL = 'error', None, Warning, None, 0      # a filter, as of warnings.filters
 TRACERS = b'settrace', b'setprofile'      # they would tell of two frames, so there is no value
+SUBMISSION = 'solution'          # what a program is called whose functions are to be graded
 HELLO_TEXT = b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3]
 
 UNTRACED = None, None
@@ -48,8 +49,9 @@ def load_part(name):
         names = {'__builtins__': __builtins__, '__name__': name, 'HERE': HERE, 'FileLoader': FileLoader,
                  'load_part': load_part, 'compile_program': compile_program, 'compile_tree': compile_tree, 'complain': complain,
                  'folder_of': folder_of, 'absolute': absolute, 'parse_options': parse_options, 'send_report': send_report,
-                 'show_error': show_error, 'drop_own_frame': drop_own_frame, 'drive_here': drive_here, 'call_by': call_by, 'have_annotations': have_annotations,
-                 'line_of_last': line_of_last, 'Channel': Channel, 'bind_tools': bind_tools}
+                 'show_error': show_error, 'drop_own_frame': drop_own_frame, 'drive_here': drive_here, 'call_by': call_by,
+                 'have_annotations': have_annotations,
+                 'line_of_last': line_of_last, 'SUBMISSION': SUBMISSION, 'Channel': Channel, 'bind_tools': bind_tools}
         exec(FileLoader(name, '%s/%s.py' % (HERE, name)).get_code(name), names)
         parts[name] = names
     return parts[name]
@@ -291,12 +293,25 @@ def have_annotations(main):
         main.__annotations__ = {}
 
 
-def become_main(path, arguments):
-    """Put the module, arguments and search path in place that MAINFILE would have found without us."""
-    main = type(sys)('__main__')
+def spec_of(module):
+    spec = sys.modules['_frozen_importlib'].ModuleSpec(module.__name__, module.__loader__, origin=module.__file__)
+    spec.has_location = True
+    return spec
+
+
+def become_main(path, arguments, name):
+    """Put the module, arguments and search path in place that MAINFILE would have found without us.
+
+    Under another name than __main__ it is as if it had been imported: its main guard is false, and what it defines is found in
+    the module that it names.  There is no other main program, so that name leads to it as well.
+    """
+    main = type(sys)(name)
     full_path = absolute(path)
-    main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __loader__=FileLoader('__main__', full_path))
-    have_annotations(main)
+    main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __annotations__={},
+                         __loader__=FileLoader(name, full_path))
+    if name != '__main__':
+        main.__dict__.update(__package__='', __spec__=spec_of(main))
+        sys.modules[name] = main
     sys.modules['__main__'] = main
     if hasattr(sys, 'orig_argv'):
         sys.orig_argv[-len(sys.argv):] = [path, *arguments]
@@ -400,7 +415,7 @@ class Runner:
         self.is_graded = self.options['graded'] == '1'
         self.run_cases = self.leave = None   # the zygote's, where there is one
         self.is_sample = False  # of the zygote itself
-        self.path, self.folder, self.names = become_main(path, arguments)
+        self.path, self.folder, self.names = become_main(path, arguments, SUBMISSION if self.is_graded else '__main__')
         self.mistake = None     # that a zygote knows of
         self.source = b''       # until it is read, or a zygote knows it
         self.compiled = None    # likewise

@@ -259,7 +259,7 @@ def test_a_session_has_so_many_requests_at_once(web):
 
 @pytest.mark.parametrize('name, arguments, word', [
     ('run_code', {'code': 7}, '/code'), ('run_code', {'code': 'x', 'bla': 1}, 'bla'), ('run_code', {'code': 'x', 'language': 'cobol'}, 'cobol'),
-    ('run_code', {'code': 'x', 'aliases': True}, 'aliases'), ('run_code', {'code': 'x', 'files': [{'name': 'a', 'path': '/etc/passwd'}]}, 'path'),
+    ('run_code', {'code': 'x', 'aliases': True}, 'aliases'), ('run_code', {'code': 'x', 'language': 'bash', 'files': [{'name': 'a', 'path': '/etc/passwd'}]}, 'path'),
     ('run_code', {'code': 'x', 'language': 'bash', 'limits': {'wall_ms': 10 ** 12}}, 'wall_ms'), ('run_code', {'code': 'x', 'context': 'ctx_nope'}, 'ctx_nope'),
     ('kill_sandbox', {}, 'sandbox'), ('kill_sandbox', {'sandbox': ''}, 'no id'), ('kill_sandbox', {'sandbox': '../../v1/files'}, 'no id'),
     ('kill_sandbox', {'sandbox': 'sbx_%2e'}, 'no id'), ('kill_sandbox', {'sandbox': 'x' * 65}, 'no id'), ('kill_sandbox', {'sandbox': ['a']}, 'text'),
@@ -269,6 +269,17 @@ def test_a_session_has_so_many_requests_at_once(web):
 def test_arguments_that_are_wrong_come_back_as_a_result(web, name, arguments, word):
     result = web.call(name, arguments)
     assert result['isError'] and word in result['content'][0]['text'], result
+
+
+def test_schemas_require_what_a_call_needs(web):
+    required = {tool['name']: set(tool['inputSchema']['required']) for tool in web.result('tools/list')['tools']}
+    assert required['run_code'] == required['check_code'] == {'code', 'language'} and required['grade_code'] == {'code'}
+    assert required['create_context'] == {'sandbox'} and required['create_sandbox'] == set()   # a context is Python's where nothing is said
+    for name in ('run_code', 'check_code', 'grade_code'):
+        for missing in required[name]:
+            result = web.call(name, {key: 'python' if key == 'language' else '1' for key in required[name] - {missing}})
+            text = result['content'][0]['text']
+            assert result['isError'] and missing in text and ' -' not in text, result
 
 
 @pytest.mark.parametrize('params', [{}, {'name': 'rm'}, {'name': 7}, {'name': 'run_code', 'arguments': []}, {'name': 'run_code', 'arguments': 'x'}])
@@ -558,7 +569,7 @@ def test_the_formats_are_definitions_of_a_tool():
     openai, anthropic, mcp = ask('openai')['function'], ask('anthropic'), ask('mcp')
     assert openai['parameters'] == anthropic['input_schema'] == mcp['inputSchema']
     assert openai['description'] == anthropic['description'] == mcp['description'] == caisson('describe').out
-    assert mcp['inputSchema']['required'] == ['code'] and mcp['inputSchema']['additionalProperties'] is False
+    assert mcp['inputSchema']['required'] == ['code', 'language'] and mcp['inputSchema']['additionalProperties'] is False
 
 
 @pytest.mark.parametrize('options', [['--format', 'x'], ['--profile', 'x'], ['--session', 'x'], ['x'], ['--bla']])
