@@ -648,6 +648,19 @@ size_t engine_places(uint64_t descriptors)
         return free_ < OWN_DESCRIPTORS + BOX_DESCRIPTORS ? 1 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / BOX_DESCRIPTORS, 1000000);
 }
 
+#define BOX_DESCRIPTORS_HERE 5             /* of a sandbox' twelve: those of the engine */
+
+size_t engine_client_descriptors(uint64_t descriptors)
+{
+        uint64_t own = OWN_DESCRIPTORS + engine_places(descriptors) * BOX_DESCRIPTORS_HERE;
+        return descriptors > own ? (size_t)min_u64(descriptors - own, 1000000) : 0;
+}
+
+size_t engine_running(const struct engine *engine)
+{
+        return engine->running;
+}
+
 /* The supervisor raises the soft limit for itself. */
 static size_t places(void)
 {

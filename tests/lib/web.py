@@ -13,13 +13,13 @@ KEYLESS = ['--set', 'engine.http_keyless=true']
 class Web:
     """A daemon with an HTTP interface, and connections to it."""
 
-    def __init__(self, folder, *options, keyless=True):
+    def __init__(self, folder, *options, keyless=True, command=()):
         self.folder = folder
         self.state = ['--set', f'engine.state_dir={folder}']
         self.log = folder / 'log'
         before = len(self.ports())     # of daemons that were here before
         self.daemon = Daemon(folder, *self.state, '--set', 'engine.http=127.0.0.1:0', '--set', 'engine.log_level=info',
-                             *(KEYLESS if keyless else ()), *options).ready()
+                             *(KEYLESS if keyless else ()), *options, command=command).ready()
         self.port = until(lambda: self.ports()[before:])[-1]
 
     def ports(self):
