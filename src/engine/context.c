@@ -625,7 +625,7 @@ int context_open(struct cell *cell, const struct context_request *request, struc
         struct context *context = mem_alloc(sizeof *context);
         *context = (struct context){ .cell = cell, .language = language, .clock = { .fired = on_clock, .owner = context },
                                      .meter = { .fired = on_meter, .owner = context },
-                                     .created_ms = time_now_ms() };
+                                     .made = ++cell->engine->contexts_made, .created_ms = time_now_ms() };
         for (int i = 0; i < 2; i++)
                 capture_init(&context->pending[i], PENDING_MAX);
         snprintf(context->id, sizeof context->id, "ctx_");
@@ -875,6 +875,11 @@ struct context *context_find(struct engine *engine, const char *id, const char *
 const char *context_id(const struct context *context)
 {
         return context->id;
+}
+
+uint64_t context_number(const struct context *context)
+{
+        return context->made;
 }
 
 json_t *context_describe(const struct context *context)

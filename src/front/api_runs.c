@@ -23,6 +23,7 @@ struct api_run {
         bool watched;                      /* it has events, and can be asked for when it is over */
         struct events events;
         struct buf record;
+        uint64_t number;                   /* of its place in the list; later ones have a higher one */
         uint64_t created_us;
         struct timer expiry;
 };
@@ -326,7 +327,7 @@ static struct api_run *api_run_new(struct http_request *request, struct run *run
         struct api *api = api_of(request);
         const struct store_key *key = api_key(request);
         struct api_run *one = mem_alloc(sizeof *one);
-        *one = (struct api_run){ .next = api->runs, .api = api, .run = run, .watched = watched, .created_us = clock_us() };
+        *one = (struct api_run){ .next = api->runs, .api = api, .run = run, .watched = watched, .number = ++api->runs_made, .created_us = clock_us() };
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
         snprintf(one->id, sizeof one->id, "%s", run_id(run));
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
@@ -434,7 +435,8 @@ void api_post_run_in(struct http_request *request, const char *context)
         }
         if (context)
                 SET(&given, run_request, context, arena_text(run_arena(run), "%s", context));
-        if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
+        *run_request(run) = given;
+        if (run_check_needed(run, &err) < 0 || api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
                 run_free(run);
                 api_fail_room(request, &err);
                 return;
@@ -446,7 +448,6 @@ void api_post_run_in(struct http_request *request, const char *context)
         struct api_run *one = api_run_new(request, run, stream || ndjson || async);
         one->aliases = given.aliases;
         one->name = name;
-        *run_request(run) = given;
         if ((async && api_of(request)->store && store_has_room(api_of(request)->store, &err) < 0) || begin(one, &err) < 0) {
                 drop_name(one);
                 api_run_free(one);
@@ -528,11 +529,13 @@ void api_get_run(struct http_request *request)
 
 void api_list_runs(struct http_request *request)
 {
-        json_t *list = json_array();
-        for (const struct api_run *one = api_of(request)->runs; one; one = one->next)
-                if (one->watched && strcmp(one->tenant, request->tenant) == 0)
-                        json_array_append_new(list, state_of(one));
-        http_json(request, MHD_HTTP_OK, json_pack("{s:o}", "runs", list));
+        struct api_page page;
+        if (!api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        for (const struct api_run *one = api_of(request)->runs; one && !page.more; one = one->next)
+                if (one->watched && strcmp(one->tenant, request->tenant) == 0 && api_page_has(&page, one->number, 0))
+                        json_array_append_new(page.list, state_of(one));
+        api_page_answer(request, &page, "runs");
 }
 
 void api_delete_run(struct http_request *request)

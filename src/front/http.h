@@ -185,6 +185,12 @@ void http_answer_file(struct http_request *request, unsigned status, const char 
 void http_json(struct http_request *request, unsigned status, json_t *json);
 /* For admit(): the error is answered with this status.  Returns -error->code. */
 int http_refuse(struct http_request *request, unsigned status, const struct csn_error *error);
+/* What a problem's code is, whatever its error, by its status; the last one has no code. */
+struct http_code {
+        unsigned status;
+        const char *code, *meaning;
+};
+extern const struct http_code http_codes[];
 /* RFC 9457: application/problem+json with code, field, retryable and request_id besides. */
 void http_problem(struct http_request *request, unsigned status, const struct csn_error *error);
 /* The same, with the status that goes with the error's code. */

@@ -75,7 +75,10 @@ void model_allowed(const struct field *field, char *text, size_t size)
         case KIND_NUM:
                 model_print_exact(field, field->min, low, sizeof low);
                 model_print_exact(field, field->max, high, sizeof high);
-                snprintf(text, size, "%s to %s", low, high);
+                if (field->max)
+                        snprintf(text, size, "%s to %s", low, high);
+                else
+                        snprintf(text, size, "%s or more", low);
                 break;
         case KIND_ENUM:
                 for (size_t i = 0; i < field->choices->n && len < size; i++)

@@ -21,6 +21,7 @@
 #define APPLICATION_NUMBER 0x63616973
 /* The command line's transactions last less than a millisecond; this is for one that was stopped in the middle. */
 #define BUSY_MS 2000
+#define OPEN_BUSY_MS 30000                 /* the process that makes the tables holds the lock during several fsync(2) */
 
 #define ROWS_AT_ONCE 1000
 #define RECORDS_AT_ONCE 100                /* each may have megabytes, which are overwritten */
@@ -148,7 +149,7 @@ static int connect_file(struct store *store, struct csn_error *err)
         store->db = NULL;
         if (sqlite3_open_v2(store->path, &store->db, flags, NULL) != SQLITE_OK)
                 return sql_error(store, err);
-        sqlite3_busy_timeout(store->db, BUSY_MS);
+        sqlite3_busy_timeout(store->db, OPEN_BUSY_MS);
         return 0;
 }
 
@@ -191,7 +192,7 @@ static int migrate(struct store *store, struct csn_error *err)
 static int use_log(struct store *store, struct csn_error *err)
 {
         const struct timespec pause = { .tv_nsec = 5000000 };
-        for (uint64_t end = clock_ms() + BUSY_MS;; nanosleep(&pause, NULL)) {
+        for (uint64_t end = clock_ms() + OPEN_BUSY_MS;; nanosleep(&pause, NULL)) {
                 int rc = sql_script(store, "PRAGMA journal_mode = WAL", err);
                 if (rc == 0 || (sqlite3_errcode(store->db) & 0xff) != SQLITE_BUSY || clock_ms() > end)
                         return rc;
@@ -200,6 +201,7 @@ static int use_log(struct store *store, struct csn_error *err)
 
 static int set_up(struct store *store, struct csn_error *err)
 {
+        sqlite3_busy_timeout(store->db, BUSY_MS);
         sqlite3_wal_autocheckpoint(store->db, LOG_PAGES);
         return sql_script(store, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON", err);
 }

@@ -241,6 +241,7 @@ struct store_file {
         char *mime;
         char *run, *user;              /* that made it, for whom; or "" */
         int64_t created_ms, expires_ms;
+        int64_t number;                /* later ones have a higher one */
 };
 
 /*
@@ -273,11 +274,12 @@ int files_content(struct store *store, const char *id, const char *tenant, struc
                   struct csn_error *err);
 int files_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err);
 
-/* A tenant's, newest first, older than the file `before`.  Texts that are NULL or "" are any. */
+/* A tenant's, newest first, older than the file `before` and of a number below `below`.  Texts that are NULL or "" are any, and so is 0. */
 #define FILES_LIST_MAX 1000
 struct files_filter {
         const char *tenant, *before, *run, *user;
-        size_t n;                      /* FILES_LIST_MAX at the most */
+        int64_t below;
+        size_t n;                      /* FILES_LIST_MAX + 1 at the most, so that it is known whether there are more */
 };
 /* Errors: CSN_E_INPUT: there is no file `before`. */
 int files_of(struct store *store, const struct files_filter *filter, struct arena *arena, struct store_file **ret, size_t *ret_n,
@@ -298,6 +300,7 @@ struct store_workspace {
         char *tenant, *user, *name;
         uint64_t bytes;
         int64_t created_ms, used_ms;
+        int64_t number;                /* later ones have a higher one */
 };
 
 /*
@@ -313,9 +316,14 @@ int workspaces_note(struct store *store, const char *id, uint64_t bytes, struct 
 /* A tenant's; in the same way there is none where it is another's. */
 int workspaces_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_workspace *ret, bool *ret_there,
                     struct csn_error *err);
-/* A tenant's, the last used first; user NULL is any. */
+/* A tenant's, the last used first; user NULL is any.  Those that were last used before below_ms, or then and have a number below below_number. */
 #define WORKSPACES_LIST_MAX 1000
-int workspaces_of(struct store *store, const char *tenant, const char *user, struct arena *arena, struct store_workspace **ret, size_t *ret_n,
+struct workspaces_filter {
+        const char *tenant, *user;
+        int64_t below_ms, below_number;
+        size_t n;                      /* WORKSPACES_LIST_MAX + 1 at the most */
+};
+int workspaces_of(struct store *store, const struct workspaces_filter *filter, struct arena *arena, struct store_workspace **ret, size_t *ret_n,
                   struct csn_error *err);
 int workspaces_forget(struct store *store, const char *id, struct csn_error *err);
 /* Some that were last used before; or, with INT64_MIN, those whose user died (workspaces_use() without workspaces_note()). */

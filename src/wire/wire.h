@@ -137,6 +137,7 @@ struct wire_shape {
 /* What the program in it may use. */
 #define WIRE_LIMITS_NUMBERS(N)                                                                                 \
         N(wall_ms)          /* from the program's first instruction until everything is killed */              \
+        N(waiting_ms)       /* so much later at the most, for the time in which other programs had the CPU */   \
         N(cpu_ms)           /* CPU time of all processes together; 0: as wall_ms allows */                      \
         N(memory_bytes)                                                                                         \
         N(cpu_milli)                                                                                            \

@@ -125,6 +125,7 @@ static void numbers_out_of_bounds_are_refused_by_name(void)
         BAD_LIMIT(memory_bytes, 1);
         BAD_LIMIT(pids, 0);
         BAD_LIMIT(open_files, 3);
+        BAD_LIMIT(waiting_ms, 24ULL * 3600 * 1000 + 1);
         BAD_LIMIT(background_ms, UINT64_MAX);
 }
 
