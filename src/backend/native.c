@@ -367,6 +367,16 @@ static void link_lost(struct backend_link *link, const struct csn_error *error)
         link->events->lost(link->engine, error);
 }
 
+/* A sandbox is ready whose descriptors we could not take; the others go on. */
+static void lose(struct backend_link *link, uint32_t id)
+{
+        struct native_job *job = find_job(link, id);
+        struct csn_error err;
+        err_set(&err, CSN_E_BUSY, EMFILE, "take what belongs to a sandbox");
+        if (job)
+                give_up(job, &err);
+}
+
 /* One message.  False: there is none now, or never again. */
 static bool take_message(struct backend_link *link)
 {
@@ -375,7 +385,8 @@ static bool take_message(struct backend_link *link)
         size_t fds_n;
         struct csn_error err;
         struct wire_header header;
-        ssize_t len = wire_receive(link->watch.fd, bytes, fds, &fds_n);
+        bool lost = false;
+        ssize_t len = wire_receive_lossy(link->watch.fd, bytes, fds, &fds_n, &lost);
         if (len < 0 && errno == EAGAIN)
                 return false;
         if (len <= 0) {
@@ -384,7 +395,9 @@ static bool take_message(struct backend_link *link)
                 return false;
         }
         int rc = wire_get_header(bytes, (size_t)len, &header, &err);
-        if (rc == 0)
+        if (rc == 0 && lost)
+                lose(link, header.job);
+        else if (rc == 0)
                 rc = handle(link, &header, bytes + WIRE_HEADER, fds, &err);
         for (size_t i = 0; i < fds_n; i++)
                 fd_close(&fds[i]);

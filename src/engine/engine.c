@@ -249,23 +249,30 @@ static void enqueue(struct run *run, bool front)
         }
 }
 
-/* Before the supervisor could say that it runs: the supervisor may be killed between. */
+/*
+ * Whether something of the program came out, before the supervisor could say that it runs: the supervisor may be killed between.  What else it
+ * did was in its sandbox, which is gone.
+ */
 static bool was_heard(const struct run *run)
 {
-        return run->streams[0].capture.total || run->streams[1].capture.total;
+        uint64_t connections = 0, refused, in, out;
+        if (run->egress)
+                egress_usage(run->egress, &connections, &refused, &in, &out);
+        return run->streams[0].capture.total || run->streams[1].capture.total || connections || hatch_was_asked(run->toolbox.hatch);
 }
 
 /* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
 void run_refused(struct run *run, const struct csn_error *error, bool again)
 {
         struct engine *engine = run->engine;
+        bool heard = was_heard(run);
         leave(run);
         egress_close(run->egress);
         run->egress = NULL;
         toolbox_unserve(&run->toolbox);
         close_ends(run);
         fd_close(&run->home_fd);
-        if (again && !run->cold && !run->cancelled && !was_heard(run)) {
+        if (again && !run->cold && !run->cancelled && !heard) {
                 run->cold = true;
                 run->has_boundary = false;
                 enqueue(run, true);
@@ -656,6 +663,19 @@ size_t engine_places(uint64_t descriptors)
 {
         uint64_t free_ = descriptors - descriptors / KEPT_SHARE;
         return free_ < OWN_DESCRIPTORS + BOX_DESCRIPTORS ? 1 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / BOX_DESCRIPTORS, 1000000);
+}
+
+#define BOX_DESCRIPTORS_HERE 5             /* of a sandbox' twelve: those of the engine */
+
+size_t engine_client_descriptors(uint64_t descriptors)
+{
+        uint64_t own = OWN_DESCRIPTORS + engine_places(descriptors) * BOX_DESCRIPTORS_HERE;
+        return descriptors > own ? (size_t)min_u64(descriptors - own, 1000000) : 0;
+}
+
+size_t engine_running(const struct engine *engine)
+{
+        return engine->running;
 }
 
 /* The supervisor raises the soft limit for itself. */

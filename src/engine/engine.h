@@ -57,6 +57,10 @@ const struct language *engine_languages(struct engine *engine);
  */
 #define ENGINE_DESCRIPTORS_MIN 128
 size_t engine_places(uint64_t descriptors);
+/* How many of them its clients may have, so that sandboxes can be made whatever they do. */
+size_t engine_client_descriptors(uint64_t descriptors);
+/* How many runs go on now. */
+size_t engine_running(const struct engine *engine);
 void engine_warm(struct engine *engine, bool grades);
 
 /* Whether a Python zygote serves: 1; 0: none does yet.  Errors: CSN_E_SYSTEM (it cannot be made, and Python programs start cold). */

@@ -475,7 +475,7 @@ int api_open(struct engine *engine, const struct settings *settings, struct stor
         int rc = otlp_open(api->loop, settings, &api->otlp, err);
         http_open_inner(api->loop, &api_face, &http_events, api, &api->inner);
         if (rc == 0 && listener >= 0)
-                rc = http_open(api->loop, listener, ours, &http_events, api, &api->http, err);
+                rc = http_open(api->loop, listener, ours, http_connections_max(false), &http_events, api, &api->http, err);
         if (rc == 0 && api->http)
                 rc = check_doors(api, err);
         if (rc < 0) {
@@ -490,7 +490,7 @@ int api_serve_local(struct api *api, int listener, bool ours, const uid_t *uids,
 {
         api->local_uids = uids;
         api->local_uids_n = uids_n;
-        return http_open(api->loop, listener, ours, &http_events, api, &api->local, err);
+        return http_open(api->loop, listener, ours, http_connections_max(true), &http_events, api, &api->local, err);
 }
 
 const char *api_address(const struct api *api)

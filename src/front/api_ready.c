@@ -28,13 +28,19 @@ void api_error_of(const struct run_result *result, struct csn_error *ret)
         err_set(ret, code, 0, "%s", HAS(result, run_result, error) ? result->error.message : "the run could not begin");
 }
 
+/* Others run; where none does and there is no capacity all the same, something has been used up that runs need. */
+static bool is_only_full(const struct api *api, const struct run_result *result)
+{
+        return result->status == status_CAPACITY && engine_running(api->engine) > 0;
+}
+
 /* A full host can run programs, and a request may ask for what this host does not have: only the small program proves that none can run. */
 void api_note_run(struct api *api, const struct run_result *result)
 {
         struct api_ability *ability = &api->ability;
         if (HAS(result, run_result, boundary))
                 *ability = (struct api_ability){ .probe = ability->probe, .waiting = ability->waiting, .known = true, .at_us = clock_us() };
-        else if (api_ran_nothing(result) && result->status != status_CAPACITY && !ability->why.code)
+        else if (api_ran_nothing(result) && !is_only_full(api, result) && !ability->why.code)
                 ability->known = false;
 }
 
@@ -59,7 +65,7 @@ static void on_probed(void *owner, const struct run_result *result)
         ability->known = true;
         ability->at_us = clock_us();
         ability->why = (struct csn_error){ 0 };
-        if (api_ran_nothing(result) && result->status != status_CAPACITY)
+        if (api_ran_nothing(result) && !is_only_full(api, result))
                 api_error_of(result, &ability->why);
         ability->probe = NULL;
         ability->waiting = NULL;

@@ -407,6 +407,11 @@ static bool is_welcome(const struct daemon *daemon, uid_t uid)
         return daemon->uids_n == 0;
 }
 
+static size_t peers_max(void)
+{
+        return min_u64(http_connections_max(true), PEERS_MAX);
+}
+
 static void greet(struct peer *peer)
 {
         struct csn_error err;
@@ -420,8 +425,8 @@ static void greet(struct peer *peer)
                 rc = err_set(&err, CSN_E_DENIED, 0, "user %u is not in engine.socket_uids", who.uid);
         else if (rc == 0 && peer->daemon->state != SERVING)
                 rc = err_set(&err, CSN_E_BUSY, 0, "%s", ending);
-        else if (rc == 0 && peer->daemon->peers_n > PEERS_MAX)
-                rc = err_set(&err, CSN_E_BUSY, 0, "the daemon has %d connections, and may not have more", PEERS_MAX);
+        else if (rc == 0 && peer->daemon->peers_n > peers_max())
+                rc = err_set(&err, CSN_E_BUSY, 0, "the daemon has %zu connections, and may not have more", peers_max());
         if (rc < 0)
                 fail(peer, &err);
 }

@@ -330,7 +330,12 @@ int wire_send(int sock, const void *bytes, size_t len, const int *fds, size_t fd
  * are the caller's, close-on-exec; entries beyond are -1.
  */
 ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
-/* The same for messages of at most `size` bytes. */
+/*
+ * The same, from a peer that is trusted: where descriptors were cut, because this process may have no more, the message comes without any of them,
+ * and *ret_lost is true.
+ */
+ssize_t wire_receive_lossy(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n, bool *ret_lost);
+/* wire_receive() for messages of at most `size` bytes. */
 ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
 
 /*

@@ -1,6 +1,7 @@
 """Tools that the client of a run serves, and calls that wait for a yes: events, and answers on another connection."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli import ROOT
-from daemon import until
+from daemon import supervisors, until
 from web import Web
 
 ADD = {'name': 'add', 'description': 'Adds.', 'input_schema': {'type': 'object', 'properties': {'a': {'type': 'integer'}, 'b': {'type': 'integer'}},
@@ -288,3 +289,16 @@ def test_the_example_shows_its_point(tmp_path):
     one, turns = done.stdout.splitlines()
     assert one.startswith('one program: item-0 100 5') and '50 calls' in one and turns.startswith('50 turns: 50 calls')
     assert web.daemon.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize('attempt', range(3))
+def test_a_call_is_not_made_again_when_the_supervisor_is_killed_in_it(web, attempt):
+    """The program may have begun, and a call of it came out: the run is not begun anew."""
+    web.run('print(1)', language='python')
+    calls = []
+
+    def kill(event):
+        calls.append(event)
+        os.kill(supervisors(web.daemon.process.pid)[0], signal.SIGKILL)
+    record = Client(web, 'print(tools.add(a=1, b=2))', kill).record()
+    assert len(calls) == 1 and record['status'] == 'engine_error', record
