@@ -8,7 +8,7 @@ TESTS = CAISSON_BUILD=$(BUILD) tests/run
 # ninja is parallel; two package managers at once are not a good idea.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-long build asan fuzz setup setup-test install clean \
+.PHONY: help run test test-all test-long build asan fuzz setup setup-test install uninstall clean \
         lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-vm bench soak
 
 help: ## show this list
@@ -66,8 +66,11 @@ soak: build setup-test ## ten minutes of mixed load, and whether anything has gr
 bench: build setup-test ## measure Caisson beside bare forks and its peers (bench/README.md)
 	@CAISSON_BUILD=$(BUILD) bench/run
 
-install: build ## install to the system (DESTDIR is honoured)
-	@meson install -C $(BUILD)
+install: build ## install to the system (DESTDIR is honoured; README.md says what and where)
+	@meson install -C $(BUILD) --no-rebuild
+
+uninstall: ## remove what make install put there, and no state of a daemon
+	@tools/uninstall $(BUILD)
 
 clean: ## remove what was built
 	@rm -rf $(BUILD) $(ASAN) $(FUZZ)

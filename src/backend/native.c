@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #define HELLO_MS 10000
+#define DESCRIPTORS_MIN 32                       /* of one sandbox and its supervisor, counted generously; more of them are a question of load */
 #define SOCKET_FD 3
 
 struct native_job {
@@ -58,9 +60,21 @@ static _Noreturn void become_supervisor(int sock, const struct backend_options *
         _exit(127);
 }
 
+/* It raises its soft limit to the hard one, as caissond does. */
+static int check_descriptors(struct csn_error *err)
+{
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < DESCRIPTORS_MIN)
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "a sandbox needs %d open files at once, and this process may have %llu: raise the hard limit "
+                               "(ulimit -Hn)", DESCRIPTORS_MIN, (unsigned long long)limit.rlim_max);
+        return 0;
+}
+
 static int start_supervisor(struct backend_link *link, const struct backend_options *options, struct csn_error *err)
 {
         int pair[2];
+        if (check_descriptors(err) < 0)
+                return -err->code;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd theirs = pair[1];

@@ -154,8 +154,10 @@ static void open_proxy(struct run *run, int proxy_fd)
         const struct egress_rules rules = { .public_ = request->network == network_PUBLIC, .hosts = request->allow,
                                             .hosts_n = request->allow_n };
         struct csn_error err;
-        if (egress_open(run->engine->loop, proxy_fd, &rules, &events, run, &run->egress, &err) < 0)
+        if (egress_open(run->engine->loop, proxy_fd, &rules, &events, run, &run->egress, &err) < 0) {
+                run->no_proxy = true;
                 run_warn(run, "proxy_failed", "the program has no network: %s", err.text);
+        }
 }
 
 /* Without its tools a program could only fail, and nobody would know why. */
@@ -332,9 +334,18 @@ static bool starts_slowly(const struct run *run)
         return run->backend == &backend_native && !run->language->command && !run->language->starts_fast;
 }
 
+/* What a judge measures is a program's own time, of which there is more the fewer share a processor. */
+static size_t judged_max(const struct engine *engine)
+{
+        uint64_t max = engine->settings->engine.judged_max;
+        return max ? max : JUDGED_PER_CORE * engine->cores;
+}
+
 bool run_may_begin(const struct run *run)
 {
         struct engine *engine = run->engine;
+        if (run->judged && engine->judged >= judged_max(engine))
+                return false;
         if (!starts_slowly(run) || (engine->pools && !run->cold && pools_are_warm(engine, run)))
                 return true;
         /* One processor is left to a zygote that is coming: it helps all that wait. */
@@ -433,7 +444,8 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
         size_t max = running_max(engine), slots = engine->running < max ? max - engine->running : 0;
         size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued, running;
         queue_count(engine, run->owner_key, &queued, &running);
-        bool waits = !run->companion && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max));
+        bool waits = !run->companion && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max) ||
+                                         (run->judged && engine->judged >= judged_max(engine)));
         *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
         if (waits && waiting >= engine->settings->engine.queue_max)
                 return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);

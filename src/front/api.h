@@ -324,6 +324,14 @@ void api_get_events(struct http_request *request);
 void api_post_tool_results(struct http_request *request);
 void api_runs_close(struct api *api);
 
+/*
+ * A run is about to begin, and is in the audit even if this daemon is killed.  name: that of its request, or NULL; kept: it can be asked for later.
+ * Errors: CSN_E_BUSY with err->sys (ENOSPC): there is no room for that, and it must not begin.
+ */
+int audit_begin(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct idempotency *name, bool kept,
+                struct csn_error *err);
+/* Runs that went on when a daemon died. */
+void audit_recover(struct store *store);
 /* A run that is over, into the audit, if there is one, and into the log (audit.c).  key and texts of `about` are "" or NULL where there was none. */
 void audit_run(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct run_result *result);
 

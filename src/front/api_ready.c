@@ -41,8 +41,11 @@ void api_note_run(struct api *api, const struct run_result *result)
 static void answer(struct api *api, struct http_request *request)
 {
         const struct csn_error *why = &api->ability.why;
+        struct csn_error full;
         if (why->code)
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, why);
+        else if (api->store && runs_can_begin(api->store, &full) < 0)
+                http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &full);
         else
                 http_json(request, MHD_HTTP_OK, json_pack("{s:s}", "status", "ready"));
 }

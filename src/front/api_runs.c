@@ -144,15 +144,16 @@ static void on_done(void *owner, const struct run_result *result)
         struct api *api = one->api;
         buf_init(&one->record, FRONT_RECORD_MAX);
         bool good = front_record_text(result, one->aliases, &one->record);
-        audit_run(api->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id, .owner = one->tenant }, one->key, one->run, result);
-        trace_run(api, &one->trace, one->run, result);
-        api_note_run(api, result);
         if (api_ran_nothing(result))
                 drop_name(one);
         else if (good)
                 answer_name(one, MHD_HTTP_OK, one->record.bytes, one->record.len);
         if (good && one->watched)
                 keep(one);
+        /* Last, for its place in the journal goes with it. */
+        audit_run(api->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id, .owner = one->tenant }, one->key, one->run, result);
+        trace_run(api, &one->trace, one->run, result);
+        api_note_run(api, result);
         if (one->waiting)
                 answer_waiting(one, good, result);
         if (!one->watched) {
@@ -306,7 +307,7 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
                                      .expires_ms = time_now_ms() + IDEMPOTENCY_MS };
         digest_of(request, one->sha256);
         if (idempotency_take(api_of(request)->store, one, &request->arena, &found, &http, &answer, &len, &err) < 0) {
-                http_fail(request, &err);
+                api_fail_room(request, &err);
         } else if (found == IDEMPOTENCY_NEW) {
                 *ret = one;
                 return true;
@@ -393,12 +394,23 @@ static void wait_for(struct api_run *one, struct http_request *request)
         request->room = on_room;
 }
 
+/* It is in the audit from here on, whatever becomes of this process. */
+static int begin(struct api_run *one, struct csn_error *err)
+{
+        const struct log_context about = { .request = one->request_id, .trace = one->trace.id, .owner = one->tenant };
+        return audit_begin(one->api->store, &about, one->key, one->run, one->name, one->watched, err);
+}
+
 void api_start_run(struct http_request *request, struct run *run, const struct api_words *words, void *own, bool kept)
 {
         struct api_run *one = api_run_new(request, run, kept);
         one->words = words;
+        struct csn_error err;
         one->own = own;
-        run_start(run, false, &run_events, one);
+        if (begin(one, &err) < 0)
+                run_refuse(run, &err, &run_events, one);
+        else
+                run_start(run, false, &run_events, one);
         if (words)
                 wait_for(one, request);
 }
@@ -423,9 +435,10 @@ void api_post_run_in(struct http_request *request, const char *context)
         }
         if (context)
                 SET(&given, run_request, context, arena_text(run_arena(run), "%s", context));
-        if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
+        *run_request(run) = given;
+        if (run_check_needed(run, &err) < 0 || api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
                 run_free(run);
-                http_fail(request, &err);
+                api_fail_room(request, &err);
                 return;
         }
         if (!has_room(request, run, HAS(&given, run_request, context)) || !take_name(request, run_arena(run), &name)) {
@@ -435,7 +448,12 @@ void api_post_run_in(struct http_request *request, const char *context)
         struct api_run *one = api_run_new(request, run, stream || ndjson || async);
         one->aliases = given.aliases;
         one->name = name;
-        *run_request(run) = given;
+        if ((async && api_of(request)->store && store_has_room(api_of(request)->store, &err) < 0) || begin(one, &err) < 0) {
+                drop_name(one);
+                api_run_free(one);
+                http_problem(request, err.sys == ENOSPC || err.sys == EDQUOT ? MHD_HTTP_INSUFFICIENT_STORAGE : MHD_HTTP_SERVICE_UNAVAILABLE, &err);
+                return;
+        }
         if (one->watched)
                 run_set_listener(run, &listener, one);
         run_start(run, false, &run_events, one);

@@ -192,16 +192,29 @@ static void on_clean(struct timer *timer)
         loop_timer(daemon->loop, &daemon->clean, more ? 0 : CLEAN_US);
 }
 
+/* On a full disk it serves what it can, and says so. */
+static int open_store(struct daemon *daemon, struct csn_error *err)
+{
+        struct csn_error full;
+        if (store_open_default(daemon->settings, &daemon->store, err) < 0)
+                return -err->code;
+        if (store_set_reserve(daemon->store, daemon->settings->engine.reserve_bytes, &full) < 0)
+                log_text(LOG_WARN, "engine.reserve_bytes: %s", full.text);
+        return 0;
+}
+
 static int open_api(struct daemon *daemon, struct csn_error *err)
 {
         struct endpoint *endpoint = &daemon->endpoint;
         bool stored = daemon->http_fd >= 0;
-        if ((stored && store_open_default(daemon->settings, &daemon->store, err) < 0) ||
+        if ((stored && open_store(daemon, err) < 0) ||
             api_open(daemon->engine, daemon->settings, daemon->store, take_fd(&daemon->http_fd), daemon->http_ours, on_api_idle, daemon, &daemon->api,
                      err) < 0)
                 return -err->code;
-        if (stored)
+        if (stored) {
+                audit_recover(daemon->store);
                 loop_timer(daemon->loop, &daemon->clean, 0);
+        }
         if (endpoint->local_fd < 0)
                 return 0;
         return api_serve_local(daemon->api, take_fd(&endpoint->local_fd), endpoint->local_ours, daemon->uids, daemon->uids_n, err);

@@ -206,7 +206,11 @@ static void start_run(struct peer *peer)
         }
         *run_request(job->run) = given;
         job->aliases = given.aliases;
-        run_start(job->run, false, &events_of_runs, job);
+        const struct log_context about = { .owner = job->owner };
+        if (audit_begin(peer->daemon->store, &about, "", job->run, NULL, false, &refusal) < 0)
+                run_refuse(job->run, &refusal, &events_of_runs, job);
+        else
+                run_start(job->run, false, &events_of_runs, job);
 }
 
 /* A request that is none is answered as one that cannot be checked. */

@@ -26,7 +26,9 @@ static const struct { const char *command, *name; int (*run)(struct remote *remo
 
 int remote_fail(const struct remote *remote, const struct csn_error *err)
 {
-        fprintf(stderr, "caisson: %s\n", err->text);
+        struct arena arena = { 0 };
+        fprintf(stderr, "caisson: %s\n", cli_in_options(err->text, err->field, &arena));
+        arena_done(&arena);
         if (remote->link.status == 404)
                 return 1;
         return remote->link.status >= 300 && remote->link.status != 422 ? 125 : csn_code_exit(err->code);
@@ -112,7 +114,7 @@ struct options {
 static void list_options(const struct cli_part *part, struct options *ret)
 {
         size_t n = 2;
-        *ret = (struct options){ .longs = { { "config", required_argument, NULL, CONFIG }, { "set", required_argument, NULL, CONFIG + 1 } }, .shorts = "-" };
+        *ret = (struct options){ .longs = { { "config", required_argument, NULL, CONFIG }, { "set", required_argument, NULL, CONFIG + 1 } }, .shorts = "-:" };
         ret->fields_n = part->objects ? cli_fields_of(part->objects, ret->fields, ARRAY_LEN(ret->fields)) : 0;
         for (size_t i = 0; part->options && part->options[i].name; i++) {
                 const struct cli_option *option = &part->options[i];
@@ -165,9 +167,10 @@ static int parse(struct remote *remote, int argc, char **argv, struct csn_error 
         opterr = 0;
         remote->args = arena_alloc(&remote->arena, ((size_t)argc + 1) * sizeof *remote->args);
         for (int opt; (opt = getopt_long(argc, argv, options.shorts, options.longs, NULL)) != -1;) {
-                if (opt == '?')
-                        return err_field(err, "", "%s %s: there is no option %s, or it needs a value; see caisson help %s", remote->part->command,
-                                         remote->part->name, optind > 0 && argv[optind - 1] ? argv[optind - 1] : "", remote->part->command);
+                if (opt == '?' || opt == ':') {
+                        const char *who = arena_text(&remote->arena, "%s %s", remote->part->command, remote->part->name);
+                        return cli_bad_option(who, opt, argv, options.longs, err);
+                }
                 if (opt != ARGUMENT && take_option(remote, &options, opt, err) < 0)
                         return -err->code;
                 if (opt == ARGUMENT && remote->part->program && remote->args_n == 1) {

@@ -78,6 +78,8 @@ int remote_list_contexts(struct remote *remote)
                         cli_end_line(&buf);
                 }
                 fputs(buf.bytes, stdout);
+                if (!json_array_size(all))
+                        cli_note("there is no context; caisson context create SANDBOX starts one");
         }
         buf_done(&buf);
         json_decref(all);

@@ -68,6 +68,8 @@ int remote_list(struct remote *remote)
                         add_sandbox(&buf, one);
                 }
                 fputs(buf.bytes, stdout);
+                if (!json_array_size(json_object_get(answer, "sandboxes")))
+                        cli_note("there is no sandbox; caisson sandbox create makes one");
         }
         buf_done(&buf);
         json_decref(answer);

@@ -166,7 +166,12 @@ void attempt_limit(struct attempt *attempt, uint64_t cpu_ms, uint64_t wall_ms)
 void attempt_start(struct attempt *attempt)
 {
         static const struct run_events events = { .done = on_done };
-        run_start(attempt->run, attempt->grading->local, &events, attempt);
+        struct grading *grading = attempt->grading;
+        struct csn_error err;
+        if (grading->events->begins && grading->events->begins(grading->owner, attempt->run, &err) < 0)
+                run_refuse(attempt->run, &err, &events, attempt);
+        else
+                run_start(attempt->run, grading->local, &events, attempt);
 }
 
 /* ---- how it ended ---- */

@@ -195,12 +195,13 @@ int files_of(struct store *store, const struct files_filter *filter, struct aren
 int files_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err)
 {
         if (files_folder(store, err) < 0 ||
-            sql_do(store, err, "DELETE FROM files WHERE id = ?1 AND tenant = ?2 AND (expires_ms = 0 OR expires_ms > ?3)",
+            sql_do_surely(store, err, "DELETE FROM files WHERE id = ?1 AND tenant = ?2 AND (expires_ms = 0 OR expires_ms > ?3)",
                    SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms()))) < 0)
                 return err_wrap(err, "remove the file %.60s", id);
         *ret_there = sqlite3_changes(store->db) > 0;
         if (*ret_there)
                 unlinkat(store->files_fd, id, 0);
+        store_has_room(store, NULL);   /* there may be room for the reserve now */
         return 0;
 }
 
@@ -223,7 +224,12 @@ int files_clean(struct store *store, bool *ret_more, struct csn_error *err)
         char *ids[CLEAN_AT_ONCE];
         size_t n = 0;
         int rc = files_folder(store, err);
-        rc = rc < 0 ? rc : take_expired(store, &arena, ids, &n, err);
+        if (rc == 0) {
+                unsigned tries = 0;
+                do
+                        rc = take_expired(store, &arena, ids, &n, err);
+                while (rc < 0 && sql_make_room(store, err, tries++));
+        }
         for (size_t i = 0; rc == 0 && i < n; i++)
                 unlinkat(store->files_fd, ids[i], 0);
         arena_done(&arena);

@@ -25,7 +25,7 @@ int workspaces_use(struct store *store, const char *tenant, const char *user, co
 {
         char id[WORKSPACE_ID_MAX];
         workspaces_id(tenant, user, name, id);
-        int rc = sql_do(store, err, "INSERT INTO workspaces (id, tenant, user, name, bytes, created_ms, used_ms, in_use) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1) "
+        int rc = sql_do_surely(store, err, "INSERT INTO workspaces (id, tenant, user, name, bytes, created_ms, used_ms, in_use) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1) "
                         "ON CONFLICT (id) DO UPDATE SET used_ms = excluded.used_ms, in_use = 1",
                         SQL_VALUES(sql_text(id), sql_text(tenant), sql_text(user), sql_text(name), sql_number(STORE_ENTRY_BYTES),
                                    sql_number(time_now_ms())));
@@ -34,14 +34,14 @@ int workspaces_use(struct store *store, const char *tenant, const char *user, co
 
 int workspaces_note(struct store *store, const char *id, uint64_t bytes, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "UPDATE workspaces SET bytes = ?2, used_ms = ?3, in_use = 0 WHERE id = ?1",
+        int rc = sql_do_surely(store, err, "UPDATE workspaces SET bytes = ?2, used_ms = ?3, in_use = 0 WHERE id = ?1",
                         SQL_VALUES(sql_text(id), sql_count(bytes), sql_number(time_now_ms())));
         return rc < 0 ? err_wrap(err, "note what the workspace %s takes", id) : 0;
 }
 
 int workspaces_forget(struct store *store, const char *id, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "DELETE FROM workspaces WHERE id = ?1", SQL_VALUES(sql_text(id)));
+        int rc = sql_do_surely(store, err, "DELETE FROM workspaces WHERE id = ?1", SQL_VALUES(sql_text(id)));
         return rc < 0 ? err_wrap(err, "remove the workspace %s", id) : 0;
 }
 

@@ -137,6 +137,7 @@ struct wire_shape {
 /* What the program in it may use. */
 #define WIRE_LIMITS_NUMBERS(N)                                                                                 \
         N(wall_ms)          /* from the program's first instruction until everything is killed */              \
+        N(waiting_ms)       /* so much later at the most, for the time in which other programs had the CPU */   \
         N(cpu_ms)           /* CPU time of all processes together; 0: as wall_ms allows */                      \
         N(memory_bytes)                                                                                         \
         N(cpu_milli)                                                                                            \
@@ -190,6 +191,12 @@ struct wire_abilities {
 };
 
 /* The boundary that is in force for one run: facts, collected after each layer was applied. */
+enum wire_network {
+        WIRE_NET_HOST,             /* that of the host */
+        WIRE_NET_OWN,              /* a network namespace with loopback alone */
+        WIRE_NET_PROXY,            /* the same, and in it a socket that listens for a proxy outside */
+};
+
 #define WIRE_BOUNDARY_NUMBERS(N)                                                                               \
         N(namespaces)       /* CLONE_NEW* bits */                                                               \
         N(seccomp)          /* 1: the filter is loaded */                                                       \
@@ -204,7 +211,8 @@ struct wire_abilities {
         N(own_uid)          /* 1: no other live sandbox has this uid */                                         \
         N(rootless)                                                                                            \
         N(proc_strict)                                                                                         \
-        N(memory_bytes)     /* that the sandbox uses while it waits; 0: unknown */
+        N(memory_bytes)     /* that the sandbox uses while it waits; 0: unknown */                              \
+        N(network)          /* enum wire_network */
 
 struct wire_boundary {
 #define N(name) uint64_t name;

@@ -808,7 +808,7 @@ static void generated_files_are_those_of_the_repository(void)
                 CHECK(same);
                 buf_done(&buf);
         }
-        CHECK(n == 5);
+        CHECK(n == 6);
 }
 
 static json_t *resolve(json_t *schema, json_t *root)

@@ -42,9 +42,9 @@ struct mcp_tool {
 
 static const struct mcp_tool tools[] = {
         { .name = "run_code", .title = "Run a program", .method = "POST", .path = "/v1/runs", .takes = &object_run_request, .fields = front_run_code_fields,
-          .required = "code", .gives = &object_run_result, .how = GIVES_RECORD, .events = true, .outside = true },
+          .required = front_run_code_required, .gives = &object_run_result, .how = GIVES_RECORD, .events = true, .outside = true },
         { .name = "check_code", .title = "Check a program", .text = "Compare a program with a source policy. Nothing is run.", .method = "POST",
-          .path = "/v1/check", .takes = &object_check_request, .fields = "language code policy allow_imports block_at", .required = "code",
+          .path = "/v1/check", .takes = &object_check_request, .fields = "language code policy allow_imports block_at", .required = "code language",
           .gives = &object_check_result, .how = GIVES_JSON, .reads = true, .repeats = true },
         { .name = "grade_code", .title = "Grade a program",
           .text = "Grade a submission by cases (calls of a function, or standard input and output) and by test code in Python.", .method = "POST",

@@ -1,11 +1,11 @@
 /*
  * Serve executions in one Bash that lives on ("Contexts" in README.md).
  *
- * Bash cannot receive packets, so this program speaks on the channel and drives a Bash through a pipe that is its
- * standard input.  That Bash is an interactive one without a terminal: it alone stays at its top level when a command is
- * interrupted or an expansion fails, and goes on with the next line.  Each execution is one line, an eval of a file in
- * memory, so there is never half a line to be lost in an interrupt; PROMPT_COMMAND tells the status of what came before.
- * The shell opens our descriptors by their names in /proc, so it has none that its commands could inherit.
+ * Bash cannot receive packets, so this program speaks on the channel and drives a Bash.  That Bash is an interactive one
+ * without a terminal: it alone stays at its top level when a command is interrupted or an expansion fails, and goes on with
+ * the next line.  It has loaded an object of ours (reader.c) that reads the texts for it in place of standard input, so they
+ * are what is typed in a login shell, and nothing of ours is between them.  The shell opens our descriptors by their names
+ * in /proc, so it has none that its commands could inherit.
  *
  * Linked statically, and of our own code only what needs no library of the image.
  */
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "lang/bash/reader.h"
 #include "wire/wire.h"
 
 #define CHANNEL_FD 3
@@ -31,20 +33,16 @@
 #define AGAIN_FIRST_MS 300
 #define AGAIN_LAST_MS 60000
 #define REQUEST_MAX (256 * (size_t)MIB)
-#define BASH "/bin/bash"
 
 #define EXECUTE 9
 
 static struct {
         pid_t pid;
-        int script;             /* what it reads */
-        int reports;            /* what it tells: "b" as an execution begins, its status when it has ended */
-        int reports_end;        /* opened by name in the shell */
-        int code;               /* a file in memory */
+        int go;                 /* what its reader waits at */
+        int reports;            /* what that tells */
+        int code;               /* files in memory */
+        int settings;
         int signals;
-        bool interrupted;       /* since it was last seen to be alone */
-        int status;             /* of the last execution */
-        bool traces, echoes;    /* set -x and set -v at its end; they are off where our own commands run */
         char told[64];          /* a line of reports that is not complete yet */
         size_t told_len;
 } shell;
@@ -131,30 +129,62 @@ static json_t *receive(void)
 
 /* ---- the shell ---- */
 
-static void tell_shell(const char *text, size_t len)
+/* A descriptor at the number that the shell opens it by. */
+static int put_at(int fd, enum reader_fd number)
 {
-        while (len > 0) {
-                ssize_t n = write(shell.script, text, len);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return;   /* it has ended, and that is seen elsewhere */
-                text += n;
-                len -= (size_t)n;
-        }
+        if (fd < 0 || dup3(fd, number, O_CLOEXEC) < 0)
+                die(BROKEN_EXIT, "descriptor %d: %s", number, strerror(errno));
+        close(fd);
+        return number;
 }
 
-static void start_shell(void)
+static void open_files(void)
 {
-        int script[2], reports[2];
+        int go[2], reports[2];
+        if (pipe2(go, O_CLOEXEC) < 0 || pipe2(reports, O_CLOEXEC) < 0)
+                die(BROKEN_EXIT, "pipe: %s", strerror(errno));
+        /* Those that stay where they are get numbers that nothing else wants. */
+        shell.go = fcntl(go[1], F_DUPFD_CLOEXEC, READER_SETTINGS_FD + 1);
+        shell.reports = fcntl(reports[0], F_DUPFD_CLOEXEC, READER_SETTINGS_FD + 1);
+        close(go[1]);
+        close(reports[0]);
+        put_at(go[0], READER_GO_FD);
+        put_at(reports[1], READER_REPORTS_FD);
+        shell.code = put_at(memfd_create("code", MFD_CLOEXEC), READER_CODE_FD);
+        shell.settings = put_at(memfd_create("settings", MFD_CLOEXEC), READER_SETTINGS_FD);
+        fcntl(shell.reports, F_SETFL, O_NONBLOCK);
+        if (shell.go < 0 || shell.reports < 0 || ftruncate(shell.settings, 4) < 0)
+                die(BROKEN_EXIT, "descriptors: %s", strerror(errno));
+}
+
+/*
+ * What the shell reads from its standard input.  The reader has no builtin, so `enable` fails; the second line is read
+ * where that is not what failed.
+ */
+static const char beginning[] =
+        "unset HISTFILE; set +o history; history -c; enable -f '%s' reader 2>/dev/null || :\n"
+        "echo 'context.sh: this Bash cannot load what reads executions for it: %s' >&3; exit %d\n";
+
+static void begin_shell(int script, const char *reader)
+{
+        char text[2 * PATH_MAX + sizeof beginning];
+        int n = snprintf(text, sizeof text, beginning, reader, reader, BROKEN_EXIT);
+        if (write(script, text, (size_t)n) != n)
+                die(BROKEN_EXIT, "tell the shell: %s", strerror(errno));
+        close(script);
+}
+
+static void start_shell(const char *reader)
+{
+        int script[2];
         sigset_t mask;
-        if (pipe2(script, O_CLOEXEC) < 0 || pipe2(reports, O_CLOEXEC) < 0)
+        if (pipe2(script, O_CLOEXEC) < 0)
                 die(BROKEN_EXIT, "pipe: %s", strerror(errno));
         shell.pid = fork();
         if (shell.pid < 0)
                 die(BROKEN_EXIT, "fork: %s", strerror(errno));
         if (shell.pid == 0) {
-                /* That it has no terminal is nobody's business; its first line gives it our standard error. */
+                /* That it has no terminal is nobody's business; its reader gives it our standard error. */
                 int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
                 setpgid(0, 0);
                 sigemptyset(&mask);
@@ -169,17 +199,7 @@ static void start_shell(void)
         }
         setpgid(shell.pid, shell.pid);
         close(script[0]);
-        shell.script = script[1];
-        shell.reports = reports[0];
-        shell.reports_end = reports[1];
-        fcntl(shell.reports, F_SETFL, O_NONBLOCK);
-        char text[512];
-        int n = snprintf(text, sizeof text,
-                         "exec 2>&3 3>&-; PS1= PS2=; unset HISTFILE; set +o history; history -c; shopt -u expand_aliases checkwinsize; "
-                         "readonly PROMPT_COMMAND='{ \\builtin printf \"%%s %%s %%s\\n\" \"$BASHPID\" \"$?\" \"$-\" >/proc/%d/fd/%d; "
-                         "\\builtin set +xv; } >/dev/null 2>&1'\n",
-                         getpid(), shell.reports_end);
-        tell_shell(text, (size_t)n);
+        begin_shell(script[1], reader);
 }
 
 /* 'text' for the shell. */
@@ -202,51 +222,28 @@ static bool is_name(const char *name)
         return name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
 }
 
-/* The eval of a text whose commands are traced.  Tracing begins in the text, where what is ours goes to no file. */
-static void add_traced(struct buf *line)
-{
-        buf_printf(line, "\\builtin eval '{ \\builtin set -x; (exit %d); } 2>/dev/null; '\"$(</proc/%d/fd/%d)\" </dev/null", shell.status,
-                   getpid(), shell.code);
-}
-
-/*
- * One line: it is read as a whole before any of it runs.  The first command of the text finds in $? the status of the
- * substitution, which is that of the last execution.
- */
+/* Has the shell execute the text in the file of code. */
 static void tell_execution(const json_t *request)
 {
-        struct buf line;
+        struct buf settings;
         const char *cwd = json_string_value(json_object_get(request, "cwd"));
         const char *name;
         json_t *value;
-        buf_init(&line, 16 * MIB);
-        /* In braces, so that what a trap for DEBUG prints about commands of ours goes nowhere. */
-        buf_printf(&line, "{ ");
-        if (cwd) {
-                buf_printf(&line, "\\builtin cd -- ");
-                add_quoted(&line, cwd);
-                buf_printf(&line, "; ");
-        }
-        buf_printf(&line, "\\builtin printf 'b\\n' >/proc/%d/fd/%d; } >/dev/null 2>&1; ", getpid(), shell.reports_end);
-        if (shell.echoes)
-                buf_printf(&line, "\\builtin set -v; ");
+        buf_init(&settings, READER_SETTINGS_MAX);
+        buf_add(&settings, "", 1);
+        buf_add(&settings, cwd ? cwd : "", cwd ? strlen(cwd) + 1 : 1);
         json_object_foreach(json_object_get(request, "env"), name, value) {
                 if (!is_name(name) || !json_is_string(value))
                         continue;
-                buf_printf(&line, "%s=", name);
-                add_quoted(&line, json_string_value(value));
-                buf_add(&line, " ", 1);
+                buf_printf(&settings, "%s=", name);
+                add_quoted(&settings, json_string_value(value));
+                buf_add(&settings, "", 1);
         }
-        if (shell.traces)
-                add_traced(&line);
-        else
-                buf_printf(&line, "\\builtin eval \"$(\\builtin printf %%s \"$(</proc/%d/fd/%d)\"; exit %d)\" </dev/null", getpid(), shell.code,
-                           shell.status);
-        /* PROMPT_COMMAND is a text, which set -v would echo: so the end is told here, too, and echoing ends. */
-        buf_printf(&line, "; { \\builtin printf 'e %%s %%s\\n' \"$?\" \"$-\" >/proc/%d/fd/%d; \\builtin set +xv; } >/dev/null 2>&1\n", getpid(),
-                   shell.reports_end);
-        tell_shell((const char *)line.bytes, line.len);
-        buf_done(&line);
+        if (!buf_add(&settings, "", 1) || pwrite(shell.settings, settings.bytes, settings.len, 0) != (ssize_t)settings.len)
+                die(BROKEN_EXIT, "no memory for the variables of an execution");
+        buf_done(&settings);
+        if (write(shell.go, "", 1) < 0)
+                return;   /* it has ended, and that is seen elsewhere */
 }
 
 /* ---- is it Bash at all? ---- */
@@ -379,18 +376,6 @@ static bool take_signals(void)
         return interrupted;
 }
 
-/*
- * A copy of the shell that was interrupted before it became a command believes to be the shell.  Returns whether the one
- * that waits for it has to be interrupted once more; it has seen nobody die of a SIGINT.
- */
-static bool end_copy(pid_t pid)
-{
-        if (getpgid(pid) != shell.pid)
-                return false;
-        kill(pid, SIGKILL);
-        return true;
-}
-
 /* What /proc/PID/NAME says; "" for who has gone. */
 static const char *read_proc(pid_t pid, const char *name, char *text, size_t size)
 {
@@ -463,40 +448,30 @@ static void settle(void)
         }
 }
 
-/* Takes "STATUS FLAGS", which the shell tells at the end of an execution; flags are those of $-.  The status. */
-static int note_end(char *told)
+static void interrupt_shell(void)
 {
-        char *flags;
-        shell.status = (int)strtol(told, &flags, 10);
-        shell.traces = strchr(flags, 'x');
-        shell.echoes = strchr(flags, 'v');
-        return shell.status;
+        settle();
+        if (pwrite(shell.settings, "i", 1, 0) != 1)
+                die(BROKEN_EXIT, "no memory for an interrupt");
+        kill(-shell.pid, SIGINT);
 }
 
 static int await_status(void)
 {
-        bool begun = false, ended = false, interrupted = false;
+        bool begun = false, interrupted = false;
         int again_ms = -1;
         char report[sizeof shell.told];
         for (;;) {
                 struct pollfd fds[] = { { .fd = shell.reports, .events = POLLIN }, { .fd = shell.signals, .events = POLLIN } };
                 while (next_report(report)) {
-                        char *status;
-                        pid_t pid = (pid_t)strtol(report, &status, 10);
                         if (report[0] == 'b')
                                 begun = true;
-                        else if (report[0] == 'e' && begun && !ended)
-                                ended = (note_end(report + 1), true);
-                        else if (pid == shell.pid && begun)
-                                return ended ? shell.status : note_end(status);
-                        else if (pid > 1 && pid != shell.pid)
-                                interrupted = end_copy(pid);
+                        else if (report[0] == 'e' && begun)
+                                return (int)strtol(report + 1, NULL, 10);
                 }
-                /* Before it has begun it could hit the shell as it reads, and break the line in two. */
+                /* Before it has begun the shell takes an interrupt for one of before. */
                 if (begun && interrupted) {
-                        settle();
-                        kill(-shell.pid, SIGINT);
-                        shell.interrupted = true;
+                        interrupt_shell();
                         interrupted = false;
                         again_ms = again_ms < 0 ? AGAIN_FIRST_MS : again_ms < AGAIN_LAST_MS ? again_ms * 2 : again_ms;
                 }
@@ -504,36 +479,6 @@ static int await_status(void)
                 /* A command that was just being forked may have missed it. */
                 if (n == 0 || take_signals())
                         interrupted = true;
-        }
-}
-
-#define ALONE_LOOKS 100
-#define ALONE_MS 100
-
-/*
- * A copy of the shell that outlived an interrupt reads the same pipe, and would take the next execution for its own.  An
- * empty line makes whoever reads it tell its number; the shell has to have told it twice, for what it told first may be
- * about the interrupt.
- */
-static void be_alone(void)
-{
-        char report[sizeof shell.told];
-        int seen = 0;
-        for (int i = 0; shell.interrupted && i < ALONE_LOOKS; i++) {
-                struct pollfd poll_fd = { .fd = shell.reports, .events = POLLIN };
-                tell_shell("\n", 1);
-                /* One that does not answer goes on with what was interrupted: a command that was just being forked missed it. */
-                if (poll(&poll_fd, 1, ALONE_MS) == 0)
-                        kill(-shell.pid, SIGINT);
-                while (next_report(report)) {
-                        pid_t pid = (pid_t)strtol(report, NULL, 10);
-                        if (pid == shell.pid)
-                                seen++;
-                        else if (pid > 1 && end_copy(pid))
-                                seen = 0;
-                }
-                if (seen >= 2)
-                        shell.interrupted = false;
         }
 }
 
@@ -559,7 +504,6 @@ static void execute(const json_t *request)
                 send_frame(CHANNEL_DONE, "");
                 return;
         }
-        be_alone();
         tell_execution(request);
         int status = await_status();
         snprintf(message, sizeof message, "exit status %d", status);
@@ -585,17 +529,16 @@ int main(int argc, char **argv)
 {
         int type = 0;
         socklen_t len = sizeof type;
-        (void)argc;
         if (getsockopt(CHANNEL_FD, SOL_SOCKET, SO_TYPE, &type, &len) < 0)
                 die(BROKEN_EXIT, "descriptor %d is no channel; nobody can ask for anything", CHANNEL_FD);
         fcntl(CHANNEL_FD, F_SETFD, FD_CLOEXEC);
         block_signals();
-        shell.code = memfd_create("code", MFD_CLOEXEC);
-        if (shell.code < 0)
-                die(BROKEN_EXIT, "memfd_create: %s", strerror(errno));
-        start_shell();
-        send_json(CHANNEL_HELLO, json_pack("{s:s, s:s, s:i, s:b}", "runner", "bash", "version", argv[1] && argv[2] ? argv[2] : "",
-                                           "pid", (int)getpid(), "context", 1));
+        if (argc < 4)
+                die(BROKEN_EXIT, "its arguments are OPTIONS, the version of Bash and the path of its reader");
+        open_files();
+        start_shell(argv[3]);
+        send_json(CHANNEL_HELLO, json_pack("{s:s, s:s, s:i, s:b}", "runner", "bash", "version", argv[2], "pid", (int)getpid(),
+                                           "context", 1));
         for (;;) {
                 struct pollfd fds[] = { { .fd = CHANNEL_FD, .events = POLLIN }, { .fd = shell.signals, .events = POLLIN } };
                 poll(fds, 2, -1);

@@ -9,4 +9,4 @@ if (( $# < 1 )); then
         echo "usage: context.sh OPTIONS" >&2
         exit 2
 fi
-exec "${BASH_SOURCE[0]%/*}/context" "$1" "${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}"
+exec "${BASH_SOURCE[0]%/*}/context" "$1" "${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}" "${BASH_SOURCE[0]%/*}/reader.so"

@@ -177,9 +177,11 @@ def test_the_state_is_given_to_its_user_and_taken_back(place):
     own = int(facts(web.daemon.process.pid)['Uid'].split()[0])
     assert own and web.run('echo x')['stdout'] == 'x\n'
     assert {(place / name).stat().st_uid for name in ('.', 'caisson.db', 'store.secret')} == {own}
-    assert web.daemon.stop(signal.SIGTERM) == 0
+    _, headers, _ = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep 1000'}, Prefer='respond-async')
+    web.daemon.stop(signal.SIGKILL)
     web = Web(place, '--set', 'engine.user=54321')
     assert (place / 'caisson.db').stat().st_uid == 54321 and web.run('echo x')['stdout'] == 'x\n'
+    assert web.ask('GET', headers['Location'])[2]['status'] == 'engine_error'     # the journal went to the new user, too
     assert web.daemon.stop(signal.SIGTERM) == 0
 
 

@@ -3,12 +3,14 @@
     /usr/bin/python3 -m pytest -q tests/integration/contexts/test_contexts_bash.py
 """
 
+import re
+import socket
 import subprocess
 import time
 
 import pytest
-from contexts import COMMANDS, Ended, Started
-from runners import ENVIRONMENT
+from contexts import BUILD, COMMANDS, Ended, Started
+from runners import BASH, CHANNEL_FD, ENVIRONMENT, put_at
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def test_status(bash, code, status):
     ('echo "a\nb" \'c\\\'', 'a\nb c\\\n'), ('case x in\n  x) echo "é" ;;\nesac', 'é\n'), ('cat', ''), ('read x; echo "[$x]"', '[]\n'),
     ('echo a \\\n  b', 'a b\n'), ('echo "!x" \'$\' "\\`"', '!x $ `\n'), ('break; continue; echo on', 'on\n'), ('echo $0', 'bash\n'),
     ('sleep 0.1 & wait; echo $?', '0\n'), ('echo {1..3}', '1 2 3\n'), ('x=(a b); echo "${x[@]}" 3>&1', 'a b\n'), ('echo a; exec 5>&1; echo b >&5', 'a\nb\n'),
-    ('ls -l /proc/self/fd | grep -c -e socket -e memfd', '0\n'), ('echo "${PS1}|$PS2|${HISTFILE-unset}"', '||unset\n'),
+    ('ls -l /proc/self/fd | grep -c -e socket -e memfd', '0\n'), ('echo "${PS1}|$PS2|$PS4|${HISTFILE-unset}"', '\\s-\\v\\$ |> |+ |unset\n'),
 ])
 def test_programs(bash, code, expected):
     assert bash.execute(code).stdout == expected
@@ -195,6 +197,15 @@ def test_without_a_channel_it_says_so():
     assert done.returncode == 70 and 'channel' in done.stderr
 
 
+def test_a_bash_that_cannot_load_the_reader_says_so(tmp_path):
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        done = subprocess.run([str(BUILD / 'lang' / 'bash' / 'context'), '', '5.2', '/nowhere/reader.so'], cwd=tmp_path, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False, timeout=60, env=ENVIRONMENT,
+                              preexec_fn=put_at({CHANNEL_FD: theirs.fileno()}), pass_fds=[CHANNEL_FD])
+    assert done.returncode == 70 and 'cannot load' in done.stderr and '/nowhere/reader.so' in done.stderr
+
+
 @pytest.mark.parametrize('status', [0, 1, 7, 127, 255])
 @pytest.mark.parametrize('before', ['', 'set -x', 'set -v'])
 def test_the_status_of_an_execution_is_found_by_the_next(bash, status, before):
@@ -213,9 +224,9 @@ def test_tracing_shows_the_commands_of_the_executions_alone(bash):
     outcome = bash.execute('set -x')
     assert (outcome.stdout, outcome.stderr) == ('', '')
     outcome = bash.execute('echo hi\nx=1')
-    assert (outcome.stdout, outcome.stderr) == ('hi\n', '++ echo hi\n++ x=1\n')     # an execution is an eval
+    assert (outcome.stdout, outcome.stderr) == ('hi\n', '+ echo hi\n+ x=1\n')
     assert bash.execute('echo $-').stdout.count('x') == 1
-    assert bash.execute('set +x').stderr == '++ set +x\n'
+    assert bash.execute('set +x').stderr == '+ set +x\n'
     assert bash.execute('echo two').stderr == ''
 
 
@@ -225,6 +236,111 @@ def test_echoing_shows_the_lines_of_the_executions_alone(bash):
     assert (outcome.stdout, outcome.stderr) == ('two\nthree\n', 'echo two\necho three\n')
     bash.execute('set +v')
     assert bash.execute('echo four').stderr == ''
+
+
+def test_what_an_execution_sees_of_itself(bash):
+    outcome = bash.execute('echo "$LINENO|$BASH_COMMAND|${#BASH_SOURCE[@]}|${#FUNCNAME[@]}|$_"\n\necho $LINENO')
+    assert outcome.stdout == '1|echo "$LINENO|$BASH_COMMAND|${#BASH_SOURCE[@]}|${#FUNCNAME[@]}|$_"|0|0|/bin/bash\n3\n'
+    assert bash.execute('echo "$LINENO $_"').stdout == '1 3\n'
+    outcome = bash.execute('f() {\n  caller; caller 0; echo "${FUNCNAME[@]} ${BASH_LINENO[@]} $LINENO"\n}\nf')
+    assert outcome.stdout == '4 NULL\nf 4 2\n'
+    assert bash.execute('caller').error['status'] == 1
+
+
+def test_no_prompt_is_made(bash):
+    """PROMPT_COMMAND, PS0, PS1 and PS2 are the program's; before, the first was ours and could not be set."""
+    assert bash.execute('echo "${PROMPT_COMMAND-none}"; readonly -p | grep -c PROMPT').stdout == 'none\n0\n'
+    outcome = bash.execute("PROMPT_COMMAND='echo prompt'; PS1='one ' PS2='two '\ncat <<E\nx\nE\nif true\nthen echo \"$PROMPT_COMMAND $PS1\"; fi")
+    assert (outcome.stdout, outcome.stderr) == ('x\necho prompt one \n', '')
+    assert bash.execute('echo on').stdout == 'on\n'
+
+
+def test_aliases_are_expanded_from_the_next_line_on(bash):
+    outcome = bash.execute("alias say='echo said'\nsay it")
+    assert outcome.stdout == 'said it\n'
+    assert bash.execute('say more; unalias say').stdout == 'said more\n'
+    bash.execute("alias open='if true; then'")
+    outcome = bash.execute('open\n')
+    assert outcome.error['status'] == 2 and 'unexpected end of file' in outcome.stderr
+    assert bash.execute('echo "on $?"').stdout == 'on 2\n'
+
+
+def test_what_standard_input_was_replaced_by_stays(bash, tmp_path):
+    (tmp_path / 'lines').write_text('a\nb\n')
+    bash.execute('exec < lines')
+    assert bash.execute('read x; echo "$x"').stdout == 'a\n'
+    assert bash.execute('cat').stdout == 'b\n'
+
+
+def test_variables_for_one_execution_leave_nothing(bash):
+    bash.execute('A=1; export B=2')
+    outcome = bash.execute('echo $A $B $C; env | grep -c "^[ABC]="; A=5; D=6', env={'A': 'x', 'B': "y'z", 'C': '$HOME'})
+    assert outcome.stdout == "x y'z $HOME\n3\n"
+    assert bash.execute('echo $A $B ${C-none} $D; env | grep "^[ABC]="').stdout == '1 2 none 6\nB=2\n'
+    bash.execute('echo ${nothing?}; echo no', env={'A': 'x'})
+    assert bash.execute('f() { echo $A; ${nothing?}; }; f', env={'A': 'x'}).stdout == 'x\n'
+    assert bash.execute('echo $A').stdout == '1\n'
+
+
+def test_an_interrupt_ends_the_lines_behind_it_too(bash):
+    for before in '', 'set -x', "trap 'echo exit' EXIT":
+        bash.execute(before)
+        bash.ask('echo on\nwhile :; do :; done\necho no\n')
+        bash.wait_for_output('on\n')
+        bash.interrupt()
+        outcome = bash.answer()
+        assert outcome.error['status'] == 130 and 'no' not in outcome.stdout.split()
+        assert bash.execute('echo $?').stdout == '130\n'
+
+
+# What is done before, and what then; every second text is one that asks for the state of the shell.
+STATES = ['', 'set -x', 'set -v', "trap 'echo D' DEBUG", "trap 'echo E $?' ERR", 'set -u', 'set -o pipefail', "PS4='> '; set -x", 'set -f',
+          "set -T; trap 'echo D $BASH_COMMAND' DEBUG", "trap 'echo bye' EXIT", 'shopt -s extglob nullglob', "alias say='echo said'; x=1"]
+BODIES = [
+    'echo one\necho two', 'x=5; y=$x', 'f() { echo "f $1"; return 3; }; f a', '(exit 7)', 'false | true; echo "${PIPESTATUS[@]}"', 'nothing_here',
+    'if true\nthen\n  echo a\nelse echo b\nfi', 'for i in 1 2; do echo $i; done', 'cat <<E\nx $((1 + 1))\nE\ncat <<< "a\'b"', 'echo $((1 / 0))\necho on',
+    'echo $(echo $(echo deep)) `echo tick`', 'return 3', 'eval "echo e; false"', 'g() { trap "echo R" RETURN; echo in; }; g; trap - RETURN',
+    'declare -A m=([a]=1); local z=1; echo "${m[a]}"', 'readonly r=1; r=2; echo no', 'say it', 'echo ${nothing?gone}; echo no', 'sleep 0.01 & wait $!; echo $?',
+    'trap "echo usr" USR1; kill -USR1 $$; echo on; trap - USR1', 'case x in x) echo "$_";; esac; caller', 'break; continue; shift 9; cd /nowhere',
+    '{ echo a; echo b >&2; } 2>&1', 'echo "${BASH_SOURCE[@]}|${FUNCNAME[@]}|$BASH_COMMAND|$#|$0"', '! true', ':; # comment\n# another\n\n', 'diff <(echo a) <(echo a); echo $?',
+]
+PROBE = 'echo "$? $_ $-"; trap -p; shopt -p; set -o; alias; declare -f'
+# Traces of processes that run at the same time come in any order.
+AT_ONCE = re.compile(r'[&|]|<\(')
+PARTS = re.compile(r'(?m)^bash: (?:cannot set terminal process group .*|no job control in this shell)\n|(?<=^\[1\] )\d+$|(?<= wait )\d+$|(?<= -USR1 )\d+$')
+
+
+def plain_shell(texts, folder):
+    """What one interactive Bash writes that reads the texts, with prompts of nothing."""
+    script = 'unset HISTFILE; set +o history; history -c; : /bin/bash\n' + ''.join(one if one.endswith('\n') else one + '\n' for one in texts)
+    done = subprocess.run(['bash', '--norc', '--noprofile', '--noediting', '+H', '-i'], executable=BASH, cwd=folder, input=script,
+                          capture_output=True, text=True, check=False, timeout=60, env={**ENVIRONMENT, 'HOME': str(folder), 'PS1': '', 'PS2': ''})
+    return done.stdout, PARTS.sub('', done.stderr)
+
+
+def our_shell(texts, folder):
+    context = Started('bash', folder)
+    outcomes = [context.execute(text) for text in texts]
+    context.ask('exit 0')
+    with pytest.raises(Ended):
+        context.until('DONE')
+    context.status()
+    written = [context.written[fd].decode() for fd in context.outputs]
+    context.end()
+    return ''.join(one.stdout for one in outcomes) + written[0], PARTS.sub('', ''.join(one.stderr for one in outcomes) + written[1])
+
+
+@pytest.mark.parametrize('state', STATES)
+def test_sequences_write_what_one_shell_writes(tmp_path, state):
+    wrong = []
+    for body in BODIES:
+        texts = [state + '\n', body, PROBE, body, 'echo "$?"']
+        expected, seen = plain_shell([*texts, 'exit 0'], tmp_path), our_shell(texts, tmp_path)
+        if AT_ONCE.search(body):
+            expected, seen = [(stdout, sorted(stderr.split('\n'))) for stdout, stderr in (expected, seen)]
+        if seen != expected:
+            wrong.append((body, expected, seen))
+    assert wrong == []
 
 
 def test_history_has_no_line_of_ours(bash):

@@ -18,15 +18,6 @@ from web import Web
 LANGUAGES = {'python': ('x = 6', 'x * 7', 42), 'javascript': ('const x = 6', 'x * 7', 42), 'typescript': ('const x: number = 6', 'x * 7', 42)}
 
 
-@pytest.fixture(name='web', scope='module')
-def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('contexts'), '--set', 'engine.sandboxes_owner_max=50')
-    with web.daemon.client() as client:
-        until(lambda: any(pool.get('zygote') for pool in client.status()['pools']))
-    yield web
-    assert web.daemon.stop(signal.SIGTERM) == 0
-
-
 @pytest.fixture(name='sandbox')
 def made(web):
     status, _, sandbox = web.ask('POST', '/v1/sandboxes', {})

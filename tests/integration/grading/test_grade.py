@@ -92,10 +92,10 @@ def test_a_submission_that_sleeps_is_graded_once_and_holds_up_nobody():
 @pytest.mark.alone('machine')
 def test_a_case_that_waits_for_the_cpu_has_its_time_nevertheless():
     """Six on each core compute at once: each has its CPU time, though by the wall clock it takes more than its limit."""
-    code = 'import time\ndef f():\n    until = time.process_time() + 0.6\n    while time.process_time() < until: pass\n    return 1\n'
+    code = 'import time\ndef f():\n    until = time.process_time() + 0.5\n    while time.process_time() < until: pass\n    return 1\n'
     computing = {'code': code, 'function': 'f', 'cases': [{'expected': 1, 'cpu_ms': 2000, 'wall_ms': 2000}]}
     results = grade(*[computing] * 6 * os.cpu_count(), options=('-j', str(6 * os.cpu_count())))
-    assert max(result['cases'][0]['duration_ms'] for result in results) > 2500
+    assert max(result['cases'][0]['duration_ms'] for result in results) > 2000
     assert all(result['all_passed'] for result in results), [result['cases'] for result in results]
 
 

@@ -80,6 +80,52 @@ def test_a_body_that_is_no_request_is_a_problem(web, body, field):
     assert problem['request_id'] == headers['X-Request-Id']
 
 
+@pytest.mark.parametrize('body, field', [
+    ({'language': 'bash'}, '/code'), ({}, '/code'), ({'code': 'x'}, '/language'), ({'code': 'x', 'name': 'notes.txt'}, '/language'),
+    ({'code': None, 'language': 'bash'}, '/code'), ({'code': 'x', 'language': None}, '/language'), ({'code': 'x', 'profile': 'data'}, '/language')])
+@pytest.mark.parametrize('headers', [{}, {'Accept': 'application/x-ndjson'}, {'Prefer': 'respond-async'}], ids=['waiting', 'events', 'later'])
+def test_a_run_without_a_program_or_a_language_is_no_request(web, body, field, headers):
+    status, answered, problem = web.ask('POST', '/v1/runs', body, **headers)
+    problem = json.loads(problem) if isinstance(problem, bytes) else problem
+    assert (status, problem['code'], problem['field']) == (422, 'bad_request', field)
+    assert answered['Content-Type'] == 'application/problem+json'
+
+
+def test_a_name_or_a_profile_may_tell_the_language(web, tmp_path):
+    assert web.run(language=None, code='print(1)', name='x.py')['stdout'] == '1\n'
+    assert web.ask('POST', '/v1/runs', {'code_base64': 'ZWNobyAx', 'language': 'sh'})[2]['stdout'] == '1\n'
+    (tmp_path / 'shell.yaml').write_text('language: bash\n')
+    other = Web(tmp_path, '--set', f'engine.profiles_dir={tmp_path}', '--set', 'engine.profile=shell')
+    assert other.ask('POST', '/v1/runs', {'code': 'echo $0'})[2]['language'] == 'bash'
+    assert other.daemon.stop(signal.SIGTERM) == 0
+
+
+def texts_of(value):
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in texts_of(one)]
+    return [text for one in value for text in texts_of(one)] if isinstance(value, list) else [value] if isinstance(value, str) else []
+
+
+LIMITED = [('while True: pass', {'wall_ms': 300}), ('while True: pass', {'cpu_ms': 300}), ('x = bytearray(1 << 30)', {'memory_bytes': 100 << 20}),
+           ('open("f", "wb").write(bytes(1 << 21))', {'disk_bytes': 1 << 20}), ('for n in range(99): open(str(n), "w")', {'disk_files': 20}),
+           ('import os, time\nfor n in range(99): os.fork() or (time.sleep(9), os._exit(0))', {'pids': 8}),
+           ('print("x" * 99)', {'output_bytes': 9, 'output_action': 'kill'}), ('print("x" * 99)', {'output_bytes': 9}), ('"x" * 999', {'value_bytes': 99}),
+           ('for n in range(9): open(str(n), "w")', {'output_files': 2}), ('import os, time; os.fork() or time.sleep(9)', {'background_ms': 0})]
+WRONG = [{'files': [{'name': 'f', 'content': 'x' * 99}], 'limits': {'input_bytes': 9}}, {'files': [{'name': 'f', 'content': 'x' * 9999}], 'limits': {'disk_bytes': 65536}},
+         {'files': [{'name': 'main.py', 'content': ''}]}, {'allow': ['example.org']}, {'network': 'allow'}, {'backend': 'host'}, {'backend': 'x'},
+         {'profile': 'x'}, {'policy': 'x'}, {'limits': {'wall_ms': 0}}, {'limits': {'memory_bytes': 1 << 40}}, {'name': 'a/b'}, {'work_dir': '/tmp'},
+         {'context': 'x'}, {'workspace': '../x'}, {'tools': {'allow': ['nothing.*']}}, {'env': {'LD_PRELOAD': 'x'}}, {'exports': [{'pattern': '*', 'path': '/tmp'}]},
+         {'files': [{'name': str(n), 'content': ''} for n in range(40)], 'limits': {'disk_files': 16}}]
+
+
+@pytest.mark.parametrize('request_', [{'code': code, 'limits': limits} for code, limits in LIMITED] + [{'code': 'print(1)', **wrong} for wrong in WRONG]
+                         + [{'code': None}, {'language': None}, {'language': 'cobol'}], ids=range(len(LIMITED) + len(WRONG) + 3))
+def test_no_answer_has_the_words_of_the_command_line(web, request_):
+    _, _, answer = web.ask('POST', '/v1/runs', {'language': 'python', 'code': 'print(1)', **request_})
+    said = [text for name, part in answer.items() if name not in ('stdout', 'stderr', 'instance') for text in texts_of(part)]
+    assert said and not [text for text in said if re.search(r'(^|[ ("`])--?[a-z]|CAISSON_|\bcaisson [a-z]', text)], answer
+
+
 def test_paths_of_the_host_are_not_for_those_who_come_from_outside(web):
     record = web.run('cat x', files=[{'path': '/etc/shadow', 'name': 'x'}])
     assert record['status'] == 'bad_request' and record['error']['field'].startswith('/files')
@@ -254,6 +300,11 @@ def test_lines_that_are_no_requests_are_answered_too(web):
     assert by_line[5]['id'] == 7 and by_line[5]['record']['stdout'] == '7\n' and 'id' not in by_line[8]
     assert (by_line[6]['id'], by_line[6]['error']['field']) == ('x', '/codes')
     assert all(by_line[n]['error']['code'] == 'bad_request' for n in (1, 3, 6, 7, 9, 10))
+
+
+def test_a_line_without_a_program_or_a_language_is_no_request(web):
+    lines = {line['id']: line for line in bulk(web, [{'id': 1, 'language': 'bash'}, {'id': 2, 'code': 'x'}, {'id': 3, 'code': 'echo 3', 'name': 'x.sh'}])}
+    assert [lines[n]['error']['field'] for n in (1, 2)] == ['/code', '/language'] and lines[3]['record']['stdout'] == '3\n'
 
 
 def test_a_last_line_needs_no_end(web):

@@ -18,13 +18,6 @@ ADD = {'name': 'add', 'description': 'Adds.', 'input_schema': {'type': 'object',
                                                               'required': ['a', 'b'], 'additionalProperties': False}}
 
 
-@pytest.fixture(name='web', scope='module')
-def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('tools'))
-    yield web
-    assert web.daemon.stop(signal.SIGTERM) == 0
-
-
 class Client:
     """A run with its events as they come; answer() is called with each call, in a thread of this test's."""
 
@@ -289,7 +282,9 @@ def test_a_persistent_sandbox_has_no_record_of_calls(web):
     assert status == 422 and problem['field'] == '/tools/record' and 'leave it out' in problem['detail'], problem
 
 
-def test_the_example_shows_its_point(web):
+def test_the_example_shows_its_point(tmp_path):
+    web = Web(tmp_path)
     done = subprocess.run([sys.executable, ROOT / 'examples/tools.py', f'http://127.0.0.1:{web.port}'], capture_output=True, text=True, check=True, timeout=120)
     one, turns = done.stdout.splitlines()
     assert one.startswith('one program: item-0 100 5') and '50 calls' in one and turns.startswith('50 turns: 50 calls')
+    assert web.daemon.stop(signal.SIGTERM) == 0
