@@ -489,12 +489,23 @@ def test_the_type_of_a_problem_leads_to_its_explanation(web):
         assert meaning in text.decode()
 
 
+def test_the_page_has_every_status_of_problems(description):
+    """docs/http.md, beside 406, which is in the words of the Model Context Protocol alone, and 405, which is no operation's."""
+    described = {status for path in description['paths'].values() for one in path.values() for status in one['responses'] if status >= '400'}
+    rows = re.findall(r'^\| (\d{3}) \| ((?:`\w+`(?:, )?)+) \|', (ROOT / 'docs/http.md').read_text(), flags=re.M)
+    assert {status for status, _ in rows} == described - {'406'} | {'405'}
+    codes = {*re.findall(r'^ERROR\(\w+, +\d+, "(\w+)"', (ROOT / 'include/caisson/errors.def').read_text(), flags=re.M)}
+    for _, named in rows:
+        assert set(re.findall(r'`(\w+)`', named)) <= codes | {'not_found', 'method_not_allowed', 'unauthorized', 'too_large'}
+
+
 # ---- metrics, health ----
 
 def test_metrics_count_what_was_done(web):
     def counted():
         text = web.ask('GET', '/metrics')[2].decode()
         return {line.rsplit(' ', 1)[0]: float(line.rsplit(' ', 1)[1]) for line in text.splitlines() if not line.startswith('#')}
+    until(lambda: not web.runs())          # of the tests before
     before = counted()
     for _ in range(3):
         web.run('exit 1')
@@ -645,7 +656,12 @@ CHUNKED = b'Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n' % (len(RUN)
     *(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n' + name + b': %d\r\n\r\n' % len(RUN) + RUN
       for name in (b'Content-Length ', b'Content-Length\t', b' Content-Length', b'Content-Length\x0b', b'Content Length', b'Content-Length\xa0', b'"X"')),
     b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n' + CHUNKED.replace(b':', b' :', 1),
-    b'POST /v1/runs HTTP/1.0\r\nHost: localhost\r\n' + CHUNKED], ids=range(17))
+    b'POST /v1/runs HTTP/1.0\r\nHost: localhost\r\n' + CHUNKED,
+    *(b'GET /healthz HTTP/1.1\r\n' + lines + b'\r\n\r\n' for lines in (
+        b'Host: localhost\r\nX: a\0b', b'X: a\0b\r\nHost: localhost', b'X: \0\r\nHost: localhost', b'Host: localhost\0', b'Host: localhost\0\0evil',
+        b'Host: localhost\r\nX: a\r\n b', b'X: a\r\n\tb\r\nHost: localhost', b'Host: local\r\n host', b'Host: localhost\r\nX:\r\n a',
+        b'Host: localhost\r\nX: a\rb', b'Host: localhost\r\nX: a\x01b', b'Host: localhost\r\nX: a\x7f', b'Host: localhost\r\nX: a\x1b[2J'))],
+    ids=range(30))
 def test_a_head_that_could_be_read_in_two_ways_is_refused(web, data):
     """One answer, and the connection ends: what stands behind it is never answered as a request of its own."""
     answer = web.raw(data + b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -655,8 +671,34 @@ def test_a_head_that_could_be_read_in_two_ways_is_refused(web, data):
 def test_heads_that_can_be_read_in_one_way_are_read(web):
     for data in (b'GET /healthz HTTP/1.0\r\n\r\n', b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
                  b'GET /healthz HTTP/1.1\r\nHost:\r\nX!#$%&\'*+-.^_`|~9: \r\nConnection: close\r\n\r\n',
+                 b'GET /healthz HTTP/1.1\r\nHost: localhost  \r\nX:\t\ta\tb \t\r\nY: \xc3\xa4\xff\r\nCookie: a=b; c=d\r\nConnection: close\r\n\r\n',
+                 b'\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+                 b'GET /healthz HTTP/1.1\nHost: localhost\nConnection: close\n\n',
                  b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n' + CHUNKED):
         assert web.raw(data).startswith(b'HTTP/1.1 200 '), data
+
+
+@pytest.mark.parametrize('length', ['+%d', '%d,%d', '%d, %d', '-%d', '0x%x', '%d 1', '%dx', '', '%d\0', '\0%d', '%d\r\n 1'])
+def test_a_length_that_is_no_number_ends_the_connection(web, length):
+    value = (length % ((len(RUN),) * length.count('%'))).encode()
+    answer = web.raw(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: ' + value + b'\r\n\r\n' + RUN + b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert answer.startswith(b'HTTP/1.1 400 ') and b'HTTP/1.1 200' not in answer, answer
+
+
+@pytest.mark.parametrize('size', [200, 4000, 15000, 16300, 16384, 16400, 24000, 30000])
+@pytest.mark.parametrize('step', [700, 100000])
+def test_long_heads_are_read_whatever_way_they_come(web, size, step):
+    """Libmicrohttpd moves its buffer on the way; the form of the head is looked at where it ended up."""
+    head = b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
+    while len(head) < size - 100:
+        head += b'X-%d: ' % len(head) + b'v' * min(1000, size - 100 - len(head)) + b'\r\n'
+    data = head + b'Content-Length: %d\r\n\r\n' % len(RUN) + RUN
+    with socket.create_connection(('127.0.0.1', web.port), timeout=60) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(data), step):
+            connection.sendall(data[at:at + step])
+            time.sleep(.002)
+        assert connection.recv(100).startswith(b'HTTP/1.1 200 ')
 
 
 def cpu_ticks(pid):
