@@ -341,7 +341,7 @@ def test_the_contract_of_runners_has_every_frame():
 
 # ---- options that texts of the program name ----
 
-FOREIGN = {'security-opt': 'container', 'scope': 'systemd-run', 'unix-socket': 'curl', 'user': 'systemd-run',
+FOREIGN = {'security-opt': 'container', 'scope': 'systemd-run', 'unix-socket': 'curl', 'data-binary': '@%s', 'user': 'systemd-run',
            'disable-pip-version-check': 'pip', 'option': '{argument}'}   # and the program, which the same text names
 OURS = ('base', 'backend', 'bin', 'engine', 'front', 'grading', 'model', 'sandbox', 'store', 'supervisor', 'tools')
 
