@@ -307,8 +307,8 @@ def become_main(path, arguments, name):
     """
     main = type(sys)(name)
     full_path = absolute(path)
-    main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __annotations__={},
-                         __loader__=FileLoader(name, full_path))
+    main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __loader__=FileLoader(name, full_path))
+    have_annotations(main)
     if name != '__main__':
         main.__dict__.update(__package__='', __spec__=spec_of(main))
         sys.modules[name] = main
