@@ -88,7 +88,7 @@ bool sql_make_room(struct store *store, const struct csn_error *err, unsigned tr
 
 int sql_do_surely(struct store *store, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n)
 {
-        struct csn_error own;
+        struct csn_error own = { 0 };
         unsigned tries = 0;
         int rc;
         err = err ? err : &own;
