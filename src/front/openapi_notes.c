@@ -12,7 +12,7 @@
 #define IN_CONTEXT_EXAMPLE "{\"code\": \"print(6 * 7)\"}"
 
 const struct openapi_note openapi_notes[] = {
-        { api_post_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503", NULL, "Idempotency-Key Prefer", STARTED " Idempotency-Replayed", CODE_EXAMPLE },
+        { api_post_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503 507", NULL, "Idempotency-Key Prefer", STARTED " Idempotency-Replayed", CODE_EXAMPLE },
         { api_bulk, "200:ndjson", "503", "ndjson", NULL, NULL, "{\"id\": 1, \"language\": \"python\", \"code\": \"print(6 * 7)\"}" },
         { api_get_run, "200:run_result 202:kept_run", NULL, NULL, NULL, NULL, NULL },
         { api_delete_run, "202:kept_run 204", NULL, NULL, NULL, NULL, NULL },
@@ -25,13 +25,13 @@ const struct openapi_note openapi_notes[] = {
         { api_resume_sandbox, "200:sandbox_info", "409", "none", NULL, NULL, NULL },
         { api_sandbox_metrics, "200:sandbox_usage", "409", NULL, NULL, NULL, NULL },
         { api_post_context, "201:context_info", "409 429 499 503", NULL, NULL, "Location", "{\"language\": \"python\"}" },
-        { api_post_context_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503", NULL, "Idempotency-Key Prefer", STARTED " Idempotency-Replayed",
+        { api_post_context_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503 507", NULL, "Idempotency-Key Prefer", STARTED " Idempotency-Replayed",
           IN_CONTEXT_EXAMPLE },
         { api_interrupt_context, "200:context_info", "409", "none", NULL, NULL, NULL },
         { api_restart_context, "200:context_info", "409 499 503", "none", NULL, "Location", NULL },
         { api_delete_context, "204", NULL, NULL, NULL, NULL, NULL },
         { api_post_session, "201:session_info", "409 429 499 503", NULL, NULL, "Location", "{\"language\": \"python\", \"mode\": \"interpreter\"}" },
-        { api_post_session_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503", NULL, "Idempotency-Key Prefer", STARTED " Idempotency-Replayed",
+        { api_post_session_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503 507", NULL, "Idempotency-Key Prefer", STARTED " Idempotency-Replayed",
           IN_CONTEXT_EXAMPLE },
         { api_delete_session, "204", NULL, NULL, NULL, NULL, NULL },
         { api_post_process, "200:process_info|" EVENTS " 202:process_info", "409 429 503", NULL, "Prefer", STARTED, "{\"command\": \"echo hello\"}" },
