@@ -8,8 +8,8 @@ TESTS = CAISSON_BUILD=$(BUILD) tests/run
 # ninja is parallel; two package managers at once are not a good idea.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-long build asan fuzz setup setup-test install clean \
-        lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-vm bench soak
+.PHONY: help run test test-all test-long build asan fuzz setup setup-test install uninstall clean \
+        lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-vm test-debian bench soak
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -60,14 +60,20 @@ test-sandbox: build setup-test ## every promise of the sandbox, attacked on both
 test-vm: build setup-test ## other kernels and cgroup v2, in four virtual machines
 	@$(TESTS) --all vm
 
+test-debian: build setup-test ## the Python runners with the interpreters of the next Debians, which apt fetches
+	@CAISSON_BUILD=$(BUILD) tests/debian/run
+
 soak: build setup-test ## ten minutes of mixed load, and whether anything has grown (tests/soak)
 	@CAISSON_BUILD=$(BUILD) tests/soak/soak.py
 
 bench: build setup-test ## measure Caisson beside bare forks and its peers (bench/README.md)
 	@CAISSON_BUILD=$(BUILD) bench/run
 
-install: build ## install to the system (DESTDIR is honoured)
-	@meson install -C $(BUILD)
+install: build ## install to the system (DESTDIR is honoured; README.md says what and where)
+	@meson install -C $(BUILD) --no-rebuild
+
+uninstall: ## remove what make install put there, and no state of a daemon
+	@tools/uninstall $(BUILD)
 
 clean: ## remove what was built
 	@rm -rf $(BUILD) $(ASAN) $(FUZZ)

@@ -113,6 +113,9 @@ struct helper_options {
 /* While there are rights.  From then on supervisors, too, are started by them. */
 int helpers_start(const struct helper_options *options, struct csn_error *err);
 bool helpers_are_there(void);
+/* Tell when the starter has ended; nothing can be started any more then.  Until helpers_unwatch(). */
+int helpers_watch(struct loop *loop, void (*lost)(void *owner), void *owner, struct csn_error *err);
+void helpers_unwatch(void);
 /* A process of ours that serves this socket.  Errors: CSN_E_SYSTEM. */
 int helpers_spawn(enum wire_start what, int sock, pid_t *ret_pid, struct csn_error *err);
 /* A regular file or a folder beneath that of a sandbox, for reading; -1 with errno. */

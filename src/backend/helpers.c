@@ -5,6 +5,7 @@
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -56,6 +57,42 @@ int helpers_start(const struct helper_options *options, struct csn_error *err)
         if (helpers.starter_pid < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "fork the starter");
         return 0;
+}
+
+static struct {
+        struct watch watch;
+        struct loop *loop;
+        void (*lost)(void *owner);
+        void *owner;
+} starter_watch = { .watch = { .fd = -1 } };
+
+/* It never speaks by itself, and each of its answers is waited for; so this is its end. */
+static void on_starter(struct watch *watch, uint32_t events)
+{
+        (void)events;
+        loop_unwatch(starter_watch.loop, watch);
+        while (helpers.starter_pid > 0 && waitpid(helpers.starter_pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        helpers.starter_pid = 0;
+        starter_watch.lost(starter_watch.owner);
+}
+
+int helpers_watch(struct loop *loop, void (*lost)(void *owner), void *owner, struct csn_error *err)
+{
+        if (!helpers_are_there())
+                return 0;
+        starter_watch.watch = (struct watch){ .fd = -1, .ready = on_starter };
+        starter_watch.loop = loop;
+        starter_watch.lost = lost;
+        starter_watch.owner = owner;
+        return loop_watch(loop, &starter_watch.watch, helpers.starter, EPOLLIN, err);
+}
+
+void helpers_unwatch(void)
+{
+        if (starter_watch.loop)
+                loop_unwatch(starter_watch.loop, &starter_watch.watch);
+        starter_watch.loop = NULL;
 }
 
 bool helpers_are_there(void)

@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #define HELLO_MS 10000
+#define DESCRIPTORS_MIN 32                       /* of one sandbox and its supervisor, counted generously; more of them are a question of load */
 #define SOCKET_FD 3
 
 struct native_job {
@@ -58,9 +60,21 @@ static _Noreturn void become_supervisor(int sock, const struct backend_options *
         _exit(127);
 }
 
+/* It raises its soft limit to the hard one, as caissond does. */
+static int check_descriptors(struct csn_error *err)
+{
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < DESCRIPTORS_MIN)
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "a sandbox needs %d open files at once, and this process may have %llu: raise the hard limit "
+                               "(ulimit -Hn)", DESCRIPTORS_MIN, (unsigned long long)limit.rlim_max);
+        return 0;
+}
+
 static int start_supervisor(struct backend_link *link, const struct backend_options *options, struct csn_error *err)
 {
         int pair[2];
+        if (check_descriptors(err) < 0)
+                return -err->code;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd theirs = pair[1];
@@ -353,6 +367,16 @@ static void link_lost(struct backend_link *link, const struct csn_error *error)
         link->events->lost(link->engine, error);
 }
 
+/* A sandbox is ready whose descriptors we could not take; the others go on. */
+static void lose(struct backend_link *link, uint32_t id)
+{
+        struct native_job *job = find_job(link, id);
+        struct csn_error err;
+        err_set(&err, CSN_E_BUSY, EMFILE, "take what belongs to a sandbox");
+        if (job)
+                give_up(job, &err);
+}
+
 /* One message.  False: there is none now, or never again. */
 static bool take_message(struct backend_link *link)
 {
@@ -361,7 +385,8 @@ static bool take_message(struct backend_link *link)
         size_t fds_n;
         struct csn_error err;
         struct wire_header header;
-        ssize_t len = wire_receive(link->watch.fd, bytes, fds, &fds_n);
+        bool lost = false;
+        ssize_t len = wire_receive_lossy(link->watch.fd, bytes, fds, &fds_n, &lost);
         if (len < 0 && errno == EAGAIN)
                 return false;
         if (len <= 0) {
@@ -370,7 +395,9 @@ static bool take_message(struct backend_link *link)
                 return false;
         }
         int rc = wire_get_header(bytes, (size_t)len, &header, &err);
-        if (rc == 0)
+        if (rc == 0 && lost)
+                lose(link, header.job);
+        else if (rc == 0)
                 rc = handle(link, &header, bytes + WIRE_HEADER, fds, &err);
         for (size_t i = 0; i < fds_n; i++)
                 fd_close(&fds[i]);

@@ -37,6 +37,12 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
  */
 int err_set(struct csn_error *err, int code, int sys, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
+/*
+ * Of a step that a kernel, a container or a service can forbid: where its errno says so, CSN_E_SYSTEM becomes CSN_E_UNSUPPORTED.  Returns
+ * -err->code.
+ */
+int err_refused(struct csn_error *err);
+
 /* As err_set with CSN_E_INPUT, and the name of the field that is wrong. */
 int err_field(struct csn_error *err, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
 

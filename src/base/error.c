@@ -59,6 +59,12 @@ static void make_utf8(char *text)
         }
 }
 
+/* Too many open files is a question of load and not a fault: later there may be room. */
+static int code_of(int code, int sys)
+{
+        return code == CSN_E_SYSTEM && (sys == EMFILE || sys == ENFILE) ? CSN_E_BUSY : code;
+}
+
 static void fill(struct csn_error *err, int code, int sys, const char *fmt, va_list args)
 {
         memset(err, 0, sizeof *err);
@@ -74,6 +80,7 @@ static void fill(struct csn_error *err, int code, int sys, const char *fmt, va_l
 
 int err_set(struct csn_error *err, int code, int sys, const char *fmt, ...)
 {
+        code = code_of(code, sys);
         if (err) {
                 va_list args;
                 va_start(args, fmt);
@@ -81,6 +88,15 @@ int err_set(struct csn_error *err, int code, int sys, const char *fmt, ...)
                 va_end(args);
         }
         return -code;
+}
+
+int err_refused(struct csn_error *err)
+{
+        static const int of_the_host[] = { EPERM, EACCES, ENOSYS, EOPNOTSUPP, ENODEV, ENOSPC, EUSERS, EROFS };
+        for (size_t i = 0; i < ARRAY_LEN(of_the_host) && err->code == CSN_E_SYSTEM; i++)
+                if (err->sys == of_the_host[i])
+                        err->code = CSN_E_UNSUPPORTED;
+        return -err->code;
 }
 
 int err_field(struct csn_error *err, const char *field, const char *fmt, ...)

@@ -505,6 +505,11 @@ struct cell *cell_find(struct engine *engine, const char *id, const char *owner)
         return NULL;
 }
 
+uint64_t cell_number(const struct cell *cell)
+{
+        return cell->number;
+}
+
 static int has_room(struct engine *engine, const char *owner, struct csn_error *err)
 {
         const struct engine_settings *settings = &engine->settings->engine;
@@ -601,7 +606,7 @@ int cell_open(struct engine *engine, const struct sandbox_request *request, cons
                 return -err->code;
         struct run *template = run_new(engine);
         struct cell *cell = mem_alloc(sizeof *cell);
-        *cell = (struct cell){ .engine = engine, .template = template, .created_ms = time_now_ms(),
+        *cell = (struct cell){ .engine = engine, .template = template, .number = ++engine->cells_made, .created_ms = time_now_ms(),
                                .sock = { .fd = -1, .ready = guest_ready, .owner = cell }, .home_fd = -1, .out = { .loop = engine->loop, .watch = &cell->sock },
                                .ttl = { .fired = on_ttl, .owner = cell }, .idle = { .fired = on_idle, .owner = cell },
                                .gone = { .fired = cell_free, .owner = cell }, .greeting = { .fired = on_silence, .owner = cell },

@@ -52,6 +52,9 @@ struct cell *cell_find(struct engine *engine, const char *id, const char *owner)
 /* One after another; NULL begins.  An owner is not shown those that are being ended; without an owner all are. */
 struct cell *cell_next(struct engine *engine, struct cell *cell, const char *owner);
 const char *cell_id(const struct cell *cell);
+/* Its place among those of the engine, and a context's among all: later ones have a higher number, and come first in lists. */
+uint64_t cell_number(const struct cell *cell);
+uint64_t context_number(const struct context *context);
 enum cell_state cell_state(const struct cell *cell);
 /* Those that it has, by request, profile and defaults. */
 const struct limits *cell_limits(const struct cell *cell);

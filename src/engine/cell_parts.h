@@ -28,6 +28,7 @@ struct cell {
         struct cell_waiter *waiters;
         struct timer ttl, idle, gone, greeting, meter;
         uint64_t paused_us;
+        uint64_t number;
         int64_t created_ms, expires_ms;
         struct wire_seen seen;
         uint64_t told_us;                /* CPU time that somebody was told of: the meter, or a record */
@@ -73,6 +74,7 @@ struct context {
         struct wire_seen before;
         uint64_t executions, began_us;
         uint64_t number;                 /* of those, how many this interpreter has begun */
+        uint64_t made;                   /* its number among all of the engine */
         int64_t created_ms;
         char why[200];                   /* it is dead */
         bool no_interpreter;             /* because this host has none of its language */

@@ -103,7 +103,7 @@ static bool make_text(struct context *context, const struct run *run, bool first
         /* A fork of a zygote comes in the home directory. */
         if (first && context->box && !HAS(&run->request, run_request, cwd) && context_is_elsewhere(context))
                 json_object_set_new(json, "cwd", json_string(context->request.cwd));
-        context->text = json_dumps(json, JSON_COMPACT);
+        context->text = model_write(json, JSON_COMPACT);
         context->text_len = context->text ? strlen(context->text) : 0;
         context->text_at = 0;
         json_decref(json);
@@ -625,7 +625,7 @@ int context_open(struct cell *cell, const struct context_request *request, struc
         struct context *context = mem_alloc(sizeof *context);
         *context = (struct context){ .cell = cell, .language = language, .clock = { .fired = on_clock, .owner = context },
                                      .meter = { .fired = on_meter, .owner = context },
-                                     .created_ms = time_now_ms() };
+                                     .made = ++cell->engine->contexts_made, .created_ms = time_now_ms() };
         for (int i = 0; i < 2; i++)
                 capture_init(&context->pending[i], PENDING_MAX);
         snprintf(context->id, sizeof context->id, "ctx_");
@@ -875,6 +875,11 @@ struct context *context_find(struct engine *engine, const char *id, const char *
 const char *context_id(const struct context *context)
 {
         return context->id;
+}
+
+uint64_t context_number(const struct context *context)
+{
+        return context->made;
 }
 
 json_t *context_describe(const struct context *context)

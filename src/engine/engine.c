@@ -154,8 +154,10 @@ static void open_proxy(struct run *run, int proxy_fd)
         const struct egress_rules rules = { .public_ = request->network == network_PUBLIC, .hosts = request->allow,
                                             .hosts_n = request->allow_n };
         struct csn_error err;
-        if (egress_open(run->engine->loop, proxy_fd, &rules, &events, run, &run->egress, &err) < 0)
+        if (egress_open(run->engine->loop, proxy_fd, &rules, &events, run, &run->egress, &err) < 0) {
+                run->no_proxy = true;
                 run_warn(run, "proxy_failed", "the program has no network: %s", err.text);
+        }
 }
 
 /* Without its tools a program could only fail, and nobody would know why. */
@@ -247,23 +249,30 @@ static void enqueue(struct run *run, bool front)
         }
 }
 
-/* Before the supervisor could say that it runs: the supervisor may be killed between. */
+/*
+ * Whether something of the program came out, before the supervisor could say that it runs: the supervisor may be killed between.  What else it
+ * did was in its sandbox, which is gone.
+ */
 static bool was_heard(const struct run *run)
 {
-        return run->streams[0].capture.total || run->streams[1].capture.total;
+        uint64_t connections = 0, refused, in, out;
+        if (run->egress)
+                egress_usage(run->egress, &connections, &refused, &in, &out);
+        return run->streams[0].capture.total || run->streams[1].capture.total || connections || hatch_was_asked(run->toolbox.hatch);
 }
 
 /* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
 void run_refused(struct run *run, const struct csn_error *error, bool again)
 {
         struct engine *engine = run->engine;
+        bool heard = was_heard(run);
         leave(run);
         egress_close(run->egress);
         run->egress = NULL;
         toolbox_unserve(&run->toolbox);
         close_ends(run);
         fd_close(&run->home_fd);
-        if (again && !run->cold && !run->cancelled && !was_heard(run)) {
+        if (again && !run->cold && !run->cancelled && !heard) {
                 run->cold = true;
                 run->has_boundary = false;
                 enqueue(run, true);
@@ -332,9 +341,18 @@ static bool starts_slowly(const struct run *run)
         return run->backend == &backend_native && !run->language->command && !run->language->starts_fast;
 }
 
+/* What a judge measures is a program's own time, of which there is more the fewer share a processor. */
+static size_t judged_max(const struct engine *engine)
+{
+        uint64_t max = engine->settings->engine.judged_max;
+        return max ? max : JUDGED_PER_CORE * engine->cores;
+}
+
 bool run_may_begin(const struct run *run)
 {
         struct engine *engine = run->engine;
+        if (run->judged && engine->judged >= judged_max(engine))
+                return false;
         if (!starts_slowly(run) || (engine->pools && !run->cold && pools_are_warm(engine, run)))
                 return true;
         /* One processor is left to a zygote that is coming: it helps all that wait. */
@@ -433,7 +451,8 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
         size_t max = running_max(engine), slots = engine->running < max ? max - engine->running : 0;
         size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued, running;
         queue_count(engine, run->owner_key, &queued, &running);
-        bool waits = !run->companion && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max));
+        bool waits = !run->companion && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max) ||
+                                         (run->judged && engine->judged >= judged_max(engine)));
         *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
         if (waits && waiting >= engine->settings->engine.queue_max)
                 return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
@@ -644,6 +663,19 @@ size_t engine_places(uint64_t descriptors)
 {
         uint64_t free_ = descriptors - descriptors / KEPT_SHARE;
         return free_ < OWN_DESCRIPTORS + BOX_DESCRIPTORS ? 1 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / BOX_DESCRIPTORS, 1000000);
+}
+
+#define BOX_DESCRIPTORS_HERE 5             /* of a sandbox' twelve: those of the engine */
+
+size_t engine_client_descriptors(uint64_t descriptors)
+{
+        uint64_t own = OWN_DESCRIPTORS + engine_places(descriptors) * BOX_DESCRIPTORS_HERE;
+        return descriptors > own ? (size_t)min_u64(descriptors - own, 1000000) : 0;
+}
+
+size_t engine_running(const struct engine *engine)
+{
+        return engine->running;
 }
 
 /* The supervisor raises the soft limit for itself. */

@@ -57,7 +57,14 @@ const struct language *engine_languages(struct engine *engine);
  */
 #define ENGINE_DESCRIPTORS_MIN 128
 size_t engine_places(uint64_t descriptors);
+/* How many of them its clients may have, so that sandboxes can be made whatever they do. */
+size_t engine_client_descriptors(uint64_t descriptors);
+/* How many runs go on now. */
+size_t engine_running(const struct engine *engine);
 void engine_warm(struct engine *engine, bool grades);
+
+/* Whether a Python zygote serves: 1; 0: none does yet.  Errors: CSN_E_SYSTEM (it cannot be made, and Python programs start cold). */
+int engine_zygote(const struct engine *engine, struct csn_error *err);
 
 /* The settings or the policies have changed: what begins from now on is by the new ones. */
 void engine_reload(struct engine *engine);
@@ -93,6 +100,12 @@ struct run_room {
  * *ret_room.
  */
 int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err);
+
+/*
+ * Whether the request of a run that is not started has what each needs: code; and a language, or a context, a profile or a file name
+ * that tells it.  For an interface that refuses a body without them.  Errors: CSN_E_INPUT naming the field.
+ */
+int run_check_needed(struct run *run, struct csn_error *err);
 
 /* The stages that a run went through, in order, by clock_us(); when it is over. */
 #define RUN_STAGES_MAX 5
@@ -136,6 +149,12 @@ void run_set_talk(struct run *run, const struct run_talk *talk, void *owner);
  * Before run_start(): it starts at once, whatever waits, because a run that goes on already would wait for it.
  */
 void run_set_companion(struct run *run);
+/*
+ * Before run_start(): its wall-clock limit is a judge's, and means the program's own time.  Time in which it was ready to run and
+ * other programs had the CPU does not count, as far as nine times the limit; and no more of such runs go on at once than
+ * engine.judged_max says, which by itself is as many as the processors can serve.
+ */
+void run_set_judged(struct run *run);
 /*
  * 0; or -EMSGSIZE: more than CHANNEL_TALK_MAX bytes; -EAGAIN: it does not listen yet, or has not read what it was told before;
  * -EPIPE: it has ended, and its end will be told.

@@ -47,6 +47,7 @@ struct hatch {
         struct conn *conns;
         size_t conns_n, bytes;
         uint64_t left;             /* connections that may still come */
+        bool asked;                /* one has come */
 };
 
 /* ---- the life of a connection ---- */
@@ -253,6 +254,7 @@ static void conn_new(struct hatch *hatch, int fd)
         hatch->conns = conn;
         hatch->conns_n++;
         hatch->left--;
+        hatch->asked = true;
         loop_timer(hatch->loop, &conn->timer, HATCH_READ_MS * 1000ULL);
         want(conn, EPOLLIN);
         /* Most have written already. */
@@ -333,4 +335,9 @@ void hatch_close(struct hatch *hatch)
                 conn_free(conn);
         }
         free(hatch);
+}
+
+bool hatch_was_asked(const struct hatch *hatch)
+{
+        return hatch && hatch->asked;
 }

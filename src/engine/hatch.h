@@ -47,4 +47,7 @@ void hatch_answer(struct hatch_call *call, const char *message, size_t len);
 /* All connections end; gone() is not called.  NULL is fine. */
 void hatch_close(struct hatch *hatch);
 
+/* Whether somebody inside has connected; NULL: nobody has. */
+bool hatch_was_asked(const struct hatch *hatch);
+
 #endif

@@ -88,7 +88,7 @@ int inquiry_find_language(struct engine *engine, struct inquiry *inquiry, struct
         struct check_request *request = &inquiry->check.request;
         const struct language *language;
         if (!HAS(request, check_request, language))
-                return err_field(err, "/language", "language is needed");
+                return err_field(err, "/language", "no language is given; give language");
         if (lang_find(engine_languages(engine), request->language, &language, err) < 0)
                 return -err->code;
         request->language = arena_text(&inquiry->check.arena, "%s", language->name);

@@ -108,24 +108,46 @@ static void print_tools(struct buf *buf, const struct metrics *metrics)
                 buf_printf(buf, "caisson_tool_calls_total{outcome=\"%s\"} %" PRIu64 "\n", outcomes[i], metrics->tools[i]);
 }
 
+struct row {
+        const char *name, *type, *key, *help;
+};
+
+/* A sample of each row for each object of the list, which `label` tells apart by the object's member `of`. */
+static void print_rows(struct buf *buf, const struct row *rows, size_t n, json_t *list, const char *label, const char *of)
+{
+        json_t *object;
+        size_t at;
+        for (size_t i = 0; i < n; i++) {
+                head(buf, rows[i].name, rows[i].type, rows[i].help);
+                json_array_foreach(list, at, object) {
+                        buf_printf(buf, "caisson_%s{%s=\"%s\"} %" JSON_INTEGER_FORMAT "\n", rows[i].name, label,
+                                   json_string_value(json_object_get(object, of)), json_integer_value(json_object_get(object, rows[i].key)));
+                }
+        }
+}
+
 static void print_pools(struct buf *buf, json_t *pools)
 {
-        static const struct { const char *name, *type, *key, *help; } rows[] = {
+        static const struct row rows[] = {
                 { "pool_size", "gauge", "ready", "Interpreters and sandboxes that wait." },
                 { "pool_target", "gauge", "target", "How many a pool wants to have." },
                 { "pool_memory_bytes", "gauge", "memory_bytes", "Memory of what waits, by the kernel's count." },
                 { "pool_hits_total", "counter", "hits", "Runs that found something that waited." },
                 { "pool_misses_total", "counter", "misses", "Runs that did not." },
         };
-        json_t *pool;
-        size_t at;
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                head(buf, rows[i].name, rows[i].type, rows[i].help);
-                json_array_foreach(pools, at, pool) {
-                        buf_printf(buf, "caisson_%s{pool=\"%s\"} %" JSON_INTEGER_FORMAT "\n", rows[i].name,
-                                   json_string_value(json_object_get(pool, "key")), json_integer_value(json_object_get(pool, rows[i].key)));
-                }
-        }
+        print_rows(buf, rows, ARRAY_LEN(rows), pools, "pool", "key");
+}
+
+/* Without a zygote every Python program starts an interpreter of its own. */
+static void print_zygotes(struct buf *buf, const struct engine *engine)
+{
+        static const struct row rows[] = {
+                { "zygote_up", "gauge", "serves", "Whether the Python interpreter serves that the runs of an image are forked from." },
+                { "zygote_failures_total", "counter", "failures", "How often it could not be made, or ended." },
+        };
+        json_t *zygotes = pools_zygotes(engine);
+        print_rows(buf, rows, ARRAY_LEN(rows), zygotes, "image", "image");
+        json_decref(zygotes);
 }
 
 static void print_cells(struct buf *buf, struct engine *engine)
@@ -162,5 +184,6 @@ void engine_metrics(struct engine *engine, struct buf *buf)
         print_tools(buf, metrics);
         print_cells(buf, engine);
         print_pools(buf, json_object_get(status, "pools"));
+        print_zygotes(buf, engine);
         json_decref(status);
 }

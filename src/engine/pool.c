@@ -27,6 +27,8 @@ struct zygote {
         bool asked, serves;
         uint32_t id;
         uint64_t retry_ms, retry_at_ms;
+        uint64_t failures;             /* how often it could not be made, or ended */
+        char trouble[200];             /* the last one's */
         char *info;
 };
 
@@ -133,8 +135,10 @@ static uint64_t longer(uint64_t rest_ms)
         return rest_ms ? min_u64(rest_ms * 2, RETRY_MAX_MS) : RETRY_MS;
 }
 
-static void gone(struct zygote *zygote)
+static void gone(struct zygote *zygote, const char *why)
 {
+        zygote->failures++;
+        snprintf(zygote->trouble, sizeof zygote->trouble, "%s", why);
         zygote->asked = zygote->serves = false;
         zygote->retry_ms = longer(zygote->retry_ms);
         zygote->retry_at_ms = clock_ms() + zygote->retry_ms;
@@ -152,7 +156,7 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
                                 log_text(LOG_WARN, "a Python zygote is gone: %s", error->text);
                         else
                                 log_text(LOG_ERROR, "a Python zygote cannot be made, and Python programs start cold: %s", error->text);
-                        gone(zygote);
+                        gone(zygote, error->text);
                         engine_dispatch(engine);   /* nothing comes that runs could wait for */
                         return;
                 }
@@ -609,7 +613,7 @@ void pools_lost(struct engine *engine)
 {
         for (size_t i = 0; engine->pools && i < ARRAY_LEN(engine->pools->zygotes); i++)
                 if (engine->pools->zygotes[i].asked)
-                        gone(&engine->pools->zygotes[i]);
+                        gone(&engine->pools->zygotes[i], "the backend is gone");
 }
 
 void pools_close(struct engine *engine)
@@ -627,6 +631,30 @@ void pools_close(struct engine *engine)
                 free(pools->zygotes[i].info);
         free(pools);
         engine->pools = NULL;
+}
+
+json_t *pools_zygotes(const struct engine *engine)
+{
+        json_t *list = json_array();
+        for (size_t i = 0; engine->pools && i < ARRAY_LEN(images); i++) {
+                const struct zygote *zygote = &engine->pools->zygotes[i];
+                if (zygote->id)
+                        json_array_append_new(list, json_pack("{s:s, s:i, s:I}", "image", images[i], "serves", zygote->serves, "failures",
+                                                              (json_int_t)zygote->failures));
+        }
+        return list;
+}
+
+int engine_zygote(const struct engine *engine, struct csn_error *err)
+{
+        for (size_t i = 0; engine->pools && i < ARRAY_LEN(images); i++) {
+                const struct zygote *zygote = &engine->pools->zygotes[i];
+                if (zygote->serves)
+                        return 1;
+                if (zygote->failures)
+                        return err_set(err, CSN_E_SYSTEM, 0, "%s", zygote->trouble);
+        }
+        return 0;
 }
 
 json_t *pools_status(const struct engine *engine)

@@ -15,10 +15,32 @@ static int choose_language(struct run *run, struct csn_error *err)
         const struct run_request *request = &run->request;
         if (HAS(request, run_request, language))
                 return lang_find(engine_languages(run->engine), request->language, &run->language, err);
-        run->language = HAS(request, run_request, name) ? lang_of_file(engine_languages(run->engine), request->name) : NULL;
+        if (!HAS(request, run_request, name))
+                return err_field(err, "/language", "no language is given; give language");
+        run->language = lang_of_file(engine_languages(run->engine), request->name);
         if (!run->language)
-                return err_field(err, "/language", "no language is given, and the file's name does not tell one; give language (-l)");
+                return err_field(err, "/language", "no language is given, and the name \"%.60s\" does not tell one; give language", request->name);
         return 0;
+}
+
+static int check_code(const struct run_request *request, struct csn_error *err)
+{
+        return HAS(request, run_request, code) ? 0 : err_field(err, "/code", "there is no program; give code");
+}
+
+int run_check_needed(struct run *run, struct csn_error *err)
+{
+        const struct run_request *request = &run->request;
+        const char *name = HAS(request, run_request, profile) ? request->profile : run->engine->settings->engine.profile;
+        struct profile profile;
+        if (check_code(request, err) < 0)
+                return -err->code;
+        if (HAS(request, run_request, language) || HAS(request, run_request, context))
+                return 0;
+        /* A profile that is not there is another fault. */
+        if (profile_find(run->engine->settings, name, &run->arena, &profile, err) < 0 || HAS(&profile.request, run_request, language))
+                return 0;
+        return choose_language(run, err);
 }
 
 static int choose_name(struct run *run, struct csn_error *err)
@@ -171,7 +193,7 @@ static int examine_input(struct run *run, size_t i, uint64_t *left, struct csn_e
         }
         if (!fits)
                 return err_field(err, "/files", "the input files are together larger than input_bytes=%" PRIu64 " or disk_bytes=%" PRIu64
-                                                " allow (--input, --disk); %s does not fit", run->request.limits.input_bytes,
+                                                " allow; %s does not fit", run->request.limits.input_bytes,
                                  run->request.limits.disk_bytes, input->name);
         *left -= digest->size;
         return 0;
@@ -216,8 +238,8 @@ static int check_names(const struct run *run, struct csn_error *err)
         for (size_t i = 0; i < run->inputs_n; i++)
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(run->inputs[i].name, run->inputs[k].name) == 0)
-                                return err_field(err, "/files", "two input files have the name %s%s", run->inputs[i].name,
-                                                 k == 0 ? ", which is the program's; give the program another (--name)" : "");
+                                return err_field(err, k == 0 ? "/name" : "/files", "two input files have the name %s%s", run->inputs[i].name,
+                                                 k == 0 ? ", which is the program's; give the program another" : "");
         return 0;
 }
 
@@ -231,7 +253,7 @@ static int add_work_files(struct run *run, struct csn_error *err)
         if (files_list(run->work_fd, &rules, &run->arena, &list, err) < 0)
                 return -err->code;
         if (list.truncated)
-                return err_field(err, run->entered ? "/workspace" : "/work_dir", "the folder has more files than disk_files=%" PRIu64 " allows (--disk-files)",
+                return err_field(err, run->entered ? "/workspace" : "/work_dir", "the folder has more files than disk_files=%" PRIu64 " allows",
                                  run->request.limits.disk_files);
         struct run_input *all = arena_alloc(&run->arena, (run->inputs_n + list.n + 1) * sizeof *all);
         memcpy(all, run->inputs, run->inputs_n * sizeof *all);
@@ -326,6 +348,7 @@ static void build_sandbox(struct run *run)
         };
         run->what.limits = (struct wire_limits){
                 .wall_ms = limits->wall_ms,
+                .waiting_ms = run->judged ? min_u64(JUDGED_WAITING * limits->wall_ms, JUDGED_WAITING_MAX_MS) : 0,
                 .cpu_ms = limits->cpu_ms,
                 .memory_bytes = limits->memory_bytes,
                 .cpu_milli = limits->cpu_milli,
@@ -343,9 +366,9 @@ static int check_network(const struct run_request *request, struct csn_error *er
 {
         struct csn_error why;
         if (request->network == network_ALLOW && !request->allow_n)
-                return err_field(err, "/allow", "network is \"allow\" and no host is named; give allow (--allow example.org)");
+                return err_field(err, "/allow", "network is \"allow\" and no host is named; give allow, such as example.org");
         if (request->network != network_ALLOW && request->allow_n)
-                return err_field(err, "/network", "hosts are named in allow; that needs network \"allow\" (--network allow)");
+                return err_field(err, "/network", "hosts are named in allow; that needs network \"allow\"");
         for (size_t i = 0; i < request->allow_n; i++)
                 if (egress_check_rule(request->allow[i], &why) < 0)
                         return err_field(err, "/allow", "%s", why.text);
@@ -407,9 +430,7 @@ int run_prepare(struct run *run, struct csn_error *err)
                 return -err->code;
         if (settings_apply(run->engine->settings, request, &run->arena, err) < 0 || check_shelf(run, err) < 0)
                 return -err->code;
-        if (!HAS(request, run_request, code))
-                return err_field(err, "/code", "there is no program; give code (-c, a file, or - for standard input)");
-        if (check_network(request, err) < 0 || choose_language(run, err) < 0 || choose_name(run, err) < 0)
+        if (check_code(request, err) < 0 || check_network(request, err) < 0 || choose_language(run, err) < 0 || choose_name(run, err) < 0)
                 return -err->code;
         run->backend = backend_find(request->backend);
         if (!run->backend)

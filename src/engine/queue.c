@@ -1,7 +1,8 @@
 /*
  * Runs that wait for room.  For each owner in the order in which they came; and among owners in turn, so that one who asks
  * for a thousand runs delays another's by one.  An owner who has as many running as it may is passed over, and so is
- * a run that would start an interpreter while as many as there are cores are being started (run_may_begin()).
+ * a run that would start an interpreter while as many as there are cores are being started, and a judge's run while as many
+ * go on as the processors can serve (run_may_begin()).
  *
  * An owner is remembered for as long as it has a run that waits or goes on.
  */
@@ -115,6 +116,7 @@ struct run *queue_take(struct engine *engine)
         unlink_queued(owner, run, before);
         owner->running++;
         engine->running++;
+        engine->judged += run->judged;
         engine->owners = owner;
         return run;
 }
@@ -123,12 +125,14 @@ void queue_pass(struct run *run)
 {
         owner_of(run->engine, run)->running++;
         run->engine->running++;
+        run->engine->judged += run->judged;
 }
 
 void queue_left(struct run *run)
 {
         struct owner *owner = run->whose;
         run->engine->running--;
+        run->engine->judged -= run->judged;
         run->whose = NULL;
         owner->running--;
         forget_idle(run->engine, owner);

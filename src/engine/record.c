@@ -32,7 +32,7 @@ static json_t *frame_json(const struct run *run, enum channel_type type)
         const struct buf *part = &run->channel.part[type];
         if (run->channel.state == CHANNEL_BROKEN || !part->len)
                 return NULL;
-        return json_loadb(part->bytes, part->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        return model_read(part->bytes, part->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 }
 
 static const char *text_of(json_t *json, const char *name)
@@ -87,7 +87,7 @@ static struct pair *bundle(struct run *run, json_t *data, size_t *ret_n)
         struct pair *pairs = arena_alloc(&run->arena, json_object_size(data) * sizeof *pairs + 1);
         size_t n = 0;
         json_object_foreach(data, type, content) {
-                char *text = json_is_string(content) ? NULL : json_dumps(content, JSON_ENCODE_ANY | JSON_COMPACT);
+                char *text = json_is_string(content) && !model_digits(content) ? NULL : model_write(content, JSON_ENCODE_ANY | JSON_COMPACT);
                 const char *from = text ? text : json_string_value(content);
                 if (n < 100 && from)
                         pairs[n++] = (struct pair){ .name = cut(&run->arena, type, 200), .value = arena_text(&run->arena, "%s", from) };
@@ -110,7 +110,7 @@ static void take_value(struct run *run)
         }
         SET(value, value, type, cut(&run->arena, type ? type : "", 200));
         if (content) {
-                char *text = json_dumps(content, JSON_ENCODE_ANY | JSON_COMPACT);
+                char *text = model_write(content, JSON_ENCODE_ANY | JSON_COMPACT);
                 if (text && strlen(text) <= max && !model_value_is_deeper(content, VALUE_DEPTH_MAX)) {
                         SET(value, value, value, arena_copy(&run->arena, text, strlen(text)));
                 } else {
@@ -124,7 +124,7 @@ static void take_value(struct run *run)
                         SET(value, value, truncated, true);
         }
         if (HAS(value, value, truncated))
-                run_warn(run, "return_value_truncated", "the value is longer than value_bytes=%zu (--value); its beginning is in "
+                run_warn(run, "return_value_truncated", "the value is longer than value_bytes=%zu; its beginning is in "
                                                         "result.repr", max);
         json_t *data = json_object_get(json, "data");
         if (json_object_size(data)) {
@@ -171,6 +171,32 @@ static unsigned fair_milli(const struct run *run)
         return others + 1 <= cores ? 1000 : (unsigned)(1000 * cores / (others + 1)) + 1;
 }
 
+/* Of a program that failed by itself. */
+static const char *advise(const struct run *run, int error_errno)
+{
+        const struct run_result *result = &run->result;
+        const struct failure *error = &result->error;
+        const struct complaint complaint = {
+                .language = run->language->name,
+                .type = HAS(error, failure, type) ? error->type : NULL,
+                .message = error->message,
+                .traceback = error->traceback,
+                .traceback_n = error->traceback_n,
+                .error_errno = error_errno,
+                .no_network = run->backend == &backend_native && run->request.network == network_NONE,
+                .code = run->request.code,
+                .printed = result->stderr,
+                .exit_status = HAS(result, run_result, exit_code) ? (int)result->exit_code : -1,
+        };
+        return feedback_for(&complaint);
+}
+
+/* Python's types that say more than that the text does not parse. */
+static bool is_kind_of_syntax_error(const char *type)
+{
+        return type && (strcmp(type, "IndentationError") == 0 || strcmp(type, "TabError") == 0);
+}
+
 static void decide(struct run *run)
 {
         struct run_result *result = &run->result;
@@ -202,21 +228,23 @@ static void decide(struct run *run)
                 take_error(run, error, &result->error);
         else if (message)
                 SET(&result->error, failure, message, arena_copy(arena, message, strlen(message)));
+        if (status == status_SYNTAX_ERROR && is_kind_of_syntax_error(text_of(syntax, "type")))
+                hint = feedback_for_type(run->language->name, text_of(syntax, "type"));
         if (!hint && status == status_FAILED)
-                hint = feedback_for_type(result->error.type);
+                hint = advise(run, evidence.error_errno);
         if (hint)
                 SET(&result->error, failure, hint, arena_copy(arena, hint, strlen(hint)));
         if (status != status_COMPLETED)
                 MARK(result, run_result, error);
 
         if (status == status_COMPLETED && run->how.pids_hits)
-                run_warn(run, "process_limit_reached", "a fork or a thread was refused %" PRIu64 " times at pids=%" PRIu64 " (--pids)",
+                run_warn(run, "process_limit_reached", "a fork or a thread was refused %" PRIu64 " times at pids=%" PRIu64,
                          run->how.pids_hits, run->request.limits.pids);
         if (status == status_COMPLETED && (evidence.home_full || evidence.inodes_full))
-                run_warn(run, "disk_limit_reached", "the home directory was full at the end (--disk, --disk-files)");
+                run_warn(run, "disk_limit_reached", "the home directory was full at the end: disk_bytes or disk_files");
         if (run->how.reasons & WIRE_LEFTOVERS)
                 run_warn(run, "background_killed", "processes that the program left behind were ended %" PRIu64
-                         " ms after it (--background)", run->request.limits.background_ms);
+                         " ms after it, by background_ms", run->request.limits.background_ms);
         json_decref(syntax);
         json_decref(error);
 }
@@ -268,7 +296,7 @@ static void record_output(struct run *run)
         SET(result, run_result, stdout, stream_text(run, 0, &truncated->stdout_bytes, &truncated->stdout_total_bytes));
         SET(result, run_result, stderr, stream_text(run, 1, &truncated->stderr_bytes, &truncated->stderr_total_bytes));
         if (truncated->stdout_bytes || truncated->stderr_bytes)
-                run_warn(run, "output_truncated", "%s was longer than output_bytes=%" PRIu64 " (--output); head and tail are kept",
+                run_warn(run, "output_truncated", "%s was longer than output_bytes=%" PRIu64 "; head and tail are kept",
                          truncated->stdout_bytes ? "standard output" : "standard error", run->request.limits.output_bytes);
 }
 
@@ -313,6 +341,16 @@ static void degrade(struct run *run, const char *text)
         boundary->isolation = isolation_DEGRADED;
 }
 
+/* Of a backend that makes no network namespace we know only what was asked for. */
+static const char *network_of(const struct run *run)
+{
+        if (run->backend != &backend_native)
+                return run->backend == &backend_host ? "host" : run->request.network == network_NONE ? "none" : "remote";
+        if (run->boundary.network == WIRE_NET_PROXY && !run->no_proxy)
+                return "proxy";
+        return run->boundary.network == WIRE_NET_HOST ? "host" : "none";
+}
+
 void run_record_boundary(struct run *run)
 {
         static const char *const kinds[] = { "user", "mount", "pid", "network", "ipc", "uts", "cgroup" };
@@ -335,7 +373,7 @@ void run_record_boundary(struct run *run)
         if (here)
                 SET(boundary, boundary, capabilities, fact->capabilities);
         boundary->cgroup = fixed(modes[fact->cgroup < ARRAY_LEN(modes) ? fact->cgroup : 0]);
-        boundary->network = fixed(host ? "host" : run->request.network == network_NONE ? "none" : here ? "proxy" : "remote");
+        boundary->network = fixed(network_of(run));
         boundary->host_uid = fact->host_uid;
         boundary->host_uids = fact->ids;
         boundary->overlay = fact->overlay == 1;
@@ -545,7 +583,7 @@ static void warn_lost(struct run *run, const struct file_list *list)
                         add_lost(&text, &n, rule->pattern, "no new or changed regular file has such a name");
         }
         if (result->files_truncated && (exports || (run->work_fd >= 0 && !run->entered)))
-                add_lost(&text, &n, "all other files", "there are more than output_files allows (--output-files), or they lie too deep");
+                add_lost(&text, &n, "all other files", "there are more than output_files allows, or they lie too deep");
         if (n > LOST_SHOWN)
                 buf_printf(&text, "; and %zu more", n - LOST_SHOWN);
         if (run->warnings_n == WARNINGS_MAX && n)
@@ -605,7 +643,7 @@ static void record_files(struct run *run)
         record_missing(run, &list);
         result->files_truncated = list.truncated || list.n > listed;
         if (result->files_truncated)
-                run_warn(run, "files_truncated", "there are more files than output_files=%" PRIu64 " (--output-files), or deeper than %d "
+                run_warn(run, "files_truncated", "there are more files than output_files=%" PRIu64 ", or deeper than %d "
                          "folders", run->request.limits.output_files, FILES_DEPTH_MAX);
         warn_lost(run, &list);
 }

@@ -119,23 +119,38 @@ static void brief(const struct run_result *result, struct buf *buf)
                 buf_printf(buf, "%.300s\n", result->feedback[i]);
 }
 
+/* A stream on lines of its own, below its title; nothing where it is empty. */
+static void add_part(struct buf *buf, const char *title, const struct bytes *bytes, uint64_t missing, const struct run_result *result)
+{
+        if (!bytes->len)
+                return;
+        buf_printf(buf, "%s", title);
+        add_stream(buf, bytes, missing, result);
+        buf_add(buf, "\n", 1);
+}
+
+/* The sentences of the older systems come first as they were; what they left out of what was printed follows them. */
+#define PRINTED_BEFORE "Output before that:\n"
+
 static void linx(const struct run_result *result, struct buf *buf)
 {
         struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
-        if (result->status == status_COMPLETED && !out.len) {
-                buf_printf(buf, "Code executed successfully (no output)\n");
-        } else if (result->status == status_COMPLETED) {
-                buf_printf(buf, "Code executed successfully:\n");
-                add_stream(buf, &out, result->truncated.stdout_bytes, result);
-                buf_add(buf, "\n", 1);
+        if (result->status == status_COMPLETED) {
+                buf_printf(buf, out.len || error.len ? "Code executed successfully:\n" : "Code executed successfully (no output)\n");
+                add_part(buf, "", &out, result->truncated.stdout_bytes, result);
+                add_part(buf, "STDERR:\n", &error, result->truncated.stderr_bytes, result);
         } else {
                 buf_printf(buf, "Code execution failed:\n");
-                if (error.len) {
-                        add_stream(buf, &error, result->truncated.stderr_bytes, result);
-                        buf_add(buf, "\n", 1);
-                }
+                add_part(buf, "", &error, result->truncated.stderr_bytes, result);
                 buf_printf(buf, "%s\n", reason(result));
+                add_part(buf, PRINTED_BEFORE, &out, result->truncated.stdout_bytes, result);
         }
+}
+
+/* Whether standard error says what went wrong: an exit status says no more, and of a limit it knows nothing. */
+static bool is_told(const struct run_result *result)
+{
+        return result->stderr.len && (result->status == status_FAILED || (result->status == status_SYNTAX_ERROR && result->error.type));
 }
 
 static void codemie(const struct run_result *result, struct buf *buf)
@@ -145,6 +160,8 @@ static void codemie(const struct run_result *result, struct buf *buf)
                 buf_printf(buf, "Code execution timed out after %g seconds. This may indicate an infinite loop or a resource-intensive "
                                 "operation. Please review your code and consider optimizing it.\n",
                            (double)result->limits.wall_ms / 1000);
+                add_part(buf, PRINTED_BEFORE, &out, result->truncated.stdout_bytes, result);
+                add_part(buf, "STDERR:\n", &error, result->truncated.stderr_bytes, result);
                 return;
         }
         bool good = result->status == status_COMPLETED;
@@ -157,8 +174,8 @@ static void codemie(const struct run_result *result, struct buf *buf)
                 buf_printf(buf, "%sSTDERR:\n", out.len ? "\n" : "");
                 add_stream(buf, &error, result->truncated.stderr_bytes, result);
         }
-        if (!good && !error.len)
-                buf_printf(buf, "%s%s", out.len ? "\n" : "", reason(result));
+        if (!good && !is_told(result))
+                buf_printf(buf, "%s%s", out.len || error.len ? "\n" : "", reason(result));
         buf_add(buf, "\n", 1);
 }
 

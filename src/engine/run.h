@@ -10,6 +10,9 @@
 
 #define OWNER_KEY_MAX 80
 #define WARNINGS_MAX 32
+#define JUDGED_WAITING 9       /* see run_set_judged() */
+#define JUDGED_WAITING_MAX_MS 86400000   /* as the supervisor has it */
+#define JUDGED_PER_CORE 4
 
 enum run_state { RUN_NEW, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_OVER };
 
@@ -89,6 +92,7 @@ struct run {
         struct outbox said;            /* that its runner has not read yet */
         bool talks;                    /* its runner is told what to do, and answers */
         bool companion;                /* it waits for no turn */
+        bool judged;                   /* see run_set_judged() */
         int home_fd;
         int door_fd;                   /* on which its first input comes back, or -1 */
         struct egress *egress;         /* the proxy of this run, or NULL */
@@ -97,6 +101,7 @@ struct run {
         void *listener_owner;
         struct wire_boundary boundary;
         bool has_boundary;
+        bool no_proxy;                 /* nobody accepts at the socket that was made for it */
         struct wire_exit how;
         bool cancelled, output_killed;
         bool blocked;                  /* the policy refuses it */
@@ -124,10 +129,12 @@ struct engine {
         struct run *runs;
         struct owner *owners;                    /* a ring, NULL: nobody has a run (queue.c) */
         size_t checking, queued, running, starting;
+        size_t judged;                           /* runs of run_set_judged() that go on */
         size_t cold, cores;                      /* runs whose interpreter is starting; processors that we may use */
         struct box *boxes;
         size_t boxes_n, places;                  /* how many there are, and how many the descriptors are enough for */
         uint32_t boxes_made;
+        uint64_t cells_made, contexts_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
         struct cell *cells;                      /* persistent sandboxes (cell.h) */
@@ -275,6 +282,7 @@ uint32_t pools_find_zygote(struct engine *engine, int image);
 /* One that waits is given up where there is no place for a run that needs another. */
 void pools_make_place(struct engine *engine);
 json_t *pools_status(const struct engine *engine);   /* an array */
+json_t *pools_zygotes(const struct engine *engine);  /* likewise, of the images that were asked for: {image, serves, failures} */
 
 /* prepare.c: the request, made whole, into what a backend needs.  Errors: as records have them. */
 int run_prepare(struct run *run, struct csn_error *err);

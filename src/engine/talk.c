@@ -11,6 +11,11 @@ void run_set_talk(struct run *run, const struct run_talk *talk, void *owner)
         run->talk_owner = owner;
 }
 
+void run_set_judged(struct run *run)
+{
+        run->judged = true;
+}
+
 void run_set_companion(struct run *run)
 {
         run->companion = true;

@@ -159,8 +159,8 @@ static const char *timeout_cause(const struct evidence *evidence, struct arena *
         uint64_t allowed_us = how->wall_us / 1000 * share;
         bool throttled = how->throttled_us * 10 > how->wall_us;
         if (how->cpu_us * 2 > allowed_us && (share < 1000 || throttled))
-                return arena_text(arena, "It was computing all the time (CPU, not sleep), as much as its share of the processors let it (cpu_milli=%" PRIu64
-                                         ", --cpus): check for infinite loops, optimize, or raise the share.", limits->cpu_milli);
+                return arena_text(arena, "It was computing all the time (CPU, not sleep), as much as its share of the processors, cpu_milli=%" PRIu64
+                                         ", let it: check for infinite loops, optimize, or raise the share.", limits->cpu_milli);
         if (how->cpu_us * 2 > allowed_us)
                 return "It was computing all the time (CPU, not sleep): check for infinite loops or optimize.";
         uint64_t fair_us = evidence->fair_milli ? min_u64(allowed_us, how->wall_us / 1000 * evidence->fair_milli) : allowed_us;
@@ -168,6 +168,19 @@ static const char *timeout_cause(const struct evidence *evidence, struct arena *
                 return arena_text(arena, "It used less CPU time than it might: it was waiting (sleep, input, a lock, a child), or it was computing and %s.",
                                   throttled ? "was held back by its share of the processors" : "this host was busy with other programs");
         return "It used little CPU time: it was waiting (sleep, input, a lock, a child).";
+}
+
+/* What is easily forgotten in a language. */
+static const char *syntax_of(const char *language)
+{
+        static const struct { const char *title, *parts; } rows[] = {
+                { "Python", "indentation, brackets, colons" },
+                { "Bash", "quotes, brackets, and the fi, done, esac or } of each block" },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                if (strcmp(rows[i].title, language) == 0)
+                        return rows[i].parts;
+        return "brackets, quotes, commas";
 }
 
 const char *verdict_hint(int status, const struct evidence *evidence, struct arena *arena)
@@ -178,40 +191,38 @@ const char *verdict_hint(int status, const struct evidence *evidence, struct are
         case status_TIMEOUT: {
                 const char *cause = timeout_cause(evidence, arena);
                 if (how->reasons & WIRE_WALL)
-                        return arena_text(arena, "%s CPU time used: %.1f s. The limit is wall_ms=%" PRIu64
-                                                 " (--timeout, CAISSON_LIMITS_WALL_MS).",
+                        return arena_text(arena, "%s CPU time used: %.1f s. The limit is wall_ms=%" PRIu64 ".",
                                           cause, (double)how->cpu_us / 1e6, limits->wall_ms);
                 return arena_text(arena, "It used %.1f s of CPU, not sleep: check for infinite loops or optimize. The limit is "
-                                         "cpu_ms=%" PRIu64 " (--cpu-time, CAISSON_LIMITS_CPU_MS).",
+                                         "cpu_ms=%" PRIu64 ".",
                                   (double)how->cpu_us / 1e6, limits->cpu_ms);
         }
         case status_CAPACITY:
                 return "The limit of the run was not reached: the memory of the cgroup in which the engine runs, or of the whole host, was. "
                        "The same run may succeed later, or with engine.running_max set lower.";
         case status_MEMORY_EXCEEDED:
-                return arena_text(arena, "The peak was %s of memory_bytes=%" PRIu64 " (--memory, CAISSON_LIMITS_MEMORY_BYTES), "
+                return arena_text(arena, "The peak was %s of memory_bytes=%" PRIu64 ", "
                                          "counting all processes and the files in /tmp, /dev/shm and the home directory. Process the data "
                                          "in parts, or raise the limit.",
                                   size_text(how->memory_peak, arena), limits->memory_bytes);
         case status_DISK_EXCEEDED:
-                return arena_text(arena, "The home directory holds disk_bytes=%" PRIu64 " (--disk, CAISSON_LIMITS_DISK_BYTES) in at most "
-                                         "disk_files=%" PRIu64 " files (--disk-files), /tmp and /dev/shm hold tmp_bytes=%" PRIu64
-                                         " each (--tmp). Write less, or delete what is no longer needed.",
+                return arena_text(arena, "The home directory holds disk_bytes=%" PRIu64 " in at most "
+                                         "disk_files=%" PRIu64 " files, /tmp and /dev/shm hold tmp_bytes=%" PRIu64
+                                         " each. Write less, or delete what is no longer needed.",
                                   limits->disk_bytes, limits->disk_files, limits->tmp_bytes);
         case status_PROCESS_LIMIT:
                 return arena_text(arena, "A fork or a thread was refused %" PRIu64 " times at pids=%" PRIu64
-                                         " (--pids, CAISSON_LIMITS_PIDS). Use fewer workers, and wait for children.",
+                                         ". Use fewer workers, and wait for children.",
                                   how->pids_hits, limits->pids);
         case status_OUTPUT_LIMIT:
-                return arena_text(arena, "Print less, or write to a file. The limit is output_bytes=%" PRIu64
-                                         " (--output, CAISSON_LIMITS_OUTPUT_BYTES).",
+                return arena_text(arena, "Print less, or write to a file. The limit is output_bytes=%" PRIu64 ".",
                                   limits->output_bytes);
         case status_CRASHED:
                 return ended_by(evidence, SIGSEGV) ? "A segmentation fault comes from native code: an extension module, ctypes, or "
                                                      "recursion deeper than the stack."
                                                    : NULL;
         case status_SYNTAX_ERROR:
-                return arena_text(arena, "%s syntax error. Check indentation, brackets, colons.", evidence->language);
+                return arena_text(arena, "%s syntax error. Check %s.", evidence->language, syntax_of(evidence->language));
         default:
                 return NULL;
         }

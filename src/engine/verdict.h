@@ -29,13 +29,26 @@ struct evidence {
 int verdict_status(const struct evidence *evidence);
 
 /*
- * What happened and what to do about it: one sentence that names the limit, its value and the option and
- * variable that change it.  NULL where there is nothing to say.  From the arena.
+ * What happened and what to do about it: one sentence that names the limit and its value by the field of the
+ * request; the command line adds its options (front/cli_vocabulary.c).  NULL where there is nothing to say.  From the arena.
  */
 const char *verdict_message(int status, const struct evidence *evidence, struct arena *arena);
 const char *verdict_hint(int status, const struct evidence *evidence, struct arena *arena);
 
-/* The advice for an exception of this type (CHECKLIST S1-46 to S1-55), or NULL. */
-const char *feedback_for_type(const char *type);
+/* What a program that failed left behind. */
+struct complaint {
+        const char *language;          /* its name, "python" */
+        const char *type, *message;    /* as the runner reported the error; a type of NULL: it reported none */
+        char *const *traceback;
+        size_t traceback_n;
+        int error_errno;               /* or 0 */
+        bool no_network;               /* its sandbox has none */
+        struct bytes code, printed;    /* its text; its standard error */
+        int exit_status;               /* or -1 */
+};
+
+/* The advice for it, or NULL; and that for an exception of this type alone (CHECKLIST S1-46 to S1-55). */
+const char *feedback_for(const struct complaint *complaint);
+const char *feedback_for_type(const char *language, const char *type);
 
 #endif

@@ -15,19 +15,19 @@ const struct http_route api_routes[] = {
           "Run a program. The answer is its record; with `Prefer: respond-async` it is a link to it, and with `Accept: text/event-stream` or "
           "`application/x-ndjson` the events as they happen.", &object_run_request, &object_run_result },
         { "POST", "/v1/runs/bulk", NULL, SCOPE_RUN, BODY_STREAM, api_bulk,
-          "Many runs: each line is a request, with an `id` of yours if you like, and each is answered by a line with `id`, `line` and `record` (or `error`) "
-          "as soon as it is done. `{\"cancel\": ID}` ends one.", NULL, NULL },
-        { "GET", "/v1/runs", NULL, SCOPE_READ, BODY_NONE, api_list_runs, "Runs that go on, and those that can still be asked for.", NULL, NULL },
+          "Many runs: each line is a request, with an `id` of yours if you like, and each is answered by a line with `id`, `line` and `record` (or `error`), "
+          "in the order in which they end. Lines are carried out as they come, and the answer begins when the whole body has come. `{\"cancel\": ID}` ends one.", NULL, NULL },
+        { "GET", "/v1/runs", "limit cursor", SCOPE_READ, BODY_NONE, api_list_runs, "Runs that go on, and those that can still be asked for; newest first.", NULL, &object_kept_runs },
         { "GET", "/v1/runs/{id}", NULL, SCOPE_READ, BODY_NONE, api_get_run,
           "A run that was started with `Prefer: respond-async` or as a stream: its record, or its state while it goes on (202).", NULL, &object_run_result },
         { "DELETE", "/v1/runs/{id}", NULL, SCOPE_RUN, BODY_NONE, api_delete_run, "End a run that goes on; forget one that is over.", NULL, NULL },
         { "GET", "/v1/runs/{id}/events", "after follow=true|false", SCOPE_READ, BODY_NONE, api_get_events,
           "What happens in a run, from the event after `Last-Event-ID` (or `?after=`) on; with `?follow=false` those that were.", NULL, NULL },
         { "POST", "/v1/runs/{id}/tool-results", NULL, SCOPE_RUN, BODY_WHOLE, api_post_tool_results,
-          "Answer calls of tools that the client serves, and questions whether a call may be made: those of the events tool_call and approval.", &object_tool_answers, NULL },
+          "Answer calls of tools that the client serves, and questions whether a call may be made: those of the events tool_call and approval.", &object_tool_answers, &object_tools_taken },
         { "POST", "/v1/sandboxes", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_post_sandbox, "Make a persistent sandbox. The answer comes when it runs.",
           &object_sandbox_request, &object_sandbox_info },
-        { "GET", "/v1/sandboxes", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_list_sandboxes, "The persistent sandboxes of this key's tenant.", NULL, &object_sandbox_list },
+        { "GET", "/v1/sandboxes", "limit cursor", SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_list_sandboxes, "The persistent sandboxes of this key's tenant, newest first.", NULL, &object_sandbox_list },
         { "GET", "/v1/sandboxes/{id}", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_get_sandbox, "What it is: state, limits, boundary.", NULL, &object_sandbox_info },
         { "PATCH", "/v1/sandboxes/{id}", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_patch_sandbox, "Let it live longer, or less long.", &object_sandbox_change, &object_sandbox_info },
         { "DELETE", "/v1/sandboxes/{id}", NULL, SCOPE_SANDBOXES, BODY_NONE, api_delete_sandbox, "End it, with everything in it.", NULL, NULL },
@@ -38,7 +38,7 @@ const struct http_route api_routes[] = {
           &object_sandbox_usage },
         { "POST", "/v1/sandboxes/{id}/contexts", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_post_context,
           "Start a live interpreter in it, whose variables last. The answer comes when it waits.", &object_context_request, &object_context_info },
-        { "GET", "/v1/sandboxes/{id}/contexts", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_list_contexts, "The contexts in it.", NULL, &object_context_list },
+        { "GET", "/v1/sandboxes/{id}/contexts", "limit cursor", SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_list_contexts, "The contexts in it, newest first.", NULL, &object_context_list },
         { "GET", "/v1/contexts/{id}", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_get_context, "A context.", NULL, &object_context_info },
         { "POST", "/v1/contexts/{id}/runs", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_post_context_run,
           "Execute in a context. As POST /v1/runs; executions of one context go on one after another.", &object_run_request, &object_run_result },
@@ -48,7 +48,7 @@ const struct http_route api_routes[] = {
         { "DELETE", "/v1/contexts/{id}", NULL, SCOPE_SANDBOXES, BODY_NONE, api_delete_context, "Close it.", NULL, NULL },
         { "POST", "/v1/sessions", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_post_session,
           "A sandbox with one context, in which files last, or variables too. It ends after idle_ms without an execution.", &object_session_request, &object_session_info },
-        { "GET", "/v1/sessions", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_list_sessions, "The sessions of this key's tenant.", NULL, &object_session_list },
+        { "GET", "/v1/sessions", "limit cursor", SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_list_sessions, "The sessions of this key's tenant, newest first.", NULL, &object_session_list },
         { "GET", "/v1/sessions/{id}", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_get_session, "A session, its sandbox and its context.", NULL, &object_session_info },
         { "POST", "/v1/sessions/{id}/runs", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_post_session_run,
           "Execute in it. As POST /v1/runs; those of one session go on one after another.", &object_run_request, &object_run_result },
@@ -56,7 +56,7 @@ const struct http_route api_routes[] = {
         { "POST", "/v1/sandboxes/{id}/processes", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_post_process,
           "Start a program. The answer is its record at its end; with `Prefer: respond-async` a link to it, and with `Accept: text/event-stream` or "
           "`application/x-ndjson` the events as they happen.", &object_process_request, &object_process_info },
-        { "GET", "/v1/sandboxes/{id}/processes", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_list_processes, "Programs that go on, and the last that are over.", NULL, &object_process_list },
+        { "GET", "/v1/sandboxes/{id}/processes", "limit cursor", SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_list_processes, "Programs that go on, and the last that are over; newest first.", NULL, &object_process_list },
         { "GET", "/v1/sandboxes/{id}/processes/{number}", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_get_process, "A program, and what it printed so far.", NULL, &object_process_info },
         { "DELETE", "/v1/sandboxes/{id}/processes/{number}", NULL, SCOPE_SANDBOXES, BODY_NONE, api_delete_process,
           "Kill a program that goes on; forget one that is over.", NULL, NULL },
@@ -74,7 +74,7 @@ const struct http_route api_routes[] = {
           "Write a file, which is there as a whole or not at all, and the folders above it; with `?format=tar`, unpack into a folder.", NULL, &object_entry_info },
         { "POST", "/v1/sandboxes/{id}/files", "path", SCOPE_SANDBOXES, BODY_STREAM, api_post_files,
           "Write many files into the folder `?path=`: a body of multipart/form-data, in which every file has a filename. The answer has those that were "
-          "written, and what hindered the others.", NULL, NULL },
+          "written, and what hindered the others.", NULL, &object_upload_result },
         { "PATCH", "/v1/sandboxes/{id}/files", "path", SCOPE_SANDBOXES, BODY_WHOLE, api_change_file, "Rename it, change its mode, or make a folder.",
           &object_file_change, &object_entry_info },
         { "DELETE", "/v1/sandboxes/{id}/files", "path", SCOPE_SANDBOXES, BODY_NONE, api_delete_file, "Remove a file, or a folder with all in it.", NULL, NULL },
@@ -83,30 +83,30 @@ const struct http_route api_routes[] = {
         { "GET", "/v1/sandboxes/{id}/watch", "path depth", SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_watch_files,
           "What happens in a folder, as events, for as long as the connection is there.", NULL, NULL },
         { "POST", "/v1/files", "name user", SCOPE_FILES, BODY_STREAM, api_post_stored,
-          "Keep a file: the body is its content and `?name=` its name, or the body is multipart/form-data with one or more files.", NULL, NULL },
-        { "GET", "/v1/files", "before limit run user", SCOPE_FILES, BODY_NONE, api_list_stored, "The files that are kept, newest first.", NULL, NULL },
+          "Keep a file: the body is its content and `?name=` its name, or the body is multipart/form-data with one or more files.", NULL, &object_stored_file },
+        { "GET", "/v1/files", "before limit cursor run user", SCOPE_FILES, BODY_NONE, api_list_stored, "The files that are kept, newest first.", NULL, &object_stored_list },
         { "GET", "/v1/files/{id}", NULL, SCOPE_FILES, BODY_NONE, api_get_stored, "The content of a file; with `Range`, a part of it.", NULL, NULL },
-        { "GET", "/v1/files/{id}/info", NULL, SCOPE_FILES, BODY_NONE, api_stored_info, "What is known of a file.", NULL, NULL },
+        { "GET", "/v1/files/{id}/info", NULL, SCOPE_FILES, BODY_NONE, api_stored_info, "What is known of a file.", NULL, &object_stored_file },
         { "DELETE", "/v1/files/{id}", NULL, SCOPE_FILES, BODY_NONE, api_delete_stored, "Remove a file.", NULL, NULL },
-        { "GET", "/v1/workspaces", "user", SCOPE_FILES, BODY_NONE, api_list_workspaces, "Workspaces, those of `?user=` or all; the last used first.", NULL, NULL },
+        { "GET", "/v1/workspaces", "limit cursor user", SCOPE_FILES, BODY_NONE, api_list_workspaces, "Workspaces, those of `?user=` or all; the last used first.", NULL, &object_workspace_list },
         { "DELETE", "/v1/workspaces/{name}", "user", SCOPE_FILES, BODY_NONE, api_delete_workspace,
           "Remove a workspace of a user, with all in it. Here and below, {name} is its name or its id.", NULL, NULL },
-        { "GET", "/v1/workspaces/{name}/files", "user", SCOPE_FILES, BODY_NONE, api_workspace_files, "The files in it.", NULL, NULL },
+        { "GET", "/v1/workspaces/{name}/files", "user", SCOPE_FILES, BODY_NONE, api_workspace_files, "The files in it.", NULL, &object_workspace_files },
         { "GET", "/v1/workspaces/{name}/file", "user path", SCOPE_FILES, BODY_NONE, api_workspace_get, "The content of the file `?path=`; with `Range`, a part of it.",
           NULL, NULL },
         { "PUT", "/v1/workspaces/{name}/file", "user path", SCOPE_FILES, BODY_STREAM, api_workspace_put,
-          "Write the file `?path=`, which is there as a whole or not at all; the workspace is made if it is not there.", NULL, NULL },
+          "Write the file `?path=`, which is there as a whole or not at all; the workspace is made if it is not there.", NULL, &object_workspace_file },
         { "DELETE", "/v1/workspaces/{name}/file", "user path", SCOPE_FILES, BODY_NONE, api_workspace_delete, "Remove the file `?path=`.", NULL, NULL },
         { "POST", "/v1/check", NULL, SCOPE_CHECK, BODY_WHOLE, api_check, "Compare a program with a source policy. Nothing is run.", &object_check_request,
           &object_check_result },
         { "POST", "/v1/grade", NULL, SCOPE_RUN, BODY_STREAM, api_grade,
           "Grade a submission by cases and test code. With `Content-Type: application/x-ndjson` many: each line is a request, and is answered by a line with "
-          "`id`, `line` and `result` (or `error`) as soon as it is done. `{\"cancel\": ID}` ends one.", &object_grade_request, &object_grade_result },
-        { "GET", "/v1/profiles", NULL, SCOPE_READ, BODY_NONE, api_profiles, "The profiles, and what each is for.", NULL, NULL },
+          "`id`, `line` and `result` (or `error`), in the order in which they end; the answer begins when the whole body has come. `{\"cancel\": ID}` ends one.", &object_grade_request, &object_grade_result },
+        { "GET", "/v1/profiles", NULL, SCOPE_READ, BODY_NONE, api_profiles, "The profiles, and what each is for.", NULL, &object_profile_list },
         { "GET", "/v1/profiles/{name}", NULL, SCOPE_READ, BODY_NONE, api_profile, "What a profile sets.", NULL, &object_run_request },
-        { "GET", "/v1/policies", NULL, SCOPE_READ, BODY_NONE, api_policies, "The source policies.", NULL, NULL },
-        { "GET", "/v1/policies/{name}", NULL, SCOPE_READ, BODY_NONE, api_policy, "Every rule of a source policy.", NULL, NULL },
-        { "GET", "/v1/languages", NULL, SCOPE_READ, BODY_NONE, api_languages, "The languages, with their aliases.", NULL, NULL },
+        { "GET", "/v1/policies", NULL, SCOPE_READ, BODY_NONE, api_policies, "The source policies.", NULL, &object_policy_list },
+        { "GET", "/v1/policies/{name}", NULL, SCOPE_READ, BODY_NONE, api_policy, "Every rule of a source policy.", NULL, &object_policy_detail },
+        { "GET", "/v1/languages", NULL, SCOPE_READ, BODY_NONE, api_languages, "The languages, with their aliases.", NULL, &object_language_list },
         { "POST", "/run_code", NULL, SCOPE_RUN, BODY_WHOLE, fusion_run_code, "As SandboxFusion: run a program and fetch its files. docs/compat.md has what of it works.",
           NULL, NULL },
         { "GET", "/list_datasets", NULL, SCOPE_READ, BODY_NONE, fusion_list_datasets, "As SandboxFusion: its data sets, of which there are none here.", NULL, NULL },
@@ -135,14 +135,15 @@ const struct http_route api_routes[] = {
           "The Model Context Protocol, revisions 2026-07-28 and 2025-11-25: one message of JSON-RPC, answered by JSON or by a stream of events.", NULL, NULL },
         { "DELETE", "/mcp", NULL, SCOPE_RUN | SCOPE_CHECK | SCOPE_READ | SCOPE_FILES | SCOPE_SANDBOXES, BODY_NONE, mcp_delete,
           "End the session of `Mcp-Session-Id`, of revision 2025-11-25.", NULL, NULL },
-        { "GET", "/healthz", NULL, 0, BODY_NONE, api_health, "Whether the daemon answers.", NULL, NULL },
-        { "GET", "/readyz", NULL, 0, BODY_NONE, api_ready, "Whether it can run programs: 503, with the reason, where the last one could not begin, and while the daemon ends.", NULL, NULL },
+        { "GET", "/healthz", NULL, 0, BODY_NONE, api_health, "Whether the daemon answers.", NULL, &object_health },
+        { "GET", "/readyz", NULL, 0, BODY_NONE, api_ready, "Whether it can run programs: 503, with the reason, where the last one could not begin, and while the daemon ends.", NULL, &object_health },
         { "GET", "/metrics", NULL, SCOPE_METRICS, BODY_NONE, api_metrics, "Counters for Prometheus.", NULL, NULL },
         { "GET", "/v1/logs", "n level run request trace owner", SCOPE_ADMIN, BODY_NONE, api_logs,
           "The last `n` lines that the daemon has logged, oldest first, of a `level` and what is worse, or about a run, a request, a trace or an owner.", NULL,
           NULL },
         { "GET", "/openapi.json", NULL, 0, BODY_NONE, api_openapi, "This description.", NULL, NULL },
         { "GET", "/docs", NULL, 0, BODY_NONE, api_docs, "A page that shows this description.", NULL, NULL },
+        { "GET", "/problems", NULL, 0, BODY_NONE, api_problems, "A page that explains each `code` of a problem; `type` of a problem leads there.", NULL, NULL },
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };
 
@@ -474,7 +475,7 @@ int api_open(struct engine *engine, const struct settings *settings, struct stor
         int rc = otlp_open(api->loop, settings, &api->otlp, err);
         http_open_inner(api->loop, &api_face, &http_events, api, &api->inner);
         if (rc == 0 && listener >= 0)
-                rc = http_open(api->loop, listener, ours, &http_events, api, &api->http, err);
+                rc = http_open(api->loop, listener, ours, http_connections_max(false), &http_events, api, &api->http, err);
         if (rc == 0 && api->http)
                 rc = check_doors(api, err);
         if (rc < 0) {
@@ -489,7 +490,7 @@ int api_serve_local(struct api *api, int listener, bool ours, const uid_t *uids,
 {
         api->local_uids = uids;
         api->local_uids_n = uids_n;
-        return http_open(api->loop, listener, ours, &http_events, api, &api->local, err);
+        return http_open(api->loop, listener, ours, http_connections_max(true), &http_events, api, &api->local, err);
 }
 
 const char *api_address(const struct api *api)
@@ -534,5 +535,8 @@ void api_close(struct api *api)
         e2b_close(api);
         piston_close(api->piston);
         otlp_close(api->otlp);
+        buf_done(&api->description);
+        buf_done(&api->docs);
+        buf_done(&api->problems);
         free(api);
 }

@@ -11,6 +11,7 @@
  *   api_processes  programs in them
  *   api_files    their files
  *   api_upload   many files in one body
+ *   api_page     lists by pages
  *   api_stored   files that are kept
  *   api_workspaces  folders of users that last
  *   shelf        both for runs
@@ -24,7 +25,7 @@
  *   judge0         Judge0
  *   e2b/           E2B: a folder with a header of its own
  *   mcp/           the Model Context Protocol: likewise
- *   openapi      the table of routes and fields.def as OpenAPI 3.1, and a page that shows it
+ *   openapi      the table of routes and fields.def as OpenAPI 3.1, and pages that show them (openapi.h)
  *
  * A program that fails is an answer, and its status is in the record.  What could not be done is a problem (RFC 9457).
  */
@@ -74,7 +75,7 @@ struct api {
         struct api_run *runs;              /* live, and those that can still be asked for */
         struct api_session *sessions;
         struct api_process *processes;     /* in sandboxes; live, and those that can still be asked for */
-        uint64_t processes_made;
+        uint64_t runs_made, sessions_made, processes_made;
         struct bulk *bulks;
         struct grader *grader;
         struct api_grading *gradings;      /* that are no line of a bulk */
@@ -91,6 +92,7 @@ struct api {
                 bool known;
                 uint64_t at_us;
         } ability;                         /* to run programs (api_ready.c) */
+        struct buf description, docs, problems;    /* that were asked for (openapi.h) */
         uint64_t started_us;
         uint64_t answers[6];               /* by the first digit of their status */
 };
@@ -212,6 +214,28 @@ void shelf_sweep(struct store *store);
 /* What has expired; true: there is more. */
 bool shelf_clean(struct store *store, const struct settings *settings);
 
+/* ---- lists by pages (api_page.c) ---- */
+
+/*
+ * A list whose members have numbers: each new one a higher one, and the newest comes first.  ?limit= says how many a page has, and ?cursor= is
+ * `next` of the page before, so a member that is made or removed meanwhile neither repeats nor hides another one.
+ */
+#define API_PAGE_MAX 1000
+struct api_page {
+        uint64_t most;                     /* how many it has */
+        uint64_t below, below_second;      /* it begins behind this number, and of equal ones behind the second number */
+        json_t *list;
+        uint64_t last, last_second;        /* the numbers of the last one in it */
+        bool more;                         /* there are members behind it */
+};
+
+/* `usual` is the limit where the query has none.  False: the query is wrong, and that is answered. */
+bool api_page_begin(struct http_request *request, uint64_t usual, struct api_page *ret);
+/* Whether a member belongs to the page; then it has to be appended to the list.  Asked in the order of the list; second: 0, or of equal numbers. */
+bool api_page_has(struct api_page *page, uint64_t number, uint64_t second);
+/* {name: [...], "next": "..."}; takes the list. */
+void api_page_answer(struct http_request *request, struct api_page *page, const char *name);
+
 /* 409: not in this state. */
 void api_conflict(struct http_request *request, const struct csn_error *error);
 
@@ -300,6 +324,14 @@ void api_get_events(struct http_request *request);
 void api_post_tool_results(struct http_request *request);
 void api_runs_close(struct api *api);
 
+/*
+ * A run is about to begin, and is in the audit even if this daemon is killed.  name: that of its request, or NULL; kept: it can be asked for later.
+ * Errors: CSN_E_BUSY with err->sys (ENOSPC): there is no room for that, and it must not begin.
+ */
+int audit_begin(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct idempotency *name, bool kept,
+                struct csn_error *err);
+/* Runs that went on when a daemon died. */
+void audit_recover(struct store *store);
 /* A run that is over, into the audit, if there is one, and into the log (audit.c).  key and texts of `about` are "" or NULL where there was none. */
 void audit_run(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct run_result *result);
 
@@ -391,5 +423,6 @@ void judge0_about(struct http_request *request);
 
 void api_openapi(struct http_request *request);
 void api_docs(struct http_request *request);
+void api_problems(struct http_request *request);
 
 #endif

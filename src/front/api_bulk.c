@@ -375,11 +375,20 @@ static int begin_run(struct http_request *request, struct bulk_one *one, json_t 
                 run_free(run);
                 return -err->code;
         }
+        *run_request(run) = given;
+        if (run_check_needed(run, err) < 0) {
+                run_free(run);
+                return -err->code;
+        }
         struct bulk_run *job = mem_alloc(sizeof *job);
         *job = (struct bulk_run){ .one = one, .api = api_of(request), .run = run, .aliases = given.aliases };
+        const struct log_context context = bulk_context(one);
+        struct csn_error full;
         *ret_job = job;
-        *run_request(run) = given;
-        run_start(run, false, &events, job);
+        if (audit_begin(job->api->store, &context, bulk_key(one), run, NULL, false, &full) < 0)
+                run_refuse(run, &full, &events, job);
+        else
+                run_start(run, false, &events, job);
         return 0;
 }
 

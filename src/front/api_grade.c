@@ -26,6 +26,14 @@ static struct grader *grader_of(struct api *api)
 
 /* ---- the end ---- */
 
+static int on_begins(void *owner, struct run *run, struct csn_error *err)
+{
+        const struct api_grading *job = owner;
+        const struct log_context single = { .request = job->request_id, .trace = job->trace.id, .owner = job->tenant };
+        const struct log_context context = job->one ? bulk_context(job->one) : single;
+        return audit_begin(job->api->store, &context, job->one ? bulk_key(job->one) : job->key, run, NULL, false, err);
+}
+
 static void on_ran(void *owner, struct run *run, const struct run_result *result)
 {
         const struct api_grading *job = owner;
@@ -72,7 +80,7 @@ static void on_done(void *owner, const struct grade_result *result)
                 json_decref(json);
 }
 
-static const struct grading_events events = { .ran = on_ran, .done = on_done };
+static const struct grading_events events = { .begins = on_begins, .ran = on_ran, .done = on_done };
 
 /* ---- the beginning ---- */
 

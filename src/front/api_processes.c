@@ -164,6 +164,20 @@ static void make_room(struct api *api)
                 process_free(oldest);
 }
 
+static void set_location(struct http_request *request, const struct api_process *one)
+{
+        char link[120];
+        snprintf(link, sizeof link, "/v1/sandboxes/%s/processes/%llu", one->sandbox, (unsigned long long)one->number);
+        http_set_header(request, "Location", link);
+}
+
+/* Of one that was started. */
+static void answer_with(struct http_request *request, unsigned status, const struct api_process *one, bool output)
+{
+        set_location(request, one);
+        http_json(request, status, describe(one, output));
+}
+
 static void finish(struct api_process *one)
 {
         one->over = true;
@@ -177,7 +191,7 @@ static void finish(struct api_process *one)
                 if (one->error.code && !one->pid)
                         http_fail(request, &one->error);
                 else
-                        http_json(request, MHD_HTTP_OK, describe(one, true));
+                        answer_with(request, MHD_HTTP_OK, one, true);
         }
         events_finish(&one->events, describe(one, false));
         loop_timer(one->api->loop, &one->expiry, API_KEEP_US);
@@ -333,13 +347,6 @@ static void on_waiting_gone(struct http_request *request)
         call_signal(&one->call, SIGKILL, 0);   /* nobody else knows of it */
 }
 
-static void answer_started(struct http_request *request, const struct api_process *one)
-{
-        char link[120];
-        snprintf(link, sizeof link, "/v1/sandboxes/%s/processes/%llu", one->sandbox, (unsigned long long)one->number);
-        http_set_header(request, "Location", link);
-}
-
 void api_post_process(struct http_request *request)
 {
         bool stream = http_accepts(request, "text/event-stream"), ndjson = !stream && http_accepts(request, "application/x-ndjson");
@@ -378,13 +385,13 @@ void api_post_process(struct http_request *request)
         }
         if (given.timeout_ms)
                 loop_timer(api->loop, &one->deadline, given.timeout_ms * 1000);
-        answer_started(request, one);
         if (stream || ndjson) {
+                set_location(request, one);
                 events_send(&one->events, request, 0, ndjson);
                 events_pace(&one->events, on_events_room);
         } else if (async) {
                 http_set_header(request, "Preference-Applied", "respond-async");
-                http_json(request, MHD_HTTP_ACCEPTED, describe(one, false));
+                answer_with(request, MHD_HTTP_ACCEPTED, one, false);
         } else {
                 one->waiting = request;
                 request->owner = one;
@@ -397,13 +404,13 @@ void api_post_process(struct http_request *request)
 void api_list_processes(struct http_request *request)
 {
         const struct cell *cell = api_cell(request);
-        json_t *list = json_array();
-        for (const struct api_process *one = api_of(request)->processes; cell && one; one = one->next)
-                if (strcmp(one->sandbox, cell_id(cell)) == 0)
-                        json_array_append_new(list, describe(one, false));
-        if (cell)
-                http_json(request, MHD_HTTP_OK, json_pack("{s:O}", "processes", list));
-        json_decref(list);
+        struct api_page page;
+        if (!cell || !api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        for (const struct api_process *one = api_of(request)->processes; one && !page.more; one = one->next)
+                if (strcmp(one->sandbox, cell_id(cell)) == 0 && api_page_has(&page, one->number, 0))
+                        json_array_append_new(page.list, describe(one, false));
+        api_page_answer(request, &page, "processes");
 }
 
 void api_get_process(struct http_request *request)

@@ -28,21 +28,30 @@ void api_error_of(const struct run_result *result, struct csn_error *ret)
         err_set(ret, code, 0, "%s", HAS(result, run_result, error) ? result->error.message : "the run could not begin");
 }
 
+/* Others run; where none does and there is no capacity all the same, something has been used up that runs need. */
+static bool is_only_full(const struct api *api, const struct run_result *result)
+{
+        return result->status == status_CAPACITY && engine_running(api->engine) > 0;
+}
+
 /* A full host can run programs, and a request may ask for what this host does not have: only the small program proves that none can run. */
 void api_note_run(struct api *api, const struct run_result *result)
 {
         struct api_ability *ability = &api->ability;
         if (HAS(result, run_result, boundary))
                 *ability = (struct api_ability){ .probe = ability->probe, .waiting = ability->waiting, .known = true, .at_us = clock_us() };
-        else if (api_ran_nothing(result) && result->status != status_CAPACITY && !ability->why.code)
+        else if (api_ran_nothing(result) && !is_only_full(api, result) && !ability->why.code)
                 ability->known = false;
 }
 
 static void answer(struct api *api, struct http_request *request)
 {
         const struct csn_error *why = &api->ability.why;
+        struct csn_error full;
         if (why->code)
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, why);
+        else if (api->store && runs_can_begin(api->store, &full) < 0)
+                http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &full);
         else
                 http_json(request, MHD_HTTP_OK, json_pack("{s:s}", "status", "ready"));
 }
@@ -56,7 +65,7 @@ static void on_probed(void *owner, const struct run_result *result)
         ability->known = true;
         ability->at_us = clock_us();
         ability->why = (struct csn_error){ 0 };
-        if (api_ran_nothing(result) && result->status != status_CAPACITY)
+        if (api_ran_nothing(result) && !is_only_full(api, result))
                 api_error_of(result, &ability->why);
         ability->probe = NULL;
         ability->waiting = NULL;

@@ -23,6 +23,7 @@ struct api_run {
         bool watched;                      /* it has events, and can be asked for when it is over */
         struct events events;
         struct buf record;
+        uint64_t number;                   /* of its place in the list; later ones have a higher one */
         uint64_t created_us;
         struct timer expiry;
 };
@@ -143,15 +144,16 @@ static void on_done(void *owner, const struct run_result *result)
         struct api *api = one->api;
         buf_init(&one->record, FRONT_RECORD_MAX);
         bool good = front_record_text(result, one->aliases, &one->record);
-        audit_run(api->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id, .owner = one->tenant }, one->key, one->run, result);
-        trace_run(api, &one->trace, one->run, result);
-        api_note_run(api, result);
         if (api_ran_nothing(result))
                 drop_name(one);
         else if (good)
                 answer_name(one, MHD_HTTP_OK, one->record.bytes, one->record.len);
         if (good && one->watched)
                 keep(one);
+        /* Last, for its place in the journal goes with it. */
+        audit_run(api->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id, .owner = one->tenant }, one->key, one->run, result);
+        trace_run(api, &one->trace, one->run, result);
+        api_note_run(api, result);
         if (one->waiting)
                 answer_waiting(one, good, result);
         if (!one->watched) {
@@ -305,7 +307,7 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
                                      .expires_ms = time_now_ms() + IDEMPOTENCY_MS };
         digest_of(request, one->sha256);
         if (idempotency_take(api_of(request)->store, one, &request->arena, &found, &http, &answer, &len, &err) < 0) {
-                http_fail(request, &err);
+                api_fail_room(request, &err);
         } else if (found == IDEMPOTENCY_NEW) {
                 *ret = one;
                 return true;
@@ -325,7 +327,7 @@ static struct api_run *api_run_new(struct http_request *request, struct run *run
         struct api *api = api_of(request);
         const struct store_key *key = api_key(request);
         struct api_run *one = mem_alloc(sizeof *one);
-        *one = (struct api_run){ .next = api->runs, .api = api, .run = run, .watched = watched, .created_us = clock_us() };
+        *one = (struct api_run){ .next = api->runs, .api = api, .run = run, .watched = watched, .number = ++api->runs_made, .created_us = clock_us() };
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
         snprintf(one->id, sizeof one->id, "%s", run_id(run));
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
@@ -343,7 +345,7 @@ static struct api_run *api_run_new(struct http_request *request, struct run *run
 static void answer_accepted(struct http_request *request, struct api_run *one)
 {
         json_t *state = state_of(one);
-        char *text = json_dumps(state, JSON_COMPACT);
+        char *text = model_write(state, JSON_COMPACT);
         json_decref(state);
         if (text)
                 answer_name(one, MHD_HTTP_ACCEPTED, text, strlen(text));
@@ -392,12 +394,23 @@ static void wait_for(struct api_run *one, struct http_request *request)
         request->room = on_room;
 }
 
+/* It is in the audit from here on, whatever becomes of this process. */
+static int begin(struct api_run *one, struct csn_error *err)
+{
+        const struct log_context about = { .request = one->request_id, .trace = one->trace.id, .owner = one->tenant };
+        return audit_begin(one->api->store, &about, one->key, one->run, one->name, one->watched, err);
+}
+
 void api_start_run(struct http_request *request, struct run *run, const struct api_words *words, void *own, bool kept)
 {
         struct api_run *one = api_run_new(request, run, kept);
         one->words = words;
+        struct csn_error err;
         one->own = own;
-        run_start(run, false, &run_events, one);
+        if (begin(one, &err) < 0)
+                run_refuse(run, &err, &run_events, one);
+        else
+                run_start(run, false, &run_events, one);
         if (words)
                 wait_for(one, request);
 }
@@ -422,9 +435,10 @@ void api_post_run_in(struct http_request *request, const char *context)
         }
         if (context)
                 SET(&given, run_request, context, arena_text(run_arena(run), "%s", context));
-        if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
+        *run_request(run) = given;
+        if (run_check_needed(run, &err) < 0 || api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
                 run_free(run);
-                http_fail(request, &err);
+                api_fail_room(request, &err);
                 return;
         }
         if (!has_room(request, run, HAS(&given, run_request, context)) || !take_name(request, run_arena(run), &name)) {
@@ -434,7 +448,12 @@ void api_post_run_in(struct http_request *request, const char *context)
         struct api_run *one = api_run_new(request, run, stream || ndjson || async);
         one->aliases = given.aliases;
         one->name = name;
-        *run_request(run) = given;
+        if ((async && api_of(request)->store && store_has_room(api_of(request)->store, &err) < 0) || begin(one, &err) < 0) {
+                drop_name(one);
+                api_run_free(one);
+                http_problem(request, err.sys == ENOSPC || err.sys == EDQUOT ? MHD_HTTP_INSUFFICIENT_STORAGE : MHD_HTTP_SERVICE_UNAVAILABLE, &err);
+                return;
+        }
         if (one->watched)
                 run_set_listener(run, &listener, one);
         run_start(run, false, &run_events, one);
@@ -510,11 +529,13 @@ void api_get_run(struct http_request *request)
 
 void api_list_runs(struct http_request *request)
 {
-        json_t *list = json_array();
-        for (const struct api_run *one = api_of(request)->runs; one; one = one->next)
-                if (one->watched && strcmp(one->tenant, request->tenant) == 0)
-                        json_array_append_new(list, state_of(one));
-        http_json(request, MHD_HTTP_OK, json_pack("{s:o}", "runs", list));
+        struct api_page page;
+        if (!api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        for (const struct api_run *one = api_of(request)->runs; one && !page.more; one = one->next)
+                if (one->watched && strcmp(one->tenant, request->tenant) == 0 && api_page_has(&page, one->number, 0))
+                        json_array_append_new(page.list, state_of(one));
+        api_page_answer(request, &page, "runs");
 }
 
 void api_delete_run(struct http_request *request)

@@ -111,10 +111,13 @@ void api_post_sandbox(struct http_request *request)
 void api_list_sandboxes(struct http_request *request)
 {
         struct engine *engine = api_of(request)->engine;
-        json_t *list = json_array();
-        for (struct cell *cell = cell_next(engine, NULL, request->tenant); cell; cell = cell_next(engine, cell, request->tenant))
-                json_array_append_new(list, cell_describe(cell));
-        http_json(request, MHD_HTTP_OK, json_pack("{s:o}", "sandboxes", list));
+        struct api_page page;
+        if (!api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        for (struct cell *cell = cell_next(engine, NULL, request->tenant); cell && !page.more; cell = cell_next(engine, cell, request->tenant))
+                if (api_page_has(&page, cell_number(cell), 0))
+                        json_array_append_new(page.list, cell_describe(cell));
+        api_page_answer(request, &page, "sandboxes");
 }
 
 void api_get_sandbox(struct http_request *request)
@@ -251,12 +254,13 @@ void api_post_context(struct http_request *request)
 void api_list_contexts(struct http_request *request)
 {
         struct cell *cell = api_cell(request);
-        json_t *list = json_array();
-        for (struct context *context = cell ? context_next(cell, NULL) : NULL; context; context = context_next(cell, context))
-                json_array_append_new(list, context_describe(context));
-        if (cell)
-                http_json(request, MHD_HTTP_OK, json_pack("{s:O}", "contexts", list));
-        json_decref(list);
+        struct api_page page;
+        if (!cell || !api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        for (struct context *context = context_next(cell, NULL); context && !page.more; context = context_next(cell, context))
+                if (api_page_has(&page, context_number(context), 0))
+                        json_array_append_new(page.list, context_describe(context));
+        api_page_answer(request, &page, "contexts");
 }
 
 void api_get_context(struct http_request *request)

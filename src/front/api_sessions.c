@@ -12,6 +12,7 @@ struct api_session {
         struct api_session *next;
         struct api *api;
         char id[40], sandbox[40], context[40], tenant[80];
+        uint64_t number;                   /* later ones have a higher one */
         int mode;
         struct session_request given;      /* in the arena, until the context is there */
         struct arena arena;
@@ -145,7 +146,7 @@ void api_post_session(struct http_request *request)
         struct cell *cell = NULL;
         struct http_limit limit = { 0 };
         struct csn_error err;
-        *one = (struct api_session){ .next = api->sessions, .api = api, .request = request };
+        *one = (struct api_session){ .next = api->sessions, .api = api, .request = request, .number = ++api->sessions_made };
         api->sessions = one;
         one->made = (struct cell_waiter){ .done = on_made, .owner = one };
         one->over = (struct cell_waiter){ .done = on_over, .owner = one };
@@ -195,11 +196,13 @@ static struct api_session *find(struct http_request *request)
 
 void api_list_sessions(struct http_request *request)
 {
-        json_t *list = json_array();
-        for (const struct api_session *one = api_of(request)->sessions; one; one = one->next)
-                if (strcmp(one->tenant, request->tenant) == 0 && cell_of(one))
-                        json_array_append_new(list, describe(one));
-        http_json(request, MHD_HTTP_OK, json_pack("{s:o}", "sessions", list));
+        struct api_page page;
+        if (!api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        for (const struct api_session *one = api_of(request)->sessions; one && !page.more; one = one->next)
+                if (strcmp(one->tenant, request->tenant) == 0 && cell_of(one) && api_page_has(&page, one->number, 0))
+                        json_array_append_new(page.list, describe(one));
+        api_page_answer(request, &page, "sessions");
 }
 
 void api_get_session(struct http_request *request)

@@ -14,6 +14,7 @@
 
 #define PARTS_MAX 100                      /* files of one upload */
 #define POST_BUFFER 4096                   /* libmicrohttpd's, for the heads of parts */
+#define STORED_LIST 100                    /* files of a list where the query has no limit */
 #define HEAD_BYTES 16                      /* that tell what it is */
 
 struct part {
@@ -192,27 +193,23 @@ void api_delete_stored(struct http_request *request)
 
 void api_list_stored(struct http_request *request)
 {
-        const char *limit = http_query(request, "limit");
-        char *end = NULL;
-        unsigned long long n = limit ? strtoull(limit, &end, 10) : 100;
         struct store_file *files;
+        struct api_page page;
         struct csn_error err;
         size_t found;
-        if (limit && (limit[0] < '0' || limit[0] > '9' || *end || n < 1 || n > FILES_LIST_MAX)) {
-                err_field(&err, "limit", "limit is \"%.20s\"; it has to be a number from 1 to %d", limit, FILES_LIST_MAX);
-                http_fail(request, &err);
+        if (!api_page_begin(request, STORED_LIST, &page))
                 return;
-        }
         const struct files_filter filter = { .tenant = request->tenant, .before = http_query(request, "before"), .run = http_query(request, "run"),
-                                             .user = http_query(request, "user"), .n = n };
+                                             .user = http_query(request, "user"), .below = (int64_t)page.below, .n = page.most + 1 };
         if (files_of(api_of(request)->store, &filter, &request->arena, &files, &found, &err) < 0) {
+                json_decref(page.list);
                 http_fail(request, &err);
                 return;
         }
-        json_t *list = json_array();
         for (size_t i = 0; i < found; i++)
-                json_array_append_new(list, file_json(&files[i]));
-        http_json(request, MHD_HTTP_OK, json_pack("{s:o}", "files", list));
+                if (api_page_has(&page, (uint64_t)files[i].number, 0))
+                        json_array_append_new(page.list, file_json(&files[i]));
+        api_page_answer(request, &page, "files");
 }
 
 /* ---- uploads ---- */

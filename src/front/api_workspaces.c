@@ -91,17 +91,22 @@ static json_t *workspace_json(const struct api *api, const struct store_workspac
 void api_list_workspaces(struct http_request *request)
 {
         struct store_workspace *all;
+        struct api_page page;
         struct csn_error err;
         size_t n;
-        json_t *list;
-        if (workspaces_of(api_of(request)->store, request->tenant, http_query(request, "user"), &request->arena, &all, &n, &err) < 0) {
+        if (!api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        const struct workspaces_filter filter = { .tenant = request->tenant, .user = http_query(request, "user"), .below_ms = (int64_t)page.below,
+                                                  .below_number = (int64_t)page.below_second, .n = page.most + 1 };
+        if (workspaces_of(api_of(request)->store, &filter, &request->arena, &all, &n, &err) < 0) {
+                json_decref(page.list);
                 http_fail(request, &err);
                 return;
         }
-        list = json_array();
         for (size_t i = 0; i < n; i++)
-                json_array_append_new(list, workspace_json(api_of(request), &all[i]));
-        http_json(request, MHD_HTTP_OK, json_pack("{s:o}", "workspaces", list));
+                if (api_page_has(&page, (uint64_t)all[i].used_ms, (uint64_t)all[i].number))
+                        json_array_append_new(page.list, workspace_json(api_of(request), &all[i]));
+        api_page_answer(request, &page, "workspaces");
 }
 
 static json_t *file_json(const char *name, const struct stat *st)

@@ -5,33 +5,77 @@
 
 #define OPTIONS_MAX 127        /* of a command */
 
+/* Of the commands that look for their flags themselves (cli_has_flag). */
+static const struct cli_option json_options[] = {
+        { "json", 0, NULL, "Print JSON.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
+
+static const struct cli_option top_options[] = {
+        { "once", 0, NULL, "Show it once, and not again each second.", NULL },
+        { "json", 0, NULL, "Print it once, as JSON.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
+
+static const struct cli_option config_options[] = {
+        { "json", 0, NULL, "Print JSON.", NULL },
+        { "effective", 0, NULL, "What is in force; that is shown in any case.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
+
 const struct cli_command cli_commands[] = {
-        { "run", "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", cli_run, cli_run_options, cli_run_objects },
-        { "grade", "[OPTIONS] FILE | - ...", "Grade submissions, one JSON object a line, by cases and test code.", cli_grade, cli_grade_options, cli_grade_objects },
-        { "check", "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", cli_check, cli_check_options, NULL },
-        { "policy", "list | show NAME | test NAME [-l LANGUAGE] FILE...", "List source policies, show one, or test it.", cli_policy, cli_policy_options, NULL },
-        { "serve", "[--listen ADDRESS] [--keys]", "Start the daemon in the foreground, with its HTTP interface.", cli_serve, cli_serve_options, NULL },
-        { "ps", "[--json]", "List the runs of the daemon.", cli_ps, NULL, NULL },
-        { "top", "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", cli_top, NULL, NULL },
-        { "pool", "[--json]", "Show the daemon's pools of warm sandboxes.", cli_pool, NULL, NULL },
-        { "keys", "create | list | revoke ID [--json]", "Make API keys, list them, revoke one.", cli_keys, cli_keys_options, NULL },
-        { "e2b", "env [OPTIONS]", "Print the environment by which clients of E2B find the daemon.", cli_e2b, cli_e2b_options, NULL },
-        { "runs", "[OPTIONS] | show ID", "List the runs that there were, newest first, or print the record of one.", cli_runs, cli_runs_options, NULL },
-        { "logs", "[OPTIONS]", "Show what the daemon has logged.", cli_logs, cli_logs_options, NULL },
-        { "sandbox", "create | list | exec | shell | cp | logs | ...", "Make persistent sandboxes, and work in them.", cli_sandbox, NULL, NULL },
-        { "context", "create | list | run | interrupt | ...", "Run code in interpreters whose variables last.", cli_context, NULL, NULL },
-        { "tools", "list | call | check", "See and try the tools that code may be given.", cli_tools, NULL, NULL },
-        { "doctor", "[--json]", "Say what this host can enforce, and the remedy for what it cannot.", cli_doctor, NULL, NULL },
-        { "profiles", "list | show NAME [--json]", "List profiles, or show what one sets.", cli_profiles, NULL, NULL },
-        { "mcp", "[--daemon WORD]", "Speak the Model Context Protocol on standard input and output.", cli_mcp, cli_mcp_options, NULL },
-        { "describe", "[OPTIONS]", "Print what a model is told of run_code: what is true of a profile here and now.", cli_describe, cli_describe_options, NULL },
-        { "config", "show [--json] [--effective]", "Show every setting, its value, and where it came from.", cli_config, NULL, NULL },
-        { "schema", "[request | result | NAME]", "Print a JSON Schema.", cli_schema, NULL, NULL },
-        { "gc", "", "Remove folders of old runs that were kept for fetching.", cli_gc, NULL, NULL },
-        { "completion", "bash | zsh | fish", "Print a script that completes this command line.", cli_completion, NULL, NULL },
-        { "version", "", "Print the version.", cli_version, NULL, NULL },
-        { "help", "[COMMAND]", "Print this, or what belongs to one command.", cli_help, NULL, NULL },
-        { NULL, NULL, NULL, NULL, NULL, NULL },
+        { "run", GROUP_FIRST, "[OPTIONS] [FILE | -c CODE | -] [-- ARGS]", "Run a program in a fresh sandbox.", "caisson run -l python -c 'print(6 * 7)'",
+          cli_run, cli_run_options, cli_run_objects },
+        { "grade", GROUP_PROGRAMS, "[OPTIONS] FILE | - ...", "Grade submissions, one JSON object a line, by cases and test code.",
+          "echo '{\"code\": \"f = abs\", \"function\": \"f\", \"cases\": [{\"args\": [-1], \"expected\": 1}]}' | caisson grade -",
+          cli_grade, cli_grade_options, cli_grade_objects },
+        { "check", GROUP_PROGRAMS, "[OPTIONS] FILE | - ...", "Compare programs with a policy; nothing is run.", "caisson check --policy linx -l python -c 'eval(input())'",
+          cli_check, cli_check_options, NULL },
+        { "policy", GROUP_PROGRAMS, "list | show NAME | test NAME [-l LANGUAGE] FILE...", "List source policies, show one, or test it.", "caisson policy show linx",
+          cli_policy, cli_policy_options, NULL },
+        { "serve", GROUP_FIRST, "[--listen ADDRESS] [--keys]", "Start the daemon in the foreground, with its HTTP interface.", "caisson serve --listen 127.0.0.1:8080",
+          cli_serve, cli_serve_options, NULL },
+        { "ps", GROUP_DAEMON, "[--json]", "List the runs of the daemon.", "caisson ps",
+          cli_ps, json_options, NULL },
+        { "top", GROUP_DAEMON, "[--once] [--json]", "Show runs, queue and pools of the daemon, again each second.", "caisson top",
+          cli_top, top_options, NULL },
+        { "pool", GROUP_DAEMON, "[--json]", "Show the daemon's pools of warm sandboxes.", "caisson pool",
+          cli_pool, json_options, NULL },
+        { "keys", GROUP_DAEMON, "create | list | revoke ID [--json]", "Make API keys, list them, revoke one.", "caisson keys create --name laptop --scopes run,check,read",
+          cli_keys, cli_keys_options, NULL },
+        { "e2b", GROUP_DAEMON, "env [OPTIONS]", "Print the environment by which clients of E2B find the daemon.", "eval \"$(caisson e2b env)\"",
+          cli_e2b, cli_e2b_options, NULL },
+        { "runs", GROUP_DAEMON, "[OPTIONS] | show ID", "List the runs that there were, newest first, or print the record of one.", "caisson runs --limit 10 --status failed",
+          cli_runs, cli_runs_options, NULL },
+        { "logs", GROUP_DAEMON, "[OPTIONS]", "Show what the daemon has logged.", "caisson logs --level warn",
+          cli_logs, cli_logs_options, NULL },
+        { "sandbox", GROUP_FIRST, "create | list | exec | shell | cp | logs | ...", "Make persistent sandboxes, and work in them.", "ID=$(caisson sandbox create) && caisson sandbox exec $ID python3 -c 'print(6 * 7)'",
+          cli_sandbox, NULL, NULL },
+        { "context", GROUP_PROGRAMS, "create | list | run | interrupt | ...", "Run code in interpreters whose variables last.", "ID=$(caisson context create $(caisson sandbox create)) && caisson context run $ID -c 'x = 6'",
+          cli_context, NULL, NULL },
+        { "tools", GROUP_PROGRAMS, "list | call | check", "See and try the tools that code may be given.", "caisson tools list",
+          cli_tools, NULL, NULL },
+        { "doctor", GROUP_FIRST, "[--json]", "Say what this host can enforce, and the remedy for what it cannot.", "caisson doctor",
+          cli_doctor, json_options, NULL },
+        { "profiles", GROUP_SETTINGS, "list | show NAME [--json]", "List profiles, or show what one sets.", "caisson profiles show strict",
+          cli_profiles, json_options, NULL },
+        { "mcp", GROUP_FIRST, "[--daemon WORD]", "Speak the Model Context Protocol on standard input and output.", "caisson mcp --daemon auto",
+          cli_mcp, cli_mcp_options, NULL },
+        { "describe", GROUP_PROGRAMS, "[OPTIONS]", "Print what a model is told of run_code: what is true of a profile here and now.", "caisson describe --format mcp",
+          cli_describe, cli_describe_options, NULL },
+        { "config", GROUP_SETTINGS, "show [--json] [--effective]", "Show every setting, its value, and where it came from.", "caisson config show --set limits.wall_ms=5s",
+          cli_config, config_options, NULL },
+        { "schema", GROUP_SETTINGS, "[request | result | NAME]", "Print a JSON Schema.", "caisson schema request",
+          cli_schema, NULL, NULL },
+        { "gc", GROUP_DAEMON, "", "Remove folders of old runs that were kept for fetching.", "caisson gc",
+          cli_gc, NULL, NULL },
+        { "completion", GROUP_ABOUT, "bash | zsh | fish", "Print a script that completes this command line.", "source <(caisson completion bash)",
+          cli_completion, NULL, NULL },
+        { "version", GROUP_ABOUT, "", "Print the version.", "caisson version",
+          cli_version, NULL, NULL },
+        { "help", GROUP_ABOUT, "[COMMAND]", "Print this, or what belongs to one command.", "caisson help run",
+          cli_help, NULL, NULL },
+        { NULL, GROUP_ABOUT, NULL, NULL, NULL, NULL, NULL, NULL },
 };
 
 bool cli_colours(FILE *stream)
@@ -42,7 +86,9 @@ bool cli_colours(FILE *stream)
 
 int cli_fail(const struct csn_error *err)
 {
-        fprintf(stderr, "caisson: %s\n", err->text);
+        struct arena arena = { 0 };
+        fprintf(stderr, "caisson: %s\n", cli_in_options(err->text, err->field, &arena));
+        arena_done(&arena);
         return csn_code_exit(err->code);
 }
 
@@ -55,6 +101,16 @@ int cli_usage(const char *fmt, ...)
         fprintf(stderr, "; see caisson help\n");
         va_end(args);
         return 64;
+}
+
+void cli_note(const char *fmt, ...)
+{
+        va_list args;
+        va_start(args, fmt);
+        fprintf(stderr, "caisson: ");
+        vfprintf(stderr, fmt, args);
+        fprintf(stderr, "\n");
+        va_end(args);
 }
 
 /* The value of "--name VALUE" or "--name=VALUE" at argv[i]; *ret_used arguments belong to it. */
@@ -81,6 +137,8 @@ int cli_take_settings(int argc, char **argv, struct cli_settings *ret)
         for (int i = 0; i < argc && argv[i];) {
                 int used = 1;
                 const char *value;
+                if (i + 1 == argc && (strcmp(argv[i], "--config") == 0 || strcmp(argv[i], "--set") == 0))
+                        return cli_usage("the option %s needs a value", argv[i]), -1;
                 if (strcmp(argv[i], "--") == 0) {
                         while (i < argc)
                                 argv[n++] = argv[i++];
@@ -115,23 +173,25 @@ int cli_parse(const struct cli_option *options, int argc, char **argv,
               int (*take)(void *owner, const char *name, const char *value, struct csn_error *err), void *owner, struct csn_error *err)
 {
         struct option longs[OPTIONS_MAX + 1] = { { 0 } };
-        char shorts[2 * OPTIONS_MAX] = "";
+        char shorts[2 * OPTIONS_MAX + 1] = ":";   /* getopt(3): a missing value is told from an unknown option */
         for (int i = 0; i < OPTIONS_MAX && options[i].name; i++) {
                 longs[i] = (struct option){ options[i].name, options[i].argument ? required_argument : no_argument, NULL, 256 + i };
                 if (options[i].letter)
                         snprintf(shorts + strlen(shorts), sizeof shorts - strlen(shorts), "%c%s", options[i].letter, options[i].argument ? ":" : "");
         }
+        char who[40];
+        snprintf(who, sizeof who, "%s", argv[0]);
         optind = 0;
         opterr = 0;
         for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
                 int i = opt - 256;
-                for (int k = 0; i < 0 && opt != '?' && options[k].name; k++)
+                if (opt == '?' || opt == ':')
+                        return cli_bad_option(who, opt, argv, longs, err);
+                for (int k = 0; i < 0 && options[k].name; k++)
                         if (options[k].letter == opt)
                                 i = k;
-                if (i < 0)
-                        return err_field(err, "", "%s: there is no option %s, or it needs a value; see caisson help", argv[0],
-                                         optind > 0 && argv[optind - 1] ? argv[optind - 1] : "");
-                int rc = take(owner, options[i].name, optarg, err);
+                int rc = cli_check_word(&options[i], optarg, err);
+                rc = rc < 0 ? rc : take(owner, options[i].name, optarg, err);
                 if (rc < 0)
                         return rc;
         }
@@ -159,94 +219,6 @@ void cli_end_line(struct buf *buf)
         buf_add(buf, "\n", 1);
 }
 
-/* ---- help ---- */
-
-static void print_option(const char *name, char letter, const char *argument, const char *text)
-{
-        char left[80];
-        snprintf(left, sizeof left, "  %c%c%s --%s%s%s", letter ? '-' : ' ', letter ? letter : ' ', letter ? "," : " ", name,
-                 argument ? " " : "", argument ? argument : "");
-        printf("%-34s %s\n", left, text);
-}
-
-static const char *argument_of(const struct field *field)
-{
-        switch (field->kind) {
-        case KIND_NUM:
-                return strcmp(field->unit, "ms") == 0      ? "TIME"
-                       : strcmp(field->unit, "bytes") == 0 ? "SIZE"
-                       : strcmp(field->unit, "milli") == 0 ? "CORES"
-                                                           : "N";
-        case KIND_BOOL:
-                return NULL;
-        case KIND_PAIRS:
-                return "NAME=VALUE";
-        case KIND_ENUM:
-                return "WORD";
-        default:
-                return strcmp(field->name, "exports") == 0 ? "GLOB:DIR" : strcmp(field->name, "files") == 0 ? "PATH[:NAME]" : "TEXT";
-        }
-}
-
-void cli_print_fields(const struct cli_field *fields, size_t n)
-{
-        for (size_t i = 0; i < n; i++) {
-                char def[40] = "", text[300];
-                if (fields[i].field->kind == KIND_NUM)
-                        model_print(fields[i].field, fields[i].field->def, def, sizeof def);
-                snprintf(text, sizeof text, "%s%s%s%s", fields[i].field->help, def[0] ? " [" : "", def, def[0] ? "]" : "");
-                print_option(fields[i].field->option, cli_field_letter(&fields[i]), argument_of(fields[i].field), text);
-        }
-}
-
-void cli_print_options(const struct cli_option *options)
-{
-        for (; options && options->name; options++)
-                print_option(options->name, options->letter, options->argument, options->text);
-}
-
-static void print_options(const struct cli_command *command)
-{
-        struct cli_field fields[64];
-        if (!command->options)
-                return;
-        printf("\nOptions of %s:\n", command->name);
-        cli_print_options(command->options);
-        if (command->objects)
-                cli_print_fields(fields, cli_fields_of(command->objects, fields, ARRAY_LEN(fields)));
-}
-
-static const struct cli_command *find_command(const char *name)
-{
-        const struct cli_command *command = cli_commands;
-        while (command->name && strcmp(command->name, name) != 0)
-                command++;
-        return command->name ? command : NULL;
-}
-
-int cli_help(int argc, char **argv)
-{
-        const struct cli_command *one = argc > 1 ? find_command(argv[1]) : NULL;
-        if (argc > 1 && !one)
-                return cli_usage("there is no command \"%.40s\"", argv[1]);
-        if (one) {
-                printf("Usage: caisson %s %s\n\n%s\n", one->name, one->arguments, one->text);
-        } else {
-                printf("caisson - run code that you did not write in a closed sandbox\n\nUsage: caisson COMMAND ...\n\n");
-                for (const struct cli_command *command = cli_commands; command->name; command++)
-                        printf("  %-11s %-42s %s\n", command->name, command->arguments, command->text);
-        }
-        for (const struct cli_command *command = cli_commands; command->name; command++)
-                if (!one || one == command)
-                        print_options(command);
-        if (one)
-                cli_help_parts(one->name);
-        printf("\nOptions of every command:\n");
-        print_option("config", 0, "FILE", "The configuration file; see caisson.conf(5).");
-        print_option("set", 0, "KEY=VALUE", "One setting; see caisson config show.");
-        return 0;
-}
-
 static bool asks_for_help(const char *word)
 {
         return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
@@ -259,9 +231,9 @@ int cli_main(int argc, char **argv)
         const char *name = asks_for_help(argv[1]) ? "help" : argv[1];
         if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
                 name = "version";
-        const struct cli_command *command = find_command(name);
+        const struct cli_command *command = cli_find_command(name);
         if (!command)
-                return cli_usage("there is no command \"%.40s\"", argv[1]);
+                return cli_unknown_command(argv[1]);
         if (argc == 3 && asks_for_help(argv[2]))
                 return cli_help(2, (char *[]){ argv[2], argv[1], NULL });
         return command->run(argc - 1, argv + 1);

@@ -14,12 +14,17 @@ struct cli_option {
         char letter;               /* or 0 */
         const char *argument;      /* or NULL */
         const char *text;
+        const struct choices *choices;   /* the words that it takes; NULL: others, or none */
 };
+
+enum cli_group { GROUP_FIRST, GROUP_PROGRAMS, GROUP_DAEMON, GROUP_SETTINGS, GROUP_ABOUT, GROUPS };
 
 struct cli_command {
         const char *name;
+        enum cli_group group;      /* of the overview */
         const char *arguments;     /* for the usage line */
         const char *text;          /* one sentence */
+        const char *example;       /* a line of a shell */
         int (*run)(int argc, char **argv);
         const struct cli_option *options;   /* ended by name NULL; NULL: the few that are in `arguments` */
         const struct object *const *objects;   /* whose fields with an option are options too; NULL: none */
@@ -27,6 +32,9 @@ struct cli_command {
 
 /* Of runs, and of gradings. */
 extern const struct object *const cli_run_objects[], *const cli_grade_objects[];
+
+/* Words of options that are no choices of fields.def. */
+extern const struct choices choices_roads, choices_forms, choices_definitions, choices_levels;
 
 /* All commands, ended by a name NULL. */
 extern const struct cli_command cli_commands[];
@@ -41,6 +49,31 @@ extern const struct cli_option cli_check_options[], cli_describe_options[], cli_
  */
 int cli_parse(const struct cli_option *options, int argc, char **argv,
               int (*take)(void *owner, const char *name, const char *value, struct csn_error *err), void *owner, struct csn_error *err);
+
+/* ---- did you mean (cli_suggest.c) ---- */
+
+/* The nearest of the words that it was shown; best is NULL where none is near. */
+struct cli_guess {
+        const char *typed;
+        const char *best;
+        size_t far;
+};
+void cli_guess(struct cli_guess *guess, const char *word);
+/* "; did you mean --WORD?", or "". */
+const char *cli_guess_text(const struct cli_guess *guess, const char *dashes, char *text, size_t size);
+/* Behind a text that refuses a word. */
+void cli_suggest_word(struct csn_error *err, const struct choices *choices, const char *typed);
+void cli_print_words(const struct choices *choices, const char *between, const char *last, char *text, size_t size);
+/* Errors: CSN_E_INPUT, the value is none of the option's words, in any case. */
+int cli_check_word(const struct cli_option *option, const char *value, struct csn_error *err);
+/* What getopt_long(3) means by '?' and ':', with opterr 0 and ':' first in its letters.  Errors: CSN_E_INPUT, always. */
+int cli_bad_option(const char *who, int opt, char *const *argv, const struct option *longs, struct csn_error *err);
+/* Each says so, and returns the exit status. */
+int cli_unknown_command(const char *typed);
+int cli_unknown_part(const char *command, const char *typed);
+int cli_unknown_argument(const char *name, const char *typed);
+/* On standard error: there is nothing to show, and what to do for there to be something. */
+void cli_note(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* A whole file, or standard input for "-", of at most max bytes.  Errors: CSN_E_INPUT naming `field`. */
 int cli_read_whole(const char *path, size_t max, const char *field, struct arena *arena, struct bytes *ret, struct csn_error *err);
@@ -112,10 +145,20 @@ bool cli_has_flag(int *argc, char **argv, const char *flag);
 /* Indented, on standard output; takes the reference. */
 void cli_print_json(json_t *json);
 
+/*
+ * A text of the engine with the options of the command line behind the fields that it names (cli_vocabulary.c); pointer: of the field of
+ * the request that is wrong, or NULL.  From the arena.  The second does so for the error and the warnings of a record.
+ */
+char *cli_in_options(const char *text, const char *pointer, struct arena *arena);
+void cli_record_in_options(json_t *record);
+
 /* "caisson: TEXT" on stderr; returns the exit status that goes with the error. */
 int cli_fail(const struct csn_error *err);
 int cli_usage(const char *fmt, ...) PRINTF_LIKE(1, 2);
-/* Lines of a help. */
+/* By its name, or NULL. */
+const struct cli_command *cli_find_command(const char *name);
+
+/* Lines of a help (cli_help.c). */
 void cli_print_options(const struct cli_option *options);
 void cli_print_fields(const struct cli_field *fields, size_t n);
 

@@ -13,17 +13,17 @@
 enum { EXIT_CLEAN = 0, EXIT_FOUND = 1, EXIT_BLOCKED = 2, EXIT_SYNTAX = 3 };
 
 const struct cli_option cli_check_options[] = {
-        { "language", 'l', "TEXT", "The language of all files; else each file's name tells." },
-        { "policy", 'p', "NAME", "The policy: kodeagent, agentos, linx, linx-strict, codemie, mcp-light, off, or one of yours. [linx]" },
-        { "allow-import", 0, "MODULE", "A module that may be imported whatever the policy says." },
-        { "block-at", 0, "WORD", "The lowest severity that is refused: LOW, MEDIUM, HIGH or CRITICAL." },
-        { "code", 'c', "CODE", "A program to check, instead of files." },
-        { "json", 'j', NULL, "One JSON object a line for each program." },
-        { "jsonl", 0, NULL, "Each line of the files is a request as JSON, and is answered by a line." },
-        { "sarif", 0, NULL, "One SARIF 2.1.0 document, for tools that show findings." },
-        { "imports", 0, NULL, "Print the packages that the programs need, and check nothing." },
-        { "daemon", 0, "WORD", "Check by way of caissond: auto (if there is one that can), never or always." },
-        { NULL, 0, NULL, NULL },
+        { "language", 'l', "TEXT", "The language of all files; else each file's name tells.", NULL },
+        { "policy", 'p', "NAME", "The policy: kodeagent, agentos, linx, linx-strict, codemie, mcp-light, off, or one of yours. [linx]", NULL },
+        { "allow-import", 0, "MODULE", "A module that may be imported whatever the policy says.", NULL },
+        { "block-at", 0, "WORD", "The lowest severity that is refused.", &choices_severity },
+        { "code", 'c', "CODE", "A program to check, instead of files.", NULL },
+        { "json", 'j', NULL, "One JSON object a line for each program.", NULL },
+        { "jsonl", 0, NULL, "Each line of the files is a request as JSON, and is answered by a line.", NULL },
+        { "sarif", 0, NULL, "One SARIF 2.1.0 document, for tools that show findings.", NULL },
+        { "imports", 0, NULL, "Print the packages that the programs need, and check nothing.", NULL },
+        { "daemon", 0, "WORD", "Check by way of caissond; auto: if there is one that can.", &choices_roads },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 struct check_cli {

@@ -52,6 +52,40 @@ static void print_languages(void)
                 printf("%s%s", i ? " " : "", lang_at(i)->name);
 }
 
+/* A line of a bash `case` for each option that takes one of some words; head: what stands before the option there. */
+static void bash_words(const char *head, const char *name, const struct choices *choices)
+{
+        char words[400];
+        if (!choices)
+                return;
+        cli_print_words(choices, " ", " ", words, sizeof words);
+        printf("                \"%s --%s\") mapfile -t COMPREPLY < <(compgen -W \"%s\" -- \"$word\"); return ;;\n", head, name, words);
+}
+
+static void bash_words_of(const char *head, const struct cli_option *options, const struct object *const *objects)
+{
+        struct cli_field fields[64];
+        size_t n = objects ? cli_fields_of(objects, fields, ARRAY_LEN(fields)) : 0;
+        for (; options && options->name; options++)
+                bash_words(head, options->name, options->choices);
+        for (size_t i = 0; i < n; i++)
+                bash_words(head, fields[i].field->option, fields[i].field->choices);
+}
+
+static void bash_all_words(void)
+{
+        char head[60];
+        printf("        case \"${COMP_WORDS[1]} $before\" in\n");
+        for (const struct cli_command *command = cli_commands; command->name; command++)
+                bash_words_of(command->name, command->options, command->objects);
+        printf("        esac\n        case \"${COMP_WORDS[1]} ${COMP_WORDS[2]} $before\" in\n");
+        for (const struct cli_part *part = cli_parts; part->name; part++) {
+                snprintf(head, sizeof head, "%s %s", part->command, part->name);
+                bash_words_of(head, part->options, part->objects);
+        }
+        printf("        esac\n");
+}
+
 /* The word behind sandbox or context, then options, or ids that the daemon knows. */
 static void bash_parts(const char *command)
 {
@@ -81,8 +115,10 @@ static void bash(void)
                "                mapfile -t COMPREPLY < <(compgen -W \"");
         print_commands();
         printf("\" -- \"$word\")\n                return\n        fi\n");
+        bash_all_words();
         bash_parts("sandbox");
         bash_parts("context");
+        bash_parts("tools");
         printf("        case $before in\n"
                "                show) [[ ${COMP_WORDS[1]} != runs ]] || return ;;&\n"
                "                -l|--language) mapfile -t COMPREPLY < <(compgen -W \"");
@@ -94,8 +130,6 @@ static void bash(void)
                "                } ;;&\n"
                "                --profile|show) mapfile -t COMPREPLY < <(compgen -W \"$(caisson profiles list 2>/dev/null | "
                "cut -d' ' -f1)\" -- \"$word\"); return ;;\n"
-               "                --daemon) mapfile -t COMPREPLY < <(compgen -W \"auto never always\" -- \"$word\"); return ;;\n"
-               "                --format) mapfile -t COMPREPLY < <(compgen -W \"plain brief linx codemie\" -- \"$word\"); return ;;\n"
                "                completion) mapfile -t COMPREPLY < <(compgen -W \"bash zsh fish\" -- \"$word\"); return ;;\n"
                "                profiles) mapfile -t COMPREPLY < <(compgen -W \"list show\" -- \"$word\"); return ;;\n"
                "                runs) [[ $word == -* ]] || { mapfile -t COMPREPLY < <(compgen -W \"show\" -- \"$word\"); return; } ;;\n"
@@ -132,11 +166,44 @@ static void print_quoted(const char *text)
                         putchar(*text);
 }
 
-static void print_zsh_option(const char *name, const char *text, bool value)
+/* Words of an option that are known only when the shell asks. */
+static const struct { const char *option, *command; } asked[] = {
+        { "profile", "caisson profiles list" }, { "policy", "caisson policy list" },
+};
+
+static const char *asked_of(const char *option)
 {
+        for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+                if (strcmp(asked[i].option, option) == 0)
+                        return asked[i].command;
+        return NULL;
+}
+
+/* Those of an option, separated by blanks; or "". */
+static const char *words_of(const char *option, const struct choices *choices, char *words, size_t size)
+{
+        size_t len = 0;
+        words[0] = 0;
+        if (choices)
+                cli_print_words(choices, " ", " ", words, size);
+        for (size_t i = 0; !choices && strcmp(option, "language") == 0 && lang_at(i) && len < size; i++)
+                len += (size_t)snprintf(words + len, size - len, "%s%s", i ? " " : "", lang_at(i)->name);
+        return words;
+}
+
+static void print_zsh_option(const char *name, const char *text, bool value, const struct choices *choices)
+{
+        char words[400];
         printf("                '--%s%s[", name, value ? "=" : "");
         print_quoted(text);
-        printf("]%s' \\\n", value ? ":value:_files" : "");
+        printf("]");
+        if (value && words_of(name, choices, words, sizeof words)[0])
+                printf(":value:(%s)", words);
+        else if (value && asked_of(name))
+                printf(":value:($(%s 2>/dev/null | cut -d\" \" -f1))", asked_of(name));
+        else if (value)
+                printf(":value:_files");
+        printf("' \\\n");
 }
 
 static void print_zsh_options(const struct cli_command *command)
@@ -145,9 +212,9 @@ static void print_zsh_options(const struct cli_command *command)
         size_t n = command->objects ? cli_fields_of(command->objects, fields, ARRAY_LEN(fields)) : 0;
         printf("        %s) _arguments \\\n", command->name);
         for (const struct cli_option *option = command->options; option->name; option++)
-                print_zsh_option(option->name, option->text, option->argument);
+                print_zsh_option(option->name, option->text, option->argument, option->choices);
         for (size_t i = 0; i < n; i++)
-                print_zsh_option(fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+                print_zsh_option(fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
         printf("                '*:file:_files' ;;\n");
 }
 
@@ -166,9 +233,9 @@ static void zsh_parts(const char *command)
                         continue;
                 printf("                %s) _arguments \\\n", part->name);
                 for (const struct cli_option *option = part->options; option && option->name; option++)
-                        print_zsh_option(option->name, option->text, option->argument);
+                        print_zsh_option(option->name, option->text, option->argument, option->choices);
                 for (size_t i = 0; i < n; i++)
-                        print_zsh_option(fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+                        print_zsh_option(fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
                 printf("                '*:id:($ids)' ;;\n");
         }
         printf("                esac\n                return\n        fi\n");
@@ -188,6 +255,7 @@ static void zsh(void)
                "        if ((CURRENT == 2)); then\n                _describe command commands\n                return\n        fi\n");
         zsh_parts("sandbox");
         zsh_parts("context");
+        zsh_parts("tools");
         printf("        if [[ ${words[2]} == keys ]] && ((CURRENT == 3)); then\n"
                "                _values command create list revoke\n                return\n        fi\n"
                "        case ${words[2]} in\n");
@@ -203,9 +271,15 @@ static void zsh(void)
                "_caisson \"$@\"\n");
 }
 
-static void print_fish_option(const char *command, const char *name, const char *text, bool value)
+static void print_fish_option(const char *command, const char *name, const char *text, bool value, const struct choices *choices)
 {
-        printf("complete -c caisson -n '__fish_seen_subcommand_from %s' -l %s %s-d '", command, name, value ? "-r " : "");
+        char words[400];
+        printf("complete -c caisson -n '__fish_seen_subcommand_from %s' -l %s %s", command, name, value ? "-r " : "");
+        if (value && words_of(name, choices, words, sizeof words)[0])
+                printf("-f -a '%s' ", words);
+        else if (value && asked_of(name))
+                printf("-f -a '(%s 2>/dev/null | string split -f1 \" \")' ", asked_of(name));
+        printf("-d '");
         print_quoted(text);
         printf("'\n");
 }
@@ -221,9 +295,9 @@ static void fish_part(const struct cli_part *part)
         printf("'\n");
         snprintf(both, sizeof both, "%s; and __fish_seen_subcommand_from %s", part->command, part->name);
         for (const struct cli_option *option = part->options; option && option->name; option++)
-                print_fish_option(both, option->name, option->text, option->argument);
+                print_fish_option(both, option->name, option->text, option->argument, option->choices);
         for (size_t i = 0; i < n; i++)
-                print_fish_option(both, fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+                print_fish_option(both, fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
 }
 
 static void fish(void)
@@ -238,9 +312,9 @@ static void fish(void)
         for (const struct cli_command *command = cli_commands; command->name; command++) {
                 size_t n = command->objects ? cli_fields_of(command->objects, fields, ARRAY_LEN(fields)) : 0;
                 for (const struct cli_option *option = command->options; option && option->name; option++)
-                        print_fish_option(command->name, option->name, option->text, option->argument);
+                        print_fish_option(command->name, option->name, option->text, option->argument, option->choices);
                 for (size_t i = 0; i < n; i++)
-                        print_fish_option(command->name, fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL);
+                        print_fish_option(command->name, fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
         }
         for (const struct cli_part *part = cli_parts; part->name; part++)
                 fish_part(part);

@@ -4,11 +4,11 @@
 #define FILES_MAX 200
 
 const struct cli_option cli_describe_options[] = {
-        { "profile", 0, "NAME", "The profile whose limits, network and policy are told. [standard]" },
-        { "format", 'f', "FORMAT", "text, or the definition of a tool: openai, anthropic, mcp. [text]" },
-        { "file", 0, "NAME", "A file that the program will find. May be given many times." },
-        { "session", 0, "MODE", "What lasts from one run to the next: none, files or interpreter. [none]" },
-        { NULL, 0, NULL, NULL },
+        { "profile", 0, "NAME", "The profile whose limits, network and policy are told. [standard]", NULL },
+        { "format", 'f', "FORMAT", "Text, or the definition of a tool. [text]", &choices_definitions },
+        { "file", 0, "NAME", "A file that the program will find. May be given many times.", NULL },
+        { "session", 0, "MODE", "What lasts from one run to the next. [none]", &choices_session_mode },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 struct describe_cli {

@@ -8,11 +8,11 @@
 #define KEYLESS "e2b_0000000000000000000000000000000000000000"
 
 const struct cli_option cli_e2b_options[] = {
-        { "key", 0, "KEY", "A key that there is; without, where keys are needed, one is made, with the scopes sandboxes and read." },
-        { "tenant", 0, "NAME", "For whom a key is made. [default]" },
-        { "url", 0, "URL", "Where the daemon is reached. [engine.http]" },
-        { "domain", 0, "NAME", "The domain below which PORT-ID.NAME leads here, for programs in sandboxes that listen: one line more." },
-        { NULL, 0, NULL, NULL },
+        { "key", 0, "KEY", "A key that there is; without, where keys are needed, one is made, with the scopes sandboxes and read.", NULL },
+        { "tenant", 0, "NAME", "For whom a key is made. [default]", NULL },
+        { "url", 0, "URL", "Where the daemon is reached. [engine.http]", NULL },
+        { "domain", 0, "NAME", "The domain below which PORT-ID.NAME leads here, for programs in sandboxes that listen: one line more.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 struct e2b_cli {
@@ -115,6 +115,7 @@ static int e2b(int argc, char **argv, const struct settings *settings)
         if (argc < 2 || strcmp(argv[1], "env") != 0)
                 return cli_usage("e2b: say env");
         argv[1] = name;
+        argv[1] = (char *)(uintptr_t) "e2b env";
         if (cli_parse(cli_e2b_options, argc - 1, argv + 1, take_option, &cli, &err) < 0)
                 return cli_fail(&err);
         if (optind < argc - 1)

@@ -45,6 +45,14 @@ void cli_add_text(char ***texts, size_t *n, char *text, struct arena *arena)
         *texts = more;
 }
 
+static int set_text(const struct cli_field *option, void *into, const char *text, const char *where, struct arena *arena, struct csn_error *err)
+{
+        int rc = model_set_text(option->object, option->field, into, text, where, arena, err);
+        if (rc < 0)
+                cli_suggest_word(err, option->field->choices, text);
+        return rc;
+}
+
 int cli_set_field(const struct cli_field *option, void *into, const char *text, struct arena *arena, struct csn_error *err)
 {
         const struct field *field = option->field;
@@ -64,7 +72,7 @@ int cli_set_field(const struct cli_field *option, void *into, const char *text, 
         else if (field->kind == KIND_TEXTS)
                 cli_add_text(at, count, arena_text(arena, "%s", text), arena);
         else if (field->kind != KIND_PAIRS)
-                return model_set_text(option->object, field, into, text, where, arena, err);
+                return set_text(option, into, text, where, arena, err);
         *(uint64_t *)into |= (uint64_t)1 << (field - option->object->fields);   /* `present`, which all of them begin with */
         return 0;
 }

@@ -21,13 +21,13 @@
 enum { EXIT_PASSED = 0, EXIT_NOT_PASSED = 1, EXIT_BAD = 64, EXIT_ENGINE = 125, EXIT_INTERRUPTED = 130 };
 
 const struct cli_option cli_grade_options[] = {
-        { "jobs", 'j', "N", "Submissions at once; without it as many as there are cores." },
-        { "json", 0, NULL, "One JSON object a line for each submission." },
-        { "junit", 0, NULL, "One JUnit XML document." },
-        { "verbose", 'v', NULL, "Show what passed, too, and every case that did not." },
-        { "progress", 0, NULL, "Show how far it is on standard error, also where that is no terminal." },
-        { "no-progress", 0, NULL, "Do not." },
-        { NULL, 0, NULL, NULL },
+        { "jobs", 'j', "N", "Submissions at once; without it as many as there are cores.", NULL },
+        { "json", 0, NULL, "One JSON object a line for each submission.", NULL },
+        { "junit", 0, NULL, "One JUnit XML document.", NULL },
+        { "verbose", 'v', NULL, "Show what passed, too, and every case that did not.", NULL },
+        { "progress", 0, NULL, "Show how far it is on standard error, also where that is no terminal.", NULL },
+        { "no-progress", 0, NULL, "Do not.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 const struct object *const cli_grade_objects[] = { &object_grade_request, &object_limits, NULL };
@@ -103,9 +103,9 @@ static const struct cli_option *all_options(struct grade_cli *cli)
         memcpy(options, cli_grade_options, n * sizeof *options);
         for (size_t i = 0; i < cli->fields_n; i++) {
                 const struct field *field = cli->fields[i].field;
-                options[n++] = (struct cli_option){ field->option, cli_field_letter(&cli->fields[i]), field->kind == KIND_BOOL ? NULL : "VALUE", field->help };
+                options[n++] = (struct cli_option){ field->option, cli_field_letter(&cli->fields[i]), field->kind == KIND_BOOL ? NULL : "VALUE", field->help, field->choices };
         }
-        options[n] = (struct cli_option){ NULL, 0, NULL, NULL };
+        options[n] = (struct cli_option){ NULL, 0, NULL, NULL, NULL };
         return options;
 }
 

@@ -18,7 +18,7 @@ bool cli_has_flag(int *argc, char **argv, const char *flag)
 
 void cli_print_json(json_t *json)
 {
-        char *text = json_dumps(json, JSON_INDENT(2));
+        char *text = model_write(json, JSON_INDENT(2));
         puts(text ? text : "null");
         free(text);
         json_decref(json);
@@ -90,6 +90,30 @@ static int try_run(const struct settings *settings, struct doctor_check *ret, st
         return rc;
 }
 
+#define ZYGOTE_US (60 * 1000000ULL)
+#define ZYGOTE_LOOK_MS 100
+
+/* Python programs are forked from an interpreter that has started; without one each of them starts its own, which takes longer. */
+static void try_zygote(const struct settings *settings, struct doctor_check *ret)
+{
+        struct engine *engine = NULL;
+        struct csn_error err;
+        uint64_t until = clock_us() + ZYGOTE_US;
+        int rc = engine_open(settings, &engine, &err), serves = 0;
+        if (rc == 0)
+                engine_warm(engine, true);
+        while (rc == 0 && serves == 0 && clock_us() < until) {
+                rc = engine_step(engine, ZYGOTE_LOOK_MS, &err);
+                serves = rc == 0 ? engine_zygote(engine, &err) : 0;
+        }
+        *ret = (struct doctor_check){ .name = "a Python zygote", .state = serves > 0 ? CHECK_OK : CHECK_WEAKER };
+        snprintf(ret->fact, sizeof ret->fact, "%.159s", serves > 0 ? "an interpreter waits, from which Python programs are forked"
+                                                       : rc < 0 || serves < 0 ? err.text : "it was not ready within a minute");
+        if (serves <= 0)
+                snprintf(ret->remedy, sizeof ret->remedy, "Python programs run, but each starts an interpreter of its own; the log of caissond has what the zygote said");
+        engine_close(engine);
+}
+
 static size_t look_at_host(const struct settings *settings, struct doctor_check checks[static CHECKS_MAX])
 {
         struct csn_error err;
@@ -100,6 +124,9 @@ static size_t look_at_host(const struct settings *settings, struct doctor_check 
                 *check = (struct doctor_check){ .name = "a run", .state = CHECK_MISSING };
                 snprintf(check->fact, sizeof check->fact, "%.159s", err.text);
         }
+        /* Where no program runs at all there is nothing to say of one language. */
+        if (check->state == CHECK_OK && check + 1 < checks + CHECKS_MAX)
+                try_zygote(settings, ++check);
         return (size_t)(check - checks) + 1;
 }
 
@@ -109,7 +136,7 @@ static int doctor(int argc, char **argv, const struct settings *settings)
         struct doctor_check checks[CHECKS_MAX];
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
-                return cli_usage("doctor: unknown argument %.40s", argv[1]);
+                return cli_unknown_argument("doctor", argv[1]);
         size_t n = look_at_host(settings, checks);
         if (!json)
                 return print_checks(checks, n);
@@ -267,7 +294,7 @@ int cli_schema(int argc, char **argv)
 static int collect(int argc, char **argv, const struct settings *settings)
 {
         if (argc > 1)
-                return cli_usage("gc: unknown argument %.40s", argv[1]);
+                return cli_unknown_argument("gc", argv[1]);
         printf("%zu folders removed\n", work_collect_garbage(settings));
         return 0;
 }

@@ -5,16 +5,16 @@
 #define LIST_MAX (64 * MIB)
 
 const struct cli_option cli_keys_options[] = {
-        { "name", 0, "TEXT", "create: for whom or for what the key is." },
-        { "tenant", 0, "NAME", "create: whose runs it sees; keys of one tenant share everything. [default]" },
-        { "scopes", 0, "WORDS", "create: what it may do, of run, check, read, files, sandboxes, tools, metrics, admin. [run,check,read]" },
-        { "expires", 0, "TIME", "create: how long it is valid, such as 30d; for ever without." },
-        { "running", 0, "N", "create: its runs that may go on at once." },
-        { "queued", 0, "N", "create: its runs that may wait." },
-        { "cpu-per-day", 0, "TIME", "create: CPU time of its tenant within 24 hours, of runs and in sandboxes." },
-        { "stored", 0, "SIZE", "create: bytes of records, files and workspaces of its tenant that are kept." },
-        { "json", 'j', NULL, "Print JSON." },
-        { NULL, 0, NULL, NULL },
+        { "name", 0, "TEXT", "create: for whom or for what the key is.", NULL },
+        { "tenant", 0, "NAME", "create: whose runs it sees; keys of one tenant share everything. [default]", NULL },
+        { "scopes", 0, "WORDS", "create: what it may do, of run, check, read, files, sandboxes, tools, metrics, admin. [run,check,read]", NULL },
+        { "expires", 0, "TIME", "create: how long it is valid, such as 30d; for ever without.", NULL },
+        { "running", 0, "N", "create: its runs that may go on at once.", NULL },
+        { "queued", 0, "N", "create: its runs that may wait.", NULL },
+        { "cpu-per-day", 0, "TIME", "create: CPU time of its tenant within 24 hours, of runs and in sandboxes.", NULL },
+        { "stored", 0, "SIZE", "create: bytes of records, files and workspaces of its tenant that are kept.", NULL },
+        { "json", 'j', NULL, "Print JSON.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 struct keys_cli {
@@ -163,6 +163,8 @@ static int list_keys(struct keys_cli *cli, int argc, char **argv, struct csn_err
                 cli_print_json(json_incref(json));
         else
                 fputs(buf.bytes, stdout);
+        if (!cli->json && !n)
+                cli_note("there are no keys; caisson keys create --name NAME makes one");
         json_decref(json);
         buf_done(&buf);
         return 0;

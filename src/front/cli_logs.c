@@ -8,15 +8,15 @@
 #define LOOK_MS 200
 
 const struct cli_option cli_logs_options[] = {
-        { "follow", 'f', NULL, "Wait for more, until Ctrl-C." },
-        { "lines", 'n', "N", "How many. [100]" },
-        { "level", 0, "WORD", "error, warn, info or debug, and what is worse. [debug]" },
-        { "run", 0, "ID", "Those about a run." },
-        { "request", 0, "ID", "Those about a request of the HTTP interface." },
-        { "trace", 0, "ID", "Those that belong to a trace." },
-        { "owner", 0, "NAME", "Those about a tenant, or a user of the socket such as uid:1000." },
-        { "json", 'j', NULL, "Print lines of JSON." },
-        { NULL, 0, NULL, NULL },
+        { "follow", 'f', NULL, "Wait for more, until Ctrl-C.", NULL },
+        { "lines", 'n', "N", "How many. [100]", NULL },
+        { "level", 0, "WORD", "Lines of this level, and of what is worse. [debug]", &choices_levels },
+        { "run", 0, "ID", "Those about a run.", NULL },
+        { "request", 0, "ID", "Those about a request of the HTTP interface.", NULL },
+        { "trace", 0, "ID", "Those that belong to a trace.", NULL },
+        { "owner", 0, "NAME", "Those about a tenant, or a user of the socket such as uid:1000.", NULL },
+        { "json", 'j', NULL, "Print lines of JSON.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 struct logs_cli {
@@ -121,7 +121,7 @@ static int logs(int argc, char **argv, const struct settings *settings)
         if (cli_parse(cli_logs_options, argc, argv, take_option, &cli, &err) < 0)
                 return cli_fail(&err);
         if (optind < argc)
-                return cli_usage("logs: unknown argument %.40s", argv[optind]);
+                return cli_unknown_argument("logs", argv[optind]);
         return show(&cli, settings, &err) < 0 ? cli_fail(&err) : 0;
 }
 

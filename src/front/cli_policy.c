@@ -76,9 +76,9 @@ static void list_policies(const struct policies *policies, bool json)
 }
 
 const struct cli_option cli_policy_options[] = {
-        { "json", 'j', NULL, "Of list and show: as JSON." },
-        { "language", 'l', "TEXT", "Of test: the language of all files; else the name of the folder that each is in." },
-        { NULL, 0, NULL, NULL },
+        { "json", 'j', NULL, "Of list and show: as JSON.", NULL },
+        { "language", 'l', "TEXT", "Of test: the language of all files; else the name of the folder that each is in.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 struct policy_cli {

@@ -7,42 +7,42 @@
 #include "backend/backend.h"
 
 static const struct cli_option json[] = {
-        { "json", 0, NULL, "Print what the daemon says, as JSON." },
-        { NULL, 0, NULL, NULL },
+        { "json", 0, NULL, "Print what the daemon says, as JSON.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 static const struct cli_option exec_options[] = {
-        { "interactive", 'i', NULL, "Its standard input is ours; otherwise it is empty." },
-        { "tty", 't', NULL, "It has a terminal: standard input, output and error are one." },
-        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal." },
-        { NULL, 0, NULL, NULL },
+        { "interactive", 'i', NULL, "Its standard input is ours; otherwise it is empty.", NULL },
+        { "tty", 't', NULL, "It has a terminal: standard input, output and error are one.", NULL },
+        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 static const struct cli_option logs_options[] = {
-        { "follow", 'f', NULL, "Go on with NUMBER, or with the last program, until it ends." },
-        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal." },
-        { NULL, 0, NULL, NULL },
+        { "follow", 'f', NULL, "Go on with NUMBER, or with the last program, until it ends.", NULL },
+        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 static const struct cli_option run_options[] = {
-        { "code", 'c', "CODE", "The program itself, instead of a file." },
-        { "timeout", 0, "TIME", "Wall-clock time of this execution." },
-        { "json", 'j', NULL, "Print the record as JSON instead of the output." },
-        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal." },
-        { "quiet", 'q', NULL, "No summary on standard error." },
-        { NULL, 0, NULL, NULL },
+        { "code", 'c', "CODE", "The program itself, instead of a file.", NULL },
+        { "timeout", 0, "TIME", "Wall-clock time of this execution.", NULL },
+        { "json", 'j', NULL, "Print the record as JSON instead of the output.", NULL },
+        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
+        { "quiet", 'q', NULL, "No summary on standard error.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 static const struct cli_option json_of_tools[] = {
-        { "json", 0, NULL, "Print them as JSON, with their schemas." },
-        { NULL, 0, NULL, NULL },
+        { "json", 0, NULL, "Print them as JSON, with their schemas.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 static const struct cli_option call_options[] = {
-        { "timeout", 0, "TIME", "How long it may take, whatever its entry says (1min where that says nothing)." },
-        { "json", 'j', NULL, "Print a text as JSON too." },
-        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal." },
-        { NULL, 0, NULL, NULL },
+        { "timeout", 0, "TIME", "How long it may take, whatever its entry says (1min where that says nothing).", NULL },
+        { "json", 'j', NULL, "Print a text as JSON too.", NULL },
+        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 static const struct object *const of_sandbox[] = { &object_sandbox_request, &object_limits, &object_tools_request, NULL };
@@ -115,12 +115,12 @@ static int of_parts(int argc, char **argv)
         for (const struct cli_part *part = cli_parts; part->name; part++)
                 if (strcmp(part->command, argv[0]) == 0 && strcmp(part->name, argv[1]) == 0)
                         return become_remote(argc, argv);
-        return cli_usage("%s: there is no command \"%.40s\"; see caisson help %s", argv[0], argv[1], argv[0]);
+        return cli_unknown_part(argv[0], argv[1]);
 }
 
 const struct cli_option cli_mcp_options[] = {
-        { "daemon", 0, "WORD", "auto: where none listens one is started; never: one is; always: it has to be there. [auto]" },
-        { NULL, 0, NULL, NULL },
+        { "daemon", 0, "WORD", "auto: where none listens one is started; never: one is; always: it has to be there. [auto]", &choices_roads },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 int cli_mcp(int argc, char **argv)

@@ -11,18 +11,18 @@
 #include <sys/stat.h>
 
 const struct cli_option cli_run_options[] = {
-        { "code", 'c', "CODE", "The program itself, instead of a file." },
-        { "stdin", 0, "FILE", "What the program reads from standard input; - is ours. Default: nothing." },
-        { "request", 0, "FILE", "The whole request as JSON (caisson schema request); - is standard input." },
-        { "record-tools", 0, "FILE", "Write the program's calls of tools to this file, as JSON." },
-        { "replay-tools", 0, "FILE", "Answer them as in such a file; nothing is called outside." },
-        { "json", 'j', NULL, "Print the record as JSON instead of the output." },
-        { "format", 0, "NAME", "Print the record as text for a model: plain, brief, linx or codemie." },
-        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal." },
-        { "quiet", 'q', NULL, "No summary on standard error." },
-        { "verbose", 'v', NULL, "Say on standard error what is done." },
-        { "daemon", 0, "WORD", "Run by way of caissond: auto (if there is one that can), never or always." },
-        { NULL, 0, NULL, NULL },
+        { "code", 'c', "CODE", "The program itself, instead of a file.", NULL },
+        { "stdin", 0, "FILE", "What the program reads from standard input; - is ours. Default: nothing.", NULL },
+        { "request", 0, "FILE", "The whole request as JSON (caisson schema request); - is standard input.", NULL },
+        { "record-tools", 0, "FILE", "Write the program's calls of tools to this file, as JSON.", NULL },
+        { "replay-tools", 0, "FILE", "Answer them as in such a file; nothing is called outside.", NULL },
+        { "json", 'j', NULL, "Print the record as JSON instead of the output.", NULL },
+        { "format", 0, "NAME", "Print the record as text for a model.", &choices_forms },
+        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
+        { "quiet", 'q', NULL, "No summary on standard error.", NULL },
+        { "verbose", 'v', NULL, "Say on standard error what is done.", NULL },
+        { "daemon", 0, "WORD", "Run by way of caissond; auto: if there is one that can.", &choices_roads },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 const struct object *const cli_run_objects[] = { &object_run_request, &object_limits, &object_tools_request, NULL };
@@ -115,7 +115,7 @@ static int set_field(struct run_cli *cli, const struct cli_field *option, const 
         snprintf(where, sizeof where, "--%s", field->option);
         if (option->object == &object_limits) {
                 MARK(request, run_request, limits);
-                return model_set_text(option->object, field, &request->limits, text, where, arena, err);
+                return cli_set_field(option, &request->limits, text, arena, err);
         }
         if (option->object == &object_tools_request) {
                 MARK(request, run_request, tools);
@@ -182,7 +182,7 @@ static void take_setting(struct cli_settings *settings, bool is_file, const char
 static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_settings *settings, struct csn_error *err)
 {
         struct option longs[128] = { { "config", required_argument, NULL, CONFIG }, { "set", required_argument, NULL, CONFIG + 1 } };
-        char shorts[32] = "l:";
+        char shorts[32] = ":l:";   /* getopt(3): a missing value is told from an unknown option */
         size_t n = 2;
         for (size_t i = 0; cli_run_options[i].name; i++) {
                 const struct cli_option *option = &cli_run_options[i];
@@ -205,9 +205,8 @@ static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_
                         take_setting(settings, opt == CONFIG, optarg);
                 if (table == CONFIG / TABLE || settings)
                         continue;
-                if (opt == '?')
-                        return err_field(err, "", "there is no option %s, or it needs a value; see caisson help",
-                                         optind > 0 && argv[optind - 1] ? argv[optind - 1] : "");
+                if (opt == '?' || opt == ':')
+                        return cli_bad_option("run", opt, argv, longs, err);
                 if (opt == 'l') {
                         struct run_request *request = run_request(cli->run);
                         SET(request, run_request, language, arena_text(run_arena(cli->run), "%s", optarg));
@@ -216,7 +215,9 @@ static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_
                                 if (cli_run_options[i].letter == opt)
                                         set_plain(cli, i, optarg);
                 } else if (table == PLAIN / TABLE) {
-                        set_plain(cli, at, optarg);
+                        rc = cli_check_word(&cli_run_options[at], optarg, err);
+                        if (rc == 0)
+                                set_plain(cli, at, optarg);
                 } else {
                         rc = set_field(cli, &cli->fields[at], optarg, err);
                 }
@@ -337,7 +338,7 @@ static void keep_calls(struct run_cli *cli, const struct run_result *result)
         json_t *list = json_array();
         for (size_t i = 0; i < result->tools.list_n; i++)
                 json_array_append_new(list, model_encode(&object_tool_record, &result->tools.list[i]));
-        char *text = json_dumps(list, JSON_INDENT(1));
+        char *text = model_write(list, JSON_INDENT(1));
         bool kept = false;
         if (!text || (ftruncate(cli->record_fd, 0) < 0 && errno != EINVAL) || io_write_all(cli->record_fd, text, strlen(text)) < 0)
                 fprintf(stderr, "caisson: %s: %s; the calls of tools are not kept\n", cli->record_tools, strerrordesc_np(errno));

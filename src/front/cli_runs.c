@@ -5,14 +5,14 @@
 #define LIST_MAX (256 * MIB)
 
 const struct cli_option cli_runs_options[] = {
-        { "limit", 'n', "N", "How many. [50]" },
-        { "before", 0, "ID", "Those older than this run." },
-        { "status", 0, "WORD", "Those that ended like this, such as failed." },
-        { "tenant", 0, "NAME", "Those of a tenant." },
-        { "task-id", 0, "TEXT", "Those of a task of the caller's." },
-        { "user", 0, "TEXT", "Those for a user." },
-        { "json", 'j', NULL, "Print JSON." },
-        { NULL, 0, NULL, NULL },
+        { "limit", 'n', "N", "How many. [50]", NULL },
+        { "before", 0, "ID", "Those older than this run.", NULL },
+        { "status", 0, "WORD", "Those that ended like this.", &choices_status },
+        { "tenant", 0, "NAME", "Those of a tenant.", NULL },
+        { "task-id", 0, "TEXT", "Those of a task of the caller's.", NULL },
+        { "user", 0, "TEXT", "Those for a user.", NULL },
+        { "json", 'j', NULL, "Print JSON.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 struct runs_cli {
@@ -127,6 +127,8 @@ static int list_runs(struct runs_cli *cli, int argc, char **argv, struct csn_err
         if (rc < 0)
                 return strcmp(err->field, "before") == 0 ? err_wrap(err, "--before") : rc;
         print_runs(runs, n, cli->json);
+        if (!cli->json && !n)
+                cli_note("no run is recorded that fits; a daemon that serves HTTP (caisson serve) records what it runs");
         return 0;
 }
 

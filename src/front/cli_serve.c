@@ -15,9 +15,9 @@
 #define LOOK_MS 50
 
 const struct cli_option cli_serve_options[] = {
-        { "listen", 0, "ADDRESS", "Where: HOST:PORT, [::1]:PORT or unix:/path. [127.0.0.1:8080]" },
-        { "keys", 0, NULL, "Answer those who have a key only, as it is always where others can reach the address." },
-        { NULL, 0, NULL, NULL },
+        { "listen", 0, "ADDRESS", "Where: HOST:PORT, [::1]:PORT or unix:/path. [127.0.0.1:8080]", NULL },
+        { "keys", 0, NULL, "Answer those who have a key only, as it is always where others can reach the address.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
 };
 
 struct serve_cli {
@@ -103,6 +103,14 @@ static int connect_to(const char *address)
         return good ? take_fd(&fd) : -1;
 }
 
+/* The daemon would say that it cannot bind; who may be there, and what to do, is for the command line to say. */
+static int check_free(const char *address, struct csn_error *err)
+{
+        auto_fd fd = connect_to(address);
+        return fd < 0 ? 0 : err_set(err, CSN_E_SYSTEM, 0, "%s is in use: a daemon, or another program, listens there already; end it, or give another "
+                                                          "address, such as --listen 127.0.0.1:8081", address);
+}
+
 /* Until it answers, or has ended. */
 static bool wait_ready(pid_t pid, const char *address)
 {
@@ -171,7 +179,9 @@ static int serve(int argc, char **argv, const struct settings *settings, const s
         if (cli_parse(cli_serve_options, argc, argv, take_option, &cli, &err) < 0)
                 return cli_fail(&err);
         if (optind < argc)
-                return cli_usage("serve: unknown argument %.40s", argv[optind]);
+                return cli_unknown_argument("serve", argv[optind]);
+        if (check_free(cli.address, &err) < 0)
+                return cli_fail(&err);
         bool keyless = !cli.keys && is_local(cli.address);
         daemon_pid = start_daemon(from, &cli, keyless, &arena, &err);
         if (daemon_pid < 0)

@@ -75,6 +75,14 @@ static void print_line(const char *colour, bool colours, const char *head, const
         free(visible);
 }
 
+/* A sentence of the engine; pointer: the field of the request that is wrong, or NULL. */
+static void print_told(const char *colour, const char *head, const char *text, const char *pointer)
+{
+        struct arena arena = { 0 };
+        print_line(colour, cli_colours(stderr), head, cli_in_options(text, pointer, &arena));
+        arena_done(&arena);
+}
+
 #define FINDINGS_SHOWN 20
 
 static void print_finding(const struct finding *finding, bool colours)
@@ -105,7 +113,7 @@ static void print_losses(struct cli_show *show, const struct run_result *result)
                 if (is_loss(&result->warnings[i])) {
                         show_lost(show);
                         if (!show->quiet)
-                                print_line("\033[31m", cli_colours(stderr), "caisson", result->warnings[i].text);
+                                print_told("\033[31m", "caisson", result->warnings[i].text, NULL);
                 }
 }
 
@@ -120,14 +128,14 @@ static void print_summary(const struct cli_show *show, const struct run_result *
         snprintf(head, sizeof head, "caisson: %s", status_name(result->status));
         bool told = error->type && result->status == status_FAILED;   /* the traceback is on stderr already */
         if (HAS(result, run_result, error) && !told && !(result->status == status_SYNTAX_ERROR && error->type))
-                print_line("\033[31m", colours, head, error->message);
+                print_told("\033[31m", head, error->message, error->field);
         if (HAS(result, run_result, error) && HAS(error, failure, hint))
-                print_line("\033[33m", colours, "hint", error->hint);
+                print_told("\033[33m", "hint", error->hint, NULL);
         for (size_t i = 0; i < result->findings_n && i < FINDINGS_SHOWN; i++)
                 print_finding(&result->findings[i], colours);
         for (size_t i = 0; i < result->warnings_n; i++)
                 if (!is_loss(&result->warnings[i]))
-                        print_line("\033[33m", colours, "warning", result->warnings[i].text);
+                        print_told("\033[33m", "warning", result->warnings[i].text, NULL);
         for (size_t i = 0; i < result->files_n && i < 20; i++) {
                 const struct output_file *file = &result->files[i];
                 char size[40], text[1400];
@@ -146,6 +154,7 @@ static void print_summary(const struct cli_show *show, const struct run_result *
 static void print_record(struct cli_show *show, json_t *record)
 {
         struct buf text;
+        cli_record_in_options(record);
         buf_init(&text, FRONT_RECORD_MAX);
         model_dump(record, show->tty[1], &text);
         if (!buf_add(&text, "\n", 1) || io_write_all(STDOUT_FILENO, text.bytes, text.len) < 0)

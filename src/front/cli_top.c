@@ -135,6 +135,17 @@ static int ask_twice(struct asker *asker)
         return asker_wait(asker);
 }
 
+static void note_none(json_t *status, const char *part)
+{
+        bool pools = part && strcmp(part, "pools") == 0;
+        if (json_array_size(json_object_get(status, pools ? "pools" : "runs")))
+                return;
+        if (pools)
+                cli_note("nothing waits ready: interpreters are kept when a language and a profile were first used (engine.pool_min, engine.pool_max)");
+        else
+                cli_note("no run goes on or waits now; caisson runs lists those that are over");
+}
+
 /* `part` of the status with --json, NULL: all of it; else what add() makes of it. */
 static int show_once(const struct settings *settings, bool json, const char *part, void (*add)(struct buf *buf, json_t *status))
 {
@@ -150,6 +161,8 @@ static int show_once(const struct settings *settings, bool json, const char *par
                 add(&buf, asker.answer);
         if (buf.len)
                 fputs(buf.bytes, stdout);
+        if (status == 0 && !json)
+                note_none(asker.answer, part);
         buf_done(&buf);
         asker_close(&asker);
         return status;
@@ -159,7 +172,7 @@ static int ps(int argc, char **argv, const struct settings *settings)
 {
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
-                return cli_usage("ps: unknown argument %.40s", argv[1]);
+                return cli_unknown_argument("ps", argv[1]);
         return show_once(settings, json, "runs", add_ps);
 }
 
@@ -167,7 +180,7 @@ static int pool(int argc, char **argv, const struct settings *settings)
 {
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
-                return cli_usage("pool: unknown argument %.40s", argv[1]);
+                return cli_unknown_argument("pool", argv[1]);
         return show_once(settings, json, "pools", add_pools);
 }
 
@@ -277,7 +290,7 @@ static int top(int argc, char **argv, const struct settings *settings)
 {
         bool json = cli_has_flag(&argc, argv, "--json"), once = cli_has_flag(&argc, argv, "--once");
         if (argc > 1)
-                return cli_usage("top: unknown argument %.40s", argv[1]);
+                return cli_unknown_argument("top", argv[1]);
         return json || once || !isatty(STDOUT_FILENO) ? show_once(settings, json, NULL, add_top) : show_live(settings);
 }
 

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "sandbox/sandbox.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -55,16 +56,43 @@ static const char *unreachable(const struct settings *settings, const struct con
         return NULL;
 }
 
+#define JOURNALS "running"
+
+/* What a daemon that died left there is read by the next one.  Another name of a file from elsewhere is none of ours. */
+static int give_journals(int folder, const struct confine *confine)
+{
+        auto_fd dir = openat(folder, JOURNALS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (dir < 0)
+                return errno == ENOENT ? 0 : -1;
+        int copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+        DIR *list = copy < 0 ? NULL : fdopendir(copy);
+        if (!list) {
+                fd_close(&copy);
+                return -1;
+        }
+        int rc = fchown(dir, confine->uid, confine->gid);
+        for (struct dirent *entry = readdir(list); entry && rc == 0; entry = readdir(list)) {
+                struct stat st;
+                auto_fd fd = openat(dir, entry->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+                if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+                        rc = fchownat(fd, "", confine->uid, confine->gid, AT_EMPTY_PATH);
+        }
+        closedir(list);
+        return rc;
+}
+
 /* The folder and what is in it: the database, its log, its secret.  Links are not followed. */
 static int give(const struct confine *confine, struct csn_error *err)
 {
-        static const char *const names[] = { "caisson.db", "caisson.db-wal", "caisson.db-shm", "store.secret", "caissond.log", "caissond.log.1" };
+        static const char *const names[] = { "caisson.db", "caisson.db-wal", "caisson.db-shm", "store.secret", "store.reserve", "caissond.log", "caissond.log.1" };
         auto_fd folder = open(confine->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder < 0 || fchown(folder, confine->uid, confine->gid) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "give %.300s to user %u", confine->state_dir, confine->uid);
         for (size_t i = 0; i < ARRAY_LEN(names); i++)
                 if (fchownat(folder, names[i], confine->uid, confine->gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
                         return err_set(err, CSN_E_SYSTEM, errno, "give %.300s/%s to user %u", confine->state_dir, names[i], confine->uid);
+        if (give_journals(folder, confine) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "give %.300s/" JOURNALS " to user %u", confine->state_dir, confine->uid);
         return 0;
 }
 

@@ -137,6 +137,17 @@ static void on_signal(struct watch *watch, uint32_t what)
                 enter(daemon, daemon->state == DRAINING ? CANCELLING : OVER);
 }
 
+/* Only root could start another starter, and we are not root any more: the next daemon has one. */
+static void on_starter_lost(void *owner)
+{
+        struct daemon *daemon = owner;
+        err_set(&daemon->failure, CSN_E_SYSTEM, 0, "the process that starts others for the daemon was killed; the daemon ends, so that its service manager "
+                                                   "starts it again");
+        log_text(LOG_ERROR, "%s", daemon->failure.text);
+        if (daemon->state == SERVING)
+                enter(daemon, DRAINING);
+}
+
 static int watch_signals(struct daemon *daemon, struct csn_error *err)
 {
         signal(SIGPIPE, SIG_IGN);
@@ -192,16 +203,29 @@ static void on_clean(struct timer *timer)
         loop_timer(daemon->loop, &daemon->clean, more ? 0 : CLEAN_US);
 }
 
+/* On a full disk it serves what it can, and says so. */
+static int open_store(struct daemon *daemon, struct csn_error *err)
+{
+        struct csn_error full;
+        if (store_open_default(daemon->settings, &daemon->store, err) < 0)
+                return -err->code;
+        if (store_set_reserve(daemon->store, daemon->settings->engine.reserve_bytes, &full) < 0)
+                log_text(LOG_WARN, "engine.reserve_bytes: %s", full.text);
+        return 0;
+}
+
 static int open_api(struct daemon *daemon, struct csn_error *err)
 {
         struct endpoint *endpoint = &daemon->endpoint;
         bool stored = daemon->http_fd >= 0;
-        if ((stored && store_open_default(daemon->settings, &daemon->store, err) < 0) ||
+        if ((stored && open_store(daemon, err) < 0) ||
             api_open(daemon->engine, daemon->settings, daemon->store, take_fd(&daemon->http_fd), daemon->http_ours, on_api_idle, daemon, &daemon->api,
                      err) < 0)
                 return -err->code;
-        if (stored)
+        if (stored) {
+                audit_recover(daemon->store);
                 loop_timer(daemon->loop, &daemon->clean, 0);
+        }
         if (endpoint->local_fd < 0)
                 return 0;
         return api_serve_local(daemon->api, take_fd(&endpoint->local_fd), endpoint->local_ours, daemon->uids, daemon->uids_n, err);
@@ -301,7 +325,7 @@ static int serve(struct daemon *daemon, struct csn_error *err)
                 return -err->code;
         daemon->loop = engine_loop(daemon->engine);
         daemon->tools = tools_open(daemon->engine);
-        if (watch_signals(daemon, err) < 0)
+        if (watch_signals(daemon, err) < 0 || helpers_watch(daemon->loop, on_starter_lost, daemon, err) < 0)
                 return -err->code;
         keep_log(settings);
         if (sources_open(daemon->sources_of_tools, daemon->tools, err) < 0)
@@ -314,6 +338,10 @@ static int serve(struct daemon *daemon, struct csn_error *err)
         int rc = 0;
         while (rc == 0 && daemon->state != OVER)
                 rc = engine_step(daemon->engine, -1, err);
+        if (rc == 0 && daemon->failure.code) {
+                *err = daemon->failure;
+                rc = -err->code;
+        }
         return rc;
 }
 
@@ -345,6 +373,7 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
                 loop_untimer(daemon.loop, &daemon.deadline);
                 loop_untimer(daemon.loop, &daemon.watchdog);
                 loop_unwatch(daemon.loop, &daemon.signals);
+                helpers_unwatch();
         }
         api_close(daemon.api);
         fd_close(&daemon.http_fd);

@@ -44,6 +44,7 @@ struct daemon {
         struct store *store;       /* NULL: there is no engine.http */
         struct timer clean;        /* the store */
         struct timer watchdog;     /* the service manager's */
+        struct csn_error failure;  /* why it ends without having been told to; code 0: it does not */
         struct confine confine;
         int http_fd;               /* for the HTTP interface, until that has it */
         bool http_ours;            /* and not the service manager's */

@@ -293,6 +293,7 @@ int front_describe(const struct settings *settings, const struct language *added
 }
 
 const char front_run_code_fields[] = "code language stdin args env files profile limits network allow policy packages exports workspace context";
+const char front_run_code_required[] = "code language";
 
 static json_t *as_openai(json_t *name, json_t *text, json_t *schema)
 {
@@ -325,7 +326,7 @@ int front_describe_as(const char *format, const char *text, struct buf *buf, str
                 return 0;
         }
         json_t *name = json_string("run_code"), *words = json_string(text);
-        json_t *schema = model_tool_schema(&object_run_request, front_run_code_fields, "code");
+        json_t *schema = model_tool_schema(&object_run_request, front_run_code_fields, front_run_code_required);
         json_t *tool = formats[i].wrap(name, words, schema);
         model_dump(tool, true, buf);
         buf_add(buf, "\n", 1);

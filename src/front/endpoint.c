@@ -45,6 +45,15 @@ static struct sockaddr_un address_of(const char *path)
         return address;
 }
 
+static int no_daemon(struct csn_error *err, const char *path, int sys)
+{
+        if (sys != ENOENT && sys != ECONNREFUSED)
+                return err_set(err, CSN_E_SYSTEM, sys, "connect to the daemon at %s", path);
+        err_set(err, CSN_E_SYSTEM, 0, "connect to the daemon at %s: %s; caisson serve starts one", path, strerrordesc_np(sys));
+        err->sys = sys;
+        return -err->code;
+}
+
 int endpoint_connect(const char *path, int *ret_fd, struct csn_error *err)
 {
         const struct sockaddr_un address = address_of(path);
@@ -53,7 +62,7 @@ int endpoint_connect(const char *path, int *ret_fd, struct csn_error *err)
         auto_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
             connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "connect to the daemon at %s", path);
+                return no_daemon(err, path, errno);
         *ret_fd = take_fd(&fd);
         return 0;
 }

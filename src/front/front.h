@@ -57,7 +57,7 @@ struct describe {
 int front_describe(const struct settings *settings, const struct language *added, const struct describe *about, struct buf *buf, struct csn_error *err);
 /* The same text as "text", or as the definition of a tool: "openai", "anthropic", "mcp".  Errors: CSN_E_INPUT, there is no such format. */
 int front_describe_as(const char *format, const char *text, struct buf *buf, struct csn_error *err);
-/* The fields of a run_request that the tool run_code has. */
-extern const char front_run_code_fields[];
+/* The fields of a run_request that the tool run_code has, and those of them that each call has to give. */
+extern const char front_run_code_fields[], front_run_code_required[];
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "front/fusion.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -261,11 +262,17 @@ static json_t *fetched(const struct fusion *fusion, const struct run_result *res
 
 enum answer { SUCCESS, FAILED, SANDBOX_ERROR };
 
+static bool was_cut(const struct run_result *result)
+{
+        return result->truncated.stdout_bytes || result->truncated.stderr_bytes;
+}
+
+/* Of a program whose output is not all there nobody can say that it did what it should. */
 static enum answer answer_of(const struct run_result *result)
 {
         switch (result->status) {
         case status_COMPLETED:
-                return SUCCESS;
+                return was_cut(result) ? FAILED : SUCCESS;
         case status_FAILED:
         case status_BLOCKED:
         case status_SYNTAX_ERROR:
@@ -319,7 +326,12 @@ json_t *fusion_answer(const struct run_result *result, json_t *files)
 {
         enum answer answer = answer_of(result);
         const char *message = message_of(result);
-        return answer_with(answer, words_text(message, strlen(message)), run_result_of(result, answer), files);
+        json_t *text = words_text(message, strlen(message));
+        if (result->status == status_COMPLETED && was_cut(result)) {
+                json_decref(text);
+                text = json_sprintf("the output is longer than output_bytes=%" PRIu64 " allows, and was cut", result->limits.output_bytes);
+        }
+        return answer_with(answer, text, run_result_of(result, answer), files);
 }
 
 bool fusion_succeeded(const struct run_result *result)
@@ -365,7 +377,7 @@ static void start(struct http_request *request, json_t *body)
         struct csn_error err;
         json_t *name;
         size_t i;
-        struct run *run = words_run(request, ours_of(body), &err);
+        struct run *run = words_judged_run(request, ours_of(body), &err);
         if (!run) {
                 refuse(request, &err);
                 return;

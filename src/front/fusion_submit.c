@@ -56,7 +56,7 @@ static json_t *ours_of(const struct submission *submission)
 static bool start_next(struct http_request *request, struct submission *submission)
 {
         struct csn_error err;
-        struct run *run = words_run(request, ours_of(submission), &err);
+        struct run *run = words_judged_run(request, ours_of(submission), &err);
         if (!run)
                 fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
         if (!run || !words_may_run(request, run))

@@ -1,12 +1,14 @@
 /* HTTP/1.1 by libmicrohttpd; see http.h. */
 #include "front/http_parts.h"
 
+#include "engine/engine.h"
 #include "front/header.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -36,12 +38,22 @@ static bool is_idle(struct http *http)
         return http->rounds > 0;
 }
 
+/* libmicrohttpd that has all connections it may have does not listen, and looks whether it may again in a round that it does not ask for. */
+static void look_full(struct http *http)
+{
+        const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+        bool was = http->full;
+        http->full = info && info->num_connections >= http->most;
+        http->kicked = http->kicked || (was && !http->full);
+}
+
 /* What a callback resumes, libmicrohttpd looks at in its next round, which it does not ask for by itself. */
 static void run_daemon(struct http *http)
 {
         MHD_UNSIGNED_LONG_LONG ms;
         http->kicked = false;
         MHD_run(http->daemon);
+        look_full(http);
         bool waits = MHD_get_timeout(http->daemon, &ms) == MHD_YES;
         if (waits && ms == 0)
                 http_cut_stuck(http);
@@ -649,7 +661,7 @@ void http_answer_file(struct http_request *request, unsigned status, const char 
 
 void http_json(struct http_request *request, unsigned status, json_t *json)
 {
-        char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *text = model_write(json, JSON_COMPACT | JSON_ENCODE_ANY);
         struct csn_error err;
         json_decref(json);
         if (text) {
@@ -760,10 +772,21 @@ static void on_log(void *owner, const char *fmt, va_list args)
         log_text(LOG_INFO, "http: %s", text);
 }
 
-int http_open(struct loop *loop, int listener, bool ours, const struct http_events *events, void *owner, struct http **ret, struct csn_error *err)
+/* A quarter of what clients may have is for a listener of this host's users, a quarter for the socket of frames, and the rest for the network. */
+unsigned http_connections_max(bool local)
+{
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return HTTP_CONNECTIONS_MAX;
+        size_t all = engine_client_descriptors(limit.rlim_cur), shared = min_u64(all / 4, HTTP_LOCAL_MAX);
+        return (unsigned)min_u64(max_u64(local ? shared : all - 2 * shared, 4), HTTP_CONNECTIONS_MAX);
+}
+
+int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner, struct http **ret,
+              struct csn_error *err)
 {
         struct http *http = mem_alloc(sizeof *http);
-        *http = (struct http){ .loop = loop, .ours = ours, .events = events, .owner = owner, .listener = listener };
+        *http = (struct http){ .loop = loop, .ours = ours, .events = events, .owner = owner, .listener = listener, .most = most };
         http->watch = (struct watch){ .fd = -1, .ready = on_ready, .owner = http };
         http->timer = (struct timer){ .fired = on_timer, .owner = http };
         http->local = http_note_address(listener, http->address, sizeof http->address);
@@ -775,7 +798,7 @@ int http_open(struct loop *loop, int listener, bool ours, const struct http_even
         http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
                                         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, http->listener,
                                         MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-                                        MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX,
+                                        MHD_OPTION_CONNECTION_LIMIT, most,
                                         MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX,
                                         MHD_OPTION_END);
         const union MHD_DaemonInfo *info = http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;

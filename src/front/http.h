@@ -15,6 +15,7 @@
 #include "front/trace.h"
 #include "model/model.h"
 
+#define HTTP_LOCAL_MAX 1024                /* at the most, of a listener of this host's users; and of connections that speak frames */
 #define HTTP_CONNECTIONS_MAX 12000
 #define HTTP_IDLE_S 75                     /* a connection on which nothing moves, and which waits for nothing of ours */
 #define HTTP_HEAD_MAX (32 * KIB)           /* request line and headers */
@@ -128,7 +129,10 @@ int http_bind(const char *address, int *ret_fd, struct csn_error *err);
 /* Its address as the kernel has it: with the port that it chose for :0.  Whether only this host can reach it. */
 bool http_note_address(int listener, char *ret, size_t size);
 /* Serve it, or one that listens and is not `ours`; takes the descriptor in any case.  Errors: CSN_E_SYSTEM. */
-int http_open(struct loop *loop, int listener, bool ours, const struct http_events *events, void *owner, struct http **ret, struct csn_error *err);
+int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner, struct http **ret,
+              struct csn_error *err);
+/* `most`: connections at once, of a listener for users of this host, or of one for the network. */
+unsigned http_connections_max(bool local);
 const char *http_address(const struct http *http);   /* with the port that was chosen for :0 */
 bool http_is_local(const struct http *http);         /* loopback, or a Unix socket */
 /* From now on only GET and DELETE are answered; for anything else there is a 503. */
@@ -181,6 +185,12 @@ void http_answer_file(struct http_request *request, unsigned status, const char 
 void http_json(struct http_request *request, unsigned status, json_t *json);
 /* For admit(): the error is answered with this status.  Returns -error->code. */
 int http_refuse(struct http_request *request, unsigned status, const struct csn_error *error);
+/* What a problem's code is, whatever its error, by its status; the last one has no code. */
+struct http_code {
+        unsigned status;
+        const char *code, *meaning;
+};
+extern const struct http_code http_codes[];
 /* RFC 9457: application/problem+json with code, field, retryable and request_id besides. */
 void http_problem(struct http_request *request, unsigned status, const struct csn_error *error);
 /* The same, with the status that goes with the error's code. */

@@ -92,7 +92,7 @@ int http_bind(const char *given, int *ret_fd, struct csn_error *err)
         if (address.ss_family == AF_UNIX)
                 unlink(given + 5);
         if (bind(fd, (struct sockaddr *)&address, len) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "bind %s", given);
+                return err_set(err, CSN_E_SYSTEM, errno, "bind %s (engine.http)", given);
         *ret_fd = take_fd(&fd);
         return 0;
 }

@@ -21,6 +21,8 @@ struct http {
         size_t held;
         uint64_t looked_us;                /* http_cut_stuck() */
         unsigned rounds;                   /* since the last event or callback */
+        unsigned most;                     /* connections at once */
+        bool full;                         /* there were so many at the end of the last round */
 };
 
 /* One without a head yet. */

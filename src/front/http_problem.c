@@ -12,16 +12,28 @@ static const char *title_of(unsigned status)
         return title && strcmp(title, "Unknown") != 0 ? title : status == 499 ? "Cancelled" : "Error";
 }
 
+const struct http_code http_codes[] = {
+        { MHD_HTTP_UNAUTHORIZED, "unauthorized", "there is no key, or it is not valid any more" },
+        { MHD_HTTP_NOT_FOUND, "not_found", "what the path names is not there, or belongs to another tenant" },
+        { MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "the path has no such method; the header Allow has those that it has" },
+        { MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "the body, or a file in it, is longer than it may be at any time" },
+        { 0, NULL, NULL },
+};
+
+static const char *code_of(unsigned status, const struct csn_error *error)
+{
+        for (const struct http_code *one = http_codes; one->code; one++)
+                if (one->status == status)
+                        return one->code;
+        return csn_code_name(error->code);
+}
+
 static json_t *problem_of(struct http_request *request, unsigned status, const struct csn_error *error)
 {
         size_t len;
         const char *detail = model_utf8(&request->arena, error->text, strlen(error->text), &len);
         const char *path = model_utf8(&request->arena, request->path, strlen(request->path), &len);
-        const char *code = status == MHD_HTTP_NOT_FOUND            ? "not_found"
-                           : status == MHD_HTTP_METHOD_NOT_ALLOWED ? "method_not_allowed"
-                           : status == MHD_HTTP_UNAUTHORIZED       ? "unauthorized"
-                           : status == MHD_HTTP_CONTENT_TOO_LARGE  ? "too_large"
-                                                                   : csn_code_name(error->code);
+        const char *code = code_of(status, error);
         bool retryable = status == MHD_HTTP_TOO_MANY_REQUESTS || status == MHD_HTTP_SERVICE_UNAVAILABLE;
         json_t *json = json_pack("{s:s+, s:s, s:i, s:s, s:s, s:s, s:s, s:b, s:s}", "type", "/problems#", code, "title", title_of(status), "status",
                                  (int)status, "detail", detail, "instance", path, "code", code, "message", detail, "retryable", retryable,

@@ -358,7 +358,7 @@ static struct run *run_of(struct http_request *request, const json_t *asked, boo
         if (json_is_string(expected) && !model_unbase64(&request->arena, json_string_value(expected), json_string_length(expected), &bytes))
                 add_flaw(flaws, "expected_output", "is not base64");
         json_decref(expected);
-        if (!json_object_size(flaws) && !(run = words_run(request, ours_of(request, asked, base64), &err)))
+        if (!json_object_size(flaws) && !(run = words_judged_run(request, ours_of(request, asked, base64), &err)))
                 add_flaw(flaws, strncmp(err.field, "/code", 5) == 0 ? "source_code" : strncmp(err.field, "/stdin", 6) == 0 ? "stdin" : "base", "%s", err.text);
         if (run)
                 json_decref(flaws);

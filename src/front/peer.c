@@ -206,7 +206,11 @@ static void start_run(struct peer *peer)
         }
         *run_request(job->run) = given;
         job->aliases = given.aliases;
-        run_start(job->run, false, &events_of_runs, job);
+        const struct log_context about = { .owner = job->owner };
+        if (audit_begin(peer->daemon->store, &about, "", job->run, NULL, false, &refusal) < 0)
+                run_refuse(job->run, &refusal, &events_of_runs, job);
+        else
+                run_start(job->run, false, &events_of_runs, job);
 }
 
 /* A request that is none is answered as one that cannot be checked. */
@@ -307,7 +311,7 @@ static void send_status(struct peer *peer)
         if (http)
                 json_object_set_new(json_object_get(status, "daemon"), "http",
                                     json_pack("{s:s, s:b}", "address", http, "keyless", daemon->settings->engine.http_keyless));
-        char *text = json_dumps(status, JSON_COMPACT);
+        char *text = model_write(status, JSON_COMPACT);
         json_decref(status);
         if (text)
                 queue_frame(peer, FRAME_STATUS, peer->reader.frame.id, text, strlen(text));
@@ -403,6 +407,11 @@ static bool is_welcome(const struct daemon *daemon, uid_t uid)
         return daemon->uids_n == 0;
 }
 
+static size_t peers_max(void)
+{
+        return min_u64(http_connections_max(true), PEERS_MAX);
+}
+
 static void greet(struct peer *peer)
 {
         struct csn_error err;
@@ -416,8 +425,8 @@ static void greet(struct peer *peer)
                 rc = err_set(&err, CSN_E_DENIED, 0, "user %u is not in engine.socket_uids", who.uid);
         else if (rc == 0 && peer->daemon->state != SERVING)
                 rc = err_set(&err, CSN_E_BUSY, 0, "%s", ending);
-        else if (rc == 0 && peer->daemon->peers_n > PEERS_MAX)
-                rc = err_set(&err, CSN_E_BUSY, 0, "the daemon has %d connections, and may not have more", PEERS_MAX);
+        else if (rc == 0 && peer->daemon->peers_n > peers_max())
+                rc = err_set(&err, CSN_E_BUSY, 0, "the daemon has %zu connections, and may not have more", peers_max());
         if (rc < 0)
                 fail(peer, &err);
 }

@@ -439,7 +439,7 @@ static struct execution *prepare(struct http_request *request, json_t *body, str
             check_limits(request, body, err) < 0)
                 return NULL;
         json_t *ours = ours_of(request, body, language, err);
-        struct run *run = ours ? words_run(request, ours, err) : NULL;
+        struct run *run = ours ? words_judged_run(request, ours, err) : NULL;
         if (!run)
                 return NULL;
         struct execution *execution = arena_alloc(run_arena(run), sizeof *execution);

@@ -26,7 +26,9 @@ static const struct { const char *command, *name; int (*run)(struct remote *remo
 
 int remote_fail(const struct remote *remote, const struct csn_error *err)
 {
-        fprintf(stderr, "caisson: %s\n", err->text);
+        struct arena arena = { 0 };
+        fprintf(stderr, "caisson: %s\n", cli_in_options(err->text, err->field, &arena));
+        arena_done(&arena);
         if (remote->link.status == 404)
                 return 1;
         return remote->link.status >= 300 && remote->link.status != 422 ? 125 : csn_code_exit(err->code);
@@ -112,7 +114,7 @@ struct options {
 static void list_options(const struct cli_part *part, struct options *ret)
 {
         size_t n = 2;
-        *ret = (struct options){ .longs = { { "config", required_argument, NULL, CONFIG }, { "set", required_argument, NULL, CONFIG + 1 } }, .shorts = "-" };
+        *ret = (struct options){ .longs = { { "config", required_argument, NULL, CONFIG }, { "set", required_argument, NULL, CONFIG + 1 } }, .shorts = "-:" };
         ret->fields_n = part->objects ? cli_fields_of(part->objects, ret->fields, ARRAY_LEN(ret->fields)) : 0;
         for (size_t i = 0; part->options && part->options[i].name; i++) {
                 const struct cli_option *option = &part->options[i];
@@ -165,9 +167,10 @@ static int parse(struct remote *remote, int argc, char **argv, struct csn_error 
         opterr = 0;
         remote->args = arena_alloc(&remote->arena, ((size_t)argc + 1) * sizeof *remote->args);
         for (int opt; (opt = getopt_long(argc, argv, options.shorts, options.longs, NULL)) != -1;) {
-                if (opt == '?')
-                        return err_field(err, "", "%s %s: there is no option %s, or it needs a value; see caisson help %s", remote->part->command,
-                                         remote->part->name, optind > 0 && argv[optind - 1] ? argv[optind - 1] : "", remote->part->command);
+                if (opt == '?' || opt == ':') {
+                        const char *who = arena_text(&remote->arena, "%s %s", remote->part->command, remote->part->name);
+                        return cli_bad_option(who, opt, argv, options.longs, err);
+                }
                 if (opt != ARGUMENT && take_option(remote, &options, opt, err) < 0)
                         return -err->code;
                 if (opt == ARGUMENT && remote->part->program && remote->args_n == 1) {
@@ -228,18 +231,35 @@ static bool is_whole(const char *typed, const char *kind)
         return strlen(typed) == ID_LENGTH && strncmp(typed, kind, 4) == 0 && strspn(typed + 4, "0123456789abcdef") == ID_LENGTH - 4;
 }
 
+int remote_ask_list(struct remote *remote, const char *path, const char *name, json_t **ret)
+{
+        json_t *all = json_array(), *answer = NULL;
+        const char *next = "";
+        int status = 0;
+        while (status == 0 && next) {
+                status = remote_ask(remote, "GET", next[0] ? arena_text(&remote->arena, "%s?cursor=%s", path, next) : path, NULL, &answer);
+                json_array_extend(all, json_object_get(answer, name));
+                const char *told = json_string_value(json_object_get(answer, "next"));
+                next = told ? arena_text(&remote->arena, "%s", told) : NULL;
+                json_decref(answer);
+                answer = NULL;
+        }
+        *ret = all;
+        return status;
+}
+
 const char *remote_sandbox(struct remote *remote, const char *typed)
 {
         struct search search = { .typed = typed };
         json_t *answer = NULL;
         if (is_whole(typed, "sbx_"))
                 return typed;
-        remote->failed = remote_ask(remote, "GET", "/v1/sandboxes", NULL, &answer);
+        remote->failed = remote_ask_list(remote, "/v1/sandboxes", "sandboxes", &answer);
+        if (typed[0] && !remote->failed)
+                look_at(&search, answer, &remote->arena);
+        json_decref(answer);
         if (remote->failed)
                 return NULL;
-        if (typed[0])
-                look_at(&search, json_object_get(answer, "sandboxes"), &remote->arena);
-        json_decref(answer);
         remote->failed = 1;
         return found(&search, "sandbox");
 }
@@ -251,12 +271,12 @@ const char *remote_context(struct remote *remote, const char *typed)
         size_t i;
         if (is_whole(typed, "ctx_"))
                 return typed;
-        int status = remote_ask(remote, "GET", "/v1/sandboxes", NULL, &answer);
-        json_array_foreach(json_object_get(answer, "sandboxes"), i, one) {
+        int status = remote_ask_list(remote, "/v1/sandboxes", "sandboxes", &answer);
+        json_array_foreach(answer, i, one) {
                 json_t *contexts = NULL;
                 if (status == 0 && typed[0])
-                        status = remote_ask(remote, "GET", arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", remote_text(one, "id")), NULL, &contexts);
-                look_at(&search, json_object_get(contexts, "contexts"), &remote->arena);
+                        status = remote_ask_list(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", remote_text(one, "id")), "contexts", &contexts);
+                look_at(&search, contexts, &remote->arena);
                 json_decref(contexts);
         }
         json_decref(answer);

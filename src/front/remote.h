@@ -102,6 +102,8 @@ int remote_status(int status);
 int remote_usage(const struct remote *remote, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* link_ask(), and remote_fail().  The exit status. */
 int remote_ask(struct remote *remote, const char *method, const char *path, json_t *body, json_t **ret);
+/* GET of a list, page after page, as one array.  The caller's reference, also of what came before an error. */
+int remote_ask_list(struct remote *remote, const char *path, const char *name, json_t **ret);
 
 /* The whole id for what somebody typed: an id, its beginning, with or without "sbx_" or "ctx_".  From the arena; NULL: there is none, and that is said. */
 const char *remote_sandbox(struct remote *remote, const char *typed);

@@ -32,8 +32,8 @@ int remote_create_context(struct remote *remote)
 static int add_contexts(struct remote *remote, const char *sandbox, json_t *all)
 {
         json_t *answer = NULL;
-        int status = remote_ask(remote, "GET", arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", sandbox), NULL, &answer);
-        json_array_extend(all, json_object_get(answer, "contexts"));
+        int status = remote_ask_list(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", sandbox), "contexts", &answer);
+        json_array_extend(all, answer);
         json_decref(answer);
         return status;
 }
@@ -42,8 +42,8 @@ static int add_all(struct remote *remote, json_t *all)
 {
         json_t *answer = NULL, *one;
         size_t i;
-        int status = remote_ask(remote, "GET", "/v1/sandboxes", NULL, &answer);
-        json_array_foreach(json_object_get(answer, "sandboxes"), i, one) {
+        int status = remote_ask_list(remote, "/v1/sandboxes", "sandboxes", &answer);
+        json_array_foreach(answer, i, one) {
                 if (status == 0)
                         status = add_contexts(remote, remote_text(one, "id"), all);
         }
@@ -78,6 +78,8 @@ int remote_list_contexts(struct remote *remote)
                         cli_end_line(&buf);
                 }
                 fputs(buf.bytes, stdout);
+                if (!json_array_size(all))
+                        cli_note("there is no context; caisson context create SANDBOX starts one");
         }
         buf_done(&buf);
         json_decref(all);
@@ -149,7 +151,7 @@ static void print_value(const struct execution *execution)
                         : json_is_string(repr)              ? json_pack("{s:O}", "text/plain", repr)
                                                             : NULL;
         if (!shown && value) {
-                char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+                char *text = model_write(value, JSON_ENCODE_ANY | JSON_COMPACT);
                 shown = json_pack("{s:s}", "text/plain", text ? text : "");
                 free(text);
         }
@@ -243,7 +245,7 @@ static int execute(struct execution *execution, struct csn_error *err)
         buf_init(&text, 4 * CODE_MAX);
         client_write_request(&request, &text);
         stream_begin(&execution->stream, &remote->link, "POST", arena_text(&remote->arena, "/v1/contexts/%s/runs", execution->context),
-                     json_loadb(text.bytes, text.len, JSON_ALLOW_NUL, NULL));
+                     model_read(text.bytes, text.len, JSON_ALLOW_NUL, NULL));
         buf_done(&text);
         curl_multi_add_handle(execution->multi, execution->stream.easy);
         int rc = wait_for_it(execution);

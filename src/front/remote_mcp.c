@@ -22,6 +22,11 @@
 #define READY_MS 30000
 #define LOOK_MS 20
 #define END_MS 10000                       /* for the daemon of our own to end */
+#define GRACE_US 600000                    /* behind the end of the input, from one answer to the next */
+#define SIGNAL_MS 100                      /* from one signal to it to the next */
+#define SIGNALS_MAX 3
+#define STEP_MS 1000
+#define NOTE_MAX MIB                       /* a longer message is no notification */
 #define MODERN "2026-07-28"
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 
@@ -45,6 +50,7 @@ struct bridge {
         struct exchange *exchanges;
         size_t n;
         bool eof, over;
+        uint64_t heard_us;                 /* when a message was last passed on in either direction, or the input ended */
         char session[80], version[20];
         int signals;
         /* The daemon of our own. */
@@ -81,13 +87,26 @@ static void note_version(struct bridge *bridge, const char *text, size_t len)
         rpc_done(&rpc);
 }
 
+/* Whether it is the answer, and no notification before it. */
+static bool is_answer(const char *text, size_t len)
+{
+        struct csn_error err;
+        struct rpc rpc = { 0 };
+        bool notifies = len <= NOTE_MAX && rpc_read(text, len, &rpc, &err) == 0 && rpc.kind == RPC_NOTIFICATION;
+        rpc_done(&rpc);
+        return !notifies;
+}
+
 static void pass_message(struct exchange *one, const char *text, size_t len)
 {
         if (one->silent || !len)
                 return;
         if (one->begins)
                 note_version(one->bridge, text, len);
-        one->answered = true;
+        if (!one->answered && is_answer(text, len)) {
+                one->answered = true;
+                one->bridge->heard_us = clock_us();
+        }
         print_line(one->bridge, text, len);
 }
 
@@ -223,6 +242,7 @@ static void send_message(struct bridge *bridge, const struct rpc *rpc, const cha
         buf_init(&one->in, 2 * RPC_TEXT_MAX);
         bridge->exchanges = one;
         bridge->n++;
+        bridge->heard_us = clock_us();
         if (rpc->method)
                 add_headers(one, rpc, version);
         curl_easy_setopt(one->easy, CURLOPT_HTTPHEADER, one->headers);
@@ -293,6 +313,13 @@ static void take_lines(struct bridge *bridge)
         }
 }
 
+/* The last message need not have a line end. */
+static void end_last_line(struct bridge *bridge)
+{
+        if (bridge->in.len && bridge->in.bytes[bridge->in.len - 1] != '\n')
+                buf_add(&bridge->in, "\n", 1);
+}
+
 static void read_more(struct bridge *bridge)
 {
         static char bytes[256 * KIB];
@@ -301,6 +328,8 @@ static void read_more(struct bridge *bridge)
                 return;
         if (n <= 0) {
                 bridge->eof = true;
+                bridge->heard_us = clock_us();
+                end_last_line(bridge);
         } else if (!buf_add(&bridge->in, bytes, (size_t)n)) {
                 print_message(bridge, rpc_error(NULL, RPC_PARSE_ERROR, "a line is longer than a message may be", NULL));
                 bridge->over = true;
@@ -316,13 +345,20 @@ static bool waits(const struct bridge *bridge)
         return memchr(bridge->in.bytes ? bridge->in.bytes : "", '\n', bridge->in.len) != NULL;
 }
 
+/* A client that closes the input has gone, or has said all: what is not answered soon is not waited for. */
+static void end_waiting(struct bridge *bridge)
+{
+        if (bridge->eof && clock_us() - bridge->heard_us >= GRACE_US)
+                bridge->over = true;
+}
+
 static void step(struct bridge *bridge)
 {
         bool reads = !bridge->eof && may_send(bridge);
         struct curl_waitfd fds[] = { { .fd = bridge->signals, .events = CURL_WAIT_POLLIN }, { .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN } };
         CURLMsg *message;
         int running, left;
-        curl_multi_poll(bridge->multi, fds, reads ? 2 : 1, 1000, NULL);
+        curl_multi_poll(bridge->multi, fds, reads ? 2 : 1, bridge->eof ? LOOK_MS : STEP_MS, NULL);
         if (fds[0].revents)
                 bridge->over = true;
         if (reads && fds[1].revents)
@@ -335,6 +371,18 @@ static void step(struct bridge *bridge)
                 exchange_over(one, code);
         }
         take_lines(bridge);
+        end_waiting(bridge);
+}
+
+/* Closes the connections of what is not answered, by which the daemon ends the runs.  A reader that is still there is told. */
+static void drop_exchanges(struct bridge *bridge)
+{
+        for (struct exchange *one = bridge->exchanges, *next; one; one = next) {
+                next = one->next;
+                if (bridge->eof && one->id && !one->listens && !one->silent && !one->answered)
+                        print_message(bridge, rpc_error(one->id, RPC_INTERNAL_ERROR, "the input has ended, and what was asked for was cancelled", NULL));
+                exchange_free(one);
+        }
 }
 
 /* The session ends with us, and not an hour later. */
@@ -364,10 +412,7 @@ static int converse(struct bridge *bridge, struct csn_error *err)
         buf_init(&bridge->in, RPC_TEXT_MAX + KIB);
         while (!bridge->over && !(bridge->eof && !waits(bridge)))
                 step(bridge);
-        for (struct exchange *one = bridge->exchanges, *next; one; one = next) {
-                next = one->next;
-                exchange_free(one);
-        }
+        drop_exchanges(bridge);
         end_session(bridge);
         curl_multi_cleanup(bridge->multi);
         buf_done(&bridge->in);
@@ -437,13 +482,12 @@ static int start_own(struct bridge *bridge, const struct cli_settings *from, str
         return err_set(err, CSN_E_SYSTEM, 0, "the daemon of our own is not ready after %d s", READY_MS / 1000);
 }
 
-/* The first signal lets it end, and the next one waits for nothing. */
+/* The first signal lets it end, the second one cancels what goes on, and the third one waits for nobody. */
 static void stop_own(struct bridge *bridge)
 {
         if (bridge->daemon > 0) {
-                kill(bridge->daemon, SIGTERM);
                 for (int ms = 0; ms < END_MS && waitpid(bridge->daemon, NULL, WNOHANG) == 0; ms += LOOK_MS) {
-                        if (ms == LOOK_MS * 5)
+                        if (ms % SIGNAL_MS == 0 && ms < SIGNALS_MAX * SIGNAL_MS)
                                 kill(bridge->daemon, SIGTERM);
                         poll(NULL, 0, LOOK_MS);
                 }

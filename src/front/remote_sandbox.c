@@ -58,16 +58,18 @@ int remote_list(struct remote *remote)
         json_t *answer = NULL, *one;
         struct buf buf;
         size_t i;
-        int status = remote_ask(remote, "GET", "/v1/sandboxes", NULL, &answer);
+        int status = remote_ask_list(remote, "/v1/sandboxes", "sandboxes", &answer);
         buf_init(&buf, 16 * MIB);
         if (status == 0 && remote_option(remote, "json")) {
-                cli_print_json(json_incref(json_object_get(answer, "sandboxes")));
+                cli_print_json(json_incref(answer));
         } else if (status == 0) {
                 buf_printf(&buf, "%-36s %-8s %-11s %-9s %-8s %s\n", "ID", "STATE", "PROFILE", "ENDS IN", "CONTEXTS", "LABELS");
-                json_array_foreach(json_object_get(answer, "sandboxes"), i, one) {
+                json_array_foreach(answer, i, one) {
                         add_sandbox(&buf, one);
                 }
                 fputs(buf.bytes, stdout);
+                if (!json_array_size(json_object_get(answer, "sandboxes")))
+                        cli_note("there is no sandbox; caisson sandbox create makes one");
         }
         buf_done(&buf);
         json_decref(answer);
@@ -132,8 +134,8 @@ int remote_logs(struct remote *remote)
                 return remote->failed;
         if (remote->args_n > 1)
                 return show_log(remote, id, remote->args[1], follow);
-        int status = remote_ask(remote, "GET", arena_text(&remote->arena, "/v1/sandboxes/%s/processes", id), NULL, &answer);
-        json_t *list = json_object_get(answer, "processes");
+        int status = remote_ask_list(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/processes", id), "processes", &answer);
+        json_t *list = answer;
         size_t n = json_array_size(list);  /* the newest is the first */
         for (size_t i = follow && n ? 1 : n; status == 0 && i > 0; i--) {
                 json_t *one = json_array_get(list, i - 1);

@@ -97,6 +97,11 @@ static const char *state_of(const struct tool_source *source)
         return source->state == TOOLS_READY ? "ready" : source->state == TOOLS_DOWN ? "down" : "starting";
 }
 
+static void note_none(void)
+{
+        cli_note("the configuration has no servers of tools; mcpServers and tools in caisson.conf(5) name them, and docs/tool-sources.md shows how");
+}
+
 static int list(struct remote *remote, struct bench *bench, struct csn_error *err)
 {
         const char *only = remote->args_n ? remote->args[0] : NULL;
@@ -122,6 +127,8 @@ static int list(struct remote *remote, struct bench *bench, struct csn_error *er
                         fprintf(stderr, "caisson: %s is %s: %s\n", source->server, state_of(source), source->problem ? source->problem : "it has not answered yet");
         }
         json_t *answer = json_pack("{s:o, s:o}", "servers", servers, "tools", all);
+        if (!as_json && !json_array_size(servers))
+                note_none();
         if (as_json) {
                 json_dumpf(answer, stdout, JSON_INDENT(2));
                 printf("\n");
@@ -135,7 +142,7 @@ static int check(struct remote *remote, struct bench *bench, struct csn_error *e
         int status = 0;
         (void)remote, (void)err;
         if (!tools_next(bench->tools, NULL))
-                printf("the configuration has no servers of tools\n");
+                note_none();
         for (struct tool_source *source = tools_next(bench->tools, NULL); source; source = tools_next(bench->tools, source)) {
                 size_t n;
                 source->kind->list(source, &n);

@@ -109,6 +109,8 @@ int shelf_is_free(const struct http_request *request, const struct run_request *
         char id[WORKSPACE_ID_MAX];
         if (!HAS(given, run_request, workspace) || !api_of(request)->store)
                 return 0;
+        if (store_has_room(api_of(request)->store, err) < 0)
+                return -err->code;
         workspaces_id(request->tenant, given->user ? given->user : "", given->workspace, id);
         if (workspace_is_free(api_of(request)->store, id))
                 return 0;

@@ -83,6 +83,14 @@ struct run *words_run(struct http_request *request, json_t *ours, struct csn_err
         return NULL;
 }
 
+struct run *words_judged_run(struct http_request *request, json_t *ours, struct csn_error *err)
+{
+        struct run *run = words_run(request, ours, err);
+        if (run)
+                run_set_judged(run);
+        return run;
+}
+
 bool words_may_run(struct http_request *request, struct run *run)
 {
         struct http_limit limit;

@@ -28,6 +28,8 @@ json_t *words_text(const char *bytes, size_t len);
 
 /* A run of `ours`, whose reference this takes.  NULL with err: it is no request. */
 struct run *words_run(struct http_request *request, json_t *ours, struct csn_error *err);
+/* The same of a judge's API: see run_set_judged(). */
+struct run *words_judged_run(struct http_request *request, json_t *ours, struct csn_error *err);
 /* Whether it may start.  False: it is gone, and the request has its answer. */
 bool words_may_run(struct http_request *request, struct run *run);
 

@@ -67,7 +67,7 @@ int workspace_take(struct store *store, const char *tenant, const char *user, co
         char id[WORKSPACE_ID_MAX];
         bool known;
         workspaces_id(tenant, user, name, id);
-        if (workspaces_known(store, id, &known, err) < 0 || (!known && store_room_check(store, tenant, room, 0, err) < 0))
+        if (workspaces_known(store, id, &known, err) < 0 || (!known && (store_has_room(store, err) < 0 || store_room_check(store, tenant, room, 0, err) < 0)))
                 return -err->code;
         int rc = workspaces_use(store, tenant, user, name, err);
         return rc < 0 ? rc : lock_folder(store, id, ret, err);

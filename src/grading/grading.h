@@ -25,6 +25,8 @@ struct grader;
 struct grading;
 
 struct grading_events {
+        /* A run of it is about to begin, and is refused where this fails; may be NULL. */
+        int (*begins)(void *owner, struct run *run, struct csn_error *err);
         /* A sandbox of it has ended; may be NULL. */
         void (*ran)(void *owner, struct run *run, const struct run_result *result);
         /* The result is the grading's and goes with grading_free(), which may be called from here. */

@@ -83,9 +83,9 @@ static const char *advice_for_case(int status)
 {
         switch (status) {
         case case_status_TIMEOUT:
-                return feedback_for_type("TimeoutError");
+                return feedback_for_type(NULL, "TimeoutError");
         case case_status_MEMORY_EXCEEDED:
-                return feedback_for_type("MemoryError");
+                return feedback_for_type(NULL, "MemoryError");
         case case_status_UNENCODABLE:
                 return "Return a plain value: numbers, texts, lists, tuples, dicts, sets.";
         default:
@@ -99,23 +99,24 @@ static void advise(struct grading *grading)
         const struct grade_request *request = &grading->request;
         struct grade_result *whole = &grading->result;
         struct lines lines = { grading, HAS(request, grade_request, feedback_chars) ? request->feedback_chars : FEEDBACK_CHARS };
+        const char *language = grading->language ? grading->language->name : NULL;
         whole->feedback = arena_alloc(&grading->arena, FEEDBACK_LINES * sizeof *whole->feedback);
         if (whole->all_passed)
                 return;
         if (grading->has_error) {
                 const struct failure *error = &whole->error;
-                const char *advice = HAS(error, failure, type) ? feedback_for_type(error->type) : NULL;
+                const char *by_type = HAS(error, failure, type) ? feedback_for_type(language, error->type) : NULL;
                 add_line(&lines, HAS(error, failure, line) ? arena_text(&grading->arena, "Line %llu: %s", (unsigned long long)error->line, error->message) : error->message);
-                add_line(&lines, advice ? advice : HAS(error, failure, hint) ? error->hint : NULL);
+                add_line(&lines, HAS(error, failure, hint) ? error->hint : by_type);
                 if (whole->status == status_TIMEOUT)
-                        add_line(&lines, feedback_for_type("TimeoutError"));
+                        add_line(&lines, feedback_for_type(NULL, "TimeoutError"));
         }
         for (size_t i = 0; i < whole->cases_n; i++)
                 if (!whole->cases[i].passed && whole->cases[i].status != case_status_NOT_RUN)
                         add_line(&lines, arena_text(&grading->arena, "Test '%s' failed: %s", whole->cases[i].name, whole->cases[i].detail));
         for (size_t i = 0; i < whole->cases_n; i++)
                 if (!whole->cases[i].passed)
-                        add_line(&lines, HAS(&whole->cases[i], case_result, error_type) ? feedback_for_type(whole->cases[i].error_type) : advice_for_case(whole->cases[i].status));
+                        add_line(&lines, HAS(&whole->cases[i], case_result, error_type) ? feedback_for_type(language, whole->cases[i].error_type) : advice_for_case(whole->cases[i].status));
         if (!whole->feedback_n)
                 add_line(&lines, "Code failed to execute. Check logic and edge cases.");
 }

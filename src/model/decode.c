@@ -75,7 +75,10 @@ void model_allowed(const struct field *field, char *text, size_t size)
         case KIND_NUM:
                 model_print_exact(field, field->min, low, sizeof low);
                 model_print_exact(field, field->max, high, sizeof high);
-                snprintf(text, size, "%s to %s", low, high);
+                if (field->max)
+                        snprintf(text, size, "%s to %s", low, high);
+                else
+                        snprintf(text, size, "%s or more", low);
                 break;
         case KIND_ENUM:
                 for (size_t i = 0; i < field->choices->n && len < size; i++)
@@ -390,9 +393,7 @@ static int decode_field(const struct field *field, json_t *json, const struct pa
         case KIND_BYTES:
                 return decode_bytes(field, json, path, arena, to, err);
         case KIND_JSON: {
-                char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT);
-                if (text)
-                        model_unmark(text);
+                char *text = model_write(json, JSON_ENCODE_ANY | JSON_COMPACT);
                 *(char **)to = text ? arena_copy(arena, text, strlen(text)) : NULL;
                 free(text);
                 return 0;

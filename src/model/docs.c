@@ -140,6 +140,37 @@ bool settings_markdown(struct buf *buf)
         return true;
 }
 
+/* Every setting with its default, as a comment: a line whose first # is taken away holds. */
+static void add_sample_section(const struct settings *settings, const char *section, struct buf *buf)
+{
+        size_t len = strlen(section);
+        buf_printf(buf, "\n#%s:\n", section);
+        for (size_t i = 0; i < settings->n; i++) {
+                const struct setting *setting = &settings->list[i];
+                char def[100];
+                if (strncmp(setting->key, section, len) != 0 || setting->key[len] != '.')
+                        continue;
+                settings_default(setting, def, sizeof def);
+                bool text = setting->field->kind == KIND_TEXT;
+                buf_printf(buf, "#  # %s\n#  %s: %s%s%s\n", setting->field->help, setting->key + len + 1, text ? "\"" : "", def, text ? "\"" : "");
+        }
+}
+
+static bool sample_configuration(struct buf *buf)
+{
+        struct settings_sources nothing = { .file = "/dev/null" };
+        struct settings settings;
+        struct csn_error why;
+        int rc = settings_load(&nothing, &settings, &why);
+        buf_printf(buf, "# The configuration of caisson and caissond, to be copied to /etc/caisson/caisson.yaml.\n"
+                        "# Every setting stands here with its default; without the # in front of it and of its section it holds.\n"
+                        "# caisson.conf(5) has the meaning of all, caisson config show what is in force and why.\n");
+        for (size_t i = 0; rc == 0 && i < ARRAY_LEN(sections); i++)
+                add_sample_section(&settings, sections[i].section, buf);
+        settings_done(&settings);
+        return rc == 0;
+}
+
 static const struct {
         const char *path;
         bool (*make)(struct buf *buf);
@@ -149,6 +180,7 @@ static const struct {
         { "schema/grade_request.json", grade_request_schema },
         { "schema/grade_result.json", grade_result_schema },
         { "docs/settings.md", settings_markdown },
+        { "deploy/caisson.yaml", sample_configuration },
 };
 
 const char *generated_file(size_t n, struct buf *buf)

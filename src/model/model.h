@@ -148,7 +148,10 @@ extern const struct object object_client_tool, object_tool_record, object_tool_a
         object_file_change, object_session_request, object_grade_case, object_grade_check, object_grade_request, object_grade_sign, object_case_result,
         object_grade_result,
         object_sandbox_info, object_sandbox_list, object_sandbox_usage, object_context_info, object_context_list, object_session_info, object_session_list,
-        object_process_info, object_process_list, object_entry_info, object_entry_list;
+        object_process_info, object_process_list, object_entry_info, object_entry_list, object_kept_run, object_kept_runs, object_tool_refusal,
+        object_tools_taken, object_upload_error, object_upload_result, object_stored_file, object_stored_list, object_workspace_info,
+        object_workspace_list, object_workspace_file, object_workspace_files, object_profile_info, object_profile_list, object_policy_info,
+        object_policy_list, object_policy_detail, object_language_info, object_language_list, object_health, object_problem;
 
 const char *status_name(int status);
 /* The command line's exit status for it; -1: the program's own. */
@@ -191,6 +194,10 @@ bool model_has_many_parts(const char *text, size_t len, size_t max);
  * model_digits() has what is behind the mark, or NULL, and model_unmark() makes integers again of all in a text of JSON.
  */
 json_t *model_load(const char *text, size_t len, json_error_t *ret_where);
+/* As json_loadb(3) and json_dumps(3), with integers of any size on the way in and out. */
+json_t *model_read(const char *text, size_t len, size_t flags, json_error_t *ret_where);
+char *model_write(const json_t *json, size_t flags);
+bool model_has_marks(void);            /* whether this program has read any such integer */
 const char *model_digits(const json_t *json);
 void model_unmark(char *text);
 /* Whether lists and objects in a JSON text are nested deeper than that. */

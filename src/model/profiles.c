@@ -331,7 +331,7 @@ int settings_apply(const struct settings *settings, struct run_request *request,
               strcmp(request->backend, "host") == 0))
                 return err_field(err, "/backend",
                                  "the host backend has no sandbox; it needs the setting engine.allow_host "
-                                 "and --backend host on this very request");
+                                 "and the backend \"host\" in this very request");
         *request = whole;
         return 0;
 }

@@ -10,9 +10,11 @@ static json_t *of_type(const char *type)
         return json_pack("{s:s}", "type", type);
 }
 
+/* A bound above INT64_MAX is no JSON integer of ours, so the schema leaves it out. */
 static void bound(json_t *schema, const char *name, uint64_t value)
 {
-        json_object_set_new(schema, name, json_integer((json_int_t)value));
+        if (value <= INT64_MAX)
+                json_object_set_new(schema, name, json_integer((json_int_t)value));
 }
 
 static json_t *texts_schema(const struct field *field)
@@ -21,7 +23,8 @@ static json_t *texts_schema(const struct field *field)
         if (field->max_length)
                 bound(item, "maxLength", field->max_length);
         json_t *list = json_pack("{s:s, s:o}", "type", "array", "items", item);
-        bound(list, "maxItems", field->max);
+        if (field->max)
+                bound(list, "maxItems", field->max);
         /* "numpy, pandas" in one string is accepted too. */
         return strcmp(field->name, "packages") == 0
                        ? json_pack("{s:[o, {s:s}]}", "anyOf", list, "type", "string")
@@ -74,7 +77,8 @@ static json_t *field_schema(const struct field *field)
         case KIND_LIST:
                 schema = json_pack("{s:s, s:{s:s+}}", "type", "array", "items", "$ref", "#/$defs/",
                                    field->object->name);
-                bound(schema, "maxItems", field->max);
+                if (field->max)
+                        bound(schema, "maxItems", field->max);
                 return schema;
         }
         return json_object();

@@ -150,15 +150,21 @@ static void match_fact(struct match *match, const struct fact *fact)
 
 /* ---- texts ---- */
 
+/* A constant text is a part of the program, with no end of its own. */
+static const char *name_of(const struct match *match, const struct fact *fact)
+{
+        return arena_copy(match->arena, fact->name, fact->len);
+}
+
 static const char *last_part(const char *name)
 {
         const char *dot = strrchr(name, '.');
         return dot && dot[1] ? dot + 1 : name;
 }
 
-static const char *module_of(const struct fact *fact)
+static const char *module_of(const struct match *match, const struct fact *fact)
 {
-        return fact->module ? fact->module : fact->name;
+        return fact->module ? fact->module : name_of(match, fact);
 }
 
 /* {name}, {last}, {module}, {from}, {pattern}, {number} of a message. */
@@ -168,8 +174,9 @@ static char *message_of(const struct match *match, const struct hit *hit, const 
         char number[24];
         buf_init(&buf, 4 * KIB);
         snprintf(number, sizeof number, "%" PRIu64, hit->fact->number);
+        const char *name = name_of(match, hit->fact);
         const struct { const char *word, *text; } words[] = {
-                { "{name}", hit->fact->name },  { "{last}", last_part(hit->fact->name) }, { "{module}", module_of(hit->fact) },
+                { "{name}", name },             { "{last}", last_part(name) },  { "{module}", module_of(match, hit->fact) },
                 { "{pattern}", hit->pattern },  { "{number}", number },
                 { "{from}", hit->fact->module ? "from " : "" },
         };
@@ -359,7 +366,7 @@ static char *sentence_of(const struct match *match, const struct check_result *r
         struct buf buf;
         for (size_t i = 0; i < match->n; i++)
                 if (is_meant(match, sentence, &match->hits[i])) {
-                        names[n] = arena_text(match->arena, "%.200s", module_of(match->hits[i].fact));
+                        names[n] = arena_text(match->arena, "%.200s", module_of(match, match->hits[i].fact));
                         messages[n++] = result->findings[i].message;
                 }
         qsort(names, n, sizeof *names, by_text);

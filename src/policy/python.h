@@ -78,6 +78,8 @@ enum value_kind {
         VALUE_ITEM,                    /* operator.itemgetter; likewise */
         VALUE_METHOD,                  /* operator.methodcaller; items: the name, its arguments */
         VALUE_PARTIAL,                 /* functools.partial; items: the function, its arguments */
+        VALUE_CLASS,                   /* node: of the program; always open, because members of it are not followed */
+        VALUE_OBJECT,                  /* likewise, an instance of it */
 };
 
 /* One of the things that an expression may stand for; NULL: nobody knows. */
@@ -167,6 +169,8 @@ struct python {
         size_t returns_n, returns_size;
         struct { uint32_t name; struct value *value; } *members;   /* what is assigned to members of anything */
         size_t members_n, members_size;
+        bool *stored;                  /* of each name: it is assigned to as a member of something; NULL: not looked at yet */
+        bool reaches_os;               /* likewise */
 };
 
 #define NODE(py, i) (&(py)->tree->nodes[i])
@@ -206,6 +210,10 @@ struct value *value_module(struct python *py, const char *name, size_t len);   /
 struct value *value_dict_of(struct python *py, const char *path);   /* its __dict__; NULL: of something unknown */
 /* Whether both stand for the same, as far as one can see. */
 bool value_same(const struct value *a, const struct value *b);
+/* A class of the program, or an instance of it. */
+struct value *value_of_class(struct python *py, enum value_kind kind, uint32_t class_node);
+/* A function that a class of the program has under a name, or one of its bases there; 0: none. */
+uint32_t python_method(struct python *py, uint32_t class_node, const char *name, size_t len);
 /* Both; either may be NULL, which leaves the other open. */
 struct value *value_either(struct python *py, struct value *a, struct value *b);
 /* The only thing that it can be, if it is of that kind; else NULL. */

@@ -712,12 +712,26 @@ static struct value *call_partial(struct python *py, const struct value *partial
         return value_call(py, &whole, depth + 1);
 }
 
+static struct value *make_object(struct python *py, uint32_t class_node, const struct call *call)
+{
+        struct value *object = value_of_class(py, VALUE_OBJECT, class_node);
+        uint32_t maker = python_method(py, class_node, "__init__", 8);
+        struct call whole = { .node = call->node, .args = { object }, .args_n = 1, .splat = call->splat };
+        for (size_t i = 0; i < call->args_n && whole.args_n < ARRAY_LEN(whole.args); i++)
+                whole.args[whole.args_n++] = call->args[i];
+        if (maker)
+                pass_arguments(py, maker, &whole);
+        return object;
+}
+
 static struct value *call_one(struct python *py, const struct value *function, const struct call *call, unsigned depth)
 {
         if (function->kind == VALUE_FUNCTION) {
                 pass_arguments(py, function->node, call);
                 return own_function(py, function->node);
         }
+        if (function->kind == VALUE_CLASS)
+                return make_object(py, function->node, call);
         if (function->kind == VALUE_PARTIAL && function->n)
                 return call_partial(py, function, call, depth);
         if (function->kind != VALUE_PATH)

@@ -461,7 +461,8 @@ static void feed(struct python *py, uint32_t node)
 
 static void note_member(struct python *py, uint32_t name, struct value *value)
 {
-        if (!value || value->kind != VALUE_PATH || strchr(value->text, '(') || py->members_n >= 256)
+        bool of_class = value && (value->kind == VALUE_OBJECT || value->kind == VALUE_CLASS);
+        if (!value || (value->kind != VALUE_PATH && !of_class) || (!of_class && strchr(value->text, '(')) || py->members_n >= 256)
                 return;
         for (size_t i = 0; i < py->members_n; i++)
                 if (py->members[i].name == name && value_same(py->members[i].value, value))

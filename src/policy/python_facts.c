@@ -6,6 +6,17 @@ static void say(struct python *py, enum fact_kind kind, uint32_t node, const cha
         facts_add(py->facts, (struct fact){ .kind = kind, .name = name, .len = len, .start = NODE(py, node)->start, .end = NODE(py, node)->end });
 }
 
+/* Two names of one function, and policies that know only one of them. */
+static const struct { const char *name, *other; } two_names[] = { { "builtins.open", "io.open" }, { "io.open", "builtins.open" } };
+
+static void say_path(struct python *py, enum fact_kind kind, uint32_t node, const struct value *value)
+{
+        say(py, kind, node, value->text, value->len);
+        for (size_t i = 0; i < ARRAY_LEN(two_names); i++)
+                if (strcmp(value->text, two_names[i].name) == 0)
+                        say(py, kind, node, two_names[i].other, strlen(two_names[i].other));
+}
+
 static bool is_call_result(const struct value *value)
 {
         return value->text[value->len - 1] == ')';
@@ -41,7 +52,7 @@ static void references(struct python *py, uint32_t node, const struct value *val
                 if (strcmp(value->text, "sqlite3.connect") == 0 && (NODE(py, node)->kind == PY_DOTTED || is_in_memory(py, node)))
                         say(py, FACT_REFERENCE, node, in_memory, strlen(in_memory));
                 else
-                        say(py, FACT_REFERENCE, node, value->text, value->len);
+                        say_path(py, FACT_REFERENCE, node, value);
                 if (value->reached && reaches)
                         say(py, FACT_IMPORT, node, value->text, value->len);
                 /* Handed on, it may be called with any name. */
@@ -281,7 +292,7 @@ static void call(struct python *py, uint32_t node)
                 return;
         for (const struct value *value = parts.function; value; value = value->next)
                 if (value->kind == VALUE_PATH)
-                        say(py, FACT_CALL, function, value->text, value->len);
+                        say_path(py, FACT_CALL, function, value);
         if (python_taking(py, &parts, &taking))
                 taken_members(py, node, &taking);
         handed_getattr(py, &parts);

@@ -246,6 +246,28 @@ static void import_statement(struct python *py, uint32_t at)
         }
 }
 
+static bool is_static(const struct python *py, uint32_t function)
+{
+        uint32_t above = NODE(py, function)->parent;
+        for (uint32_t child = NODE(py, above)->kind == PY_DECORATED ? NODE(py, above)->child : 0; child; child = NODE(py, child)->next) {
+                const struct node *node = NODE(py, child);
+                if (node->kind == PY_DECORATOR && memmem(py->tree->text + node->start, node->end - node->start, "staticmethod", 12))
+                        return true;
+        }
+        return false;
+}
+
+/* The class of the program whose instance a parameter is: that of a method's first one, or the one that is its type. */
+static uint32_t class_of_parameter(struct python *py, uint32_t at, uint32_t outer)
+{
+        uint32_t list = NODE(py, at)->parent, function = NODE(py, list)->parent, type = tree_field(py->tree, at, PYF_type);
+        if (py->scopes[outer].kind == SCOPE_CLASS && NODE(py, function)->kind == PY_FUNCTION && NODE(py, list)->child == at && !is_static(py, function))
+                return py->scopes[outer].node;
+        uint32_t word_node = type && NODE(py, type)->kind == PY_TYPE ? NODE(py, type)->child : 0;
+        struct binding *binding = word_node && NODE(py, word_node)->kind == PY_IDENTIFIER ? python_binding(py, 0, python_name(py, word_node)) : NULL;
+        return binding && binding->fixed && binding->fixed->kind == VALUE_CLASS ? binding->fixed->node : 0;
+}
+
 static void parameter(struct python *py, uint32_t at, uint32_t outer)
 {
         unsigned kind = NODE(py, at)->kind;
@@ -266,6 +288,9 @@ static void parameter(struct python *py, uint32_t at, uint32_t outer)
         bind(py, name, from_node(value));
         if (value)
                 bind(py, name, (struct source){ 0 });
+        uint32_t class = class_of_parameter(py, at, outer);
+        if (class)
+                bind(py, name, (struct source){ .kind = SOURCE_PATH, .value = value_of_class(py, VALUE_OBJECT, class) });
         py->roles[name] = ROLE_WORD;
 }
 
@@ -416,7 +441,7 @@ static void visit(struct python *py, uint32_t at)
                 function(py, at);
                 break;
         case PY_CLASS:
-                bind(py, tree_field(tree, at, PYF_name), (struct source){ 0 });
+                bind(py, tree_field(tree, at, PYF_name), (struct source){ .kind = SOURCE_PATH, .value = value_of_class(py, VALUE_CLASS, at) });
                 word(py, tree_field(tree, at, PYF_name));
                 set_scope(py, tree_field(tree, at, PYF_body), scope_new(py, SCOPE_CLASS, py->scope_of[at], at));
                 break;

@@ -37,12 +37,34 @@ struct value *value_list(struct python *py, struct value **items, size_t n)
         return value;
 }
 
+struct value *value_of_class(struct python *py, enum value_kind kind, uint32_t class_node)
+{
+        struct value *value = value_new(py, kind);
+        value->node = class_node;
+        value->open = true;
+        return value;
+}
+
 /* Of which only the dictionary is worth a path: it may be a module's. */
 #define UNKNOWN_OBJECT "?"
 
 /* Two modules under another name: what they have is what the first one has. */
 static const struct { const char *name, *same; } twins[] = {
         { "posix", "os" }, { "nt", "os" }, { "_io", "io" }, { "__builtin__", "builtins" }, { "_socket", "socket" }, { "_pyio", "io" },
+};
+
+/* Functions that other modules have under a name of their own. */
+static const struct { const char *base, *name, *same; } same_functions[] = {
+        { "bz2", "_builtin_open", "builtins.open" },
+        { "tarfile", "bltn_open", "builtins.open" },
+        { "tokenize", "_builtin_open", "builtins.open" },
+        { "asyncio.subprocess", "create_subprocess_exec", "asyncio.create_subprocess_exec" },
+        { "asyncio.subprocess", "create_subprocess_shell", "asyncio.create_subprocess_shell" },
+        { "_sqlite3", "connect", "sqlite3.connect" },
+        { "sqlite3.dbapi2", "connect", "sqlite3.connect" },
+        { "tempfile", "_rmtree", "shutil.rmtree" },
+        { "timeit", "_globals", "builtins.globals" },
+        { "importlib.metadata", "import_module", "importlib.import_module" },
 };
 
 /* Modules that many others import, and that can be come by through them: random._os. */
@@ -96,6 +118,9 @@ struct value *value_path(struct python *py, const char *base, const char *name, 
         if (base && ((strncmp(base, "builtins.", 9) == 0 && !strchr(base + 9, '.') && is_word("__self__", name, len)) ||
                      is_word("__builtins__", name, len)))
                 return value_path(py, NULL, "builtins", 8);
+        for (size_t i = 0; base && i < ARRAY_LEN(same_functions); i++)
+                if (strcmp(base, same_functions[i].base) == 0 && is_word(same_functions[i].name, name, len))
+                        return value_text(py, VALUE_PATH, same_functions[i].same, strlen(same_functions[i].same));
         size_t base_len = base ? strlen(base) : 0;
         if (base_len + len + 1 > PATH_LEN_MAX || memchr(name, 0, len))
                 return NULL;
@@ -203,13 +228,121 @@ static struct value *put_there(struct python *py, struct value *value, bool any,
         return value;
 }
 
-/* os.system and os.popen are the same whatever they were taken from; platform.system is a question. */
-static bool is_command(const struct value *base, const char *name, size_t len)
+/* ---- members of the program's own classes ---- */
+
+#define BASES_DEEP 16
+
+/* Of os: the same whatever they were taken from. */
+static const char *const commands[] = { "system", "popen" };
+
+static struct binding *in_class(struct python *py, uint32_t class_node, uint32_t name)
 {
-        if (!is_word("system", name, len) && !is_word("popen", name, len))
+        for (uint32_t scope = 1; scope < py->scopes_n; scope++)
+                if (py->scopes[scope].kind == SCOPE_CLASS && py->scopes[scope].node == class_node)
+                        return python_binding(py, scope, name);
+        return NULL;
+}
+
+/* The binding of a name in a class, or in a base that the program has as well. */
+static struct binding *class_member(struct python *py, uint32_t class_node, uint32_t name, unsigned depth)
+{
+        struct binding *found = in_class(py, class_node, name);
+        uint32_t bases = tree_field(py->tree, class_node, PYF_superclasses);
+        for (uint32_t base = bases && !found && depth < BASES_DEEP ? NODE(py, bases)->child : 0; base && !found; base = NODE(py, base)->next)
+                for (const struct value *value = py->values ? py->values[base] : NULL; value && !found; value = value->next)
+                        if (value->kind == VALUE_CLASS && value->node != class_node)
+                                found = class_member(py, value->node, name, depth + 1);
+        return found;
+}
+
+uint32_t python_method(struct python *py, uint32_t class_node, const char *name, size_t len)
+{
+        const struct binding *binding = class_member(py, class_node, python_intern(py, name, len), 0);
+        const struct value *value = binding ? binding->fixed : NULL;
+        return value && value->kind == VALUE_FUNCTION ? value->node : 0;
+}
+
+/* Without one of these an object that nobody knows cannot be the module os. */
+static bool leads_to_os(struct name name)
+{
+        static const char *const ways[] = {
+                "os", "posix", "nt", "sys", "modules", "importlib", "import__", "import_module", "builtins", "builtins__", "globals__", "eval", "exec",
+                "ctypes", "gc", "inspect", "pickle", "runpy", "pty", "pkgutil", "imp",
+        };
+        while (name.len && *name.text == '_')
+                name.text++, name.len--;
+        for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+                if (is_word(ways[i], name.text, name.len))
+                        return true;
+        return false;
+}
+
+/* Which names are assigned to as members, or have a type in a class; and whether any leads to os. */
+static void look_at_names(struct python *py)
+{
+        for (uint32_t node = 0; node < py->tree->n; node++)
+                if (NODE(py, node)->kind == PY_IDENTIFIER)
+                        py->reaches_os = leads_to_os(python_word(py, node)) || py->reaches_os;
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+                python_intern(py, commands[i], strlen(commands[i]));
+        py->stored = arena_alloc(py->arena, py->names.n + 1);
+        for (uint32_t node = 0; node < py->tree->n; node++) {
+                uint32_t word = NODE(py, node)->kind == PY_ATTRIBUTE && py->roles[node] == ROLE_STORE ? tree_field(py->tree, node, PYF_attribute) : 0;
+                if (NODE(py, node)->kind == PY_IDENTIFIER && py->roles[node] == ROLE_STORE && py->scopes[py->scope_of[node]].kind == SCOPE_CLASS)
+                        word = node;
+                if (word)
+                        py->stored[python_name(py, word)] = true;
+        }
+}
+
+/* Whether a class of the program, or any object there, has a member of that name. */
+static bool has_own(struct python *py, uint32_t name)
+{
+        bool found = py->stored[name];
+        for (uint32_t scope = 1; scope < py->scopes_n && !found; scope++)
+                found = py->scopes[scope].kind == SCOPE_CLASS && python_binding(py, scope, name);
+        return found;
+}
+
+/*
+ * Whether a member is the program's own: that of an instance of a class which has it, or of an object that nobody knows, if
+ * such a class is there and nothing leads to os.
+ */
+static bool is_own(struct python *py, const struct value *base, const char *text, size_t len)
+{
+        if (!py->stored)
+                look_at_names(py);
+        uint32_t name = python_intern(py, text, len);
+        bool own = has_own(py, name), unknown = !base;
+        if (!own)
                 return false;
+        for (; base; base = base->next) {
+                bool of_class = base->kind == VALUE_CLASS || base->kind == VALUE_OBJECT;
+                if ((of_class && (py->stored[name] || class_member(py, base->node, name, 0))) ||
+                    (base->kind == VALUE_PATH && strcmp(base->text, "builtins.super()") == 0))
+                        return true;
+        }
+        return unknown && !py->reaches_os;
+}
+
+/* platform.system is a question. */
+static bool is_command(struct python *py, const struct value *base, const char *name, size_t len)
+{
+        bool command = false;
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+                command = command || is_word(commands[i], name, len);
+        if (!command)
+                return false;
+        for (const struct value *b = base; b; b = b->next)
+                if (b->kind == VALUE_PATH && strncmp(b->text, "platform", 8) == 0)
+                        return false;
+        return !is_own(py, base, name, len);
+}
+
+static bool is_of_class(const struct value *base)
+{
         for (; base; base = base->next)
-                if (base->kind == VALUE_PATH && strncmp(base->text, "platform", 8) == 0)
+                if (base->kind != VALUE_CLASS && base->kind != VALUE_OBJECT)
                         return false;
         return true;
 }
@@ -218,8 +351,10 @@ struct value *value_member(struct python *py, struct value *base, const char *na
 {
         struct value *value = NULL;
         bool any = false;
-        if (is_command(base, name, len))
+        if (is_command(py, base, name, len))
                 return value_path(py, "os", name, len);
+        if (is_of_class(base))
+                base = NULL;   /* its members are not followed */
         if (!base && is_word("__dict__", name, len))
                 return value_dict_of(py, NULL);
         for (const struct value *b = base; b; b = b->next)

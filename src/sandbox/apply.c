@@ -39,8 +39,10 @@ static const struct step reaper[] = {
 static int apply(const struct step *rows, size_t n, struct plan *plan, struct csn_error *err)
 {
         for (size_t i = 0; i < n; i++)
-                if (rows[i].apply(plan, err) < 0)
+                if (rows[i].apply(plan, err) < 0) {
+                        err_refused(err);
                         return err_wrap(err, "sandbox step \"%s\"", rows[i].name);
+                }
         return 0;
 }
 

@@ -674,7 +674,16 @@ int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limi
         if (rc < 0)
                 return err_wrap(err, "limit the cgroup %s", leaf->name);
         leaf->limits = *limits;
+        leaf->limited = leaf->base->controllers;
         return 0;
+}
+
+unsigned cgroup_leaf_limited(const struct cgroup_leaf *leaf, int doors)
+{
+        int n = 0;
+        for (int i = 0; i < HIERARCHIES; i++)
+                n += leaf->dir[i] >= 0;
+        return n > 0 && doors == n ? leaf->limited : 0;
 }
 
 int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err)

@@ -34,7 +34,7 @@ static int open_parent(int home, char *name, const char **ret_base, struct csn_e
 
 static int no_room(struct csn_error *err)
 {
-        return err_set(err, CSN_E_INPUT, 0, "the input files do not fit in the home directory; raise the disk limit (--disk)");
+        return err_set(err, CSN_E_INPUT, 0, "the input files do not fit in the home directory; raise disk_bytes");
 }
 
 static int copy_content(int from, int to, struct csn_error *err)
@@ -80,7 +80,7 @@ static int put_file(int home, struct wire_file *file, int source, int door, stru
         if (fd < 0 && errno == EEXIST)
                 return err_field(err, "files", "two input files have the name %s", base);
         if (fd < 0 && errno == ENOSPC)
-                return err_field(err, "files", "more input files than the limit of files allows (disk_files, --disk-files)");
+                return err_field(err, "files", "more input files than disk_files allows");
         if (fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the input file %s", base);
         if ((file->content ? write_content(fd, file, err) : copy_content(source, fd, err)) < 0)

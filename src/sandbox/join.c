@@ -64,7 +64,8 @@ static int enter(int pid_fd, struct csn_error *err)
 
 static int confine(struct plan *plan, void (*in_cgroup)(void), struct csn_error *err)
 {
-        if (init_go(TALK_FD, err) < 0)
+        int doors;
+        if (init_go(TALK_FD, &doors, err) < 0)
                 return -err->code;
         in_cgroup();
         if (apply_joined(plan, err) < 0)
@@ -90,6 +91,7 @@ int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct cs
         if (place(fds, err) < 0)
                 return -err->code;
         if (enter(fds[0], err) < 0 || confine(plan, in_cgroup, err) < 0) {
+                err_refused(err);
                 report(INIT_FAILED, NULL, err);
                 return -err->code;
         }

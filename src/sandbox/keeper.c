@@ -83,10 +83,11 @@ static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE
         /* Its maps are a file of its uid's then, which we may write; a change of ids forgets it, for us too. */
         if (rc == 0 && rooted && prctl(PR_SET_DUMPABLE, 1) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
-        pid_t pid = rc < 0 ? -1 : clone_into(plan->clone_flags & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET), ret_pid_fd);
+        uint64_t made = plan->clone_flags & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
+        pid_t pid = rc < 0 ? -1 : clone_into(made, ret_pid_fd);
         int sys = errno;
         if (pid == 0) {
-                plan->boundary.host_uid = plan->host_uid;
+                plan->boundary.namespaces = made | CLONE_NEWNET;   /* it was entered above */
                 init_main(plan, fds);
         }
         if (become_keeper(keeping) < 0 || nets_leave(&keeping->nets) < 0)
@@ -94,7 +95,7 @@ static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE
         if (pid < 0 && net)
                 nets_drop(&keeping->nets, net);
         if (rc < 0)
-                return rc;
+                return err_refused(err);
         if (pid < 0) {
                 char why[sizeof err->text];
                 probe_explain_clone(sys, why, sizeof why);
@@ -236,14 +237,18 @@ static _Noreturn void keeper_main(bool rootless, int sock, int runner_tree, cons
         struct csn_error err = { 0 };
         char go;
         prctl(PR_SET_NAME, "keeper");
-        if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0 || recv(keeping.sock, &go, 1, 0) != 1)
+        int rc = descriptors_keep(mine, ARRAY_LEN(mine), &err);
+        if (recv(keeping.sock, &go, 1, 0) != 1)
                 _exit(1);
-        int rc = settle(&keeping, runner_tree, runner_dir, &err);
+        if (rc == 0)
+                rc = settle(&keeping, runner_tree, runner_dir, &err);
         if (rc == 0)
                 rc = seccomp_keeper(&err);
         struct keeper_message ready = { .op = rc < 0 ? KEEPER_FAILED : KEEPER_READY };
-        if (rc < 0)
+        if (rc < 0) {
+                err_refused(&err);
                 ready.error = err;
+        }
         answer(&keeping, &ready, -1);
         fd_close(&runner_tree);
         if (rc < 0)
@@ -306,6 +311,7 @@ int keeper_start(struct keeper *keeper, const struct uid_range *uids, bool rootl
         fd_close(&theirs);
         if (ns_map_keeper(keeper->pid, uids, rootless, err) < 0)
                 return -err->code;
+        keeper->rootless = rootless;
         if (send(keeper->sock, "", 1, MSG_NOSIGNAL) != 1)
                 return err_set(err, CSN_E_SYSTEM, errno, "let the keeper go on");
         return wait_ready(keeper, err);

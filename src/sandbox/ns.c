@@ -107,14 +107,17 @@ int ns_child(struct plan *plan, struct csn_error *err)
         /* A block was mapped by the keeper, which alone has the right to. */
         if (!(plan->shape.flags & WIRE_ROOT) && map_self(plan->keeper_uid, GROUPS_DENY, err) < 0)
                 return -err->code;
+        plan->boundary.host_uid = plan->host_uid;
+        plan->boundary.ids = 1;
         if (unshare(CLONE_NEWCGROUP) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a cgroup namespace");
+        plan->boundary.namespaces |= CLONE_NEWCGROUP;
         if (plan->shape.flags & WIRE_PROXY && listen_for_proxy(plan, err) < 0)
                 return -err->code;
+        if (plan->boundary.namespaces & CLONE_NEWNET)
+                plan->boundary.network = plan->proxy >= 0 ? WIRE_NET_PROXY : WIRE_NET_OWN;
         if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set the host name");
-        plan->boundary.namespaces = plan->clone_flags;
-        plan->boundary.host_uid = plan->host_uid;
         return 0;
 }
 

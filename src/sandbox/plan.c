@@ -74,6 +74,7 @@ static int check_limits(const struct wire_limits *limits, struct csn_error *err)
 {
         const struct range rows[] = {
                 { "wall_ms", limits->wall_ms, 1, DAY_MS },
+                { "waiting_ms", limits->waiting_ms, 0, DAY_MS },
                 { "cpu_ms", limits->cpu_ms, 0, DAY_MS * 64 },
                 { "memory_bytes", limits->memory_bytes, MEMORY_RANGE },
                 { "cpu_milli", limits->cpu_milli, CPU_RANGE },
@@ -149,14 +150,7 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                 .usr = -1,
         };
         ret->shape.label = NULL;
-        ret->boundary = (struct wire_boundary){
-                .cgroup = abilities->cgroup,
-                .controllers = abilities->controllers,
-                .rootless = abilities->rootless,
-                .own_uid = !abilities->rootless,
-                .capabilities = UINT64_MAX,   /* until privs_child() has counted them */
-                .ids = 1,
-        };
+        ret->boundary = (struct wire_boundary){ .capabilities = UINT64_MAX };   /* until privs_child() has counted them */
         return 0;
 }
 

@@ -282,7 +282,8 @@ static void check_tools(struct report *report)
 size_t probe_doctor(struct doctor_check checks[CHECKS_MAX])
 {
         struct report report = { .checks = checks };
-        bool rootless = geteuid() != 0;
+        const struct uid_range usual = { .first = SANDBOX_UIDS_MIN };
+        bool rootless = geteuid() != 0 || uid_way(&usual) != UIDS_RANGE;
         check_kernel(&report);
         check_namespaces(&report);
         check_proc(&report);

@@ -87,6 +87,13 @@ struct uid_range {
         uint32_t count;            /* more than UIDS_RESERVED */
 };
 
+/*
+ * What root can do here with ids.  OWN: these are in a user namespace that has one id, which is an ordinary user's of the host.  FIRST: it may take
+ * another id and not map many (no CAP_SYS_ADMIN): the first of the range can be that of all sandboxes.
+ */
+enum uid_way { UIDS_RANGE, UIDS_OWN, UIDS_FIRST };
+enum uid_way uid_way(const struct uid_range *range);
+
 #define UIDS_RESERVED 2            /* the first is the keeper's, the second that of zygotes */
 
 /*
@@ -157,6 +164,7 @@ struct cgroup_leaf {
         int oom_event;             /* v1: eventfd that tells an OOM; v2: -1 (memory.oom.group kills the tree) */
         int files[8], doors[CGROUP_DOORS_MAX];   /* counters, and where to go in; open where it is used again, else -1 */
         struct cgroup_limits limits;   /* that are in force */
+        unsigned limited;          /* enum wire_controller bits: by these controllers */
 };
 
 int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits, bool lasting,
@@ -177,6 +185,8 @@ int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX
 void cgroup_leaf_doors_done(const struct cgroup_leaf *leaf, int doors[], int n);
 /* The process' side.  The kernel asks for the rights of who opened the door (cgroup-v1 and -v2, Linux 5.16 and stable). */
 int cgroup_go_in(const int doors[], size_t n, struct csn_error *err);
+/* The controllers that limit a process which went in by so many doors: none, unless it was all of them. */
+unsigned cgroup_leaf_limited(const struct cgroup_leaf *leaf, int doors);
 /* Put a process in, from outside. */
 int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err);
 /* Memory and processes now; 0: unknown. */
@@ -396,6 +406,7 @@ void nets_take_back(struct nets *nets, pid_t pid);
 struct keeper {
         pid_t pid;
         int sock;                  /* SOCK_SEQPACKET, struct keeper_message */
+        bool rootless;             /* it was given one id: that of who started it */
 };
 
 enum keeper_op {
@@ -549,7 +560,10 @@ struct init_message {
                         int left;  /* 1: processes remain, or it is not known */
                 };
                 struct wire_limits limits;
-                struct wire_boundary boundary;
+                struct {
+                        struct wire_boundary boundary;
+                        int doors;   /* READY: of how many cgroups process 1 is a member now */
+                };
                 struct csn_error error;
         };
 };
@@ -562,7 +576,7 @@ void init_own_title(int argc, char **argv);
 void init_wipe_title(void);
 
 /* Wait for INIT_GO, and go into the cgroup whose doors come with it. */
-int init_go(int sock, struct csn_error *err);
+int init_go(int sock, int *ret_doors, struct csn_error *err);
 
 /* Process 1; control, stdout, stderr, channel, door, and with WIRE_ROOT the host's /usr.  Never returns. */
 _Noreturn void init_main(struct plan *plan, int fds[INIT_FDS_MAX]);

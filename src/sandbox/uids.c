@@ -9,12 +9,53 @@
  */
 #include "sandbox/sandbox.h"
 
+#include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #define TRIES 256
+
+/* ---- what can be done with ids here ---- */
+
+/* user_namespaces(7): lines of first id inside, first id in the namespace above, count. */
+static bool maps(const char *path, uint32_t id, uint32_t *ret_outer)
+{
+        char text[4096];
+        unsigned inside, outside, count;
+        int used;
+        if (io_read_file(AT_FDCWD, path, text, sizeof text - 1) < 0)
+                return false;
+        for (const char *at = text; sscanf(at, "%u %u %u%n", &inside, &outside, &count, &used) == 3; at += used)
+                if (id >= inside && id - inside < count) {
+                        *ret_outer = outside + (id - inside);
+                        return true;
+                }
+        return false;
+}
+
+static bool has_capability(unsigned number)
+{
+        struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct sets[2] = { 0 };
+        return syscall(SYS_capget, &head, sets) == 0 && sets[number / 32].effective >> number % 32 & 1;
+}
+
+enum uid_way uid_way(const struct uid_range *range)
+{
+        uint32_t outer, outer_group;
+        bool mapped = maps("/proc/self/uid_map", range->first, &outer) && maps("/proc/self/gid_map", range->first, &outer_group);
+        if (!mapped && maps("/proc/self/uid_map", geteuid(), &outer) && outer != 0)
+                return UIDS_OWN;
+        if (mapped && !has_capability(CAP_SYS_ADMIN) && has_capability(CAP_SETUID) && has_capability(CAP_SETGID))
+                return UIDS_FIRST;
+        return UIDS_RANGE;
+}
+
+/* ---- taking one ---- */
 
 static int lock_name(const char *kind, uint32_t uid, int *ret_lock)
 {

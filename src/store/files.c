@@ -84,7 +84,7 @@ int files_add(struct incoming *incoming, struct store_file *file, struct csn_err
 
 /* ---- reading ---- */
 
-#define COLUMNS "id, tenant, name, size, sha256, mime, run, user, created_ms, expires_ms"
+#define COLUMNS "id, tenant, name, size, sha256, mime, run, user, created_ms, expires_ms, number"
 
 static void read_file(struct sql_rows *rows, struct arena *arena, struct store_file *ret)
 {
@@ -97,6 +97,7 @@ static void read_file(struct sql_rows *rows, struct arena *arena, struct store_f
                 .user = sql_get_text(rows, 7, arena),
                 .created_ms = sql_get_number(rows, 8),
                 .expires_ms = sql_get_number(rows, 9),
+                .number = sql_get_number(rows, 10),
         };
         snprintf(ret->id, sizeof ret->id, "%s", sql_get_text(rows, 0, arena));
         snprintf(ret->sha256, sizeof ret->sha256, "%s", sql_get_text(rows, 4, arena));
@@ -169,9 +170,11 @@ int files_of(struct store *store, const struct files_filter *filter, struct aren
 {
         auto_rows rows = { 0 };
         int64_t before;
-        size_t n = 0, most = min_u64(filter->n, FILES_LIST_MAX);
+        size_t n = 0, most = min_u64(filter->n, FILES_LIST_MAX + 1);
         if (number_before(store, filter, &before, err) < 0)
                 return -err->code;
+        if (filter->below && filter->below < before)
+                before = filter->below;
         struct store_file *files = arena_alloc(arena, (most + 1) * sizeof *files);
         int rc = sql_open(store, &rows, err, "SELECT " COLUMNS " FROM files WHERE tenant = ?1 AND number < ?2 AND (?3 = '' OR run = ?3) AND "
                           "(?4 = '' OR user = ?4) AND (expires_ms = 0 OR expires_ms > ?5) ORDER BY number DESC LIMIT ?6",
@@ -192,12 +195,13 @@ int files_of(struct store *store, const struct files_filter *filter, struct aren
 int files_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err)
 {
         if (files_folder(store, err) < 0 ||
-            sql_do(store, err, "DELETE FROM files WHERE id = ?1 AND tenant = ?2 AND (expires_ms = 0 OR expires_ms > ?3)",
+            sql_do_surely(store, err, "DELETE FROM files WHERE id = ?1 AND tenant = ?2 AND (expires_ms = 0 OR expires_ms > ?3)",
                    SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms()))) < 0)
                 return err_wrap(err, "remove the file %.60s", id);
         *ret_there = sqlite3_changes(store->db) > 0;
         if (*ret_there)
                 unlinkat(store->files_fd, id, 0);
+        store_has_room(store, NULL);   /* there may be room for the reserve now */
         return 0;
 }
 
@@ -220,7 +224,12 @@ int files_clean(struct store *store, bool *ret_more, struct csn_error *err)
         char *ids[CLEAN_AT_ONCE];
         size_t n = 0;
         int rc = files_folder(store, err);
-        rc = rc < 0 ? rc : take_expired(store, &arena, ids, &n, err);
+        if (rc == 0) {
+                unsigned tries = 0;
+                do
+                        rc = take_expired(store, &arena, ids, &n, err);
+                while (rc < 0 && sql_make_room(store, err, tries++));
+        }
         for (size_t i = 0; rc == 0 && i < n; i++)
                 unlinkat(store->files_fd, ids[i], 0);
         arena_done(&arena);

@@ -49,6 +49,8 @@ int idempotency_take(struct store *store, const struct idempotency *one, struct 
         if (rc == 0) {
                 rc = look_up(store, one, arena, &taken, err);
                 found = judge(&taken);
+                if (rc == 0 && found == IDEMPOTENCY_NEW && store_has_room(store, err) < 0)
+                        rc = -CSN_E_BUSY;
                 if (rc == 0 && found == IDEMPOTENCY_NEW)
                         rc = sql_do(store, err, "INSERT OR REPLACE INTO idempotency (tenant, name, sha256, owner, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
                                     SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256), sql_number(store->owner),
@@ -66,9 +68,10 @@ int idempotency_take(struct store *store, const struct idempotency *one, struct 
 
 int idempotency_answer(struct store *store, const struct idempotency *one, int http, const char *answer, size_t len, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "UPDATE idempotency SET http = ?5, answer = ?6, expires_ms = ?7 "
+        int64_t owner = one->owner ? one->owner : store->owner;
+        int rc = sql_do_surely(store, err, "UPDATE idempotency SET http = ?5, answer = ?6, expires_ms = ?7 "
                         "WHERE tenant = ?1 AND name = ?2 AND sha256 = ?3 AND owner = ?4 AND answer IS NULL",
-                        SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256), sql_number(store->owner), sql_number(http),
+                        SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256), sql_number(owner), sql_number(http),
                                    sql_bytes(SQLITE_BLOB, answer, len), sql_number(one->expires_ms)));
         if (rc < 0)
                 return err_wrap(err, "keep the answer of %.100s", one->name);
@@ -79,7 +82,7 @@ int idempotency_answer(struct store *store, const struct idempotency *one, int h
 
 int idempotency_drop(struct store *store, const struct idempotency *one, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "DELETE FROM idempotency WHERE tenant = ?1 AND name = ?2 AND sha256 = ?3 AND owner = ?4 AND answer IS NULL",
+        int rc = sql_do_surely(store, err, "DELETE FROM idempotency WHERE tenant = ?1 AND name = ?2 AND sha256 = ?3 AND owner = ?4 AND answer IS NULL",
                         SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256), sql_number(store->owner)));
         return rc < 0 ? err_wrap(err, "give back the name %.100s", one->name) : 0;
 }

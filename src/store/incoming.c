@@ -108,7 +108,7 @@ int store_room_left(struct store *store, const char *tenant, const struct store_
 int incoming_open(struct store *store, const char *tenant, const struct store_room *room, struct incoming **ret, struct csn_error *err)
 {
         uint64_t number;
-        if (files_folder(store, err) < 0 || store_room_check(store, tenant, room, 0, err) < 0)
+        if (files_folder(store, err) < 0 || store_has_room(store, err) < 0 || store_room_check(store, tenant, room, 0, err) < 0)
                 return -err->code;
         if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
                 return err_set(err, CSN_E_SYSTEM, errno, "getrandom");

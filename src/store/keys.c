@@ -243,7 +243,7 @@ int keys_list(struct store *store, struct arena *arena, struct store_key **ret, 
 
 int keys_revoke(struct store *store, const char *id, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "UPDATE keys SET revoked_ms = CASE revoked_ms WHEN 0 THEN ?2 ELSE revoked_ms END WHERE id = ?1",
+        int rc = sql_do_surely(store, err, "UPDATE keys SET revoked_ms = CASE revoked_ms WHEN 0 THEN ?2 ELSE revoked_ms END WHERE id = ?1",
                         SQL_VALUES(sql_text(id), sql_number(time_now_ms())));
         if (rc < 0)
                 return err_wrap(err, "revoke the key %.40s", id);

@@ -8,10 +8,11 @@
         "id, tenant, key, task_id, user, language, profile, policy, code_sha256, status, exit_code, verdict, boundary, started_ms, " \
         "finished_ms, cpu_ms, wall_ms, memory_peak_bytes, trace_id"
 
-int runs_add(struct store *store, const struct store_run *run, struct csn_error *err)
+#define ADD_VALUES "INTO runs (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)"
+
+static int add(struct store *store, const char *sql, const struct store_run *run, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "INSERT INTO runs (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
-                        "?17, ?18, ?19)",
+        int rc = sql_do_surely(store, err, sql,
                         SQL_VALUES(sql_text(run->id), sql_text(run->tenant), sql_text(run->key), sql_text(run->task_id), sql_text(run->user),
                                    sql_text(run->language), sql_text(run->profile), sql_text(run->policy), sql_text(run->code_sha256),
                                    sql_text(status_name(run->status)), sql_number(run->exit_code), sql_text(run->verdict), sql_text(run->boundary),
@@ -20,9 +21,25 @@ int runs_add(struct store *store, const struct store_run *run, struct csn_error 
         return rc < 0 ? err_wrap(err, "add the run %.60s to the audit", run->id) : 0;
 }
 
+/* What is there already is left as it is: a run may have been added just before its slot was to be given back. */
+int runs_add_again(struct store *store, const struct store_run *run, struct csn_error *err)
+{
+        return add(store, "INSERT OR IGNORE " ADD_VALUES, run, err);
+}
+
+int runs_add(struct store *store, const struct store_run *run, struct csn_error *err)
+{
+        int rc = add(store, "INSERT " ADD_VALUES, run, err);
+        if (rc == 0)
+                journal_over(store, run->id);
+        else if (journal_keep(store, run) == 0)
+                rc = 0;
+        return rc;
+}
+
 int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "INSERT INTO cpu_used VALUES (?1, ?2, ?3) ON CONFLICT (tenant, minute) DO UPDATE SET cpu_ms = cpu_ms + excluded.cpu_ms",
+        int rc = sql_do_surely(store, err, "INSERT INTO cpu_used VALUES (?1, ?2, ?3) ON CONFLICT (tenant, minute) DO UPDATE SET cpu_ms = cpu_ms + excluded.cpu_ms",
                         SQL_VALUES(sql_text(tenant), sql_number(at_ms / 60000), sql_count(cpu_ms)));
         return rc < 0 ? err_wrap(err, "add what %.64s used", tenant) : 0;
 }
@@ -31,6 +48,8 @@ int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_
 
 int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len, int64_t expires_ms, struct csn_error *err)
 {
+        if (store_has_room(store, err) < 0)
+                return err_wrap(err, "keep the record of the run %.60s", id);
         int rc = sql_do(store, err, "INSERT INTO records (id, tenant, expires_ms, bytes, record) VALUES (?1, ?2, ?3, ?4, ?5)",
                         SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(expires_ms), sql_count(len), sql_bytes(SQLITE_TEXT, record, len)));
         return rc < 0 ? err_wrap(err, "keep the record of the run %.60s", id) : 0;
@@ -53,7 +72,7 @@ int runs_record(struct store *store, const char *id, const char *tenant, struct 
 
 int runs_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "DELETE FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2)", SQL_VALUES(sql_text(id), sql_text(tenant)));
+        int rc = sql_do_surely(store, err, "DELETE FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2)", SQL_VALUES(sql_text(id), sql_text(tenant)));
         if (rc < 0)
                 return err_wrap(err, "forget the record of the run %.60s", id);
         *ret_there = sqlite3_changes(store->db) > 0;

@@ -8,8 +8,9 @@ int sql_error(struct store *store, struct csn_error *err)
 {
         int code = sqlite3_errcode(store->db) & 0xff;
         bool of_disk = code == SQLITE_IOERR || code == SQLITE_CANTOPEN || code == SQLITE_FULL;
-        int sys = of_disk ? sqlite3_system_errno(store->db) : 0;
-        return err_set(err, code == SQLITE_NOTADB ? CSN_E_CONFIG : CSN_E_SYSTEM, sys, "%.300s: %.150s", store->path, sqlite3_errmsg(store->db));
+        int sys = code == SQLITE_FULL ? ENOSPC : of_disk ? sqlite3_system_errno(store->db) : 0;
+        return err_set(err, code == SQLITE_NOTADB ? CSN_E_CONFIG : code == SQLITE_FULL ? CSN_E_BUSY : CSN_E_SYSTEM, sys, "%.300s: %.150s", store->opened ? "the store" : store->path,
+                       sqlite3_errmsg(store->db));
 }
 
 int sql_script(struct store *store, const char *sql, struct csn_error *err)
@@ -71,6 +72,30 @@ int sql_do(struct store *store, struct csn_error *err, const char *sql, const st
         auto_rows rows = { 0 };
         int rc = sql_open(store, &rows, err, sql, values, n);
         return rc < 0 ? rc : sql_next(&rows, err);
+}
+
+/* Once the log is in the file, it is written from its beginning again and needs no room; the file may need some for that. */
+bool sql_make_room(struct store *store, const struct csn_error *err, unsigned tries)
+{
+        if (err->sys != ENOSPC && err->sys != EDQUOT)
+                return false;
+        if (tries > 0 && !reserve_release(store))
+                return false;
+        if (store->db)
+                sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        return true;
+}
+
+int sql_do_surely(struct store *store, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n)
+{
+        struct csn_error own;
+        unsigned tries = 0;
+        int rc;
+        err = err ? err : &own;
+        do
+                rc = sql_do(store, err, sql, values, n);
+        while (rc < 0 && sql_make_room(store, err, tries++));
+        return rc;
 }
 
 int64_t sql_get_number(struct sql_rows *rows, int column)

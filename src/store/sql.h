@@ -16,6 +16,10 @@ struct store {
         int64_t owner;             /* the byte that is locked */
         int files_fd;              /* the folder of what files contain, or -1: it was not needed yet */
         struct incoming *incoming; /* uploads that go on (files.c) */
+        struct journal *journal;   /* runs that go on (journal.c); NULL: none did */
+        int reserve_fd;            /* store.reserve (reserve.c), or -1: there is none */
+        uint64_t reserve_bytes;    /* that it should have; 0: this opener does not look after it */
+        bool opened;               /* from now on error texts may reach clients, and name no path */
 };
 
 /* ---- values of a statement's ?1, ?2, ... ---- */
@@ -58,7 +62,7 @@ static inline struct sql_value sql_bytes(int type, const void *bytes, size_t len
 
 /*
  * Fill err with what SQLite says about what failed last, behind the path of the file.  Errors: CSN_E_CONFIG where the
- * file is no database, else CSN_E_SYSTEM.
+ * file is no database; CSN_E_BUSY with err->sys ENOSPC where the disk is full; else CSN_E_SYSTEM.
  */
 int sql_error(struct store *store, struct csn_error *err);
 
@@ -67,6 +71,14 @@ int sql_script(struct store *store, const char *sql, struct csn_error *err);
 
 /* A statement that gives no rows; sqlite3_changes(store->db) tells how many it changed. */
 int sql_do(struct store *store, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n);
+
+/*
+ * The same for what has to be done on a full disk, too: for removing, for the audit, and for the answer to a request that was taken.  It takes
+ * room from the reserve.
+ */
+int sql_do_surely(struct store *store, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n);
+/* After the tries-th failure (from 0): whether it says that the disk is full, and there may be room now. */
+bool sql_make_room(struct store *store, const struct csn_error *err, unsigned tries);
 
 /* Rows of a statement.  All zeros is one that is done; while it is not, others cannot empty the log. */
 struct sql_rows {
@@ -96,6 +108,23 @@ int sql_end(struct store *store, int rc, struct csn_error *err);
 /* Read store.secret, or make it where the store is new, and take the lock of this opener. */
 int secret_open(struct store *store, struct csn_error *err);
 bool secret_owner_lives(const struct store *store, int64_t owner);
+
+/* ---- room for what must not fail (reserve.c) ---- */
+
+void reserve_open(struct store *store);        /* where it is there */
+uint64_t reserve_left(const struct store *store);
+bool reserve_release(struct store *store);     /* false: nothing is left of it */
+
+/* ---- runs that are not in the audit (journal.c) ---- */
+
+void journal_over(struct store *store, const char *id);
+/* Its row waits there for runs_retry().  Negative errno; -ENOENT: the run has no slot. */
+int journal_keep(struct store *store, const struct store_run *run);
+void journal_close(struct store *store);
+
+/* After how many pages of the log SQLite moves it into the file by itself; while the disk is full, so that it does not grow. */
+#define LOG_PAGES 16384                    /* of 4 KiB */
+#define LOG_PAGES_FULL 32
 
 /* The folder `files`, made if it is missing; the store's own. */
 int files_folder(struct store *store, struct csn_error *err);

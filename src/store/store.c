@@ -21,7 +21,7 @@
 #define APPLICATION_NUMBER 0x63616973
 /* The command line's transactions last less than a millisecond; this is for one that was stopped in the middle. */
 #define BUSY_MS 2000
-#define LOG_PAGES 16384                    /* of 4 KiB */
+#define OPEN_BUSY_MS 30000                 /* the process that makes the tables holds the lock during several fsync(2) */
 
 #define ROWS_AT_ONCE 1000
 #define RECORDS_AT_ONCE 100                /* each may have megabytes, which are overwritten */
@@ -125,7 +125,10 @@ static int find_folder(struct store *store, struct csn_error *err)
         char *copy = mem_copy(store->path, strlen(store->path));
         store->folder_fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         free(copy);
-        return store->folder_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open the folder of %.300s", store->path) : 0;
+        if (store->folder_fd < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the folder of %.300s", store->path);
+        reserve_open(store);
+        return 0;
 }
 
 /*
@@ -142,9 +145,11 @@ static int make_file(struct store *store, struct csn_error *err)
 static int connect_file(struct store *store, struct csn_error *err)
 {
         const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+        sqlite3_close(store->db);   /* of a try before */
+        store->db = NULL;
         if (sqlite3_open_v2(store->path, &store->db, flags, NULL) != SQLITE_OK)
                 return sql_error(store, err);
-        sqlite3_busy_timeout(store->db, BUSY_MS);
+        sqlite3_busy_timeout(store->db, OPEN_BUSY_MS);
         return 0;
 }
 
@@ -187,7 +192,7 @@ static int migrate(struct store *store, struct csn_error *err)
 static int use_log(struct store *store, struct csn_error *err)
 {
         const struct timespec pause = { .tv_nsec = 5000000 };
-        for (uint64_t end = clock_ms() + BUSY_MS;; nanosleep(&pause, NULL)) {
+        for (uint64_t end = clock_ms() + OPEN_BUSY_MS;; nanosleep(&pause, NULL)) {
                 int rc = sql_script(store, "PRAGMA journal_mode = WAL", err);
                 if (rc == 0 || (sqlite3_errcode(store->db) & 0xff) != SQLITE_BUSY || clock_ms() > end)
                         return rc;
@@ -196,8 +201,20 @@ static int use_log(struct store *store, struct csn_error *err)
 
 static int set_up(struct store *store, struct csn_error *err)
 {
+        sqlite3_busy_timeout(store->db, BUSY_MS);
         sqlite3_wal_autocheckpoint(store->db, LOG_PAGES);
         return sql_script(store, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON", err);
+}
+
+/* A store that was there can be opened on a full disk, too. */
+static int try_step(struct store *store, int (*step)(struct store *, struct csn_error *), struct csn_error *err)
+{
+        unsigned tries = 0;
+        int rc;
+        do
+                rc = step(store, err);
+        while (rc < 0 && sql_make_room(store, err, tries++));
+        return rc;
 }
 
 int store_open(const char *path, struct store **ret, struct csn_error *err)
@@ -207,13 +224,14 @@ int store_open(const char *path, struct store **ret, struct csn_error *err)
         };
         struct csn_error own = { 0 };
         struct store *store = mem_alloc(sizeof *store);
-        *store = (struct store){ .path = mem_copy(path, strlen(path)), .folder_fd = -1, .secret_fd = -1, .files_fd = -1 };
+        *store = (struct store){ .path = mem_copy(path, strlen(path)), .folder_fd = -1, .secret_fd = -1, .files_fd = -1, .reserve_fd = -1 };
         err = err ? err : &own;
         for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-                if (steps[i](store, err) < 0) {
+                if (try_step(store, steps[i], err) < 0) {
                         store_close(store);
                         return -err->code;
                 }
+        store->opened = true;
         *ret = store;
         return 0;
 }
@@ -236,7 +254,7 @@ int store_folder(const struct store *store, const char *name, int *ret_fd, struc
         if (fd >= 0 && made && geteuid() == 0 && (fstat(store->folder_fd, &folder) < 0 || fchown(fd, folder.st_uid, folder.st_gid) < 0))
                 fd_close(&fd);
         if (fd < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open the folder %s beside %.300s", name, store->path);
+                return err_set(err, CSN_E_SYSTEM, errno, "open the folder %s of the store", name);
         *ret_fd = take_fd(&fd);
         return 0;
 }
@@ -250,6 +268,8 @@ void store_close(struct store *store)
         sqlite3_close(store->db);
         while (store->incoming)
                 incoming_close(store->incoming);
+        journal_close(store);
+        fd_close(&store->reserve_fd);
         fd_close(&store->files_fd);
         fd_close(&store->secret_fd);
         fd_close(&store->folder_fd);
@@ -265,7 +285,7 @@ int store_sync(struct store *store, struct csn_error *err)
         if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK)
                 return sql_error(store, err);
         if (log && log->pMethods && log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) != SQLITE_OK)
-                return err_set(err, CSN_E_SYSTEM, errno, "fsync %.300s-wal", store->path);
+                return err_set(err, CSN_E_SYSTEM, errno, "fsync the store");
         return 0;
 }
 
@@ -286,7 +306,7 @@ int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct c
         };
         bool more = false;
         for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
-                int rc = sql_do(store, err, rooms[i].sql, SQL_VALUES(sql_number(rooms[i].before), sql_number(rooms[i].most)));
+                int rc = sql_do_surely(store, err, rooms[i].sql, SQL_VALUES(sql_number(rooms[i].before), sql_number(rooms[i].most)));
                 if (rc < 0)
                         return err_wrap(err, "remove what is old");
                 more = more || sqlite3_changes(store->db) == rooms[i].most;
@@ -294,6 +314,8 @@ int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct c
         int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         if (code != SQLITE_OK && code != SQLITE_BUSY)   /* busy: another process does it */
                 return sql_error(store, err);
+        runs_retry(store);
+        store_has_room(store, NULL);
         *ret_more = more;
         return 0;
 }

@@ -6,6 +6,8 @@
  *   secret      what is beside the file: the secret of its keys, and who has it open
  *   keys        API keys: who may ask, and for how much
  *   runs        the audit: one row for every run, and for a while its whole record
+ *   journal     runs that go on, so that none is forgotten when the daemon is killed
+ *   reserve     room on the disk for removing and for the audit
  *   idempotency answers that must not be made twice
  *   files       files that are kept: a row each, and their content in a folder beside the database
  *   workspaces  whose folder is which, and what it takes
@@ -38,6 +40,13 @@ int store_open_default(const struct settings *settings, struct store **ret, stru
 void store_close(struct store *store);
 /* A folder beside the file, made for its owner alone if it is missing.  Errors: CSN_E_SYSTEM. */
 int store_folder(const struct store *store, const char *name, int *ret_fd, struct csn_error *err);
+/*
+ * Keep so many bytes of the disk for removing and for the audit.  Errors: CSN_E_BUSY: the disk is full, and there is a part of them or nothing;
+ * CSN_E_SYSTEM.
+ */
+int store_set_reserve(struct store *store, uint64_t bytes, struct csn_error *err);
+/* Whether there is room for more than that.  Errors: CSN_E_BUSY with err->sys ENOSPC or EDQUOT. */
+int store_has_room(struct store *store, struct csn_error *err);
 /* Until it returns 0 a power failure may take what was changed last.  Waits for the disk. */
 int store_sync(struct store *store, struct csn_error *err);
 
@@ -115,8 +124,45 @@ struct store_run {
         char *trace_id;                /* of the request (W3C Trace Context), or "" */
 };
 
-/* A row of the audit, which has neither code nor output. */
+/*
+ * A row of the audit, which has neither code nor output.  Where the database cannot take it, it stays in the journal if the run has its place
+ * there, and store_clean() tries again.
+ */
 int runs_add(struct store *store, const struct store_run *run, struct csn_error *err);
+/* Only into the audit; one of that id that is there is left as it is. */
+int runs_add_again(struct store *store, const struct store_run *run, struct csn_error *err);
+
+/* ---- runs that go on (journal.c) ---- */
+
+struct idempotency {
+        const char *tenant, *name;
+        char sha256[65];
+        int64_t expires_ms;
+        int64_t owner;                 /* the opener of the store that took it; 0: this one */
+};
+
+/*
+ * A run has its place in the journal from here on until runs_add(); it waits for no disk.  name: that of its request, or NULL.  kept: it was
+ * accepted, and is asked for later.  Errors: CSN_E_BUSY: there is no room for that, and it should not begin.
+ */
+int runs_begin(struct store *store, const struct store_run *run, const struct idempotency *name, bool kept, struct csn_error *err);
+/* Its code_sha256 as it was told then; NULL: it did not begin.  Good until another begins. */
+const char *runs_begun_code(const struct store *store, const char *id);
+/* Whether another one could. */
+int runs_can_begin(struct store *store, struct csn_error *err);
+/* Rows that the database did not take. */
+void runs_retry(struct store *store);
+
+/* A run that went on when an opener of the store died, or was over then and is not in the audit. */
+struct run_left {
+        struct store_run run;
+        bool ended;                    /* its row is whole */
+        bool kept;
+        struct idempotency name;       /* name "": it had none */
+};
+/* All of them, once; `left` may be called again for one where something failed. */
+int runs_recover(struct store *store, int (*left)(void *owner, const struct run_left *one, struct csn_error *err), void *owner, size_t *ret_n,
+                 struct csn_error *err);
 
 /* CPU time that a tenant used in something that is no run. */
 int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err);
@@ -157,11 +203,6 @@ enum idempotency_found { IDEMPOTENCY_NEW, IDEMPOTENCY_BUSY, IDEMPOTENCY_DONE, ID
  * Take a name for a request: NEW, it is the caller's now; BUSY, it was taken and is not answered; DONE, with the answer;
  * OTHER, it was taken for another request (sha256 differs).  What was BUSY when a daemon died is NEW for the next one.
  */
-struct idempotency {
-        const char *tenant, *name;
-        char sha256[65];
-        int64_t expires_ms;
-};
 int idempotency_take(struct store *store, const struct idempotency *one, struct arena *arena, enum idempotency_found *ret, int *ret_http,
                      char **ret_answer, size_t *ret_len, struct csn_error *err);
 /* Errors: CSN_E_INPUT: the name is not the caller's, or no more. */
@@ -200,6 +241,7 @@ struct store_file {
         char *mime;
         char *run, *user;              /* that made it, for whom; or "" */
         int64_t created_ms, expires_ms;
+        int64_t number;                /* later ones have a higher one */
 };
 
 /*
@@ -232,11 +274,12 @@ int files_content(struct store *store, const char *id, const char *tenant, struc
                   struct csn_error *err);
 int files_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err);
 
-/* A tenant's, newest first, older than the file `before`.  Texts that are NULL or "" are any. */
+/* A tenant's, newest first, older than the file `before` and of a number below `below`.  Texts that are NULL or "" are any, and so is 0. */
 #define FILES_LIST_MAX 1000
 struct files_filter {
         const char *tenant, *before, *run, *user;
-        size_t n;                      /* FILES_LIST_MAX at the most */
+        int64_t below;
+        size_t n;                      /* FILES_LIST_MAX + 1 at the most, so that it is known whether there are more */
 };
 /* Errors: CSN_E_INPUT: there is no file `before`. */
 int files_of(struct store *store, const struct files_filter *filter, struct arena *arena, struct store_file **ret, size_t *ret_n,
@@ -257,6 +300,7 @@ struct store_workspace {
         char *tenant, *user, *name;
         uint64_t bytes;
         int64_t created_ms, used_ms;
+        int64_t number;                /* later ones have a higher one */
 };
 
 /*
@@ -272,9 +316,14 @@ int workspaces_note(struct store *store, const char *id, uint64_t bytes, struct 
 /* A tenant's; in the same way there is none where it is another's. */
 int workspaces_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_workspace *ret, bool *ret_there,
                     struct csn_error *err);
-/* A tenant's, the last used first; user NULL is any. */
+/* A tenant's, the last used first; user NULL is any.  Those that were last used before below_ms, or then and have a number below below_number. */
 #define WORKSPACES_LIST_MAX 1000
-int workspaces_of(struct store *store, const char *tenant, const char *user, struct arena *arena, struct store_workspace **ret, size_t *ret_n,
+struct workspaces_filter {
+        const char *tenant, *user;
+        int64_t below_ms, below_number;
+        size_t n;                      /* WORKSPACES_LIST_MAX + 1 at the most */
+};
+int workspaces_of(struct store *store, const struct workspaces_filter *filter, struct arena *arena, struct store_workspace **ret, size_t *ret_n,
                   struct csn_error *err);
 int workspaces_forget(struct store *store, const char *id, struct csn_error *err);
 /* Some that were last used before; or, with INT64_MIN, those whose user died (workspaces_use() without workspaces_note()). */

@@ -25,7 +25,7 @@ int workspaces_use(struct store *store, const char *tenant, const char *user, co
 {
         char id[WORKSPACE_ID_MAX];
         workspaces_id(tenant, user, name, id);
-        int rc = sql_do(store, err, "INSERT INTO workspaces (id, tenant, user, name, bytes, created_ms, used_ms, in_use) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1) "
+        int rc = sql_do_surely(store, err, "INSERT INTO workspaces (id, tenant, user, name, bytes, created_ms, used_ms, in_use) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1) "
                         "ON CONFLICT (id) DO UPDATE SET used_ms = excluded.used_ms, in_use = 1",
                         SQL_VALUES(sql_text(id), sql_text(tenant), sql_text(user), sql_text(name), sql_number(STORE_ENTRY_BYTES),
                                    sql_number(time_now_ms())));
@@ -34,20 +34,20 @@ int workspaces_use(struct store *store, const char *tenant, const char *user, co
 
 int workspaces_note(struct store *store, const char *id, uint64_t bytes, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "UPDATE workspaces SET bytes = ?2, used_ms = ?3, in_use = 0 WHERE id = ?1",
+        int rc = sql_do_surely(store, err, "UPDATE workspaces SET bytes = ?2, used_ms = ?3, in_use = 0 WHERE id = ?1",
                         SQL_VALUES(sql_text(id), sql_count(bytes), sql_number(time_now_ms())));
         return rc < 0 ? err_wrap(err, "note what the workspace %s takes", id) : 0;
 }
 
 int workspaces_forget(struct store *store, const char *id, struct csn_error *err)
 {
-        int rc = sql_do(store, err, "DELETE FROM workspaces WHERE id = ?1", SQL_VALUES(sql_text(id)));
+        int rc = sql_do_surely(store, err, "DELETE FROM workspaces WHERE id = ?1", SQL_VALUES(sql_text(id)));
         return rc < 0 ? err_wrap(err, "remove the workspace %s", id) : 0;
 }
 
 /* ---- reading ---- */
 
-#define COLUMNS "id, tenant, user, name, bytes, created_ms, used_ms"
+#define COLUMNS "id, tenant, user, name, bytes, created_ms, used_ms, rowid"
 
 static void read_workspace(struct sql_rows *rows, struct arena *arena, struct store_workspace *ret)
 {
@@ -58,6 +58,7 @@ static void read_workspace(struct sql_rows *rows, struct arena *arena, struct st
                 .bytes = (uint64_t)sql_get_number(rows, 4),
                 .created_ms = sql_get_number(rows, 5),
                 .used_ms = sql_get_number(rows, 6),
+                .number = sql_get_number(rows, 7),
         };
         snprintf(ret->id, sizeof ret->id, "%s", sql_get_text(rows, 0, arena));
 }
@@ -102,13 +103,16 @@ static int read_all(struct sql_rows *rows, int rc, struct arena *arena, size_t m
         return 0;
 }
 
-int workspaces_of(struct store *store, const char *tenant, const char *user, struct arena *arena, struct store_workspace **ret, size_t *ret_n,
+int workspaces_of(struct store *store, const struct workspaces_filter *filter, struct arena *arena, struct store_workspace **ret, size_t *ret_n,
                   struct csn_error *err)
 {
         auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err, "SELECT " COLUMNS " FROM workspaces WHERE tenant = ?1 AND (?2 OR user = ?3) ORDER BY used_ms DESC LIMIT ?4",
-                          SQL_VALUES(sql_text(tenant), sql_number(!user), sql_text(user), sql_number(WORKSPACES_LIST_MAX)));
-        return read_all(&rows, rc, arena, WORKSPACES_LIST_MAX, ret, ret_n, err);
+        size_t most = min_u64(filter->n, WORKSPACES_LIST_MAX + 1);
+        int rc = sql_open(store, &rows, err, "SELECT " COLUMNS " FROM workspaces WHERE tenant = ?1 AND (?2 OR user = ?3) AND (used_ms, rowid) < (?4, ?5) "
+                          "ORDER BY used_ms DESC, rowid DESC LIMIT ?6",
+                          SQL_VALUES(sql_text(filter->tenant), sql_number(!filter->user), sql_text(filter->user), sql_number(filter->below_ms),
+                                     sql_number(filter->below_number), sql_count(most)));
+        return read_all(&rows, rc, arena, most, ret, ret_n, err);
 }
 
 int workspaces_old(struct store *store, int64_t before_ms, struct arena *arena, struct store_workspace **ret, size_t *ret_n, struct csn_error *err)

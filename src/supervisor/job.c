@@ -10,6 +10,7 @@
 #define CLOSE_RETRY_MS 2
 #define LEFT_MS 20             /* for an interpreter that said LEFT to be dead; then process 1 ends all */
 #define LEFT_MEMORY (64 * MIB)  /* more takes long enough to go that others could notice */
+#define WAITED_MS 5            /* the least time that is worth a second look */
 #define QUARANTINE_MS 2000     /* a cgroup that does not empty in this time is reported, its uid kept */
 
 /* ---- telling the engine ---- */
@@ -171,11 +172,38 @@ void job_refuse(struct job *job, const struct csn_error *error)
 
 /* ---- clocks ---- */
 
+static void expect_within(struct job *job, uint64_t ms)
+{
+        loop_timer(job->sup->loop, &job->deadline, ms * 1000);
+}
+
+/* Whether time is left to a program whose limit does not count what other programs took of it. */
+static bool has_waited(struct job *job)
+{
+        const struct wire_limits *limits = &job->box.plan.limits;
+        uint64_t used_us = clock_us() - job->running_us;
+        struct cgroup_usage usage;
+        struct tree_usage tree;
+        if (!limits->waiting_ms)
+                return false;
+        sandbox_tree(&job->box, &tree);
+        cgroup_leaf_usage(&job->box.leaf, &usage);
+        /* What it was held back by its own share nobody else took. */
+        uint64_t waited_us = tree.waited_us > usage.throttled_us ? tree.waited_us - usage.throttled_us : 0;
+        uint64_t end_us = limits->wall_ms * 1000 + min_u64(waited_us, limits->waiting_ms * 1000);
+        if (end_us < used_us + WAITED_MS * 1000)
+                return false;
+        expect_within(job, (end_us - used_us) / 1000);
+        return true;
+}
+
 static void job_deadline(struct timer *timer)
 {
         struct job *job = timer->owner;
         struct csn_error err;
-        if (job->state == JOB_RUNNING) {
+        if (job->state == JOB_RUNNING && has_waited(job)) {
+                return;
+        } else if (job->state == JOB_RUNNING) {
                 job_kill(job, WIRE_WALL);
         } else if (job->state == JOB_BACKGROUND) {
                 job_kill(job, WIRE_LEFTOVERS);
@@ -185,11 +213,6 @@ static void job_deadline(struct timer *timer)
                 err_set(&err, CSN_E_SYSTEM, 0, "the sandbox was not ready after %d seconds", SETUP_MS / 1000);
                 job_refuse(job, &err);
         }
-}
-
-static void expect_within(struct job *job, uint64_t ms)
-{
-        loop_timer(job->sup->loop, &job->deadline, ms * 1000);
 }
 
 static void job_oom(struct watch *watch, uint32_t events)
@@ -336,6 +359,17 @@ static bool is_closing(const struct job *job)
         return job->interpreter != WISH_ZYGOTE && (job->state == (worker ? JOB_JOINING : JOB_STARTING) || job->state == JOB_DYING);
 }
 
+/* What process 1 has done, and what we did for it: each is noted when it was done. */
+static void take_walls(struct job *job, const struct init_message *ready)
+{
+        const struct sandbox *box = &job->box;
+        job->boundary = ready->boundary;
+        job->boundary.controllers = cgroup_leaf_limited(&box->leaf, ready->doors);
+        job->boundary.cgroup = job->boundary.controllers ? cgroup_mode(job->sup->cgroups) : WIRE_CGROUP_NONE;
+        job->boundary.own_uid = box->uid_lock >= 0;
+        job->boundary.rootless = job->sup->keeper.rootless;
+}
+
 /* What a process has done to itself, told before it looked at anything foreign. */
 static void take_facts(struct job *job, const struct wire_boundary *facts)
 {
@@ -356,7 +390,7 @@ static void job_said(struct job *job, const struct init_message *message, int fd
         if (message->op == INIT_FAILED && job->state <= JOB_RUNNING && message->error.code > 0) {
                 job_refuse(job, &message->error);
         } else if (message->op == INIT_READY && job->state == JOB_SETUP && !by_program && take_ends(job, fds)) {
-                job->boundary = message->boundary;
+                take_walls(job, message);
                 tell_boundary(job, WIRE_READY);
                 wait_for_engine(job, JOB_READY);
         } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->box.program && !job->inside) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #define END_MS 2000            /* for what dies at the end; after it the janitor does the rest */
@@ -313,10 +314,31 @@ static int open_keeper(struct supervisor *sup, struct csn_error *err)
         return loop_watch(sup->loop, &sup->keeper_watch, sup->keeper.sock, EPOLLIN, err);
 }
 
+/*
+ * Root that cannot give ids away makes sandboxes as an ordinary user does, with one id for all.  That id is never root's: a process inside would
+ * be the owner of what the host's root owns.
+ */
+static int choose_ids(struct supervisor *sup, struct csn_error *err)
+{
+        const struct uid_range *uids = &sup->options->uids;
+        sup->abilities.rootless = geteuid() != 0;
+        enum uid_way way = sup->abilities.rootless ? UIDS_RANGE : uid_way(uids);
+        if (way == UIDS_RANGE)
+                return 0;
+        log_text(LOG_WARN, way == UIDS_OWN ? "root of this user namespace has no ids to give to sandboxes, so all of them have its own"
+                                           : "root here has no CAP_SYS_ADMIN, so all sandboxes have one uid, the first of engine.uid_first");
+        sup->abilities.rootless = true;
+        if (way == UIDS_FIRST && (setresgid(uids->first, uids->first, uids->first) < 0 || setresuid(uids->first, uids->first, uids->first) < 0 ||
+                                  prctl(PR_SET_DUMPABLE, 1) < 0))
+                return err_set(err, CSN_E_UNSUPPORTED, errno, "take the uid %u", uids->first);
+        return 0;
+}
+
 static int begin(struct supervisor *sup, struct csn_error *err)
 {
         raise_descriptors();
-        sup->abilities.rootless = geteuid() != 0;
+        if (choose_ids(sup, err) < 0)
+                return -err->code;
         sup->abilities.landlock_abi = probe_landlock_abi();
         sup->abilities.merged_usr = probe_merged_usr();
         sup->abilities.id_blocks = uid_blocks(&sup->options->uids);

@@ -230,7 +230,7 @@ void grant_warn(const struct broker *broker, struct run *run)
                 if (is_for_nothing(broker, &request->allow[i], until_us))
                         buf_printf(&text, "%s\"%.100s\"", n++ ? ", " : "", request->allow[i]);
         if (n > 0)
-                run_warn(run, "tool_not_found", "no tool has these names in tools.allow (--tool); see caisson tools list: %s", text.bytes);
+                run_warn(run, "tool_not_found", "no tool has these names in tools.allow: %s", text.bytes);
         buf_done(&text);
 }
 

@@ -49,7 +49,8 @@ static size_t take_descriptors(struct msghdr *msg, int fds[WIRE_FDS_MAX], bool *
         return n;
 }
 
-ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n)
+/* ret_lost NULL: descriptors that were cut are an attack. */
+static ssize_t receive(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n, bool *ret_lost)
 {
         union {
                 struct cmsghdr align;
@@ -73,11 +74,26 @@ ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_
         if (cut) {
                 for (size_t i = 0; i < got; i++)
                         fd_close(&fds[i]);
+                got = 0;
+        }
+        if (cut && (!ret_lost || msg.msg_flags & MSG_TRUNC)) {
                 errno = EPROTO;
                 return -1;
         }
+        if (ret_lost)
+                *ret_lost = cut;
         *ret_fds_n = got;
         return n;
+}
+
+ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n)
+{
+        return receive(sock, bytes, size, fds, ret_fds_n, NULL);
+}
+
+ssize_t wire_receive_lossy(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n, bool *ret_lost)
+{
+        return receive(sock, bytes, WIRE_MAX, fds, ret_fds_n, ret_lost);
 }
 
 ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n)

@@ -137,6 +137,7 @@ struct wire_shape {
 /* What the program in it may use. */
 #define WIRE_LIMITS_NUMBERS(N)                                                                                 \
         N(wall_ms)          /* from the program's first instruction until everything is killed */              \
+        N(waiting_ms)       /* so much later at the most, for the time in which other programs had the CPU */   \
         N(cpu_ms)           /* CPU time of all processes together; 0: as wall_ms allows */                      \
         N(memory_bytes)                                                                                         \
         N(cpu_milli)                                                                                            \
@@ -190,6 +191,12 @@ struct wire_abilities {
 };
 
 /* The boundary that is in force for one run: facts, collected after each layer was applied. */
+enum wire_network {
+        WIRE_NET_HOST,             /* that of the host */
+        WIRE_NET_OWN,              /* a network namespace with loopback alone */
+        WIRE_NET_PROXY,            /* the same, and in it a socket that listens for a proxy outside */
+};
+
 #define WIRE_BOUNDARY_NUMBERS(N)                                                                               \
         N(namespaces)       /* CLONE_NEW* bits */                                                               \
         N(seccomp)          /* 1: the filter is loaded */                                                       \
@@ -204,7 +211,8 @@ struct wire_abilities {
         N(own_uid)          /* 1: no other live sandbox has this uid */                                         \
         N(rootless)                                                                                            \
         N(proc_strict)                                                                                         \
-        N(memory_bytes)     /* that the sandbox uses while it waits; 0: unknown */
+        N(memory_bytes)     /* that the sandbox uses while it waits; 0: unknown */                              \
+        N(network)          /* enum wire_network */
 
 struct wire_boundary {
 #define N(name) uint64_t name;
@@ -322,7 +330,12 @@ int wire_send(int sock, const void *bytes, size_t len, const int *fds, size_t fd
  * are the caller's, close-on-exec; entries beyond are -1.
  */
 ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
-/* The same for messages of at most `size` bytes. */
+/*
+ * The same, from a peer that is trusted: where descriptors were cut, because this process may have no more, the message comes without any of them,
+ * and *ret_lost is true.
+ */
+ssize_t wire_receive_lossy(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n, bool *ret_lost);
+/* wire_receive() for messages of at most `size` bytes. */
 ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
 
 /*

@@ -29,7 +29,7 @@ real = real.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_caisson'
 sys.modules['_caisson'] = stub
 globals().update({name: getattr(real, name) for name in (
     'CHANNEL', '__import__', '_gcd_import', 'ahead', 'set_gcd_import', 'begin', 'begin_room', 'end', 'fill_room', 'fork', 'have_ends', 'is_plain', 'is_usual_stream', 'leave', 'logging_shutdown', 'quit', 'renew', 'drive', 'run_cases',
-    'send_frame', 'split_last', 'start', 'strangers', 'usual')})
+    'send_frame', 'share_constants', 'split_last', 'start', 'strangers', 'usual')})
 
 
 def forget_text():

@@ -31,12 +31,12 @@ def preprocessed(path, flags):
     return done.stdout if done.returncode == 0 else None
 
 
-def checked(tool, path, flags, find):
-    """The findings of find(), which is not called when the cache knows the same input as clean."""
+def checked(tool, path, flags, find, depth=""):
+    """The findings of find(), which is not called when the cache knows the same input as clean for the same depth."""
     text = preprocessed(path, flags)
     if text is None:
         return find()
-    key = "\0".join([identity(tool), path, *flags]).encode() + b"\0" + text
+    key = "\0".join([identity(tool), depth, path, *flags]).encode() + b"\0" + text
     # The folder of the clone is not part of the key, so that clones can share a cache.
     digest = hashlib.sha256(key.replace(str(ROOT).encode(), b".")).hexdigest()
     mark = FOLDER / digest[:2] / digest

@@ -808,7 +808,7 @@ static void generated_files_are_those_of_the_repository(void)
                 CHECK(same);
                 buf_done(&buf);
         }
-        CHECK(n == 5);
+        CHECK(n == 6);
 }
 
 static json_t *resolve(json_t *schema, json_t *root)
@@ -854,6 +854,27 @@ static void names_and_options_are_unique(void)
                 }
 }
 
+static void integers_of_any_size_go_through(void)
+{
+        static const char *const texts[] = {
+                "{\"a\":[18446744073709551616,-9223372036854775809,1,\"18446744073709551616\"],\"b\":9223372036854775807}",
+                "123456789012345678901234567890", "[-1e300,1.5,100000000000000000000,true,null,\"integer:\"]",
+        };
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+                json_error_t where;
+                json_t *json = model_read(texts[i], strlen(texts[i]), JSON_DECODE_ANY, &where);
+                CHECK(json);
+                char *text = model_write(json, JSON_COMPACT | JSON_ENCODE_ANY);
+                CHECK(text && (i == 2 || strcmp(text, texts[i]) == 0));
+                CHECK(i != 2 || (text && strstr(text, ",100000000000000000000,true,null,\"integer:\"]")));
+                free(text);
+                json_decref(json);
+        }
+        CHECK(!model_read("1e400", 5, JSON_DECODE_ANY, NULL));
+        CHECK(!model_read("[18446744073709551616", 21, JSON_DECODE_ANY, NULL));
+        CHECK(model_has_marks());
+}
+
 int main(void)
 {
         RUN(every_object_survives_the_journey);
@@ -891,6 +912,7 @@ int main(void)
         RUN(names_of_modules_are_names);
         RUN(generated_files_are_those_of_the_repository);
         RUN(schemas_say_what_the_decoder_does);
+        RUN(integers_of_any_size_go_through);
         RUN(names_and_options_are_unique);
         return tap_done();
 }

@@ -52,6 +52,8 @@ static void nothing_is_reported_in_force_before_it_is(void)
         CHECK(plan_make(&start, &full, &plan, &err) == 0);
         CHECK(!plan.boundary.seccomp && !plan.boundary.no_new_privs && !plan.boundary.landlock_abi && !plan.boundary.namespaces);
         CHECK(plan.boundary.capabilities != 0);
+        CHECK(!plan.boundary.cgroup && !plan.boundary.controllers && !plan.boundary.network && !plan.boundary.own_uid && !plan.boundary.rootless);
+        CHECK(!plan.boundary.host_uid && !plan.boundary.ids);
 }
 
 static void what_is_required_and_missing_is_refused_with_a_remedy(void)
@@ -81,7 +83,7 @@ static void root_is_planned_as_a_whole_or_refused_with_a_remedy(void)
         CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "engine.uid_count to 4000"));
         host.id_blocks = 1;
         CHECK(plan_make(&start, &host, &plan, &err) == 0);
-        CHECK(plan.usr == -1 && !plan.boundary.overlay && plan.boundary.ids == 1);   /* nothing was done yet */
+        CHECK(plan.usr == -1 && !plan.boundary.overlay && plan.boundary.ids == 0);   /* nothing was done yet */
         CHECK(plan.clone_flags & CLONE_NEWUSER && plan.landlock);
         host.controllers = WIRE_CTL_ALL & ~WIRE_CTL_PIDS;
         CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "cgroup controllers"));
@@ -123,6 +125,7 @@ static void numbers_out_of_bounds_are_refused_by_name(void)
         BAD_LIMIT(memory_bytes, 1);
         BAD_LIMIT(pids, 0);
         BAD_LIMIT(open_files, 3);
+        BAD_LIMIT(waiting_ms, 24ULL * 3600 * 1000 + 1);
         BAD_LIMIT(background_ms, UINT64_MAX);
 }
 

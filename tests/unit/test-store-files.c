@@ -384,8 +384,8 @@ static void workspaces_count_and_are_their_tenants(void)
         CHECK(workspaces_note(store, id, 5000, &err) == 0 && kept(store, "t") == 5000);
         CHECK(workspaces_old(store, INT64_MIN, &arena, &list, &n, &err) == 0 && n == 0);
         CHECK(workspaces_use(store, "t", "", "w", &err) == 0 && workspaces_use(store, "v", "u", "w", &err) == 0);
-        CHECK(workspaces_of(store, "t", NULL, &arena, &list, &n, &err) == 0 && n == 2);
-        CHECK(workspaces_of(store, "t", "", &arena, &list, &n, &err) == 0 && n == 1 && list[0].user[0] == 0);
+        CHECK(workspaces_of(store, &(struct workspaces_filter){ .tenant = "t", .below_ms = INT64_MAX, .n = 9 }, &arena, &list, &n, &err) == 0 && n == 2);
+        CHECK(workspaces_of(store, &(struct workspaces_filter){ .tenant = "t", .user = "", .below_ms = INT64_MAX, .n = 9 }, &arena, &list, &n, &err) == 0 && n == 1 && list[0].user[0] == 0);
         CHECK(workspaces_find(store, id, "v", &arena, &one, &there, &err) == 0 && !there);
         CHECK(workspaces_find(store, id, "t", &arena, &one, &there, &err) == 0 && there && one.bytes == 5000 && strcmp(one.user, "u") == 0);
         sql(path, arena_text(&arena, "UPDATE workspaces SET used_ms = 5 WHERE id = '%s'", id));

@@ -175,7 +175,7 @@ static void kill_9_takes_nothing_that_was_there(void)
 /* ---- disks ---- */
 
 /* In a child with a small file system of its own, which goes with it. */
-static bool on_small_disk(void (*test)(const char *path))
+static bool on_disk_of(const char *size, void (*test)(const char *path))
 {
         const char *path = new_path();
         char *folder = arena_text(&arena, "%.*s", (int)(strrchr(path, '/') - path), path);
@@ -183,13 +183,18 @@ static bool on_small_disk(void (*test)(const char *path))
         pid_t child = fork();
         if (child == 0) {
                 if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-                    mount("tmpfs", folder, "tmpfs", 0, "size=512k") < 0)
+                    mount("tmpfs", folder, "tmpfs", 0, size) < 0)
                         _exit(77);
                 test(path);
                 _exit(0);
         }
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
         return WEXITSTATUS(status) == 0;
+}
+
+static bool on_small_disk(void (*test)(const char *path))
+{
+        return on_disk_of("size=512k", test);
 }
 
 static void fill_it(const char *path)
@@ -205,7 +210,7 @@ static void fill_it(const char *path)
         memset(record, 'x', 10000);
         for (; rc == 0 && kept < 1000; kept += rc == 0)
                 rc = runs_keep(store, arena_text(&arena, "%d", kept), "t", record, 10000, 1, &err);
-        CHECK(rc == -CSN_E_SYSTEM && strstr(err.text, path) && strstr(err.text, "full") && kept > 0);
+        CHECK(rc == -CSN_E_BUSY && err.sys == ENOSPC && strstr(err.text, "full") && !strchr(err.text, '/') && kept > 0);
         CHECK(keys_find(store, text, &arena, &got, &err) == 0);   /* what is there can be read */
         store_clean(store, 0, &more, &err);                       /* may have no room either */
         store_close(store);
@@ -222,6 +227,184 @@ static void open_it_read_only(const char *path)
         CHECK(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0);
         CHECK(refusal(path, &err) == -CSN_E_SYSTEM && strstr(err.text, path));
         CHECK(refusal(arena_text(&arena, "%s2", path), &err) == -CSN_E_SYSTEM && strstr(err.text, "Read-only file system"));
+}
+
+/* To the last byte. */
+static void fill(const char *path)
+{
+        static const char zeros[4096];
+        auto_fd fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        while (write(fd, zeros, sizeof zeros) > 0)
+                ;
+        CHECK(errno == ENOSPC);
+}
+
+static const char *beside(const char *path, const char *name)
+{
+        return arena_text(&arena, "%.*s/%s", (int)(strrchr(path, '/') - path), path, name);
+}
+
+static void full(struct store *store)
+{
+        struct csn_error err = { 0 };
+        struct idempotency name = { .tenant = "t", .name = "n", .expires_ms = INT64_MAX };
+        enum idempotency_found found;
+        struct incoming *incoming;
+        char *answer;
+        size_t len;
+        int http;
+        CHECK(store_has_room(store, &err) == -CSN_E_BUSY && err.sys == ENOSPC);
+        CHECK(runs_keep(store, "kept", "t", "x", 1, 1, &err) == -CSN_E_BUSY && err.sys == ENOSPC);
+        CHECK(idempotency_take(store, &name, &arena, &found, &http, &answer, &len, &err) == -CSN_E_BUSY && err.sys == ENOSPC);
+        CHECK(incoming_open(store, "t", &(struct store_room){ 0 }, &incoming, &err) == -CSN_E_BUSY && err.sys == ENOSPC && !strchr(err.text, '/'));
+}
+
+static void remove_and_audit(const char *path)
+{
+        enum { RUNS = 300, RESERVE = 3 * MIB };
+        struct store *store = open_store(path);
+        struct csn_error err = { 0 };
+        struct store_file file = { .name = arena_text(&arena, "f"), .mime = arena_text(&arena, "text/plain"), .run = arena_text(&arena, "%s", ""),
+                                   .user = arena_text(&arena, "%s", "") };
+        struct incoming *incoming = NULL;
+        bool there = false, more;
+        CHECK(store_set_reserve(store, RESERVE, &err) == 0);
+        CHECK(incoming_open(store, "t", &(struct store_room){ 0 }, &incoming, &err) == 0 && incoming_add(incoming, "x", 1, &err) == 0);
+        CHECK(files_add(incoming, &file, &err) == 0 && runs_keep(store, "record", "t", "x", 1, 0, &err) == 0);
+        incoming_close(incoming);
+        fill(beside(path, "filler"));
+        for (int i = 0; i < RUNS; i++) {
+                struct store_run run = a_run(arena_text(&arena, "run_%d", i), "t");
+                CHECK(runs_begin(store, &run, NULL, true, &err) == 0 && runs_add(store, &run, &err) == 0);
+        }
+        CHECK(atoi(sql(path, "SELECT count(*) FROM runs")) == RUNS);
+        full(store);
+        CHECK(files_forget(store, file.id, "t", &there, &err) == 0 && there && runs_forget(store, "record", "t", &there, &err) == 0 && there);
+        /* Other programs take all that the reserve gives: the rows wait in the journal. */
+        struct store_run last = a_run(arena_text(&arena, "last"), "t");
+        CHECK(runs_begin(store, &last, NULL, true, &err) == 0);
+        CHECK(truncate(beside(path, "store.reserve"), 0) == 0);
+        fill(beside(path, "filler"));
+        for (int i = 0; i < RUNS && strcmp(sql(path, "SELECT count(*) FROM runs WHERE id = 'last'"), "0") == 0; i++) {
+                struct store_run run = a_run(arena_text(&arena, "more_%d", i), "t");
+                if (runs_begin(store, &run, NULL, true, &err) == 0)
+                        CHECK(runs_add(store, &run, &err) == 0);
+                else
+                        CHECK(err.sys == ENOSPC && runs_can_begin(store, &err) == -CSN_E_BUSY);
+        }
+        CHECK(runs_add(store, &last, &err) == 0);
+        CHECK(unlink(beside(path, "filler")) == 0 && store_clean(store, 0, &more, &err) == 0 && store_has_room(store, &err) == 0);
+        CHECK(strcmp(sql(path, "SELECT count(*) FROM runs WHERE id = 'last'"), "1") == 0 && runs_can_begin(store, &err) == 0);
+        store_close(store);
+        CHECK(strcmp(sql(path, "PRAGMA integrity_check"), "ok") == 0);
+}
+
+static void a_full_disk_has_room_to_remove_and_to_audit(void)
+{
+        if (!on_disk_of("size=8m", remove_and_audit))
+                SKIP("needs root: a file system cannot be mounted");
+}
+
+static void open_full(const char *path)
+{
+        struct store *store = open_store(path);
+        struct csn_error err = { 0 };
+        struct store_run run = a_run(arena_text(&arena, "run"), "t");
+        CHECK(store_set_reserve(store, 3 * MIB, &err) == 0);
+        store_close(store);
+        fill(beside(path, "filler"));
+        store = open_store(path);
+        CHECK(store_set_reserve(store, 3 * MIB, &err) == -CSN_E_BUSY && runs_begin(store, &run, NULL, true, &err) == 0 && runs_add(store, &run, &err) == 0);
+        full(store);
+        store_close(store);
+}
+
+static void a_store_can_be_opened_on_a_full_disk(void)
+{
+        if (!on_disk_of("size=8m", open_full))
+                SKIP("needs root: a file system cannot be mounted");
+}
+
+/* ---- runs that went on when their daemon was killed ---- */
+
+static struct store_run seen[8];
+static struct run_left left_of[8];
+static size_t seen_n;
+
+static int note_left(void *owner, const struct run_left *one, struct csn_error *err)
+{
+        (void)owner, (void)err;
+        CHECK(seen_n < ARRAY_LEN(seen));
+        left_of[seen_n] = *one;
+        seen[seen_n] = one->run;
+        seen[seen_n].id = arena_text(&arena, "%s", one->run.id);
+        seen[seen_n].task_id = arena_text(&arena, "%s", one->run.task_id);
+        left_of[seen_n++].name.name = arena_text(&arena, "%s", one->name.name);
+        return 0;
+}
+
+static void begin_and_wait(const char *path, int ready)
+{
+        struct store *store = open_store(path);
+        struct csn_error err;
+        char long_text[1025], task[] = "task \xe2\x82\xac";
+        struct store_run runs[] = { a_run("goes_on", "t"), a_run("over", "t"), a_run("named", "t") };
+        struct idempotency name = { .tenant = "t", .name = "n", .expires_ms = 99 };
+        memset(long_text, 'u', sizeof long_text - 1);
+        long_text[sizeof long_text - 1] = 0;
+        memset(name.sha256, 'a', 64);
+        runs[0].task_id = task, runs[0].user = long_text;
+        for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+                CHECK(runs_begin(store, &runs[i], i == 2 ? &name : NULL, i == 0, &err) == 0);
+        CHECK(runs_add(store, &runs[1], &err) == 0);
+        CHECK(write(ready, "", 1) == 1);
+        pause();
+}
+
+static void what_went_on_when_a_daemon_was_killed_is_known(void)
+{
+        const char *path = new_path();
+        struct csn_error err;
+        int fds[2];
+        size_t n;
+        char byte;
+        store_close(open_store(path));
+        CHECK(pipe2(fds, O_CLOEXEC) == 0);
+        pid_t child = fork();
+        if (child == 0)
+                begin_and_wait(path, fds[1]);
+        CHECK(read(fds[0], &byte, 1) == 1);
+        struct store *store = open_store(path);
+        CHECK(runs_recover(store, note_left, NULL, &n, &err) == 0 && n == 0);   /* it lives */
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        CHECK(runs_recover(store, note_left, NULL, &n, &err) == 0 && n == 2 && seen_n == 2);
+        CHECK(strcmp(seen[0].id, "goes_on") == 0 && left_of[0].kept && !left_of[0].ended && !left_of[0].name.name[0]);
+        CHECK(strcmp(seen[0].task_id, "task \xe2\x82\xac") == 0);
+        CHECK(strcmp(seen[1].id, "named") == 0 && !left_of[1].kept && strcmp(left_of[1].name.name, "n") == 0 && left_of[1].name.expires_ms == 99);
+        CHECK(left_of[1].name.sha256[63] == 'a' && left_of[1].name.owner != 0);
+        CHECK(runs_recover(store, note_left, NULL, &n, &err) == 0 && n == 0);   /* once */
+        store_close(store);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+static void what_runs_begin_costs(void)
+{
+        struct store *store = open_store(new_path());
+        struct csn_error err;
+        struct store_run run = a_run("run", "t");
+        enum { ROUNDS = 5000 };
+        uint64_t begun_us = 0;
+        for (int i = 0; i < ROUNDS; i++) {
+                run.id = arena_text(&arena, "run_%d", i);
+                uint64_t start = clock_us();
+                CHECK(runs_begin(store, &run, NULL, false, &err) == 0);
+                begun_us += clock_us() - start;
+                CHECK(runs_add(store, &run, &err) == 0);
+        }
+        printf("# %.1f us for each runs_begin\n", (double)begun_us / ROUNDS);
+        store_close(store);
 }
 
 static void a_full_disk_is_an_error(void)
@@ -268,6 +451,10 @@ int main(void)
         RUN(several_processes_make_one_store);
         RUN(a_daemon_writes_while_the_command_line_adds_keys);
         RUN(a_full_disk_is_an_error);
+        RUN(a_full_disk_has_room_to_remove_and_to_audit);
+        RUN(a_store_can_be_opened_on_a_full_disk);
+        RUN(what_went_on_when_a_daemon_was_killed_is_known);
+        RUN(what_runs_begin_costs);
         RUN(a_folder_that_cannot_be_written_is_an_error);
         RUN(kill_9_takes_nothing_that_was_there);
         RUN(it_costs);

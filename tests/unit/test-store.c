@@ -157,7 +157,8 @@ static void damage_is_an_error(void)
         /* Not the first pages: they say what tables there are, and without them it could not be opened. */
         CHECK(pwrite(fd, page, sizeof page, (atoi(sql(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'keys'")) - 1) * 4096L) == (ssize_t)sizeof page);
         struct store *store = open_store(path);
-        CHECK(keys_list(store, &own, &keys, &n, &err) == -CSN_E_SYSTEM && strstr(err.text, path) && strstr(err.text, "list keys"));
+        CHECK(keys_list(store, &own, &keys, &n, &err) == -CSN_E_SYSTEM && strstr(err.text, "list keys"));
+        CHECK(!strchr(err.text, '/'));   /* a client may read it */
         store_close(store);
         arena_done(&own);
 }

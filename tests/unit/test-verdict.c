@@ -132,18 +132,15 @@ static void rlimits_that_stand_in_are_recognised(void)
         CHECK(verdict_status(&evidence) == status_PROCESS_LIMIT);
 }
 
-static void messages_name_the_limit_and_hints_its_option_and_variable(void)
+/* A request may come by the command line or by another interface: the sentence has the field, and the front adds its own word for it. */
+static void messages_name_the_limit_and_hints_its_field(void)
 {
-        static const struct { struct wire_exit how; const char *message, *option, *variable; } rows[] = {
-                { { .reasons = WIRE_WALL, .cpu_us = 4900000, .wall_us = 5000000 }, "Execution timeout after 5 seconds", "--timeout",
-                  "CAISSON_LIMITS_WALL_MS" },
-                { { .reasons = WIRE_CPU, .cpu_us = 1500000 }, "CPU time limit of 1.5 seconds reached", "--cpu-time",
-                  "CAISSON_LIMITS_CPU_MS" },
-                { { .reasons = WIRE_MEMORY }, "Memory limit of 512MiB exceeded", "--memory", "CAISSON_LIMITS_MEMORY_BYTES" },
-                { { .status = SIGNALED(SIGXFSZ), .has_status = 1 }, "Disk limit of 100MiB reached", "--disk",
-                  "CAISSON_LIMITS_DISK_BYTES" },
-                { { .status = EXITED(1), .has_status = 1, .pids_hits = 2 }, "Process limit of 64 processes and threads reached", "--pids",
-                  "CAISSON_LIMITS_PIDS" },
+        static const struct { struct wire_exit how; const char *message, *field; } rows[] = {
+                { { .reasons = WIRE_WALL, .cpu_us = 4900000, .wall_us = 5000000 }, "Execution timeout after 5 seconds", "wall_ms=5000" },
+                { { .reasons = WIRE_CPU, .cpu_us = 1500000 }, "CPU time limit of 1.5 seconds reached", "cpu_ms=1500" },
+                { { .reasons = WIRE_MEMORY }, "Memory limit of 512MiB exceeded", "memory_bytes=536870912" },
+                { { .status = SIGNALED(SIGXFSZ), .has_status = 1 }, "Disk limit of 100MiB reached", "disk_bytes=104857600" },
+                { { .status = EXITED(1), .has_status = 1, .pids_hits = 2 }, "Process limit of 64 processes and threads reached", "pids=64" },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct arena arena = { 0 };
@@ -151,7 +148,7 @@ static void messages_name_the_limit_and_hints_its_option_and_variable(void)
                 int status = verdict_status(&evidence);
                 const char *hint = verdict_hint(status, &evidence, &arena);
                 CHECK(strcmp(verdict_message(status, &evidence, &arena), rows[i].message) == 0);
-                CHECK(hint && strstr(hint, rows[i].option) && strstr(hint, rows[i].variable));
+                CHECK(hint && strstr(hint, rows[i].field) && !strstr(hint, "--") && !strstr(hint, "CAISSON_"));
                 arena_done(&arena);
         }
 }
@@ -218,9 +215,77 @@ static void advice_by_type_is_golden(void)
                 { "TimeoutError", "Code timed out. Check for infinite loops or optimize." },
         };
         for (size_t i = 0; i < ARRAY_LEN(golden); i++)
-                CHECK(feedback_for_type(golden[i].type) && strcmp(feedback_for_type(golden[i].type), golden[i].advice) == 0);
-        CHECK(feedback_for_type("ModuleNotFoundError") && feedback_for_type("MemoryError") && feedback_for_type("IndentationError"));
-        CHECK(!feedback_for_type("Whatever") && !feedback_for_type(NULL));
+                CHECK(feedback_for_type("python", golden[i].type) && strcmp(feedback_for_type("python", golden[i].type), golden[i].advice) == 0);
+        CHECK(feedback_for_type("python", "ModuleNotFoundError") && feedback_for_type("python", "MemoryError"));
+        CHECK(feedback_for_type("python", "IndentationError"));
+        CHECK(!feedback_for_type("python", "Whatever") && !feedback_for_type("python", NULL));
+}
+
+/* JavaScript has errors of the same names, and other reasons for them. */
+static void advice_is_the_languages_own(void)
+{
+        static const char *const both[] = { "SyntaxError", "TypeError" }, *const pythons[] = { "NameError", "KeyError", "ImportError", "ValueError" };
+        for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+                const char *python = feedback_for_type("python", both[i]), *javascript = feedback_for_type("javascript", both[i]);
+                CHECK(python && javascript && strcmp(python, javascript) != 0 && !strstr(javascript, "Python"));
+                CHECK(feedback_for_type("typescript", both[i]) == javascript);
+                CHECK(!feedback_for_type("bash", both[i]) && !feedback_for_type(NULL, both[i]));
+        }
+        for (size_t i = 0; i < ARRAY_LEN(pythons); i++)
+                CHECK(feedback_for_type("python", pythons[i]) && !feedback_for_type("javascript", pythons[i]));
+        CHECK(feedback_for_type("javascript", "ReferenceError") && !feedback_for_type("python", "ReferenceError"));
+        CHECK(feedback_for_type(NULL, "TimeoutError") && feedback_for_type("javascript", "MemoryError"));
+}
+
+static void syntax_hints_name_the_parts_of_the_language(void)
+{
+        static const struct { const char *title, *has, *lacks; } rows[] = {
+                { "Python", "Python syntax error. Check indentation, brackets, colons.", "commas" },
+                { "JavaScript", "JavaScript syntax error. Check brackets", "indentation" },
+                { "TypeScript", "TypeScript syntax error. Check brackets", "indentation" },
+                { "Bash", "Bash syntax error. Check quotes", "indentation" },
+        };
+        struct arena arena = { 0 };
+        struct wire_exit how = { .status = EXITED(1), .has_status = 1 };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct evidence evidence = well(&how);
+                evidence.language = rows[i].title;
+                const char *hint = verdict_hint(status_SYNTAX_ERROR, &evidence, &arena);
+                CHECK(hint && strstr(hint, rows[i].has) && !strstr(hint, rows[i].lacks));
+        }
+        arena_done(&arena);
+}
+
+/* What was reported decides; where nothing was, the end of standard error; and with a network none of it. */
+static void a_program_that_missed_the_network_is_told_so(void)
+{
+        static char *const cause[] = { (char *)(uintptr_t) "socket.gaierror: [Errno -3] Temporary failure in name resolution" };
+        static const char printed[] = "curl: (6) Could not resolve host: example.org\n";
+        const struct bytes quiet = { (char *)(uintptr_t) "curl -s example.org", 19 }, own = { (char *)(uintptr_t) "securly", 7 };
+        const struct { struct complaint of; bool told; } rows[] = {
+                { { .language = "python", .type = "gaierror", .message = "[Errno -2] Name or service not known" }, true },
+                { { .language = "python", .type = "OSError", .message = "[Errno 101] Network is unreachable" }, true },
+                { { .language = "python", .type = "RuntimeError", .message = "no weather", .traceback = cause, .traceback_n = 1 }, true },
+                { { .language = "python", .type = "CalledProcessError", .message = "Command '['curl', 'x']' returned non-zero exit status 6." }, true },
+                { { .language = "python", .type = "CalledProcessError", .message = "Command '['grep', 'x']' returned non-zero exit status 6." }, false },
+                { { .language = "javascript", .type = "TypeError", .message = "fetch failed" }, true },
+                { { .language = "javascript", .type = "TypeError", .message = "x is not a function" }, false },
+                { { .language = "typescript", .type = "Error", .message = "getaddrinfo EAI_AGAIN example.org" }, true },
+                { { .language = "bash", .printed = { (char *)(uintptr_t)printed, sizeof printed - 1 }, .exit_status = 6 }, true },
+                { { .language = "bash", .code = quiet, .exit_status = 6 }, true },
+                { { .language = "bash", .code = quiet, .exit_status = 3 }, false },
+                { { .language = "bash", .code = own, .exit_status = 6 }, false },
+                { { .language = "python", .type = "ValueError", .message = "x", .printed = { (char *)(uintptr_t)printed, sizeof printed - 1 } }, false },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct complaint of = rows[i].of;
+                of.no_network = true;
+                const char *advice = feedback_for(&of);
+                CHECK((advice && strstr(advice, "no network in this sandbox")) == rows[i].told);
+                of.no_network = false;
+                advice = feedback_for(&of);
+                CHECK(!advice || !strstr(advice, "network"));
+        }
 }
 
 int main(void)
@@ -235,8 +300,11 @@ int main(void)
         RUN(what_the_caller_did_is_told_as_such);
         RUN(rlimits_that_stand_in_are_recognised);
         RUN(the_share_of_the_processors_is_taken_for_no_sleep);
-        RUN(messages_name_the_limit_and_hints_its_option_and_variable);
+        RUN(messages_name_the_limit_and_hints_its_field);
         RUN(a_loop_and_a_sleep_get_different_advice);
         RUN(advice_by_type_is_golden);
+        RUN(advice_is_the_languages_own);
+        RUN(syntax_hints_name_the_parts_of_the_language);
+        RUN(a_program_that_missed_the_network_is_told_so);
         return tap_done();
 }

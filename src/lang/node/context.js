@@ -206,9 +206,21 @@ function isJson(media) {
   return media === 'application/json' || media.endsWith('+json');
 }
 
+// A BigInt is an integer of JSON, for which JSON.stringify() has no form.
+function jsonOf(content) {
+  try {
+    return JSON.stringify(content);
+  } catch (error) {
+    const text = report.jsonWithin(content, limits.display_max);
+    if (text === undefined)
+      throw error;
+    return text;
+  }
+}
+
 function encoded(media, content) {
   if (isJson(media))
-    return JSON.stringify(content);
+    return jsonOf(content);
   if (typeof content === 'string')
     return JSON.stringify(content);
   return types.isUint8Array(content) ? JSON.stringify(Buffer.from(content).toString('base64')) : undefined;

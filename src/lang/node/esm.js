@@ -79,14 +79,17 @@ function importMain(url) {
 }
 
 // Returns the URL of the program, which has begun to run.
-function launch(program, main, typescript) {
+function launch(program, main, typescript, isMain) {
   const { href: url } = pathToFileURL(main.filename);
   const settings = { main: { url, source: program.code + program.sourceMap }, typescript };
   if (Module.registerHooks !== undefined) {
     hooks.initialize(settings);
     Module.registerHooks({ resolve: hooks.resolve, load: hooks.load });
     delete require.cache[main.filename];    // or the loader would think that it has run
-    Module.runMain();
+    if (isMain)
+      Module.runMain();
+    else
+      importMain(url);
     return url;
   }
   // Before Node 22.15 hooks run in a thread of their own, which takes 25 ms to start.  Remove this and importMain()
@@ -119,7 +122,7 @@ async function run(program, main, { typescript, asCommonJs, begin, refuse, serve
   }
   begin(() => {
     exposeCommonJs(original, main);
-    const url = launch(program, main, typescript);
+    const url = launch(program, main, typescript, serve === undefined);
     // A rejection is reported by the other import().
     if (serve !== undefined)
       import(url).then((namespace) => serve([namespace, namespace.default, main.exports]), () => {});

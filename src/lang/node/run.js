@@ -39,16 +39,30 @@ function readOptions(text) {
   };
 }
 
+function moduleAt(id, filename, parent) {
+  const module = new Module(id, parent);
+  module.filename = filename;
+  module.path = path.dirname(filename);
+  module.paths = Module._nodeModulePaths(module.path);
+  return module;
+}
+
 // The module object that Node would have made for MAINFILE.
 function becomeMain(file, args) {
   process.argv.splice(1, process.argv.length, path.resolve(file), ...args);
-  const filename = fs.realpathSync(file);
-  const main = new Module('.', null);
-  main.filename = filename;
-  main.path = path.dirname(filename);
-  main.paths = Module._nodeModulePaths(main.path);
-  require.cache[filename] = main;
+  const main = moduleAt('.', fs.realpathSync(file), null);
+  require.cache[main.filename] = main;
   process.mainModule = main;
+  return main;
+}
+
+// A program whose functions are to be called is no main program: this file is, as far as it can tell, and has required it.
+function becomeRequired(file) {
+  process.argv.splice(1, process.argv.length, __filename);
+  const filename = fs.realpathSync(file);
+  process.mainModule = moduleAt('.', path.join(path.dirname(filename), path.basename(__filename)), null);
+  const main = moduleAt(filename, filename, process.mainModule);
+  require.cache[filename] = main;
   return main;
 }
 
@@ -132,7 +146,7 @@ function instrumentedFor(program, sourceType, role) {
 function start(file, args, options, launch) {
   let main;
   try {
-    main = becomeMain(file, args);
+    main = options.role === undefined ? becomeMain(file, args) : becomeRequired(file);
   } catch (error) {
     process.stderr.write(`Error: Cannot find module '${path.resolve(file)}' (${error.code})\n`);
     process.exitCode = 1;

@@ -1,8 +1,10 @@
 /* _cold: what an interpreter that was started for one program has of C.  The zygote has the same, and more, in _caisson. */
+#include "lang/python/constants.h"
 #include "lang/python/drive.h"
 
 static PyMethodDef methods[] = {
         { "drive", drive_begin, METH_VARARGS, "drive(generator, main): see drive.h." },
+        { "share_constants", constants_share_of, METH_VARARGS, "share_constants(code, last): see constants.h." },
         { NULL, NULL, 0, NULL },
 };
 

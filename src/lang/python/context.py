@@ -23,8 +23,8 @@ if len(sys.argv) < 2:
 main = sys.modules['__main__']
 session = names['load_part']('session')['Session'](sys.argv[1])
 session.open_channel(names['Channel']())
-drive = names['find_drive']()
-if drive is None:       # an interpreter that cannot load it: executions see frames of ours
+cold = names['find_cold']()
+if cold is None:        # an interpreter that cannot load it: executions see frames of ours
     names['drive_here'](session.start())
-drive(session.start(), main)
+cold.drive(session.start(), main)
 raise KeyboardInterrupt     # which starts it, with no frame but an execution's

@@ -7,9 +7,10 @@ are made only when they are imported and only where IPython is not installed.
 
 import sys
 from binascii import b2a_base64
-from _frozen_importlib import ModuleSpec, _find_spec as find_spec
+from _frozen_importlib import ModuleSpec
 
 report, chart = load_part('report'), load_part('chart')
+FinderOfOthers, from_program = load_part('figures')['FinderOfOthers'], report['from_program']
 quote, plain_text, document = report['quote'], report['plain_text'], report['document']
 
 METHODS = {
@@ -23,8 +24,12 @@ TABLE_ROWS_MAX = 1000
 TABLE_CELLS_MAX = 200000
 METADATA_MAX = 65536
 SIGNATURES = ((b'\x89PNG\r\n\x1a\n', 'image/png'), (b'\xff\xd8', 'image/jpeg'), (b'GIF8', 'image/gif'), (b'RIFF', 'image/webp'))
+KINDS_SHOWN = {'pretty': 'text/plain', 'html': 'text/html', 'markdown': 'text/markdown', 'svg': 'image/svg+xml', 'png': 'image/png',
+               'jpeg': 'image/jpeg', 'latex': 'text/latex', 'json': 'application/json', 'javascript': 'application/javascript',
+               'pdf': 'application/pdf'}
 FIGURES = 'caisson_figures'
-OURS = 'IPython', 'IPython.display', 'IPython.core', 'IPython.core.display', FIGURES
+PACKAGES = 'IPython', 'IPython.core', 'IPython.lib'
+LOOKUPS = []                    # of get_ipython(): functions of the media type and the type of an object
 
 
 class Bundle:
@@ -139,10 +144,10 @@ def bundle_of(value, svg, limit, text_max, members=None):
         whole = whole[0]
     bundle.put_all(whole)
     for media, method in METHODS.items():
-        function = guarded(getattr, kind, method, None)
+        function = function_for(media, kind, method)
         if function is None or media in bundle.data:
             continue
-        content = guarded(function, value)
+        content = guarded(from_program, function, value)
         if issubclass(type(content), tuple) and len(content) == 2:
             content, about = content
             bundle.metadata.update(metadata_of({media: about}))
@@ -151,13 +156,29 @@ def bundle_of(value, svg, limit, text_max, members=None):
     guarded(add_table, bundle, value, kind)
     guarded(add_figure, bundle, value, svg)
     if 'text/plain' not in bundle.data:
-        bundle.put_plain(value, text_max, members)
+        put_registered(bundle, value, kind) or bundle.put_plain(value, text_max, members)
     return bundle
+
+
+def function_for(media, kind, method):
+    """What makes this media type of an object: a function that the program has registered, or the method of its type."""
+    found = [function for function in (guarded(find, media, kind) for find in LOOKUPS) if function]
+    return found[0] if found else guarded(getattr, kind, method, None)
+
+
+def put_registered(bundle, value, kind):
+    """The text of a function that the program has registered; False if there is none."""
+    function = LOOKUPS and function_for('text/plain', kind, '')
+    text = guarded(from_program, function, value) if function else None
+    if text is None:
+        return False
+    bundle.put('text/plain', text)
+    return True
 
 
 def mime_bundle(value, kind):
     method = getattr(kind, '_repr_mimebundle_', None)
-    return None if method is None else method(value, include=None, exclude=None)
+    return None if method is None else from_program(method, value, include=None, exclude=None)
 
 
 def add_table(bundle, value, kind):
@@ -166,10 +187,10 @@ def add_table(bundle, value, kind):
     if pandas is None or not issubclass(kind, (pandas.DataFrame, pandas.Series)):
         return
     if issubclass(kind, pandas.Series) and 'text/html' not in bundle.data:
-        bundle.put('text/html', guarded(value.to_frame()._repr_html_))
+        bundle.put('text/html', guarded(from_program, value.to_frame()._repr_html_))
     columns = value.shape[1] if len(value.shape) > 1 else 1
     rows = min(TABLE_ROWS_MAX, max(TABLE_CELLS_MAX // max(columns, 1), 1))
-    bundle.data['application/json'] = plain_text(value.head(rows).to_json(orient='split', date_format='iso'))
+    bundle.data['application/json'] = plain_text(from_program(value.head(rows).to_json, orient='split', date_format='iso'))
     if len(value) > rows:
         bundle.metadata['application/json'] = '{"rows":%d,"truncated":true}' % len(value)
     if issubclass(kind, pandas.DataFrame) and value.size <= TABLE_CELLS_MAX:
@@ -213,7 +234,7 @@ def drawn(figure, svg):
     content = {}
     for kind, suffix in (('image/png', 'png'), ('image/svg+xml', 'svg'))[:2 if svg else 1]:
         out = io.BytesIO()
-        figure.savefig(out, format=suffix, bbox_inches='tight')
+        from_program(figure.savefig, out, format=suffix, bbox_inches='tight')
         content[kind] = out.getvalue()
     return content
 
@@ -324,13 +345,19 @@ class Screen:
 
     show(value, raw, metadata) sends a DISPLAY; is_showing_saved() says whether pictures that are saved are shown.
     waiting: what else is done with modules as they are imported.  find_more() says whether there are new folders to search.
+    find_shell() is what get_ipython() returns.
     """
 
-    def __init__(self, show, is_showing_saved, waiting, find_more):
+    def __init__(self, show, is_showing_saved, waiting, find_more, find_shell):
         self.show = show
-        self.find_more = find_more
+        self.find_more, self.find_shell = find_more, find_shell
+        self.get_ipython = lambda: find_shell()
+        self.get_ipython.__name__ = self.get_ipython.__qualname__ = 'get_ipython'
         self.is_showing_saved = is_showing_saved
-        self.names = {'display': self.make_display(), 'clear_output': clear_output}
+        self.names = {'display': self.make_display(), 'clear_output': clear_output, 'publish_display_data': self.publish,
+                      'DisplayHandle': Handle, 'DisplayObject': Shown, 'TextDisplayObject': Shown, 'Pretty': Shown}
+        self.names['update_display'] = self.names['display']
+        self.names.update(('display_' + name, self.make_display_of(kind)) for name, kind in KINDS_SHOWN.items())
         for kind in HTML, Image, Markdown, JSON, SVG, Latex, Math, Javascript:
             kind.__module__ = 'IPython.core.display'
             self.names[kind.__name__] = kind
@@ -351,6 +378,48 @@ class Screen:
             return Handle(display, display_id) if display_id is not None else None
 
         return display
+
+    def make_display_of(self, kind):
+        def display_of(*objs, raw=False, metadata=None, **others):
+            """Show objects; with raw, texts or bytes of this media type."""
+            for value in objs:
+                self.show(value, {kind: value} if raw else None, {kind: metadata} if raw and metadata else metadata)
+
+        return display_of
+
+    def publish(self, data, metadata=None, **others):
+        """Show an object of media types as it is."""
+        self.show(data, data, metadata)
+
+    def use_our_shell(self, module):
+        """Of an IPython that is installed."""
+        module.get_ipython = self.get_ipython
+
+    def use_our_display(self, module):
+        module.display = self.names['display']
+
+    @staticmethod
+    def use_small_plots(module):
+        """plotly would send its library of 3 MB before the first figure, as pages without a network need it."""
+        if module.renderers.default == 'plotly_mimetype+notebook' and 'PLOTLY_RENDERER' not in sys.modules['os'].environ:
+            module.renderers.default = 'plotly_mimetype+notebook_connected'
+
+    def modules(self):
+        """What the modules have that are ours, by their names."""
+        shell = load_part('shell')
+        version = '.'.join(map(str, shell['VERSION'][:3]))
+        register = {'register_%s_magic' % name: shell['register_magic'](kinds, self.find_shell)
+                    for name, kinds in (('line', ['line']), ('cell', ['cell']), ('line_cell', ['line', 'cell']))}
+        return {
+            'IPython': {'get_ipython': self.get_ipython, 'version_info': shell['VERSION'], '__version__': version},
+            'IPython.core': {}, 'IPython.lib': {},
+            'IPython.display': self.names, 'IPython.core.display': self.names, 'IPython.core.display_functions': self.names,
+            'IPython.core.getipython': {'get_ipython': self.get_ipython},
+            'IPython.core.interactiveshell': {'InteractiveShell': shell['InteractiveShell']},
+            'IPython.core.magic': register,
+            'IPython.core.pylabtools': {'backend2gui': {}},
+            'IPython.lib.pretty': {'pretty': repr},
+        }
 
     def use_our_figures(self, matplotlib):
         if 'MPLBACKEND' not in sys.modules['os'].environ:
@@ -446,23 +515,23 @@ def clear_output(wait=False):
     """What was sent is not taken back."""
 
 
-def get_ipython():
-    return None
-
-
 class Finder:
     """For the modules of OURS, when no other finder has them; and `before`, which sees others come."""
 
     def __init__(self, screen, waiting):
         self.screen = screen
-        self.before = FinderOfOthers({'matplotlib': screen.use_our_figures, 'PIL.Image': screen.use_our_viewer, **waiting})
+        self.before = FinderOfOthers({'matplotlib': screen.use_our_figures, 'PIL.Image': screen.use_our_viewer,
+                                      'IPython.core.getipython': screen.use_our_shell,
+                                      'IPython.core.display_functions': screen.use_our_display,
+                                      'plotly.io._renderers': screen.use_small_plots, **waiting})
 
     def find_spec(self, name, path=None, target=None):
         if path is None and self.screen.find_more():
             found = sys.modules['_frozen_importlib_external'].PathFinder.find_spec(name)
             if found is not None:
                 return found
-        return ModuleSpec(name, self, is_package=name in ('IPython', 'IPython.core')) if name in OURS else None
+        is_ours = name == FIGURES or (name.partition('.')[0] == 'IPython' and name in self.screen.modules())
+        return ModuleSpec(name, self, is_package=name in PACKAGES) if is_ours else None
 
     def create_module(self, spec):
         return None
@@ -470,30 +539,9 @@ class Finder:
     def exec_module(self, module):
         if module.__name__ == FIGURES:
             module.__dict__.update(self.screen.figures_module())
-        elif module.__name__ == 'IPython':
-            module.__dict__.update(get_ipython=get_ipython, display=sys.modules['importlib'].import_module('IPython.display'))
-        elif module.__name__ != 'IPython.core':
-            module.__dict__.update(self.screen.names)
-
-
-class FinderOfOthers:
-    """waiting: what to do with a module once it has been executed, by its name."""
-
-    def __init__(self, waiting):
-        self.waiting = waiting
-
-    def find_spec(self, name, path=None, target=None):
-        act = self.waiting.pop(name, None)
-        if act is None:
-            return None
-        if not self.waiting:
-            sys.meta_path.remove(self)
-        spec = find_spec(name, path, target)
-        loader = spec and spec.loader
-        if hasattr(loader, 'exec_module'):
-            def exec_module(module, execute=loader.exec_module):
-                execute(module)
-                act(module)
-
-            loader.exec_module = exec_module
-        return spec
+            return
+        modules = self.screen.modules()
+        module.__dict__.update(modules[module.__name__])
+        if module.__name__ == 'IPython':       # whose parts are there without an import of their own
+            for name in modules:
+                __import__(name)

@@ -4,14 +4,14 @@
  * The fork is a clone(2) of ours, because the child's parent has to be the keeper (CLONE_PARENT) and its pid
  * namespace that of a sandbox.  What fork(3) does besides is for programs with threads and locks, and a zygote has
  * one thread and holds none: the handlers of pthread_atfork(3) and those of Python (os.register_at_fork) do not run,
- * fresh.py makes anew what has to be.  What remains is the thread id that the C library keeps, at the address that
- * the kernel was told (PR_GET_TID_ADDRESS).
+ * fresh.py makes anew what has to be.  What remains is the thread id that the C library keeps (tid_address()).
  */
 #include "lang/python/usual.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #include "lang/python/arenas.h"
+#include "lang/python/constants.h"
 #include "lang/python/grader.h"
 #include "lang/python/imports.h"
 #include "lang/python/pages.h"
@@ -38,11 +39,55 @@ static PyObject *done(int rc, const struct csn_error *err)
 
 /* ---- the fork ---- */
 
+/* pthread_self() is a struct pthread, whose fields move from one glibc to the next; so many of its words are looked at. */
+#define PTHREAD_WORDS 512
+extern pid_t _Fork(void) __attribute__((weak));   /* NOLINT(readability-redundant-declaration): since glibc 2.34 */
+
+static int own_tid(void)
+{
+        return (int)syscall(SYS_gettid);
+}
+
+/* In a process that _Fork() has made: the first word that had the parent's thread and has this one's.  _exit() as the answer is too narrow. */
+static void tell_tid_word(const int *words, const int *before, int parent, int fd)
+{
+        int32_t at = 0;
+        while (at < PTHREAD_WORDS && (before[at] != parent || words[at] != own_tid()))
+                at++;
+        _exit(at < PTHREAD_WORDS && write(fd, &at, sizeof at) == (ssize_t)sizeof at ? 0 : 1);
+}
+
+static int *probe_tid(void)
+{
+        static int before[PTHREAD_WORDS];
+        int *words = (int *)(uintptr_t)pthread_self(), ends[2]; /* NOLINT(performance-no-int-to-ptr): glibc's pthread_t is an address */
+        int32_t at = -1;
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return NULL;
+        auto_fd reader = ends[0], writer = ends[1];
+        memcpy(before, words, sizeof before);
+        int parent = own_tid();
+        pid_t pid = _Fork();
+        if (pid == 0)
+                tell_tid_word(words, before, parent, writer);
+        fd_close(&writer);
+        bool told = pid > 0 && read(reader, &at, sizeof at) == (ssize_t)sizeof at;
+        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        return told ? words + at : NULL;
+}
+
+/*
+ * Where the C library keeps the number of this thread.  A new process has another number, and the library's own fork is not used.  Up to glibc 2.42 it
+ * is what the kernel clears at the thread's end; since then the kernel clears another word, and the library is watched as it forks.
+ */
 static int *tid_address(void)
 {
-        int *address = NULL;
-        if (prctl(PR_GET_TID_ADDRESS, &address) < 0 || !address || *address != (int)syscall(SYS_gettid))
-                return NULL;
+        static int *address;
+        if (!address && _Fork)
+                address = probe_tid();
+        if (!address && (prctl(PR_GET_TID_ADDRESS, &address) < 0 || !address || *address != own_tid()))
+                address = NULL;
         return address;
 }
 
@@ -415,6 +460,7 @@ static PyMethodDef methods[] = {
         { "send_frame", send_python_frame, METH_VARARGS, "send_frame(where, type, flags, payload): whether it was sent on the channel." },
         { "quit", quit, METH_VARARGS, "quit(status): end this process at once." },
         { "leave", usual_leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },
+        { "share_constants", constants_share_of, METH_VARARGS, "share_constants(code, last): see constants.h." },
         { "split_last", usual_split_last, METH_O, "split_last(source): see runner.py." },
         /* usual.h */
         { "usual", usual_prepare, METH_O, "usual(names): what the five below have to do with." },

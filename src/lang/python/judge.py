@@ -12,14 +12,13 @@ from time import process_time
 
 CASE_CPU_S = 5
 SHORTEST_S = 0.01
-TICK_S = 0.02                   # setitimer(2) counts in ticks of at most 10 ms, and may end a case that long before its time
 SHOWN_MAX = 200
 DETAIL_MAX = 2 * SHOWN_MAX + 200
 NAMES_MAX = 100
 
 canon, literal, report, role_names = load_part('canon'), load_part('literal'), load_part('report'), load_part('role')
 javascript, signs, same = load_part('javascript'), load_part('signs'), load_part('same')['same']
-CanonError, decode = canon['CanonError'], canon['decode']
+CanonError, decode, decoder_of = canon['CanonError'], canon['decode'], load_part('alike')['decoder_of']
 Gone, TO_ENGINE = role_names['Gone'], role_names['TO_ENGINE']
 
 ROWS = ('list', 'tuple', 'str', 'range', 'bytes', 'bytearray', 'collections.deque')
@@ -123,8 +122,18 @@ def dotted(node):
     return node.id
 
 
+def without_module(name):
+    """The name of a class of the submission as the submission knows it."""
+    return name[len(SUBMISSION) + 1:] if name.startswith(SUBMISSION + '.') else name
+
+
 def is_named(wanted, name):
-    """Whether a type is the wanted one.  Who leaves out the module means any; but a builtin's name is that of the builtin."""
+    """Whether a type is the wanted one.  Who leaves out the module means any; but a builtin's name is that of the builtin.
+
+    __main__ is the submission, as where it is run as a program.
+    """
+    if wanted.startswith('__main__.'):
+        wanted = SUBMISSION + wanted[len('__main__'):]
     builtin = __builtins__.get(wanted)
     if isinstance(builtin, type):
         return name == builtin.__name__         # IOError is OSError
@@ -205,7 +214,7 @@ class Verdict:
     def judge_returned(self):
         try:
             text = self.text_of(self.result, 'value')
-            value = javascript['decode'](text) if self.is_javascript else decode(text)
+            value = javascript['decode'](text) if self.is_javascript else decode(text, decoder_of(self.is_strict))
         except CanonError as error:
             self.say('unencodable', 'The value that came is none: %s' % error)
             return
@@ -251,8 +260,7 @@ class Verdict:
         if self.exception and any_named([self.exception], names[:1] if self.spec.get('exact') is True else names):
             self.say('passed', 'Expected exception %s raised' % self.exception)
             return
-        name = self.text_of(self.result, 'type')
-        name = name[len('__main__.'):] if name.startswith('__main__.') else name
+        name = without_module(self.text_of(self.result, 'type'))
         self.say('failed' if self.exception else 'error', '%s: %s' % (name, self.text_of(self.result, 'message')[:SHOWN_MAX]))
 
     def judge_exited(self):
@@ -323,6 +331,7 @@ class Question:
         """Those for which there is time.  The first case has failed if it uses up the time of the question that is its last."""
         said = []
         for entry in self.entries:
+            has_time_after_it = self.seconds - self.spent() > CASE_CPU_S
             try:
                 said.append(verdict_on(self.language, entry, self.time()))
             except TooLong:
@@ -330,7 +339,10 @@ class Question:
                     break
                 said.append({'i': entry['i'], 'passed': False, 'status': 'failed', 'output': '', 'expected': '',
                              'detail': 'The value takes too long to compare'})
-            if self.spent() >= self.seconds - TICK_S:
+                # The timer counts in ticks, so process_time() may say that some of the question's time is left.
+                if not has_time_after_it:
+                    break
+            if self.spent() >= self.seconds:
                 break
         return said
 

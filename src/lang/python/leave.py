@@ -19,12 +19,18 @@ BROKEN_OUTPUT_EXIT = 120
 DONE = 6
 # finalize_modules_delete_special() in Python's pylifecycle.c
 SYS_FORGETS = ('path', 'argv', 'ps1', 'ps2', 'last_type', 'last_value', 'last_traceback', 'path_hooks',
-               'path_importer_cache', 'meta_path', '__interactivehook__')
+               'path_importer_cache', 'meta_path', '__interactivehook__', *(('last_exc',) if sys.version_info >= (3, 12) else ()))
+# What the interpreter says of an error at its end, when nobody can catch it any more.  Before Python 3.13 it names an object instead.
+ON_FLUSHING = ('Exception ignored while flushing sys.stdout' if sys.version_info >= (3, 14)
+               else 'Exception ignored on flushing sys.stdout' if sys.version_info >= (3, 13) else None)
+ON_SHUTDOWN = 'Exception ignored on threading shutdown' if sys.version_info >= (3, 13) else None
 STREAMS = 'stdin', 'stdout', 'stderr'
 
 get_enabled, get_debug, get_objects, callbacks = gc.isenabled, gc.get_debug, gc.get_objects, gc.callbacks
-# A warning about what is collected tells where; of the interpreter's own end that is line 1 of sys.
-collect = eval(compile('lambda: collect()', 'sys', 'eval'), {'collect': gc.collect})
+# A warning about what is collected tells where; of the interpreter's own end that is line 1 of sys, and since Python 3.13 line 0 of <sys>.
+collect = eval(compile('lambda: collect()', '<sys>' if sys.version_info >= (3, 13) else 'sys', 'eval'), {'collect': gc.collect})
+if sys.version_info >= (3, 13):
+    collect.__code__ = collect.__code__.replace(co_firstlineno=0)
 run_exit_functions = atexit._run_exitfuncs
 get_trace, get_profile = sys.gettrace, sys.getprofile
 Module = type(sys)
@@ -48,9 +54,9 @@ def unraisable_type():
 UnraisableHookArgs = unraisable_type()
 
 
-def show_unraisable(error, thing, trace):
+def show_unraisable(error, thing, trace, message):
     try:
-        sys.unraisablehook(UnraisableHookArgs((type(error), error, trace, None, thing)))
+        sys.unraisablehook(UnraisableHookArgs((type(error), error, trace, message, None if message else thing)))
     except BaseException:
         pass
 
@@ -74,7 +80,7 @@ def flush_streams():
         except BaseException as error:
             kept = False
             if stream is stdout:
-                show_unraisable(error, stream, error.__traceback__.tb_next)
+                show_unraisable(error, stream, error.__traceback__.tb_next, ON_FLUSHING)
     return kept
 
 
@@ -150,7 +156,7 @@ class Leave:
             if error is None:
                 error, _, tracing = yield shutdown, (), tracing
             if error is not None:
-                show_unraisable(error, threading, error.__traceback__)
+                show_unraisable(error, threading, error.__traceback__, ON_SHUTDOWN)
         error, _, tracing = yield run_exit_functions, (), tracing
         if count_threads():
             self.say_done()

@@ -12,6 +12,7 @@ from _contextvars import copy_context
 from posix import X_OK, access, environ, execve, getcwdb, listdir
 
 TASKS = '/proc/self/task'
+MACHINERY = 'importlib._bootstrap', 'importlib._bootstrap_external'     # they import for others, which need it
 REHEARSALS = 12         # the interpreter adapts code in its first runs, which is better done before the fork
 
 # Usual in programs, and cheap; src/lang/README.md has what an image adds to every fork.
@@ -106,6 +107,7 @@ class Needs:
                 base = package.rsplit('.', level - 1)[0]
                 name = base + '.' + name if name else base
             importer = (globals or {}).get('__name__')
+            importer = None if importer in MACHINERY else importer
             self.of.setdefault(importer, set()).update((name, *('%s.%s' % (name, one) for one in fromlist or ())))
             if len(sys.modules) > before:   # by whatever way: it came with this one
                 self.of.setdefault(name, set()).update(list(sys.modules)[before:])
@@ -128,6 +130,7 @@ class Zygote:
             raise SystemExit(2)
         self.runner, self.channel, self.channels = names['Runner'], names['Channel'], names['channels']
         self.hello, self.compile_whole = names['HELLO_TEXT'], names['compile_whole']
+        self.filters, self.warnings_fail = names['filters'], names['WARNINGS_FAIL']
         self.image = image
         without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
         self.unwanted = [name for name in without.decode().split(':') if name]
@@ -156,8 +159,7 @@ class Zygote:
         self.fresh = load_part('fresh')['Fresh'](self.caisson)
         self.leave = load_part('leave')['Leave'](self.caisson, self.main_names)
         load_part('report')
-        if image == 'data':
-            load_part('figures')
+        load_part('figures')
         self.load_roles()
         self.preloaded = {name.partition('.')[0] for name in set(sys.modules) - self.own_modules}
 
@@ -282,17 +284,19 @@ class Zygote:
         self.leave.channel.fd, self.leave.channel.where = self.caisson.CHANNEL, (-1, 0, 0, 0)   # its usual descriptor; the one that _caisson has
         self.channels.append(self.leave.channel)
         return {'arguments': self.expected, 'entries': self.entries, 'main_file': self.main_file, 'hello': self.hello,
-                'compile_whole': self.compile_whole, 'channel': self.leave.channel, **self.fresh.usual(), **self.leave.usual()}
+                'compile_whole': self.compile_whole, 'filters': self.filters, 'warnings_fail': self.warnings_fail, 'channel': self.leave.channel, **self.fresh.usual(), **self.leave.usual()}
 
     def usual_run(self):
         """And of the one that is expected."""
         run, options = self.expected_run, self.expected_run.options
         more = options['preload'] or options['compile_only'] != '0' or b'CAISSON_TOOLS' in self.environment
-        prepare = self.fresh.late(self.environment)
+        prepare, shows = self.fresh.late(self.environment), []
         if options['figures'] == '1':
             prepare.append(load_part('figures')['save_what_is_shown'])
+        else:
+            shows.append(load_part('figures')['tell_what_is_not_shown'])
         return {'run': run, 'graded': run.is_graded, 'names': run.names, 'path': run.path, 'compile': None if more else compile,
-                'nothing': compile(b'', run.path, 'exec', 0, True), 'prepare': prepare}
+                'nothing': compile(b'', run.path, 'exec', 0, True), 'prepare': prepare, 'shows': shows}
 
     def warm(self):
         try:
@@ -322,6 +326,7 @@ class Zygote:
                 ours.close()
                 sys.stdin, sys.stdout, sys.stderr = streams
                 sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__'] = before
+                sys.modules.pop(SUBMISSION, None)
 
     def play_program(self, runner):
         runner.start()
@@ -379,6 +384,7 @@ class Zygote:
         sys.argv = [HERE + '/run.py', *map(sys.modules['os'].fsdecode, arguments)]
         sys.orig_argv[:] = [sys.executable, *sys.argv]
         sys.path[0] = self.own_folder
+        sys.modules.pop(SUBMISSION, None)       # of a run that was expected, and is not this one
         run = self.runner(*sys.argv[1:3], sys.argv[3:])
         run.run_cases, run.leave = self.run_cases, self.leave
         for name in self.main_names:
@@ -387,6 +393,7 @@ class Zygote:
 
     def become_context(self, options):
         sys.path[0] = self.own_folder
+        sys.modules.pop(SUBMISSION, None)
         run = load_part('session')['Session'](sys.modules['os'].fsdecode(options))
         for name in self.main_names:
             sys.modules[name] = sys.modules['__main__']

@@ -1,7 +1,7 @@
 """A part in grading: what a runner is if its OPTIONS have graded=1 ("Roles" in src/lang/README.md).
 
 runner.py loads this file and asks it within Runner.start(), as it does a context.  What all roles have in common is here:
-messages in both directions, the set-up, the program as __main__, and the end.  The first message names the role, and a file of that
+messages in both directions, the set-up, the program as a module, and the end.  The first message names the role, and a file of that
 name has the rest, in one function:
 
     serve(role) -> the exit status
@@ -118,14 +118,20 @@ class Role:
         return ending
 
     def run_program(self):
-        """Set-up and program, in the names of __main__."""
+        """Set-up and program, in the names of the module."""
         self.run_setup()
+        self.leave_setup()
         self.run(self.program[0])
         if self.program[1] is not None:
             self.run(self.program[1])
 
     def run_setup(self):
         self.run(self.begin.get('setup') or '', '<setup>')
+
+    def leave_setup(self):
+        """What goes wrong from here on is the program's doing, and what did before was that of the request."""
+        if self.begin.get('setup'):
+            self.talk.send(TO_ENGINE, {'op': 'set_up'})
 
     def run(self, code, name=None):
         """Code, or a text that will be known as name.  What it traces is its own code, and not what we do then."""

@@ -28,9 +28,9 @@ if len(sys.argv) < 3:
 
 main = sys.modules['__main__']
 steps = names['Runner'](sys.argv[1], sys.argv[2], sys.argv[3:]).steps()
-drive, perform = names['find_drive'](), names['perform']
-if drive is not None:
-    drive(steps, main)
+cold, perform = names['find_cold'](), names['perform']
+if cold is not None:
+    cold.drive(steps, main)
     raise KeyboardInterrupt     # which starts it, with no frame but the program's
 # An interpreter that cannot load ours: the program sees this frame.
 reply, settings = None, (sys.settrace, sys.setprofile)

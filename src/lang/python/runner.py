@@ -9,6 +9,7 @@ its arguments.  It is sent (error, value, tracing).  Its frame is on no stack me
 import builtins
 import sys
 from _ast import Expr, Expression, PyCF_ONLY_AST
+from _warnings import filters
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from posix import O_CLOEXEC, O_RDONLY, close, dup2, fstat, getcwd, getpid, listdir, lstat, open, read, register_at_fork, set_inheritable, write
 
@@ -25,7 +26,10 @@ CONTINUATIONS = {b'elif', b'else', b'except', b'finally'}
 STATEMENTS = {b'async', b'class', b'def', b'for', b'if', b'try', b'while', b'with'}      # whose lines all are theirs
 # Other ends of lines; what reaches into the next statement; what would see that there are two frames.
 HARD = b'\r', b'__future__', b'global', b'settrace', b'set_trace', b'breakpoint', b'import trace', b'rofile', b'coverage'
+FUTURES = 0x1fe0000                      # flags of `from __future__`, since Python 3.9 (PyCF_MASK)
+WARNINGS_FAIL = 'error', None, Warning, None, 0      # a filter, as of warnings.filters
 TRACERS = b'settrace', b'setprofile'      # they would tell of two frames, so there is no value
+SUBMISSION = 'solution'          # what a program is called whose functions are to be graded
 HELLO_TEXT = b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3]
 
 UNTRACED = None, None
@@ -46,18 +50,22 @@ def load_part(name):
                  'load_part': load_part, 'compile_program': compile_program, 'compile_tree': compile_tree, 'complain': complain,
                  'folder_of': folder_of, 'absolute': absolute, 'parse_options': parse_options, 'send_report': send_report,
                  'show_error': show_error, 'drop_own_frame': drop_own_frame, 'drive_here': drive_here, 'call_by': call_by,
-                 'line_of_last': line_of_last, 'Channel': Channel, 'bind_tools': bind_tools}
+                 'have_annotations': have_annotations,
+                 'line_of_last': line_of_last, 'SUBMISSION': SUBMISSION, 'Channel': Channel, 'bind_tools': bind_tools}
         exec(FileLoader(name, '%s/%s.py' % (HERE, name)).get_code(name), names)
         parts[name] = names
     return parts[name]
 
 
-def find_drive():
-    """drive() of drive.h; None for an interpreter that cannot load it."""
+def find_cold():
+    """The C side of what is started for one program, _cold; None for an interpreter that cannot load it."""
+    global share_constants
     bootstrap = sys.modules['_frozen_importlib_external']
     try:
         loader = bootstrap.ExtensionFileLoader('_cold', HERE + '/_cold.abi3.so')
-        return loader.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_cold', loader, origin=loader.path)).drive
+        cold = loader.create_module(sys.modules['_frozen_importlib'].ModuleSpec('_cold', loader, origin=loader.path))
+        share_constants = cold.share_constants
+        return cold
     except ImportError:
         return None
     finally:
@@ -87,9 +95,9 @@ def drive_here(steps):
         reply = *perform(work, given), UNTRACED
 
 
-def call_by(function, path, line, names):
+def call_by(function, path, line, names, arguments=(), settings={}):
     """A function that calls this one from a frame of the program's, for warnings to tell of."""
-    caller = (lambda function: lambda: function())(function)
+    caller = (lambda function, arguments, settings: lambda: function(*arguments, **settings))(function, arguments, settings)
     code = caller.__code__.replace(co_filename=path, co_name='<module>', co_firstlineno=line)
     return type(caller)(code, names, '<module>', None, caller.__closure__)
 
@@ -206,11 +214,17 @@ def read_file(path):
         close(fd)
 
 
+def share_constants(code, last):
+    """Two pieces of one text have the same objects for equal constants; in C (constants.h)."""
+    return last
+
+
 def compile_tree(tree, path, flags=0):
     if not tree.body or type(tree.body[-1]) is not Expr:
         return compile(tree, path, 'exec', flags, True), None
     last = Expression(tree.body.pop().value)
-    return compile(tree, path, 'exec', flags, True), compile(last, path, 'eval', flags, True)
+    code = compile(tree, path, 'exec', flags, True)
+    return code, share_constants(code, compile(last, path, 'eval', flags | code.co_flags & FUTURES, True))
 
 
 def split_last(source):
@@ -234,13 +248,17 @@ def split_last(source):
 def compile_program(source, path):
     """Return the code of the module, and that of its last statement if it is an expression; of another it may be None."""
     parts = split_last(source)
+    filters.insert(0, WARNINGS_FAIL)
     try:
         # To ask a tree of objects takes longer than all the rest, and they write to memory that is shared.
         if parts:
             last = compile(parts[1], path, parts[2], 0, True)
-            return compile(parts[0], path, 'exec', 0, True), last
-    except Exception:
+            code = compile(parts[0], path, 'exec', 0, True)
+            return code, share_constants(code, last)
+    except Exception:       # of a mistake, a wrong guess or a warning: all of the text is compiled, and tells its own in their order
         pass
+    finally:
+        del filters[0]
     return compile_whole(source, path)
 
 
@@ -269,12 +287,31 @@ def absolute(path):
     return path if path.startswith('/') else '%s/%s' % (getcwd(), path[2:] if path[:2] == './' else path)
 
 
-def become_main(path, arguments):
-    """Put the module, arguments and search path in place that MAINFILE would have found without us."""
-    main = type(sys)('__main__')
+def have_annotations(main):
+    """Up to Python 3.13 the main module has them from the start."""
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
+
+
+def spec_of(module):
+    spec = sys.modules['_frozen_importlib'].ModuleSpec(module.__name__, module.__loader__, origin=module.__file__)
+    spec.has_location = True
+    return spec
+
+
+def become_main(path, arguments, name):
+    """Put the module, arguments and search path in place that MAINFILE would have found without us.
+
+    Under another name than __main__ it is as if it had been imported: its main guard is false, and what it defines is found in
+    the module that it names.  There is no other main program, so that name leads to it as well.
+    """
+    main = type(sys)(name)
     full_path = absolute(path)
     main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __annotations__={},
-                         __loader__=FileLoader('__main__', full_path))
+                         __loader__=FileLoader(name, full_path))
+    if name != '__main__':
+        main.__dict__.update(__package__='', __spec__=spec_of(main))
+        sys.modules[name] = main
     sys.modules['__main__'] = main
     if hasattr(sys, 'orig_argv'):
         sys.orig_argv[-len(sys.argv):] = [path, *arguments]
@@ -285,12 +322,16 @@ def become_main(path, arguments):
     return full_path, folder, main.__dict__
 
 
+def files_in(folder):
+    try:
+        return listdir(folder)
+    except OSError:             # then nothing can be imported from there either
+        return []
+
+
 def preload(wanted, folder, names):
     """Import modules for the program, but none that has a namesake in its own folder: that one is its to import."""
-    try:
-        shadows = {entry.partition('.')[0] for entry in listdir(folder)}
-    except OSError:             # then nothing can be imported from there either
-        shadows = set()
+    shadows = {entry.partition('.')[0] for entry in files_in(folder)}
     before = set(sys.modules)
     own_folder = sys.path[0] == folder and sys.path.pop(0)
     try:
@@ -374,7 +415,7 @@ class Runner:
         self.is_graded = self.options['graded'] == '1'
         self.run_cases = self.leave = None   # the zygote's, where there is one
         self.is_sample = False  # of the zygote itself
-        self.path, self.folder, self.names = become_main(path, arguments)
+        self.path, self.folder, self.names = become_main(path, arguments, SUBMISSION if self.is_graded else '__main__')
         self.mistake = None     # that a zygote knows of
         self.source = b''       # until it is read, or a zygote knows it
         self.compiled = None    # likewise
@@ -411,12 +452,18 @@ class Runner:
         bind_tools(self.folder, self.names)
         if self.options['figures'] == '1':
             load_part('figures')['save_what_is_shown']()
+        elif not role and self.may_show():
+            load_part('figures')['tell_what_is_not_shown']()
         if self.options['preload']:
             preload(self.options['preload'], self.folder, self.names)
         self.channel.send(STARTED)
         if role:
             raise role.play(code, last)
         return code, last
+
+    def may_show(self):
+        """Whether the text has the word, or the program has other files that may."""
+        return b'show' in self.source or any(name.endswith('.py') and name != self.path.rpartition('/')[2] for name in files_in(self.folder))
 
     def finish(self, error, box, last=None):
         """Report and show how the program ended.  Returns what to raise so that the interpreter ends likewise.  A generator.
@@ -427,7 +474,10 @@ class Runner:
         error = None
         told = self.names.get('__return_value__', box[0])
         if told is not None:
+            place = load_part('report')['PLACE']
+            place[:] = self.path, line_of_last(last) if last else 1, self.names
             send_report(self.channel, VALUE, 'value_document', told, self.options['value_max'])
+            place.clear()
         told = None
         if last is not None and box[0] is not None and type(box[0]) not in PLAIN:
             yield call_by(box.clear, self.path, line_of_last(last), self.names), (), None

@@ -55,6 +55,7 @@ class Request:
         self.quiet = document.get('quiet') is True
         self.show_saved = document.get('show_saved') is True
         self.value_max = document.get('value_max')
+        self.interactivity = 'last_expr'
 
     def take(self, code):
         self.code = code
@@ -69,7 +70,8 @@ def take_options(text):
 def become_main():
     """As in an interactive interpreter: no file, and modules are found in whatever folder is the current one."""
     main = type(sys)('__main__')
-    main.__dict__.update(__builtins__=builtins, __annotations__={})
+    main.__dict__.update(__builtins__=builtins)
+    have_annotations(main)
     sys.modules['__main__'] = main
     sys.argv = ['']
     sys.orig_argv[:] = [sys.executable]
@@ -162,9 +164,11 @@ class Session:
         self.is_calm = True
         self.tracing = None, None
         sys.excepthook = print_user_exception
-        builtins.__caisson__ = magics['Magics'](self)
-        self.screen = display['Screen'](self.show, self.is_showing_saved, {'asyncio': self.use_asyncio}, self.find_user_site)
+        self.shell = None
+        self.magics = builtins.__caisson__ = magics['Magics'](self)
+        self.screen = display['Screen'](self.show, self.is_showing_saved, {'asyncio': self.use_asyncio}, self.find_user_site, self.find_shell)
         builtins.display = self.screen.names['display']
+        builtins.get_ipython, builtins.__IPYTHON__ = self.screen.get_ipython, True
 
     def open_channel(self, channel):
         stream_at_once()
@@ -179,6 +183,7 @@ class Session:
     def start(self):
         """Serve until there is nobody to serve.  Ends with a SystemExit, as a run does that may not begin."""
         bind_tools(getcwd(), self.names)
+        self.magics.names_before.update(self.names)
         while True:
             try:
                 document = yield from self.receive()
@@ -186,6 +191,7 @@ class Session:
                     break
                 self.cells += 1
                 request = Request(document, self.cells)
+                request.interactivity = self.interactivity()
             except (Broken, ValueError, RecursionError) as error:
                 complain('context.py: what came over the channel is no request: %s\n' % error)
                 self.channel.close()
@@ -269,7 +275,7 @@ class Session:
             return
         request = self.request
         if raw is None:
-            bundle = display['bundle_of'](value, request.svg, self.limits['display_max'], self.value_max(request))
+            bundle = self.bundle_of(value)
         else:
             bundle = display['Bundle'](self.limits['display_max'])
             bundle.put_all(raw)
@@ -284,6 +290,36 @@ class Session:
             elif self.displays == self.limits['displays_max'] + 1:
                 complain('caisson: displays_max=%d of this execution are used up; later ones are left out\n'
                          % self.limits['displays_max'])
+
+    # ---- what get_ipython() returns
+
+    def find_shell(self):
+        if self.shell is None:
+            self.shell = load_part('shell')['ZMQInteractiveShell'](self)
+            formatters = self.shell.display_formatter.formatters
+            display['LOOKUPS'].append(lambda media, kind: media in formatters and formatters[media].find(kind))
+        return self.shell
+
+    def interactivity(self):
+        """Which expressions of an execution are shown."""
+        return 'last_expr' if self.shell is None else self.shell.ast_node_interactivity
+
+    def bundle_of(self, value):
+        return display['bundle_of'](value, self.request.svg, self.limits['display_max'], self.value_max(self.request))
+
+    def show_exception(self, error):
+        """As that of an execution, which goes on."""
+        without_our_frames(error, self.cell_names)
+        print_exception(type(error), error, trace_of(error))
+
+    def tell_events(self, event, *given):
+        """Call what the program has registered with get_ipython().events."""
+        for function in self.shell.events.callbacks[event][:] if self.shell else ():
+            try:
+                yield from self.perform(function, given)
+            except Exception as error:
+                complain('Error in callback %r (for %s):\n' % (function, event))
+                self.show_exception(error)
 
     @staticmethod
     def find_user_site():
@@ -322,6 +358,7 @@ class Session:
         self.cell_names.add(request.name)
         self.flags |= cell.code.co_flags & FUTURE_ANNOTATIONS
         self.request, self.displays, self.patience = request, 0, PATIENCE_S
+        report['PLACE'][:] = request.name, line_of_last(cell.last or cell.code), self.names
         self.find_user_site()
         usable_stdin()
         self.channel.send(STARTED)
@@ -395,8 +432,10 @@ class Session:
             environ[name] = text
         try:
             try:
+                yield from self.tell_events('pre_execute')
                 value = yield from self.run_code(cell)
                 yield from self.begin_tasks()
+                yield from self.tell_events('post_execute')
                 return None if value is None or cell.is_silent else (yield from self.describe(request, cell, value))
             finally:
                 value = None

@@ -9,13 +9,14 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include "lang/python/constants.h"
 #include "lang/python/drive.h"
 #include "lang/python/pages.h"
 #include "sandbox/sandbox.h"
 
 /* What there is to know, by the names that Python gives it. */
 enum name {
-        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, NOTHING, PREPARE,
+        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, FILTERS, FAIL, NOTHING, PREPARE, SHOWS,
         RESEEDERS, KEY, START_TIME, MAIN_THREAD, CHANNEL,
         GET_TRACE, GET_PROFILE, MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, IDLE_EXITS, COUNT_EXITS, COUNT_THREADS,
         STDOUT, STDOUT_NAMES, FLUSH_STDOUT, STDERR, STDERR_NAMES, FLUSH_STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
@@ -25,7 +26,8 @@ enum name {
 static const char *const texts[NAMES_N] = {
         /* Zygote.receive() and Runner.start() */
         [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [GRADED] = "graded", [NAMES] = "names", [PATH] = "path",
-        [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [NOTHING] = "nothing", [PREPARE] = "prepare",
+        [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [FILTERS] = "filters",
+        [FAIL] = "warnings_fail", [NOTHING] = "nothing", [PREPARE] = "prepare", [SHOWS] = "shows",
         /* Fresh.state(), Channel */
         [RESEEDERS] = "reseeders", [KEY] = "key", [START_TIME] = "start_time", [MAIN_THREAD] = "main_thread",
         [CHANNEL] = "channel",
@@ -424,17 +426,35 @@ static void keep_mistake(void)
         Py_DecRef(trace);
 }
 
+/* The two pieces; NULL with an error. */
+static PyObject *compile_parts(const struct parts *parts)
+{
+        PyObject *last = compile_part(parts->last, parts->mode), *code = last ? compile_before(parts->before) : NULL;
+        PyObject *pair = code ? Py_BuildValue("(ON)", code, constants_share(code, last)) : NULL;
+        Py_DecRef(code);
+        Py_DecRef(last);
+        return pair;
+}
+
+/* The same where a warning is an error: all warnings are told by compile_whole(), in their order. */
+static PyObject *compile_silently(const struct parts *parts)
+{
+        if (PyList_Insert(own[FILTERS], 0, own[FAIL]) < 0)
+                return NULL;
+        PyObject *pair = compile_parts(parts), *type, *error, *trace;
+        PyErr_Fetch(&type, &error, &trace);
+        PyList_SetSlice(own[FILTERS], 0, 1, NULL);
+        PyErr_Restore(type, error, trace);
+        return pair;
+}
+
 /* compile_program() in runner.py: (code, last), or NULL without an error, which the run has then. */
 static PyObject *compile_program(PyObject *source)
 {
         struct parts parts;
-        bool is_split = split(source, &parts);
-        PyObject *last = is_split ? compile_part(parts.last, parts.mode) : NULL, *code = last ? compile_before(parts.before) : NULL;
-        PyObject *pair = code ? Py_BuildValue("(OO)", code, last) : NULL;
+        PyObject *pair = split(source, &parts) ? compile_silently(&parts) : NULL;
         Py_DecRef(parts.before);
         Py_DecRef(parts.last);
-        Py_DecRef(code);
-        Py_DecRef(last);
         if (!pair && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
                 PyErr_Clear();
         if (!pair && !PyErr_Occurred())
@@ -456,12 +476,20 @@ static bool give_source(void)
         return !program_text || PyObject_SetAttrString(own[RUN], "source", program_text) == 0;
 }
 
+/* Where the program may show pictures: see figures.py.  False with an error. */
+static bool prepare_to_show(PyObject *source)
+{
+        struct piece text = { PyBytes_AsString(source), (size_t)PyBytes_Size(source) };
+        return own[GRADED] == Py_True || !has(text, "show") || call_all(own[SHOWS]);
+}
+
 PyObject *usual_start(PyObject *self, PyObject *came)
 {
         (void)self;
         PyObject *pair = NULL, *text = NULL;
         bool is_usual = has_begun && is_there(COMPILE) && PyTuple_GetItem(came, 0) == own[ARGUMENTS] && PyTuple_GetItem(came, 1) == own[ENTRIES] &&
-                        is_usual_stream(STDIN_FILENO) && (text = source_of(came)) && (pair = compile_program(text)) && call_all(own[PREPARE]);
+                        is_usual_stream(STDIN_FILENO) && (text = source_of(came)) && (pair = compile_program(text)) && call_all(own[PREPARE]) &&
+                        prepare_to_show(text);
         if (is_usual) {
                 say(CHANNEL_HELLO, PyBytes_AsString(own[HELLO]), (size_t)PyBytes_Size(own[HELLO]));
                 Py_IncRef(text);

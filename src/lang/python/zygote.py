@@ -27,6 +27,6 @@ if len(sys.argv) not in (2, 3, 5):
 
 zygote = names['load_part']('preload')['Zygote'](names, sys.argv[1], sys.argv[2:])
 names['send_frame'] = zygote.caisson.send_frame
-names['split_last'] = zygote.caisson.split_last
+names['split_last'], names['share_constants'] = zygote.caisson.split_last, zygote.caisson.share_constants
 zygote.caisson.drive(zygote.runs(), sys.modules['__main__'])
 raise KeyboardInterrupt     # which starts it

@@ -172,6 +172,27 @@ const namesOf = (answer) => (answer.ok ? answer.tools.map(({ name }) => name).so
 const later = { ask, then: async (answer, use) => use(await answer) };
 const now = { ask: askSync, then: (answer, use) => use(answer) };
 
+const asIdentifier = (name) => name.replace(/[^\p{L}\p{N}]/gu, '_');
+
+// The names as their server has them: what JavaScript writes tools.get_time may be get-time there.
+function exactNames(names, answer) {
+  const [name, server] = [...names].reverse();
+  const tools = answer.ok ? answer.tools.filter((one) => server === undefined || asIdentifier(one.server) === asIdentifier(server)) : [];
+  const exact = tools.filter(({ tool }) => tool === name);
+  const alike = tools.filter(({ tool }) => asIdentifier(tool) === asIdentifier(name));
+  if (exact.length === 0 && alike.length === 1)
+    return [alike[0].server, alike[0].tool];
+  return server !== undefined && exact.length === 1 ? [exact[0].server, exact[0].tool] : names;
+}
+
+// Names without _ are exact, and are asked for without a look at the list.
+function callNamed(way, names, args) {
+  const request = callRequest(names, args);
+  if (!names.some((name) => name.includes('_')))
+    return way.then(way.ask(request), resultOf);
+  return way.then(way.ask({ op: 'list' }), (answer) => way.then(way.ask(callRequest(exactNames(names, answer), args)), resultOf));
+}
+
 function isPrivate(name) {
   return typeof name !== 'string' || name.startsWith('_') || name === 'then' || name === 'toJSON';
 }
@@ -179,7 +200,7 @@ function isPrivate(name) {
 // A tool, or a server whose tools are its properties; which of them, its use tells.
 function toolOf(way, names) {
   return new Proxy(() => {}, {
-    apply: (_target, _self, [args = {}]) => way.then(way.ask(callRequest(names, args)), resultOf),
+    apply: (_target, _self, [args = {}]) => callNamed(way, names, args),
     get: (_target, name) => {
       if (name === Symbol.toPrimitive)
         return () => `<tool ${names.join('.')}>`;

@@ -177,10 +177,30 @@ def test_the_state_is_given_to_its_user_and_taken_back(place):
     own = int(facts(web.daemon.process.pid)['Uid'].split()[0])
     assert own and web.run('echo x')['stdout'] == 'x\n'
     assert {(place / name).stat().st_uid for name in ('.', 'caisson.db', 'store.secret')} == {own}
-    assert web.daemon.stop(signal.SIGTERM) == 0
+    _, headers, _ = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep 1000'}, Prefer='respond-async')
+    web.daemon.stop(signal.SIGKILL)
     web = Web(place, '--set', 'engine.user=54321')
     assert (place / 'caisson.db').stat().st_uid == 54321 and web.run('echo x')['stdout'] == 'x\n'
+    assert web.ask('GET', headers['Location'])[2]['status'] == 'engine_error'     # the journal went to the new user, too
     assert web.daemon.stop(signal.SIGTERM) == 0
+
+
+def test_a_daemon_whose_starter_is_killed_ends_with_a_reason(place):
+    """Not before its runs are over: they need no starter.  Its service manager starts another one."""
+    web = Web(place)
+    assert web.run('echo x')['stdout'] == 'x\n'
+    _, headers, _ = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'sleep 2; echo done'}, Prefer='respond-async')
+    until(lambda: [run for run in web.runs() if run['state'] == 'running'])
+    starter, = [pid for pid in children(web.daemon.process.pid) if command_line(pid).startswith(b'caisson-starter')]
+    os.kill(starter, signal.SIGKILL)
+    until(lambda: web.ask('GET', '/readyz')[0] == 503, 10)
+    assert not os.path.exists(f'/proc/{starter}')     # no zombie
+    assert web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true'})[0] == 503
+    assert web.daemon.process.wait(30) not in (0, None)
+    assert 'the process that starts others for the daemon was killed' in web.log.read_text()
+    web = Web(place)
+    assert web.run('echo x')['stdout'] == 'x\n' and web.ask('GET', headers['Location'])[2]['stdout'] == 'done\n'
+    web.daemon.stop()
 
 
 def test_nothing_of_it_is_left(start, place):

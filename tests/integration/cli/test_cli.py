@@ -218,7 +218,7 @@ FAILING = 'import sys; print("out"); print("err", file=sys.stderr); sys.exit(3)'
 
 @pytest.mark.parametrize('form,good,bad', [
     ('plain', 'out\n', 'out\nSTDERR: err\nfailed: Process exited with code 3\n'),
-    ('linx', 'Code executed successfully:\nout\n', 'Code execution failed:\nerr\nProcess exited with code 3\n'),
+    ('linx', 'Code executed successfully:\nout\n', 'Code execution failed:\nerr\nProcess exited with code 3\nOutput before that:\nout\n'),
     ('codemie', 'out\n', 'Code execution failed.\n\nout\nSTDERR:\nerr\n')])
 def test_the_text_forms(form, good, bad):
     assert caisson('run', '-l', 'python', '--format', form, '-c', 'print("out")').out == good
@@ -240,6 +240,39 @@ def test_forms_of_a_run_without_output_and_of_a_time_out():
     assert done.status == 124 and 'Execution timeout after 0.3 seconds' in done.out
     done = caisson('run', '-l', 'python', '--format', 'codemie', '--timeout', '1s', '-c', 'while 1: pass')
     assert done.out.startswith('Code execution timed out after 1 seconds.')
+
+
+ENDS = {
+    'an exception': ('1/0', []),
+    'an exit': ('sys.exit(3)', []),
+    'a signal': ('import os; os.kill(os.getpid(), 11)', []),
+    'a time-out': ('while 1: pass', ['--timeout', '1s']),
+    'CPU time': ('while 1: pass', ['--cpu-time', '500ms']),
+    'memory': ('x = bytearray(1 << 30)', ['--memory', '100MiB']),
+    'the disk': ('open("f", "wb").write(bytes(1 << 21))', ['--disk', '1MiB']),
+    'output': ('print("x" * 5000)', ['--output', '1000', '--output-action', 'kill']),
+    'a good end': ('', []),
+}
+
+
+@pytest.mark.parametrize('form', ['plain', 'brief', 'linx', 'codemie'])
+@pytest.mark.parametrize('end', ENDS)
+def test_every_form_has_what_was_printed_before_each_end(form, end):
+    statement, options = ENDS[end]
+    code = f'import sys; print("printed first", flush=True); print("complained", file=sys.stderr, flush=True); {statement}'
+    if end == 'a time-out' or end == 'CPU time':
+        code = code.replace('; while', '\nwhile')
+    done = caisson('run', '-l', 'python', '--format', form, *options, '-c', code)
+    assert (done.status == 0) == (end == 'a good end')
+    assert 'printed first\n' in done.out and 'complained\n' in done.out, done.out
+    assert '(no output)' not in done.out and 'no output' not in done.out
+
+
+@pytest.mark.parametrize('form', ['plain', 'brief', 'linx', 'codemie'])
+def test_every_form_says_which_limit_ended_a_run_that_complained(form):
+    code = 'import sys; print("complained", file=sys.stderr, flush=True); x = bytearray(1 << 30)'
+    out = caisson('run', '-l', 'python', '--format', form, '--memory', '100MiB', '-c', code).out
+    assert 'complained' in out and 'Memory limit of 100MiB exceeded' in out
 
 
 def test_an_unknown_form_is_refused_before_anything_runs():
@@ -397,7 +430,7 @@ def test_version_and_help():
 @pytest.mark.parametrize('command', ['run', 'check', 'policy', 'ps', 'keys', 'runs', 'doctor', 'help'])
 def test_each_command_has_help(command):
     done = caisson(command, '--help')
-    assert done.status == 0 and done.out.startswith(f'Usage: caisson {command} ')
+    assert done.status == 0 and done.out.startswith('Example: ') and f'\n\nUsage: caisson {command} ' in done.out
     assert done.out == caisson(command, '-h').out == caisson('help', command).out
     assert ('--timeout' in done.out, '--sarif' in done.out) == (command == 'run', command == 'check')
 
@@ -437,8 +470,9 @@ def test_doctor_tries_what_a_run_does(hinder, words):
 
 
 def test_doctor_says_that_a_program_was_run_where_one_can():
-    answer = json.loads(caisson('doctor', '--json').out)
-    assert answer['checks'][-1]['name'] == 'a run' and (answer['checks'][-1]['state'] == 'ok') == (run('-l', 'bash', '-c', 'true')['status'] == 'completed')
+    checks = {check['name']: check['state'] for check in json.loads(caisson('doctor', '--json').out)['checks']}
+    assert (checks['a run'] == 'ok') == (run('-l', 'bash', '-c', 'true')['status'] == 'completed')
+    assert ('a Python zygote' in checks) == (checks['a run'] == 'ok')
     assert caisson('doctor', '--set', 'engine.cgroup_parent=no/such/cgroup').status == 125
 
 
@@ -684,5 +718,5 @@ def test_the_administrator_bounds_the_network():
 
 
 def test_hosts_need_a_network_and_a_network_needs_hosts():
-    refused(python('1', '--allow', 'example.org'), '--network allow', field='/network')
+    refused(python('1', '--allow', 'example.org'), 'network "allow" (--network)', field='/network')
     refused(python('1', '--network', 'allow'), '--allow', field='/allow')

@@ -99,6 +99,8 @@ def without_chance(record):
     """What has to be equal between two runs of one request."""
     kept = {name: value for name, value in record.items()
             if name not in ('id', 'started_at', 'finished_at', 'usage', 'timings', 'exit', 'aliases')}
+    if kept['error']:                  # there the command line has its options behind the fields
+        kept['error'] = {**kept['error'], 'message': re.sub(r' \((--|-c CODE)[^)]*\)', '', kept['error']['message'])}
     if kept['boundary']:
         kept['boundary'] = {**kept['boundary'], 'host_uid': 0}
     return kept

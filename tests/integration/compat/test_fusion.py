@@ -4,6 +4,8 @@ import base64
 import json
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -84,9 +86,55 @@ def test_a_memory_limit_is_in_mebibytes(web):
     assert answer['run_result']['return_code'] != 0 and 'Memory limit of 100MiB' in answer['message']
 
 
-def test_more_output_than_is_kept(web):
-    run = ask(web, 'print("a" * 2000000 + "z")')['run_result']
-    assert 0 < len(run['stdout']) <= 2**20 and run['stdout'].startswith('aaa') and run['stdout'].endswith('z\n')
+@pytest.mark.parametrize('stream', ['stdout', 'stderr'])
+def test_output_that_was_cut_is_no_success(web, stream):
+    answer = ask(web, f'import sys; print("a" * 2000000 + "z", file=sys.{stream})')
+    run = answer['run_result']
+    assert (answer['status'], run['status'], run['return_code']) == ('Failed', 'Finished', 0) and 'was cut' in answer['message']
+    assert 0 < len(run[stream]) <= 2**20 and run[stream].startswith('aaa') and run[stream].endswith('z\n')
+    assert ask(web, f'import sys; print("a" * 900000, file=sys.{stream})')['status'] == 'Success'
+
+
+BUSY = 'import time\nwhile time.process_time() < %s: pass\nprint(1)'
+
+
+def at_once(number, function):
+    """What the function gave, for so many numbers at the same time."""
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(function, range(number)))
+
+
+def post(web, path, body):
+    """The answer, however long it takes."""
+    with closing(web.open(timeout=600)) as connection:
+        connection.request('POST', path, json.dumps(body), {'Content-Type': 'application/json'})
+        return json.load(connection.getresponse())
+
+
+@pytest.mark.alone('machine')
+@pytest.mark.parametrize('number, cpu_s', [(16, 0.5), (128, 0.1)])
+def test_a_time_limit_does_not_count_what_others_compute(web, number, cpu_s):
+    answers = at_once(number, lambda _: post(web, '/run_code', {'code': BUSY % cpu_s, 'language': 'python', 'run_timeout': 3}))
+    assert {(answer['status'], answer['run_result']['status'], answer['run_result']['stdout']) for answer in answers} == {('Success', 'Finished', '1\n')}
+
+
+@pytest.mark.alone('machine')
+def test_a_time_limit_counts_what_the_program_does_itself(web):
+    programs = ['import time; time.sleep(30)', 'while True: pass', 'import os\nfor _ in range(3): os.fork()\nwhile True: pass', 'import select; select.select([], [], [], 30)']
+    answers = at_once(16, lambda number: ask(web, programs[number % len(programs)], run_timeout=1))
+    assert {answer['run_result']['status'] for answer in answers} == {'TimeLimitExceeded'}
+    assert max(answer['run_result']['execution_time'] for number, answer in enumerate(answers) if number % len(programs) in (0, 3)) < 2
+
+
+@pytest.mark.alone('machine')
+def test_a_time_limit_that_does_not_count_others_at_the_other_fronts(web):
+    def piston(_):
+        return post(web, '/api/v2/execute', {'language': 'python', 'version': '*', 'files': [{'content': BUSY % 0.3}], 'run_timeout': 2000})['run']['code']
+
+    def judge0(_):
+        return post(web, '/submissions?wait=true', {'language_id': 71, 'source_code': BUSY % 0.3, 'wall_time_limit': 2, 'cpu_time_limit': 2})['status']['id']
+
+    assert set(at_once(16, piston)) == {0} and set(at_once(16, judge0)) == {3}
 
 
 def test_bytes_that_are_no_text(web):

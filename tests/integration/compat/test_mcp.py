@@ -259,7 +259,7 @@ def test_a_session_has_so_many_requests_at_once(web):
 
 @pytest.mark.parametrize('name, arguments, word', [
     ('run_code', {'code': 7}, '/code'), ('run_code', {'code': 'x', 'bla': 1}, 'bla'), ('run_code', {'code': 'x', 'language': 'cobol'}, 'cobol'),
-    ('run_code', {'code': 'x', 'aliases': True}, 'aliases'), ('run_code', {'code': 'x', 'files': [{'name': 'a', 'path': '/etc/passwd'}]}, 'path'),
+    ('run_code', {'code': 'x', 'aliases': True}, 'aliases'), ('run_code', {'code': 'x', 'language': 'bash', 'files': [{'name': 'a', 'path': '/etc/passwd'}]}, 'path'),
     ('run_code', {'code': 'x', 'language': 'bash', 'limits': {'wall_ms': 10 ** 12}}, 'wall_ms'), ('run_code', {'code': 'x', 'context': 'ctx_nope'}, 'ctx_nope'),
     ('kill_sandbox', {}, 'sandbox'), ('kill_sandbox', {'sandbox': ''}, 'no id'), ('kill_sandbox', {'sandbox': '../../v1/files'}, 'no id'),
     ('kill_sandbox', {'sandbox': 'sbx_%2e'}, 'no id'), ('kill_sandbox', {'sandbox': 'x' * 65}, 'no id'), ('kill_sandbox', {'sandbox': ['a']}, 'text'),
@@ -269,6 +269,17 @@ def test_a_session_has_so_many_requests_at_once(web):
 def test_arguments_that_are_wrong_come_back_as_a_result(web, name, arguments, word):
     result = web.call(name, arguments)
     assert result['isError'] and word in result['content'][0]['text'], result
+
+
+def test_schemas_require_what_a_call_needs(web):
+    required = {tool['name']: set(tool['inputSchema']['required']) for tool in web.result('tools/list')['tools']}
+    assert required['run_code'] == required['check_code'] == {'code', 'language'} and required['grade_code'] == {'code'}
+    assert required['create_context'] == {'sandbox'} and required['create_sandbox'] == set()   # a context is Python's where nothing is said
+    for name in ('run_code', 'check_code', 'grade_code'):
+        for missing in required[name]:
+            result = web.call(name, {key: 'python' if key == 'language' else '1' for key in required[name] - {missing}})
+            text = result['content'][0]['text']
+            assert result['isError'] and missing in text and ' -' not in text, result
 
 
 @pytest.mark.parametrize('params', [{}, {'name': 'rm'}, {'name': 7}, {'name': 'run_code', 'arguments': []}, {'name': 'run_code', 'arguments': 'x'}])
@@ -461,6 +472,34 @@ def test_lines_are_answered_in_both_revisions_and_the_end_is_clean(web):
     assert set(answers) == {1, 2, 3, 'four'}
 
 
+@pytest.mark.parametrize('own', [False, True])
+@pytest.mark.parametrize('legacy', [False, True])
+def test_the_end_of_the_input_ends_the_programs_that_go_on(web, own, legacy):
+    options = ['--daemon', 'never'] if own else ['--daemon', 'always', '--set', f'engine.socket={web.daemon.path}']
+    meta = {} if legacy else {'_meta': {**META, 'io.modelcontextprotocol/logLevel': 'info'}}
+    process = subprocess.Popen([BUILD / 'caisson', 'mcp', *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+    call = {'name': 'run_code', 'arguments': {'language': 'bash', 'code': 'echo on; sleep 90', 'limits': {'wall_ms': 100000}}, **meta}
+    begin = [message('initialize', {'protocolVersion': '2025-11-25', 'capabilities': {}}, 1)] if legacy else []
+    process.stdin.write(''.join(json.dumps(one) + '\n' for one in [*begin, message('tools/call', call, 2)]))
+    process.stdin.flush()
+    assert any('"on\\n"' in process.stdout.readline() for _ in range(2))
+    start = time.monotonic()
+    process.stdin.close()
+    last = json.loads(process.stdout.read().splitlines()[-1])
+    assert process.wait(60) == 0 and time.monotonic() - start < 10      # of 90 s
+    assert last['id'] == 2 and 'the input has ended' in last['error']['message']
+    until(lambda: not web.runs())
+
+
+def test_what_is_asked_at_once_is_answered_though_the_input_has_ended(web):
+    calls = [message('tools/call', {'name': 'run_code', 'arguments': {'language': 'bash', 'code': f'echo {n}'}, '_meta': META}, n) for n in range(12)]
+    text = '\n'.join(map(json.dumps, calls))      # the last line has no end
+    done = subprocess.run([BUILD / 'caisson', 'mcp', '--daemon', 'always', '--set', f'engine.socket={web.daemon.path}'], input=text, capture_output=True,
+                          text=True, timeout=90, env=environment(), check=False)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {one['id']: one['result']['content'][0]['text'] for one in answers} == {n: f'{n}\n' for n in range(12)}
+
+
 def test_a_daemon_of_its_own_ends_with_it(tmp_path):
     done, messages = spoken([message('tools/list', {'_meta': META})], '--set', 'limits.wall_ms=6s')
     assert done.returncode == 0 and '6s of time' in messages[0]['result']['tools'][0]['description'], done.stderr
@@ -530,7 +569,7 @@ def test_the_formats_are_definitions_of_a_tool():
     openai, anthropic, mcp = ask('openai')['function'], ask('anthropic'), ask('mcp')
     assert openai['parameters'] == anthropic['input_schema'] == mcp['inputSchema']
     assert openai['description'] == anthropic['description'] == mcp['description'] == caisson('describe').out
-    assert mcp['inputSchema']['required'] == ['code'] and mcp['inputSchema']['additionalProperties'] is False
+    assert mcp['inputSchema']['required'] == ['code', 'language'] and mcp['inputSchema']['additionalProperties'] is False
 
 
 @pytest.mark.parametrize('options', [['--format', 'x'], ['--profile', 'x'], ['--session', 'x'], ['x'], ['--bla']])

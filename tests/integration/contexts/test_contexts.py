@@ -8,6 +8,7 @@ Python is tested on both roads: started for it, and forked from a zygote.
 import base64
 import marshal
 import os
+import re
 import select
 import socket
 import subprocess
@@ -396,6 +397,124 @@ def test_python_unknown_magics_are_named(python, code, part):
     assert part in outcome.error['message'] and '%cd' in outcome.error['message'] + '%cd'
 
 
+def test_python_files_are_written_by_a_magic(python, tmp_path):
+    assert python.execute('%%writefile a b.py\n!x = "%d" \\\ny').stdout == 'Writing a b.py\n'
+    assert (tmp_path / 'a b.py').read_text() == '!x = "%d" \\\ny\n'
+    assert python.execute('%%writefile -a "a b.py"\nz\n').stdout == 'Appending to a b.py\n'
+    assert python.execute('name = "a b"\n%cat "{name}.py"').stdout == '!x = "%d" \\\ny\nz\n'
+    assert python.execute('%%file {name}.py\n\n').stdout == 'Overwriting a b.py\n'
+    assert (tmp_path / 'a b.py').read_text() == '\n'
+    assert python.execute('%ls').stdout == 'a b.py\n' and python.execute('%ls -a').stdout == './\n../\na b.py\n'
+    assert python.execute('%mkdir new\n%mv a\\ b.py new\n%ls new').stdout == 'a b.py\n'
+    assert python.execute('%%writefile none/a.py\nx').error['type'] == 'FileNotFoundError'
+    assert 'needs the name of a file' in python.execute('%%writefile\nx').error['message']
+
+
+def test_python_statements_are_timed(python):
+    result = r'^\d+(\.\d+)? [mµn]?s ± \d+(\.\d+)? [mµn]?s per loop \(mean ± std\. dev\. of %s, %s each\)\n$'
+    assert re.search(result % ('3 runs', '10 loops'), python.execute('x = 1\n%timeit -n 10 -r3 y = x + 1').stdout.splitlines(True)[-1])
+    assert re.search(result % ('1 run', '1 loop'), python.execute('%%timeit -n1 -r 1 z = 2\nfor i in range(x):\n    z += i').stdout.splitlines(True)[-1])
+    assert re.search(result % ('7 runs', '1 loop'), python.execute('import time\n%timeit time.sleep(0.21)').stdout.splitlines(True)[-1])
+    outcome = python.execute('seen = []\nr = %timeit -qo -n 2 -r 2 seen.append(1)\n[r.loops, r.repeat, len(r.all_runs), r.best <= r.average <= r.worst, len(seen)]')
+    assert (outcome.value['value'], outcome.stdout) == ([2, 2, 2, True, 4], '')
+    assert python.execute('"y" in globals() or "z" in globals()').value['value'] is False
+    assert python.execute('%timeit 1 / 0').error['type'] == 'ZeroDivisionError'
+    assert python.execute('%timeit').error['type'] == 'UsageError' == python.execute('%%timeit -n 1\n').error['type']
+
+
+def test_python_variables_are_listed(python):
+    assert python.execute('%who').stdout == 'Interactive namespace is empty.\n'
+    python.execute('b = 1\na = [1, 2]\n_hidden = 3\nimport math')
+    assert python.execute('%who').stdout.split() == ['a', 'b', 'math'] and python.execute('%who int').stdout.split() == ['b']
+    assert python.execute('%who float').stdout == 'No variables match your requested type.\n'
+    assert python.execute('%who_ls list int').value['value'] == ['a', 'b']
+    assert [line.split() for line in python.execute('%whos int list').stdout.splitlines()[2:]] == [['a', 'list', 'n=2'], ['b', 'int', '1']]
+
+
+def test_python_texts_are_shown_by_magics(python):
+    for name, kind in (('html', 'text/html'), ('markdown', 'text/markdown'), ('latex', 'text/latex'), ('svg', 'image/svg+xml')):
+        assert python.execute(f'%%{name}\n<b>x</b>\n').displays[0]['data'][kind] == '<b>x</b>\n'
+
+
+# --------------------------------------------------------------------------------------------------- what get_ipython() returns
+
+def test_python_the_shell_has_what_libraries_look_for(python):
+    outcome = python.execute('''
+ip = get_ipython()
+import IPython
+from IPython.core.getipython import get_ipython as other
+assert ip is get_ipython() is IPython.get_ipython() is other()
+assert __IPYTHON__ and IPython.version_info >= (8,)
+assert ip.__class__.__name__ == 'ZMQInteractiveShell' and isinstance(ip, IPython.core.interactiveshell.InteractiveShell)
+assert IPython.core.interactiveshell.InteractiveShell.initialized()
+assert 'IPKernelApp' not in ip.config and ip.config.InlineBackend == {} and ip.kernel.shell is ip
+assert ip.user_ns is globals() and ip.ast_node_interactivity == 'last_expr'
+ip.push({'pushed': 1})
+assert pushed == 1 and ip.ev('pushed + 1') == 2 and ip.run_cell('pushed + 2').result == 3
+assert ip.run_line_magic('pwd', '') == ip.magic('%pwd') and ip.find_line_magic('nothing') is None
+ip.run_cell_magic('writefile', 'of_shell.txt', 'x')
+ip.system('cat of_shell.txt; rm of_shell.txt')
+assert ip.getoutput('echo {pushed}; echo 2') == ['1', '2']
+ip.display_pub.publish({'text/plain': 'published'}, {})
+''')
+    assert outcome.error is None, outcome.stderr
+    assert outcome.stdout == 'Writing of_shell.txt\nx\n' and outcome.displays[0]['data'] == {'text/plain': 'published'}
+    assert 'get_ipython' in python.execute('import builtins\ndir(builtins)').value['value']
+    failed = python.execute('ip.run_cell("1/0").success')
+    assert failed.value['value'] is False and 'ZeroDivisionError' in failed.stderr and '/python/' not in failed.stderr
+
+
+def test_python_the_program_has_its_own_magics(python):
+    python.execute('from IPython.core.magic import register_line_magic, register_cell_magic\n@register_line_magic\ndef twice(line): return line * 2\n'
+                   '@register_cell_magic("both")\ndef _(line, cell): return [line, cell]')
+    assert python.execute('%twice ab').value['value'] == 'abab' and python.execute('%%both a b\nc\n').value['value'] == ['a b', 'c\n']
+    assert '%twice' in python.execute('%nothing').error['message'] and '%%both' in python.execute('%lsmagic').stdout
+
+
+def test_python_the_program_is_called_before_and_after_executions(python):
+    python.execute('ip = get_ipython()\nimport inspect\nip.events.register("pre_execute", lambda: print("before", len(inspect.stack())))\n'
+                   'ip.events.register("post_execute", lambda: 1 / 0)')
+    outcome = python.execute('print("now")')
+    assert outcome.stdout == 'before 1\nnow\n' and outcome.error is None
+    assert 'ZeroDivisionError' in outcome.stderr and '/python/' not in outcome.stderr
+
+
+def test_python_all_expressions_are_shown_where_the_program_wants_that(python):
+    python.execute('from IPython.core.interactiveshell import InteractiveShell\nget_ipython()\nInteractiveShell.ast_node_interactivity = "all"')
+    outcome = python.execute('1\nx = 2\n"a"\nNone\nx\n')
+    assert [one['data'] for one in outcome.displays] == [{'text/plain': '1'}, {'text/plain': "'a'"}] and outcome.value['value'] == 2
+    python.execute('get_ipython().ast_node_interactivity = "none"')
+    assert python.execute('1').value is None
+
+
+def test_python_functions_for_a_type_make_its_media_types(python):
+    outcome = python.execute('class T: pass\nall = get_ipython().display_formatter.formatters\nall["text/html"].for_type(T, lambda one: "<t>")\n'
+                             'all["text/plain"].for_type("__main__.T", lambda one, p, cycle: p.text("T"))\nT()')
+    assert outcome.data == {'text/html': '<t>', 'text/plain': 'T'}
+
+
+# ---------------------------------------------------------------------------------------------------------- warnings
+
+WARNING = 'import warnings\nclass W:\n    def %s(self, *_, **__):\n        warnings.warn("w", stacklevel=2)\n        return "r"\n'
+
+
+@pytest.mark.parametrize('method, use, line', [
+    ('__repr__', 'W()', 8), ('_repr_html_', 'W()', 8), ('_repr_html_', 'display(W())', 8), ('_repr_html_', 'if 1:\n    display(W())\n\n0', 9),
+    ('__repr__', 'display([W()])', 8),
+])
+def test_python_a_warning_names_the_program_and_no_file_of_ours(python, method, use, line):
+    outcome = python.execute(WARNING % method + '\n\n' + use)
+    assert outcome.stderr.startswith(f'<cell 1>:{line}: UserWarning: w\n') and '/python/' not in outcome.stderr
+
+
+def test_python_a_missing_glyph_is_the_programs(python):
+    needs(python, 'matplotlib')
+    for cell, use in enumerate(('plt.show()', 'fig.show()', 'fig;', 'display(fig)', 'x = 1'), 2):
+        outcome = python.execute('import matplotlib.pyplot as plt; fig = plt.figure()\nfig.suptitle("\u4e2d")' + '\n' * cell + use)     # told once a line
+        assert re.findall(r'^(.*): UserWarning: Glyph', outcome.stderr, re.M) == [f'<cell {cell}>:{cell + 2}'], outcome.stderr
+        assert '/python/display' not in outcome.stderr
+
+
 def test_python_syntax_error_beside_a_command_has_its_own_line(python):
     mistake = python.execute('!true \\\n x\nif x\n').one('SYNTAX')
     assert (mistake['line'], mistake['text']) == (3, 'if x')
@@ -440,8 +559,8 @@ def test_python_names_of_ipython(python):
                              'import IPython\nclear_output(wait=True)\n'
                              'for one in HTML("<p>"), Markdown("# m"), JSON({"a": 1}), SVG("<svg/>"), Latex("$x$"), '
                              'Image(data=b"\\x89PNG\\r\\n\\x1a\\n", width=3): display(one)\n'
-                             'display({"text/x": "raw"}, raw=True)\n[IPython.get_ipython()]')
-    assert outcome.value['value'] == [None], outcome.stderr
+                             'display({"text/x": "raw"}, raw=True)\ntype(IPython.get_ipython()).__name__')
+    assert outcome.value['value'] == 'ZMQInteractiveShell', outcome.stderr
     shown = [{kind: text for kind, text in one['data'].items() if kind != 'text/plain'} for one in outcome.displays]
     assert shown == [{'text/html': '<p>'}, {'text/markdown': '# m'}, {'application/json': {'a': 1}}, {'image/svg+xml': '<svg/>'},
                      {'text/latex': '$x$'}, {'image/png': base64.b64encode(PNG).decode()}, {'text/x': 'raw'}]

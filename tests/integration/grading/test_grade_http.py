@@ -18,13 +18,6 @@ GOOD = {'code': 'def f(x):\n    return x * 2\n', 'function': 'f', 'cases': [{'ar
 SLOW = {'code': 'import time\ndef f(x):\n    time.sleep(100)\n', 'function': 'f', 'cases': [{'args': [1], 'expected': 1}], 'case_cpu_ms': 60000}
 
 
-@pytest.fixture(name='web', scope='module')
-def serving(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('grade'))
-    yield web
-    assert web.daemon.stop(signal.SIGTERM) == 0
-
-
 def judges(web):
     """The pids on the host of what is in the judge's sandbox: no other has that much memory."""
     found = []

@@ -116,7 +116,8 @@ def verdicts_of(run, *entries, language='python', code=''):
 
 @pytest.mark.parametrize('source, setup, kinds, status', [
     ('x = 1', '', 'HELLO STARTED TALK DONE', 0),
-    ('x = y', 'y = 1', 'HELLO STARTED TALK DONE', 0),
+    ('x = y', 'y = 1', 'HELLO STARTED TALK TALK DONE', 0),
+    ('1 / 0', 'y = 1', 'HELLO STARTED TALK ERROR DONE', 1),
     ('x = = 1', '', 'HELLO SYNTAX', 1),
     ('1 / 0', '', 'HELLO STARTED ERROR DONE', 1),
     ('x = 1', '1 / 0', 'HELLO STARTED ERROR DONE', 1),
@@ -136,9 +137,10 @@ def test_the_set_up_is_named_in_what_goes_wrong_and_ours_is_not(run):
     assert '"<setup>", line 2, in f' in outcome.stderr and 'role.py' not in outcome.stderr
 
 
-def test_the_program_is_main_as_in_a_usual_run(run):
-    source = 'import sys\ndef f():\n    return __name__, __file__ == sys.argv[0], sys.argv[1:], sys.path[0] == __file__[:-8]'
-    assert result_of(run, source)['value'] == '{"t":"tuple","v":["__main__",true,[],true]}'
+def test_the_program_is_a_module_in_its_file(run):
+    source = ('import sys, __main__\nme = sys.modules[__name__]\ndef f():\n    return (__name__, __spec__.name, __package__, me is __main__, '
+              '__file__ == __spec__.origin == sys.argv[0], sys.argv[1:], sys.path[0] == __file__[:-8], globals() is vars(me))')
+    assert result_of(run, source)['value'] == '{"t":"tuple","v":["solution","solution","",true,true,[],true,true]}'
 
 
 @pytest.mark.parametrize('packets, status', [
@@ -265,9 +267,9 @@ HOW = [
     ('return False', {'how': 'returned', 'value': 'false', 'type': 'bool', 'mro': ['bool', 'int', 'object']}),
     ('return True', {'how': 'returned', 'value': 'true', 'type': 'bool', 'mro': ['bool', 'int', 'object']}),
     ('return', {'how': 'returned', 'value': 'null', 'type': 'NoneType', 'mro': ['NoneType', 'object']}),
-    ('return E(1)', {'how': 'unencodable', 'type': '__main__.E', 'mro': ['__main__.E', 'ValueError', 'Exception', 'BaseException', 'object'],
+    ('return E(1)', {'how': 'unencodable', 'type': 'solution.E', 'mro': ['solution.E', 'ValueError', 'Exception', 'BaseException', 'object'],
                      'repr': 'E(1)'}),
-    ('return I(1)', {'how': 'unencodable', 'type': '__main__.I', 'mro': ['__main__.I', 'int', 'object'], 'repr': '1'}),
+    ('return I(1)', {'how': 'returned', 'type': 'solution.I', 'mro': ['solution.I', 'int', 'object'], 'value': '{"t":"alike","v":["solution.I",1]}'}),
     ('return "x" * 9000000', {'how': 'unencodable', 'type': 'str'}),
     ('return "\\\\" * 8000000', {'how': 'unencodable', 'type': 'str'}),
     ('x = []\n    for _ in range(2000): x = [x]\n    return x', {'how': 'unencodable', 'type': 'list'}),
@@ -275,16 +277,16 @@ HOW = [
     ('return (i for i in ())', {'how': 'unencodable', 'type': 'generator'}),
     ('yield 1', {'how': 'unencodable', 'type': 'generator'}),
     ('return object', {'how': 'unencodable', 'type': 'type', 'repr': "<class 'object'>"}),
-    ('return R()', {'how': 'unencodable', 'type': '__main__.R', 'repr': '<R object; its __repr__ raised KeyError>'}),
+    ('return R()', {'how': 'unencodable', 'type': 'solution.R', 'repr': '<R object; its __repr__ raised KeyError>'}),
     ('return Builtin()', {'how': 'unencodable', 'type': '?.int', 'mro': ['?.int', 'object']}),
     ('raise KeyError("x")', {'how': 'raised', 'type': 'KeyError', 'mro': ['KeyError', 'LookupError', 'Exception', 'BaseException', 'object'],
                              'message': "'x'", 'line': 2}),
-    ('raise E("é" * 9000)', {'how': 'raised', 'type': '__main__.E', 'message': 'é' * 2000, 'line': 2}),
-    ('raise V("x")', {'how': 'raised', 'type': '__main__.ValueError', 'mro': ['__main__.ValueError', 'Exception', 'BaseException', 'object']}),
+    ('raise E("é" * 9000)', {'how': 'raised', 'type': 'solution.E', 'message': 'é' * 2000, 'line': 2}),
+    ('raise V("x")', {'how': 'raised', 'type': 'solution.ValueError', 'mro': ['solution.ValueError', 'Exception', 'BaseException', 'object']}),
     ('import json\n    json.loads("{")', {'how': 'raised', 'type': 'json.decoder.JSONDecodeError', 'line': 3}),
     ('f()', {'how': 'raised', 'type': 'RecursionError', 'line': 2}),
     ('return f(1)', {'how': 'raised', 'type': 'TypeError', 'line': 2}),
-    ('raise S()', {'how': 'raised', 'type': '__main__.S', 'message': '<exception str() failed>'}),
+    ('raise S()', {'how': 'raised', 'type': 'solution.S', 'message': '<exception str() failed>'}),
     ('raise E("\\ud800\\0")', {'how': 'raised', 'message': '\\ud800\0'}),
     ('raise KeyboardInterrupt', {'how': 'raised', 'type': 'KeyboardInterrupt'}),
     ('raise GeneratorExit', {'how': 'raised', 'type': 'GeneratorExit'}),
@@ -476,7 +478,7 @@ def test_a_handler_that_the_program_sets_as_it_is_loaded_works_in_a_case(run):
 
 @pytest.mark.parametrize('body, signs', [
     ('import builtins\n    builtins.len = None', [{'sign': 'patched_builtins', 'detail': 'len'}]),
-    ('return Equal()', [{'sign': 'suspicious_eq', 'detail': '__main__.Equal'}]),
+    ('return Equal()', [{'sign': 'suspicious_eq', 'detail': 'solution.Equal'}]),
     ('import os\n    for n in range(3, 1100):\n        try: os.write(n, b"{}")\n        except OSError: pass',
      [{'sign': 'foreign_descriptor', 'detail': 'what came is no result: its length is another'}]),
     ('return 5', []),
@@ -583,17 +585,17 @@ def other(kind, shown='<it>'):
 NAN = '{"t":"float","v":"nan"}'
 BOOL = returned('true', 'bool', 'int')
 NOT_FOUND = raised('FileNotFoundError', 'OSError', 'Exception')
-OWN_VALUE_ERROR = raised('__main__.ValueError', 'Exception')
+OWN_VALUE_ERROR = raised('solution.ValueError', 'Exception')
 DEQUE = '{"t":"collections.deque","v":[1]}'
 ARRAY = '{"t":"numpy.ndarray","v":["<i8",[2],"AQAAAAAAAAACAAAAAAAAAA=="]}'
 VERDICTS = [
     # S1-32 to S1-38
     ({'expected_exception': 'ValueError'}, returned('5'), 'failed', 'Expected exception ValueError but none raised'),
     ({'expected_exception': 'ValueError', 'expected': '5'}, returned('5'), 'failed', 'Expected exception ValueError but none raised'),
-    ({'expected_exception': 'ValueError'}, other('__main__.A'), 'failed', 'Expected exception ValueError but none raised'),
+    ({'expected_exception': 'ValueError'}, other('solution.A'), 'failed', 'Expected exception ValueError but none raised'),
     ({'expected_type': 'str'}, returned('5'), 'failed', 'Type mismatch: got int, expected str'),
     ({'expected_type': 'str', 'expected': '5'}, returned('5'), 'failed', 'Type mismatch: got int, expected str'),
-    ({'expected_type': 'str'}, other('__main__.A'), 'failed', 'Type mismatch: got __main__.A, expected str'),
+    ({'expected_type': 'str'}, other('solution.A'), 'failed', 'Type mismatch: got solution.A, expected str'),
     ({'expected': '3'}, returned('4'), 'failed', 'Expected 3, got 4'),
     ({'expected': '"a"'}, returned('"b\\u00e9"'), 'failed', "Expected 'a', got 'bé'"),
     ({'expected': '3'}, returned('3'), 'passed', 'OK'),
@@ -601,12 +603,12 @@ VERDICTS = [
     ({'expected': 'null'}, returned('null', 'NoneType'), 'passed', 'OK'),
     ({'expected_python': 'None'}, returned('5'), 'failed', 'Expected None, got 5'),
     ({}, returned('5'), 'passed', 'OK'),
-    ({}, other('__main__.A'), 'passed', 'OK'),
+    ({}, other('solution.A'), 'passed', 'OK'),
     ({'expected_exception': 'ValueError'}, raised('ValueError', 'Exception'), 'passed', 'Expected exception ValueError raised'),
     ({'expected_exception': 'ValueError'}, raised('KeyError', 'LookupError', message="'x'"), 'failed', "KeyError: 'x'"),
     ({'expected_exception': 'ValueError'}, raised('KeyError', message='x' * 300), 'failed', 'KeyError: ' + 'x' * 200),
     ({'expected': '3'}, raised('KeyError', 'LookupError', message="'x'"), 'error', "KeyError: 'x'"),
-    ({}, raised('__main__.MyError', message='why'), 'error', 'MyError: why'),
+    ({}, raised('solution.MyError', message='why'), 'error', 'MyError: why'),
     # exceptions
     ({'expected_exception': 'OSError'}, NOT_FOUND, 'passed', 'Expected exception OSError raised'),
     ({'expected_exception': 'IOError'}, NOT_FOUND, 'passed', 'Expected exception IOError raised'),
@@ -615,7 +617,7 @@ VERDICTS = [
     ({'expected_exception': 'ValueError'}, OWN_VALUE_ERROR, 'failed', 'ValueError: m'),
     ({'expected_exception': '__main__.ValueError'}, OWN_VALUE_ERROR, 'passed', None),
     ({'expected_exception': 'Exception'}, OWN_VALUE_ERROR, 'passed', None),
-    ({'expected_exception': 'MyError'}, raised('__main__.MyError', 'Exception'), 'passed', None),
+    ({'expected_exception': 'MyError'}, raised('solution.MyError', 'Exception'), 'passed', None),
     ({'expected_exception': 'JSONDecodeError'}, raised('json.decoder.JSONDecodeError', 'ValueError'), 'passed', None),
     ({'expected_exception': 'json.JSONDecodeError'}, raised('json.decoder.JSONDecodeError', 'ValueError'), 'passed', None),
     ({'expected_exception': 'json.decoder.JSONDecodeError'}, raised('json.decoder.JSONDecodeError', 'ValueError'), 'passed', None),
@@ -636,9 +638,9 @@ VERDICTS = [
     ({'expected_type': '"int"'}, returned('5'), 'passed', None),
     ({'expected_type': 'deque'}, returned(DEQUE, 'collections.deque'), 'passed', None),
     ({'expected_type': 'collections.deque'}, returned(DEQUE, 'collections.deque'), 'passed', None),
-    ({'expected_type': 'Point'}, other('__main__.Point'), 'passed', None),
-    ({'expected_type': '__main__.Point'}, other('__main__.Point'), 'passed', None),
-    ({'expected_type': 'int'}, other('__main__.int'), 'failed', None),
+    ({'expected_type': 'Point'}, other('solution.Point'), 'passed', None),
+    ({'expected_type': '__main__.Point'}, other('solution.Point'), 'passed', None),
+    ({'expected_type': 'int'}, other('solution.int'), 'failed', None),
     ({'expected_type': 'int('}, returned('5'), 'bad_case', 'expected_type: int( is no type'),
     ({'expected_type': '__import__("os").system("x")'}, returned('5'), 'bad_case', None),
     ({'expected_type': '-' * 100000}, returned('5'), 'bad_case', None),
@@ -686,7 +688,7 @@ VERDICTS = [
     ({'expected': '"a"', 'tolerance': 0.1}, returned('1'), 'failed', None),
     ({'expected': '1', 'tolerance': -1}, returned('1'), 'bad_case', None),
     # how it ended
-    ({'expected': '1'}, other('__main__.A', '<A>'), 'unencodable', 'A value of type __main__.A cannot be compared from outside: <A>'),
+    ({'expected': '1'}, other('solution.A', '<A>'), 'unencodable', 'A value of type solution.A cannot be compared from outside: <A>'),
     ({'expected': '1'}, {'how': 'timeout', 'by': 'cpu', 'cpu_ms': 5004.2}, 'timeout', 'Timeout after 5.0 s of CPU time'),
     ({'expected': '1'}, {'how': 'timeout', 'by': 'wall', 'wall_ms': 15004.2}, 'timeout', 'Timeout after 15.0 s'),
     ({'expected': '1'}, {'how': 'exited', 'exit_code': 0}, 'crash', 'The process ended with exit status 0 before there was a value'),

@@ -80,6 +80,52 @@ def test_a_body_that_is_no_request_is_a_problem(web, body, field):
     assert problem['request_id'] == headers['X-Request-Id']
 
 
+@pytest.mark.parametrize('body, field', [
+    ({'language': 'bash'}, '/code'), ({}, '/code'), ({'code': 'x'}, '/language'), ({'code': 'x', 'name': 'notes.txt'}, '/language'),
+    ({'code': None, 'language': 'bash'}, '/code'), ({'code': 'x', 'language': None}, '/language'), ({'code': 'x', 'profile': 'data'}, '/language')])
+@pytest.mark.parametrize('headers', [{}, {'Accept': 'application/x-ndjson'}, {'Prefer': 'respond-async'}], ids=['waiting', 'events', 'later'])
+def test_a_run_without_a_program_or_a_language_is_no_request(web, body, field, headers):
+    status, answered, problem = web.ask('POST', '/v1/runs', body, **headers)
+    problem = json.loads(problem) if isinstance(problem, bytes) else problem
+    assert (status, problem['code'], problem['field']) == (422, 'bad_request', field)
+    assert answered['Content-Type'] == 'application/problem+json'
+
+
+def test_a_name_or_a_profile_may_tell_the_language(web, tmp_path):
+    assert web.run(language=None, code='print(1)', name='x.py')['stdout'] == '1\n'
+    assert web.ask('POST', '/v1/runs', {'code_base64': 'ZWNobyAx', 'language': 'sh'})[2]['stdout'] == '1\n'
+    (tmp_path / 'shell.yaml').write_text('language: bash\n')
+    other = Web(tmp_path, '--set', f'engine.profiles_dir={tmp_path}', '--set', 'engine.profile=shell')
+    assert other.ask('POST', '/v1/runs', {'code': 'echo $0'})[2]['language'] == 'bash'
+    assert other.daemon.stop(signal.SIGTERM) == 0
+
+
+def texts_of(value):
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in texts_of(one)]
+    return [text for one in value for text in texts_of(one)] if isinstance(value, list) else [value] if isinstance(value, str) else []
+
+
+LIMITED = [('while True: pass', {'wall_ms': 300}), ('while True: pass', {'cpu_ms': 300}), ('x = bytearray(1 << 30)', {'memory_bytes': 100 << 20}),
+           ('open("f", "wb").write(bytes(1 << 21))', {'disk_bytes': 1 << 20}), ('for n in range(99): open(str(n), "w")', {'disk_files': 20}),
+           ('import os, time\nfor n in range(99): os.fork() or (time.sleep(9), os._exit(0))', {'pids': 8}),
+           ('print("x" * 99)', {'output_bytes': 9, 'output_action': 'kill'}), ('print("x" * 99)', {'output_bytes': 9}), ('"x" * 999', {'value_bytes': 99}),
+           ('for n in range(9): open(str(n), "w")', {'output_files': 2}), ('import os, time; os.fork() or time.sleep(9)', {'background_ms': 0})]
+WRONG = [{'files': [{'name': 'f', 'content': 'x' * 99}], 'limits': {'input_bytes': 9}}, {'files': [{'name': 'f', 'content': 'x' * 9999}], 'limits': {'disk_bytes': 65536}},
+         {'files': [{'name': 'main.py', 'content': ''}]}, {'allow': ['example.org']}, {'network': 'allow'}, {'backend': 'host'}, {'backend': 'x'},
+         {'profile': 'x'}, {'policy': 'x'}, {'limits': {'wall_ms': 0}}, {'limits': {'memory_bytes': 1 << 40}}, {'name': 'a/b'}, {'work_dir': '/tmp'},
+         {'context': 'x'}, {'workspace': '../x'}, {'tools': {'allow': ['nothing.*']}}, {'env': {'LD_PRELOAD': 'x'}}, {'exports': [{'pattern': '*', 'path': '/tmp'}]},
+         {'files': [{'name': str(n), 'content': ''} for n in range(40)], 'limits': {'disk_files': 16}}]
+
+
+@pytest.mark.parametrize('request_', [{'code': code, 'limits': limits} for code, limits in LIMITED] + [{'code': 'print(1)', **wrong} for wrong in WRONG]
+                         + [{'code': None}, {'language': None}, {'language': 'cobol'}], ids=range(len(LIMITED) + len(WRONG) + 3))
+def test_no_answer_has_the_words_of_the_command_line(web, request_):
+    _, _, answer = web.ask('POST', '/v1/runs', {'language': 'python', 'code': 'print(1)', **request_})
+    said = [text for name, part in answer.items() if name not in ('stdout', 'stderr', 'instance') for text in texts_of(part)]
+    assert said and not [text for text in said if re.search(r'(^|[ ("`])--?[a-z]|CAISSON_|\bcaisson [a-z]', text)], answer
+
+
 def test_paths_of_the_host_are_not_for_those_who_come_from_outside(web):
     record = web.run('cat x', files=[{'path': '/etc/shadow', 'name': 'x'}])
     assert record['status'] == 'bad_request' and record['error']['field'].startswith('/files')
@@ -256,6 +302,11 @@ def test_lines_that_are_no_requests_are_answered_too(web):
     assert all(by_line[n]['error']['code'] == 'bad_request' for n in (1, 3, 6, 7, 9, 10))
 
 
+def test_a_line_without_a_program_or_a_language_is_no_request(web):
+    lines = {line['id']: line for line in bulk(web, [{'id': 1, 'language': 'bash'}, {'id': 2, 'code': 'x'}, {'id': 3, 'code': 'echo 3', 'name': 'x.sh'}])}
+    assert [lines[n]['error']['field'] for n in (1, 2)] == ['/code', '/language'] and lines[3]['record']['stdout'] == '3\n'
+
+
 def test_a_last_line_needs_no_end(web):
     answer = web.stream_raw('POST', '/v1/runs/bulk', b'{"language": "bash", "code": "echo 1"}')
     assert [json.loads(line)['record']['stdout'] for line in answer] == ['1\n']
@@ -357,12 +408,104 @@ def test_the_page_needs_nothing_from_elsewhere(web):
         assert f'id="{link}"' in page
 
 
+# ---- lists by pages ----
+
+def pages_of(ask, path, name, limit):
+    """The ids of a list, page after page."""
+    found, cursor = [], ''
+    while cursor is not None:
+        status, _, page = ask('GET', f'{path}?limit={limit}' + (f'&cursor={cursor}' if cursor else ''))
+        assert status == 200 and len(page[name]) <= limit
+        found.append([one.get('id') for one in page[name]])
+        cursor = page.get('next')
+    return found
+
+
+def start_kept(web):
+    return web.ask('POST', '/v1/runs', {'language': 'bash', 'code': ':'}, Prefer='respond-async')[2]['id']
+
+
+def test_a_list_of_runs_is_read_by_pages_while_new_ones_come(web):
+    made = [start_kept(web) for _ in range(7)]
+    page = web.ask('GET', '/v1/runs?limit=3')[2]
+    assert [one['id'] for one in page['runs']] == made[:3:-1]
+    made += [start_kept(web) for _ in range(2)]
+    gone = made[4]                                       # the last one of that page, and the cursor is behind it
+    until(lambda: web.ask('DELETE', f'/v1/runs/{gone}')[0] in (204, 404))
+    page = web.ask('GET', f'/v1/runs?limit=3&cursor={page["next"]}')[2]
+    assert [one['id'] for one in page['runs']] == made[3:0:-1]
+    page = web.ask('GET', f'/v1/runs?limit=1000&cursor={page["next"]}')[2]
+    assert page['runs'][0]['id'] == made[0] and 'next' not in page
+    assert sum(pages_of(web.ask, '/v1/runs', 'runs', 2), []) == [one['id'] for one in web.ask('GET', '/v1/runs')[2]['runs']]
+
+
+def test_every_list_has_pages_of_the_same_form(web):
+    sandbox = web.ask('POST', '/v1/sandboxes', {})[2]['id']
+    web.ask('POST', '/v1/sandboxes', {})
+    for _ in range(3):
+        web.ask('POST', f'/v1/sandboxes/{sandbox}/contexts', {'language': 'bash'})
+        web.ask('POST', f'/v1/sandboxes/{sandbox}/processes', {'command': ':'})
+        web.ask('POST', '/v1/sessions', {'language': 'bash'})
+        web.ask('POST', '/v1/files?name=a', b'x')
+        start_kept(web)
+    for number in range(3):
+        web.ask('PUT', f'/v1/workspaces/w{number}/file?path=a', b'x')
+    paths = web.ask('GET', '/openapi.json')[2]['paths']
+    lists = [path for path, kinds in paths.items() if any(one['name'] == 'cursor' for one in kinds.get('get', {}).get('parameters', []))]
+    assert len(lists) == 7
+    for path in lists:
+        target = path.replace('{id}', sandbox)
+        name = next(name for name, value in web.ask('GET', target)[2].items() if isinstance(value, list))
+        whole = [one['id'] for one in web.ask('GET', target)[2][name]]
+        assert len(whole) >= 3, path
+        for limit in (1, 2, len(whole), 1000):
+            pages = pages_of(web.ask, target, name, limit)
+            assert sum(pages, []) == whole and len(pages) == max(1, -(-len(whole) // limit)), path
+        assert web.ask('GET', f'{target}?limit=2&cursor=1')[2].get(name) is not None
+        for query, field in (('limit=0', 'limit'), ('limit=1001', 'limit'), ('limit=x', 'limit'), ('limit=-1', 'limit'), ('limit=', 'limit'),
+                             ('cursor=x', 'cursor'), ('cursor=', 'cursor'), ('cursor=1.', 'cursor'), ('cursor=1.2.3', 'cursor'), ('cursor=-1', 'cursor'),
+                             ('cursor=99999999999999999999', 'cursor')):
+            status, _, problem = web.ask('GET', f'{target}?{query}')
+            assert (status, problem['field']) == (422, field), query
+    for session in web.ask('GET', '/v1/sessions')[2]['sessions']:
+        web.ask('DELETE', '/v1/sessions/' + session['id'])
+    for one in web.ask('GET', '/v1/sandboxes')[2]['sandboxes']:
+        web.ask('DELETE', '/v1/sandboxes/' + one['id'])
+
+
+# ---- problems ----
+
+def test_the_type_of_a_problem_leads_to_its_explanation(web):
+    errors = dict(re.findall(r'^ERROR\(\w+, +\d+, "(\w+)", +\d+, +\d+, "(.*)"\)$', (ROOT / 'include/caisson/errors.def').read_text(), flags=re.M))
+    assert len(errors) == 9
+    for method, path, body in (('GET', '/v1/runs/run_x', None), ('POST', '/v1/runs', b'{'), ('PUT', '/v1/runs', b'')):
+        _, _, problem = web.ask(method, path, body)
+        page, mark = problem['type'].split('#')
+        status, headers, text = web.ask('GET', page)
+        assert status == 200 and headers['Content-Type'].startswith('text/html') and mark == problem['code']
+        assert f'id="{mark}"' in text.decode()
+    assert set(re.findall(r'<h3 id="(\w+)">', text.decode())) == {*errors, 'not_found', 'method_not_allowed', 'unauthorized', 'too_large'}
+    for meaning in errors.values():
+        assert meaning in text.decode()
+
+
+def test_the_page_has_every_status_of_problems(description):
+    """docs/http.md, beside 406, which is in the words of the Model Context Protocol alone, and 405, which is no operation's."""
+    described = {status for path in description['paths'].values() for one in path.values() for status in one['responses'] if status >= '400'}
+    rows = re.findall(r'^\| (\d{3}) \| ((?:`\w+`(?:, )?)+) \|', (ROOT / 'docs/http.md').read_text(), flags=re.M)
+    assert {status for status, _ in rows} == described - {'406'} | {'405'}
+    codes = {*re.findall(r'^ERROR\(\w+, +\d+, "(\w+)"', (ROOT / 'include/caisson/errors.def').read_text(), flags=re.M)}
+    for _, named in rows:
+        assert set(re.findall(r'`(\w+)`', named)) <= codes | {'not_found', 'method_not_allowed', 'unauthorized', 'too_large'}
+
+
 # ---- metrics, health ----
 
 def test_metrics_count_what_was_done(web):
     def counted():
         text = web.ask('GET', '/metrics')[2].decode()
         return {line.rsplit(' ', 1)[0]: float(line.rsplit(' ', 1)[1]) for line in text.splitlines() if not line.startswith('#')}
+    until(lambda: not web.runs())          # of the tests before
     before = counted()
     for _ in range(3):
         web.run('exit 1')
@@ -513,7 +656,12 @@ CHUNKED = b'Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n' % (len(RUN)
     *(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n' + name + b': %d\r\n\r\n' % len(RUN) + RUN
       for name in (b'Content-Length ', b'Content-Length\t', b' Content-Length', b'Content-Length\x0b', b'Content Length', b'Content-Length\xa0', b'"X"')),
     b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n' + CHUNKED.replace(b':', b' :', 1),
-    b'POST /v1/runs HTTP/1.0\r\nHost: localhost\r\n' + CHUNKED], ids=range(17))
+    b'POST /v1/runs HTTP/1.0\r\nHost: localhost\r\n' + CHUNKED,
+    *(b'GET /healthz HTTP/1.1\r\n' + lines + b'\r\n\r\n' for lines in (
+        b'Host: localhost\r\nX: a\0b', b'X: a\0b\r\nHost: localhost', b'X: \0\r\nHost: localhost', b'Host: localhost\0', b'Host: localhost\0\0evil',
+        b'Host: localhost\r\nX: a\r\n b', b'X: a\r\n\tb\r\nHost: localhost', b'Host: local\r\n host', b'Host: localhost\r\nX:\r\n a',
+        b'Host: localhost\r\nX: a\rb', b'Host: localhost\r\nX: a\x01b', b'Host: localhost\r\nX: a\x7f', b'Host: localhost\r\nX: a\x1b[2J'))],
+    ids=range(30))
 def test_a_head_that_could_be_read_in_two_ways_is_refused(web, data):
     """One answer, and the connection ends: what stands behind it is never answered as a request of its own."""
     answer = web.raw(data + b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -523,8 +671,34 @@ def test_a_head_that_could_be_read_in_two_ways_is_refused(web, data):
 def test_heads_that_can_be_read_in_one_way_are_read(web):
     for data in (b'GET /healthz HTTP/1.0\r\n\r\n', b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
                  b'GET /healthz HTTP/1.1\r\nHost:\r\nX!#$%&\'*+-.^_`|~9: \r\nConnection: close\r\n\r\n',
+                 b'GET /healthz HTTP/1.1\r\nHost: localhost  \r\nX:\t\ta\tb \t\r\nY: \xc3\xa4\xff\r\nCookie: a=b; c=d\r\nConnection: close\r\n\r\n',
+                 b'\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+                 b'GET /healthz HTTP/1.1\nHost: localhost\nConnection: close\n\n',
                  b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n' + CHUNKED):
         assert web.raw(data).startswith(b'HTTP/1.1 200 '), data
+
+
+@pytest.mark.parametrize('length', ['+%d', '%d,%d', '%d, %d', '-%d', '0x%x', '%d 1', '%dx', '', '%d\0', '\0%d', '%d\r\n 1'])
+def test_a_length_that_is_no_number_ends_the_connection(web, length):
+    value = (length % ((len(RUN),) * length.count('%'))).encode()
+    answer = web.raw(b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: ' + value + b'\r\n\r\n' + RUN + b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert answer.startswith(b'HTTP/1.1 400 ') and b'HTTP/1.1 200' not in answer, answer
+
+
+@pytest.mark.parametrize('size', [200, 4000, 15000, 16300, 16384, 16400, 24000, 30000])
+@pytest.mark.parametrize('step', [700, 100000])
+def test_long_heads_are_read_whatever_way_they_come(web, size, step):
+    """Libmicrohttpd moves its buffer on the way; the form of the head is looked at where it ended up."""
+    head = b'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
+    while len(head) < size - 100:
+        head += b'X-%d: ' % len(head) + b'v' * min(1000, size - 100 - len(head)) + b'\r\n'
+    data = head + b'Content-Length: %d\r\n\r\n' % len(RUN) + RUN
+    with socket.create_connection(('127.0.0.1', web.port), timeout=60) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(data), step):
+            connection.sendall(data[at:at + step])
+            time.sleep(.002)
+        assert connection.recv(100).startswith(b'HTTP/1.1 200 ')
 
 
 def cpu_ticks(pid):

@@ -50,6 +50,18 @@ def test_a_thousand_lines_meet_one_worker():
     assert [one['id'] for one in got] == [str(i) for i in range(1000)] and status == 0
 
 
+# ---- messages ----
+
+@pytest.mark.parametrize('code, message', [
+    ("x = 'rm -rf /'\ny = 'more'", 'Dangerous rm command: rm -rf /'), ('x = "rm -rf /"; y = 1', 'Dangerous rm command: rm -rf /'),
+    ('x = "sh -c \'rm -rf /\'" # tail', "Dangerous rm command: sh -c 'rm -rf /'"), ("x = '" "''rm -rf ~'" "''", 'Dangerous rm command: rm -rf ~'),
+    ("x = 'mkfs.ext4 /dev/sda'", 'Dangerous disk command: mkfs.ext4 /dev/sda'), ("x = 'rm -r' + 'f /'", 'Dangerous rm command: rm -rf /'),
+])
+def test_a_message_has_the_text_that_was_found_and_nothing_behind_it(code, message):
+    got, _ = jsonl({'language': 'python', 'code': code, 'policy': 'kodeagent'})
+    assert [finding['message'] for finding in got[0]['findings']] == [message] and got[0]['reason'].endswith(message)
+
+
 # ---- files and folders ----
 
 def test_a_folder_is_all_programs_below_it(tmp_path):

@@ -144,6 +144,66 @@ def test_without_the_library_there_are_two_frames_and_nothing_else_is_different(
     assert (outcome.returncode, outcome.stdout) == (1, '3\n') and '/python/' not in outcome.stderr
 
 
+# ------------------------------------------------------------------------------------------------- a text is one text
+
+CONSTANTS = '"a b"', 'b"a b"', '300', '-300', '1.5', '0.0', '-0.0', '2j', '(1, "a b")', '((1, 1.5), ("a b",))', '"ab"', '7', 'None', '"a" " b"', '150 * 2', '(300, )[0]'
+DEFINITIONS = {
+    'a name': 'x{n} = {c}\n',
+    'a function': 'def f{n}(y=0): return {c}\nx{n} = f{n}()\n',
+    'a function in a function': 'def f{n}():\n    def g(): return {c}\n    return g()\nx{n} = f{n}()\n',
+    'a default': 'def f{n}(y={c}): return y\nx{n} = f{n}()\n',
+    'a tuple': 'x{n}, = {c},\n',
+    'a class': 'class C{n}:\n    y = {c}\nx{n} = C{n}.y\n',
+    'a text that is not split': 'global z{n}\nx{n} = {c}\n',
+}
+USES = {
+    'the last expression': 'print({all}, id(x0) == id("a b"))\n',
+    'a function in the last expression': 'print((lambda: [{all}])(), [({all}) for _ in [1]])\n',
+    'a block': 'if True:\n    print({all})\n',
+    'a function that is last': 'def last(): print({all})\nlast()\n',
+}
+
+
+@pytest.mark.parametrize('definition', DEFINITIONS)
+def test_equal_constants_of_a_text_are_one_object_where_they_are_in_python3(forked, tmp_path, definition):
+    defined = ''.join(DEFINITIONS[definition].format(n=n, c=constant) for n, constant in enumerate(CONSTANTS))
+    each = ', '.join('x%d is %s' % pair for pair in [*enumerate(CONSTANTS), *enumerate(CONSTANTS[1:])])     # and of others
+    for use, text in USES.items():
+        source = defined + text.format(all=each)
+        expected = plain(tmp_path, source, '-Wignore')
+        assert 'True' in expected[1] and 'False' in expected[1]
+        assert (use, *forked(source)[:2]) == (use, *expected[:2])
+        assert (use, *cold(tmp_path, source)[:2]) == (use, *expected[:2])
+
+
+TEXTS = {
+    'warnings of both pieces': '1 is 1\nprint("x" is 2)\n',
+    'a warning of the first piece': 'assert (1, "x")\nprint(1)\n',
+    'a warning of the last piece': 'x = 1\nprint(x is "a b")\n',
+    'a warning of a last block': 'x = 1\nif x is 300:\n    pass\n',
+    'warnings of a text without an expression at its end': '1 is 1\nx = 2 is 2\n',
+    'warnings before a mistake that the parser finds': '1 is 1\nx = (\n',
+    'warnings before a mistake that the compiler finds': '1 is 1\nreturn\n2 is 2\n',
+    'a mistake in the last piece': '1 is 1\nprint(2 is 2, __debug__ := 1)\n',
+    'escapes': 'x = "\\d"\nprint("\\w", x)\n',
+    'calls of what is no function': 'x = "a"("b") if 0 else 1\nprint(1[0] if 0 else 2)\n',
+    'a filter': 'import warnings\nprint(len(warnings.filters), warnings.filters[0])\n',
+    'a document': '"""a text"""\nprint(__doc__, __doc__ is "a text", __debug__)\n',
+    'a document alone': '"""a text"""\n',
+    'no document': 'x = 1\n"a text"\nprint(__doc__)\n',
+    'a future': 'from __future__ import annotations\nexec("def f(x: y): pass\\nprint(f.__annotations__)")\n',
+    'a future in a lambda': 'from __future__ import annotations\n(lambda: exec("def f(x: y): pass\\nprint(f.__annotations__)"))()\n',
+    'annotations': 'x: int = 300\nprint(__annotations__, x is 300)\n',
+    'an assignment in an expression': 'x = 300\nprint(y := 300, y is x)\n',
+}
+
+
+@pytest.mark.parametrize('name', TEXTS)
+def test_what_the_compiler_tells_is_told_once_and_in_order(forked, tmp_path, name):
+    assert forked(TEXTS[name]) == plain(forked.folder, TEXTS[name])
+    assert cold(tmp_path, TEXTS[name]) == plain(tmp_path, TEXTS[name])
+
+
 # ------------------------------------------------------------------------------------------------------ the same imports
 
 WRITE = '''import os, sys

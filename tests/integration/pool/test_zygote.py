@@ -162,6 +162,11 @@ VALUES = {
 }
 
 
+for absent in 'numpy', 'pandas':       # in an interpreter of another Debian
+    if subprocess.run([PYTHON, '-c', 'import ' + absent], capture_output=True, check=False).returncode:
+        VALUES = {name: text for name, text in VALUES.items() if 'import ' + absent not in text}
+
+
 def same_values(run):
     source = 'values = {}\n' + ''.join('%s\nvalues[%r] = repr(v)\n' % (text, name) for name, text in VALUES.items())
     first, second = run('main.py', source + 'values'), run('main.py', source + 'values')

@@ -38,7 +38,7 @@ def text(name):
 
 def help_options(command='run'):
     """[(name, letter, argument, default)] of a command."""
-    part = ask('help').partition(f'Options of {command}:\n')[2].partition('\nOptions of ')[0]
+    part = ask('help', command).partition(f'Options of {command}:\n')[2].partition('\nOptions of ')[0]
     rows = re.findall(r'^  (?:-(\w),|   ) --([\w-]+)(?: (\S+))? +(.*)$', part, flags=re.M)
     assert len(rows) == len(part.splitlines()), part
     return [(name, letter, argument, (re.findall(r'\[([^\]]+)\]$', words) or [''])[0])
@@ -197,7 +197,8 @@ def test_caisson_1_has_every_part_of_sandboxes():
 
 
 def test_caisson_1_has_every_command():
-    commands = re.findall(r'^  (\w+)  +', ask('help').partition('Options of run')[0], flags=re.M)
+    commands = re.findall(r"^ +'(\w+):", ask('completion', 'zsh').partition('commands=(')[2].partition('\n        )')[0], flags=re.M)
+    assert len(commands) > 20
     synopsis = text('man/caisson.1').partition('.Sh SYNOPSIS')[2].partition('.Sh DESCRIPTION')[0]
     assert re.findall(r'^\.Nm\n\.Cm (\w+)$', synopsis, flags=re.M) == commands
     for command in commands:
@@ -340,7 +341,7 @@ def test_the_contract_of_runners_has_every_frame():
 
 # ---- options that texts of the program name ----
 
-FOREIGN = {'security-opt': 'container', 'scope': 'systemd-run', 'unix-socket': 'curl', 'user': 'systemd-run',
+FOREIGN = {'security-opt': 'container', 'scope': 'systemd-run', 'unix-socket': 'curl', 'data-binary': '@%s', 'user': 'systemd-run',
            'disable-pip-version-check': 'pip', 'option': '{argument}'}   # and the program, which the same text names
 OURS = ('base', 'backend', 'bin', 'engine', 'front', 'grading', 'model', 'sandbox', 'store', 'supervisor', 'tools')
 
@@ -364,10 +365,19 @@ def test_every_option_that_a_text_names_is_there():
     others = [subprocess.run([BUILD / name, '--help'], capture_output=True, text=True, check=False) for name in ('caissond', 'caisson-supervisor')]
     known = set(re.findall(r'--([a-z][a-z0-9-]+)', ask('completion', 'bash') + ask('help') + ''.join(one.stdout + one.stderr for one in others)))
     named = named_options()
-    assert len(named) > 40 and {'disk-files', 'timeout', 'memory'} <= {name for name, _, _ in named} & known
+    assert len(named) > 20 and {'set', 'daemon'} <= {name for name, _, _ in named} & known
     wrong = [(name, literal, str(path)) for name, literal, path in named
              if name not in known and not (name in FOREIGN and FOREIGN[name] in literal)]
     assert not wrong, wrong
+
+
+def test_only_the_command_line_names_its_options():
+    """What an engine says is read by callers of HTTP, MCP and the library, too: there it has the fields of a request."""
+    run = {name for name, *_ in help_options('run')}
+    below = [(name, literal, str(path)) for name, literal, path in named_options()
+             if name in run and path.parts[1] in ('engine', 'sandbox', 'grading', 'tools', 'backend', 'model') and path.name != 'docs.c'
+             and FOREIGN.get(name, '-') not in literal]
+    assert not below, below
 
 
 if __name__ == '__main__':

@@ -1,19 +1,10 @@
 """Programs of a persistent sandbox that hinder its process 1, which has their uid and their limits."""
 
-import signal
 import time
 
 import pytest
 
 from daemon import until
-from web import Web
-
-
-@pytest.fixture(name='web', scope='module')
-def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('hindered'))
-    yield web
-    assert web.daemon.stop(signal.SIGTERM) == 0
 
 
 @pytest.fixture(name='made')

@@ -35,13 +35,6 @@ WHY_NOT = why_not()
 needs_root = pytest.mark.skipif(bool(WHY_NOT), reason=f'needs root inside: {WHY_NOT}')
 
 
-@pytest.fixture(name='web', scope='module')
-def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('root'), '--set', 'engine.sandboxes_owner_max=50')
-    yield web
-    assert web.daemon.stop(signal.SIGTERM) == 0
-
-
 @pytest.fixture(name='host_tree', scope='module')
 def files_of_the_host():
     """Files as a host may have them below /usr, with and without rights for everybody."""

@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import os
-import signal
 import tarfile
 import threading
 import time
@@ -14,16 +13,8 @@ import pytest
 
 from daemon import memory_of, until
 from sandboxes import Sandbox, quote
-from web import Web
 
 NAMES = ['plain', 'ü and 漢字', 'a b\tc', 'new\nline', '-rf', '*', '"quoted" \'\\', '.hidden', 'x' * 255, '%41', 'a+b', 'semi;colon&=', '~']
-
-
-@pytest.fixture(name='web', scope='module')
-def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('files'))
-    yield web
-    assert web.daemon.stop(signal.SIGTERM) == 0
 
 
 @pytest.fixture(name='box')

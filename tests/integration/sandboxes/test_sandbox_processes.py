@@ -2,7 +2,6 @@
 
 import base64
 import concurrent.futures
-import contextlib
 import json
 import os
 import re
@@ -14,14 +13,6 @@ import pytest
 
 from daemon import memory_of, until
 from sandboxes import Program, Sandbox, sse
-from web import Web
-
-
-@pytest.fixture(name='web', scope='module')
-def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('processes'))
-    yield web
-    assert web.daemon.stop(signal.SIGTERM) == 0
 
 
 @pytest.fixture(name='box')

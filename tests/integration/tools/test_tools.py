@@ -51,6 +51,23 @@ def lines(record):
 
 # ---- what code sees ----
 
+DASHED = [{'server': server, 'tool': tool, 'arguments': {}, 'result': f'{server} {tool}'} for server, tool in
+          (('home', 'get-time'), ('my-home', 'get.day'), ('my-home', 'a_b'), ('my-home', 'x-y'), ('other', 'x.y'), ('other', 'x_y'))]
+
+
+@pytest.mark.parametrize('name, python, said', [
+    ('get_time', 'get_time', 'home get-time'), ('get_day', 'get_day', 'my-home get.day'), ('a_b', 'a_b', 'my-home a_b'), ('my_home.get_day', 'my_home.get_day', 'my-home get.day'),
+    ('my_home.x_y', 'my_home.x_y', 'my-home x-y'), ('other.x_y', 'other.x_y', 'other x_y'), ('x_y', 'x_y', 'other x_y'), ('home.get_time', 'home.get_time', 'home get-time'),
+    ('no_such', 'no_such', 'not found'), ('"get-time"', None, 'home get-time'), ('"my-home"."x-y"', None, 'my-home x-y'), ('home."get-time"', None, 'home get-time')])
+def test_a_name_that_is_no_identifier_is_found_by_one(name, python, said):
+    """JavaScript finds what Python finds, later and at once."""
+    path = ''.join(f'[{part}]' if part.startswith('"') else f'.{part}' for part in name.split('.'))
+    record = replayed(f'console.log(await tools{path}()); console.log(tools.sync{path}())', DASHED * 2, 'javascript')
+    assert len(lines(record)) == 2 and all(said in line for line in lines(record)), record['stdout']
+    if python:
+        assert said in replayed(f'print(tools.{python}())', DASHED)['stdout']
+
+
 def test_python_calls_a_tool_by_every_name_that_it_has():
     record = replayed('''
 print(tools.weather(city='Oslo'), tools.home.weather(city='Oslo'), tools.call('weather', city='Oslo'), tools.call('home.weather', {'city': 'Oslo'}))

@@ -1,6 +1,7 @@
 """Tools that the client of a run serves, and calls that wait for a yes: events, and answers on another connection."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,18 +12,11 @@ from pathlib import Path
 import pytest
 
 from cli import ROOT
-from daemon import until
+from daemon import supervisors, until
 from web import Web
 
 ADD = {'name': 'add', 'description': 'Adds.', 'input_schema': {'type': 'object', 'properties': {'a': {'type': 'integer'}, 'b': {'type': 'integer'}},
                                                               'required': ['a', 'b'], 'additionalProperties': False}}
-
-
-@pytest.fixture(name='web', scope='module')
-def running(tmp_path_factory):
-    web = Web(tmp_path_factory.mktemp('tools'))
-    yield web
-    assert web.daemon.stop(signal.SIGTERM) == 0
 
 
 class Client:
@@ -289,7 +283,22 @@ def test_a_persistent_sandbox_has_no_record_of_calls(web):
     assert status == 422 and problem['field'] == '/tools/record' and 'leave it out' in problem['detail'], problem
 
 
-def test_the_example_shows_its_point(web):
+def test_the_example_shows_its_point(tmp_path):
+    web = Web(tmp_path)
     done = subprocess.run([sys.executable, ROOT / 'examples/tools.py', f'http://127.0.0.1:{web.port}'], capture_output=True, text=True, check=True, timeout=120)
     one, turns = done.stdout.splitlines()
     assert one.startswith('one program: item-0 100 5') and '50 calls' in one and turns.startswith('50 turns: 50 calls')
+    assert web.daemon.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize('attempt', range(3))
+def test_a_call_is_not_made_again_when_the_supervisor_is_killed_in_it(web, attempt):
+    """The program may have begun, and a call of it came out: the run is not begun anew."""
+    web.run('print(1)', language='python')
+    calls = []
+
+    def kill(event):
+        calls.append(event)
+        os.kill(supervisors(web.daemon.process.pid)[0], signal.SIGKILL)
+    record = Client(web, 'print(tools.add(a=1, b=2))', kill).record()
+    assert len(calls) == 1 and record['status'] == 'engine_error', record
