@@ -27,7 +27,7 @@ STATEMENTS = {b'async', b'class', b'def', b'for', b'if', b'try', b'while', b'wit
 # Other ends of lines; what reaches into the next statement; what would see that there are two frames.
 HARD = b'\r', b'__future__', b'global', b'settrace', b'set_trace', b'breakpoint', b'import trace', b'rofile', b'coverage'
 FUTURES = 0x1fe0000                      # flags of `from __future__`, since Python 3.9 (PyCF_MASK)
-WARNINGS_FAIL = 'error', None, Warning, None, 0      # a filter, as of warnings.filters
+WARNINGS_FAIL, WARNINGS_SILENT = ('error', None, Warning, None, 0), ('ignore', None, Warning, None, 0)     # as in warnings.filters
 TRACERS = b'settrace', b'setprofile'      # they would tell of two frames, so there is no value
 SUBMISSION = 'solution'          # what a program is called whose functions are to be graded
 HELLO_TEXT = b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3]
@@ -219,10 +219,24 @@ def share_constants(code, last):
     return last
 
 
+def is_wrong(expression, path, flags):
+    filters.insert(0, WARNINGS_SILENT)
+    try:
+        compile(expression, path, 'eval', flags, True)
+    except SyntaxError:
+        return True
+    finally:
+        del filters[0]
+    return False
+
+
 def compile_tree(tree, path, flags=0):
     if not tree.body or type(tree.body[-1]) is not Expr:
         return compile(tree, path, 'exec', flags, True), None
-    last = Expression(tree.body.pop().value)
+    last = Expression(tree.body[-1].value)
+    if is_wrong(last, path, flags):         # which mistake comes first, and what is told before it, the compiler knows of all of it
+        return compile(tree, path, 'exec', flags, True), None
+    tree.body.pop()
     code = compile(tree, path, 'exec', flags, True)
     return code, share_constants(code, compile(last, path, 'eval', flags | code.co_flags & FUTURES, True))
 
