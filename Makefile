@@ -9,7 +9,7 @@ TESTS = CAISSON_BUILD=$(BUILD) tests/run
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all test-long build asan fuzz setup setup-test install uninstall clean \
-        lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-vm bench soak
+        lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-vm test-debian bench soak
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -59,6 +59,9 @@ test-sandbox: build setup-test ## every promise of the sandbox, attacked on both
 
 test-vm: build setup-test ## other kernels and cgroup v2, in four virtual machines
 	@$(TESTS) --all vm
+
+test-debian: build setup-test ## the Python runners with the interpreters of the next Debians, which apt fetches
+	@CAISSON_BUILD=$(BUILD) tests/debian/run
 
 soak: build setup-test ## ten minutes of mixed load, and whether anything has grown (tests/soak)
 	@CAISSON_BUILD=$(BUILD) tests/soak/soak.py

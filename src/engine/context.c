@@ -103,7 +103,7 @@ static bool make_text(struct context *context, const struct run *run, bool first
         /* A fork of a zygote comes in the home directory. */
         if (first && context->box && !HAS(&run->request, run_request, cwd) && context_is_elsewhere(context))
                 json_object_set_new(json, "cwd", json_string(context->request.cwd));
-        context->text = json_dumps(json, JSON_COMPACT);
+        context->text = model_write(json, JSON_COMPACT);
         context->text_len = context->text ? strlen(context->text) : 0;
         context->text_at = 0;
         json_decref(json);

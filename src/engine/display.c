@@ -10,7 +10,7 @@ void run_display(struct run *run)
         struct buf *part = &run->channel.part[CHANNEL_DISPLAY];
         run->display_bytes += part->len;
         bool fits = json_array_size(run->displays) < DISPLAYS_MAX && run->display_bytes <= DISPLAYS_BYTES_MAX && !model_has_many_parts(part->bytes, part->len, DISPLAY_PARTS_MAX);
-        json_t *json = fits ? json_loadb(part->bytes, part->len, 0, NULL) : NULL, *data = json_object_get(json, "data");
+        json_t *json = fits ? model_read(part->bytes, part->len, 0, NULL) : NULL, *data = json_object_get(json, "data");
         if (!run->displays)
                 run->displays = json_array();
         if (json_is_object(data)) {

@@ -138,11 +138,12 @@ static bool has_word(const struct bytes *text, const char *word)
 /* The status of a client that was the program's last command, or that of Python's CalledProcessError. */
 static bool ended_as_client(const struct complaint *of)
 {
-        const struct bytes message = { (char *)(uintptr_t)of->message, of->message ? strlen(of->message) : 0 };
+        const char *said = of->message ? of->message : "";
+        const struct bytes message = { (char *)(uintptr_t)said, strlen(said) };
         char status[40];
         for (size_t i = 0; i < ARRAY_LEN(quiet_clients); i++) {
                 snprintf(status, sizeof status, "exit status %d.", quiet_clients[i].status);
-                if (of->type ? strcmp(of->type, "CalledProcessError") == 0 && strstr(of->message, status) && has_word(&message, quiet_clients[i].command)
+                if (of->type ? strcmp(of->type, "CalledProcessError") == 0 && strstr(said, status) && has_word(&message, quiet_clients[i].command)
                              : of->exit_status == quiet_clients[i].status && has_word(&of->code, quiet_clients[i].command))
                         return true;
         }

@@ -32,7 +32,7 @@ static json_t *frame_json(const struct run *run, enum channel_type type)
         const struct buf *part = &run->channel.part[type];
         if (run->channel.state == CHANNEL_BROKEN || !part->len)
                 return NULL;
-        return json_loadb(part->bytes, part->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        return model_read(part->bytes, part->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 }
 
 static const char *text_of(json_t *json, const char *name)
@@ -87,7 +87,7 @@ static struct pair *bundle(struct run *run, json_t *data, size_t *ret_n)
         struct pair *pairs = arena_alloc(&run->arena, json_object_size(data) * sizeof *pairs + 1);
         size_t n = 0;
         json_object_foreach(data, type, content) {
-                char *text = json_is_string(content) ? NULL : json_dumps(content, JSON_ENCODE_ANY | JSON_COMPACT);
+                char *text = json_is_string(content) && !model_digits(content) ? NULL : model_write(content, JSON_ENCODE_ANY | JSON_COMPACT);
                 const char *from = text ? text : json_string_value(content);
                 if (n < 100 && from)
                         pairs[n++] = (struct pair){ .name = cut(&run->arena, type, 200), .value = arena_text(&run->arena, "%s", from) };
@@ -110,7 +110,7 @@ static void take_value(struct run *run)
         }
         SET(value, value, type, cut(&run->arena, type ? type : "", 200));
         if (content) {
-                char *text = json_dumps(content, JSON_ENCODE_ANY | JSON_COMPACT);
+                char *text = model_write(content, JSON_ENCODE_ANY | JSON_COMPACT);
                 if (text && strlen(text) <= max && !model_value_is_deeper(content, VALUE_DEPTH_MAX)) {
                         SET(value, value, value, arena_copy(&run->arena, text, strlen(text)));
                 } else {

@@ -185,7 +185,7 @@ static void drop_oldest(struct events *events, size_t wanted)
 /* Takes the reference.  Its first key is the type.  One that is longer than all that is kept has a number, and is lost. */
 static void add(struct events *events, json_t *json)
 {
-        char *dumped = json_dumps(json, JSON_COMPACT);
+        char *dumped = model_write(json, JSON_COMPACT);
         size_t len = dumped ? strlen(dumped) : 0;
         const char *text = len <= events->text.max ? dumped : "{\"type\":\"lost\",\"events\":1}";
         json_decref(json);
@@ -264,7 +264,7 @@ void events_finish(struct events *events, json_t *record)
 
 void events_end(struct events *events, const char *record, size_t len)
 {
-        json_t *json = len <= RECORD_MAX ? json_loadb(record, len, JSON_ALLOW_NUL, NULL) : NULL;
+        json_t *json = len <= RECORD_MAX ? model_read(record, len, JSON_ALLOW_NUL, NULL) : NULL;
         events_finish(events, json ? json : json_null());
 }
 
@@ -308,7 +308,7 @@ size_t api_kept_of(const struct api_kept *kept, const char *tenant)
 
 void events_line(struct http_request *request, json_t *json)
 {
-        char *text = json_dumps(json, JSON_COMPACT);
+        char *text = model_write(json, JSON_COMPACT);
         bool ndjson = http_accepts(request, "application/x-ndjson");
         struct buf line;
         json_decref(json);

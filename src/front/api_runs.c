@@ -345,7 +345,7 @@ static struct api_run *api_run_new(struct http_request *request, struct run *run
 static void answer_accepted(struct http_request *request, struct api_run *one)
 {
         json_t *state = state_of(one);
-        char *text = json_dumps(state, JSON_COMPACT);
+        char *text = model_write(state, JSON_COMPACT);
         json_decref(state);
         if (text)
                 answer_name(one, MHD_HTTP_ACCEPTED, text, strlen(text));

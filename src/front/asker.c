@@ -11,7 +11,7 @@ static void no_output(void *owner, int stream, const void *bytes, size_t len)
 static void on_answer(void *owner, enum frame_type type, const char *text, size_t len)
 {
         struct asker *asker = owner;
-        json_t *answer = type == FRAME_STATUS || type == FRAME_CHECKED ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
+        json_t *answer = type == FRAME_STATUS || type == FRAME_CHECKED ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;
         if (!answer)
                 err_set(&asker->err, CSN_E_PROTOCOL, 0, "the daemon's answer cannot be read");
         json_decref(asker->answer);

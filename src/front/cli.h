@@ -85,6 +85,7 @@ struct cli_field {
 };
 size_t cli_fields_of(const struct object *const *objects, struct cli_field *fields, size_t max);
 char cli_field_letter(const struct cli_field *option);   /* or 0 */
+const char *cli_field_text(const struct field *field);   /* of its option */
 /* Put an option's value, NULL for a flag, into its object.  Lists grow.  Errors: CSN_E_INPUT naming the option. */
 int cli_set_field(const struct cli_field *option, void *into, const char *text, struct arena *arena, struct csn_error *err);
 void cli_add_text(char ***texts, size_t *n, char *text, struct arena *arena);

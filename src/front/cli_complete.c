@@ -214,7 +214,7 @@ static void print_zsh_options(const struct cli_command *command)
         for (const struct cli_option *option = command->options; option->name; option++)
                 print_zsh_option(option->name, option->text, option->argument, option->choices);
         for (size_t i = 0; i < n; i++)
-                print_zsh_option(fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
+                print_zsh_option(fields[i].field->option, cli_field_text(fields[i].field), fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
         printf("                '*:file:_files' ;;\n");
 }
 
@@ -235,7 +235,7 @@ static void zsh_parts(const char *command)
                 for (const struct cli_option *option = part->options; option && option->name; option++)
                         print_zsh_option(option->name, option->text, option->argument, option->choices);
                 for (size_t i = 0; i < n; i++)
-                        print_zsh_option(fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
+                        print_zsh_option(fields[i].field->option, cli_field_text(fields[i].field), fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
                 printf("                '*:id:($ids)' ;;\n");
         }
         printf("                esac\n                return\n        fi\n");
@@ -297,7 +297,7 @@ static void fish_part(const struct cli_part *part)
         for (const struct cli_option *option = part->options; option && option->name; option++)
                 print_fish_option(both, option->name, option->text, option->argument, option->choices);
         for (size_t i = 0; i < n; i++)
-                print_fish_option(both, fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
+                print_fish_option(both, fields[i].field->option, cli_field_text(fields[i].field), fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
 }
 
 static void fish(void)
@@ -314,7 +314,7 @@ static void fish(void)
                 for (const struct cli_option *option = command->options; option && option->name; option++)
                         print_fish_option(command->name, option->name, option->text, option->argument, option->choices);
                 for (size_t i = 0; i < n; i++)
-                        print_fish_option(command->name, fields[i].field->option, fields[i].field->help, fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
+                        print_fish_option(command->name, fields[i].field->option, cli_field_text(fields[i].field), fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
         }
         for (const struct cli_part *part = cli_parts; part->name; part++)
                 fish_part(part);

@@ -202,7 +202,7 @@ static void on_answer(void *owner, enum frame_type type, const char *text, size_
         struct arena arena = { 0 };
         struct run_result result;
         struct csn_error err;
-        json_t *record = type == FRAME_RECORD ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
+        json_t *record = type == FRAME_RECORD ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;
         if (client_read_record(record, &arena, &result, &err) < 0) {
                 on_failed(road, &err, false);
         } else {

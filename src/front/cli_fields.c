@@ -18,6 +18,12 @@ char cli_field_letter(const struct cli_field *option)
         return option->object == &object_process_request && strcmp(option->field->option, "env") == 0 ? 'e' : 0;
 }
 
+/* A field counts in the unit of its name, and its option in the one that people write (model_set_text). */
+const char *cli_field_text(const struct field *field)
+{
+        return field->unit && strcmp(field->unit, "milli") == 0 ? "Share of the machine in cores: 0.5, or 500m." : field->help;
+}
+
 static int add_pair(struct pair **pairs, size_t *n, const char *text, const char *option, struct arena *arena, struct csn_error *err)
 {
         const char *equals = strchr(text, '=');

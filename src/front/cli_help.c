@@ -54,7 +54,7 @@ void cli_print_fields(const struct cli_field *fields, size_t n)
                 char def[40] = "";
                 if (field->kind == KIND_NUM)
                         model_print(field, field->def, def, sizeof def);
-                print_with_words(field->option, cli_field_letter(&fields[i]), argument_of(field), field->help, field->choices, def);
+                print_with_words(field->option, cli_field_letter(&fields[i]), argument_of(field), cli_field_text(field), field->choices, def);
         }
 }
 

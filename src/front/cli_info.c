@@ -18,7 +18,7 @@ bool cli_has_flag(int *argc, char **argv, const char *flag)
 
 void cli_print_json(json_t *json)
 {
-        char *text = json_dumps(json, JSON_INDENT(2));
+        char *text = model_write(json, JSON_INDENT(2));
         puts(text ? text : "null");
         free(text);
         json_decref(json);

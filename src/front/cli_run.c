@@ -338,7 +338,7 @@ static void keep_calls(struct run_cli *cli, const struct run_result *result)
         json_t *list = json_array();
         for (size_t i = 0; i < result->tools.list_n; i++)
                 json_array_append_new(list, model_encode(&object_tool_record, &result->tools.list[i]));
-        char *text = json_dumps(list, JSON_INDENT(1));
+        char *text = model_write(list, JSON_INDENT(1));
         bool kept = false;
         if (!text || (ftruncate(cli->record_fd, 0) < 0 && errno != EINVAL) || io_write_all(cli->record_fd, text, strlen(text)) < 0)
                 fprintf(stderr, "caisson: %s: %s; the calls of tools are not kept\n", cli->record_tools, strerrordesc_np(errno));

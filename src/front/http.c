@@ -661,7 +661,7 @@ void http_answer_file(struct http_request *request, unsigned status, const char 
 
 void http_json(struct http_request *request, unsigned status, json_t *json)
 {
-        char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *text = model_write(json, JSON_COMPACT | JSON_ENCODE_ANY);
         struct csn_error err;
         json_decref(json);
         if (text) {

@@ -15,16 +15,62 @@ struct head {
         unsigned hosts, lengths, codings;
         bool chunked;                      /* the last Transfer-Encoding is that, and that alone */
         const char *wrong;                 /* a field name that is no token */
+        const char *control;               /* the name of a field whose value has a control character */
+        const char *length;                /* of a Content-Length that is no number */
+        const char *cut;                   /* the name of a field with more behind its value than the end of its line */
+        const char *end, *last;            /* of the value that was looked at last, and its name */
 };
+
+/*
+ * libmicrohttpd ends a value at a NUL, and joins lines of one value elsewhere (obs-fold); names and values are in the buffer that the head was
+ * read into, where CR and LF have become NULs.  So a value has been cut or moved unless only these, and blanks, are between it and what comes
+ * next: CR and LF of its line, and of the empty line behind the last one.
+ */
+static bool is_line_end(const char *at, const char *next, size_t most)
+{
+        size_t nuls = 0;
+        if (next <= at || (size_t)(next - at) > HTTP_HEAD_MAX)
+                return false;
+        for (; at < next; at++) {
+                nuls += !*at;
+                if (*at && !strchr(" \t\r\n", *at))
+                        return false;
+        }
+        return nuls <= most;
+}
+
+static void look_behind(struct head *head, const char *next, size_t most)
+{
+        if (head->last && !head->cut && !is_line_end(head->end, next, most))
+                head->cut = head->last;
+}
+
+/* RFC 9110, 5.5: a reader that ends a value at such a character sees another one than a reader that does not. */
+static bool has_control(const char *value, size_t len)
+{
+        for (size_t i = 0; i < len; i++)
+                if (((unsigned char)value[i] < ' ' && value[i] != '\t') || value[i] == 0x7f)
+                        return true;
+        return false;
+}
 
 static enum MHD_Result look_at(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value, size_t value_len)
 {
         struct head *head = owner;
-        (void)kind, (void)value_len;
+        (void)kind;
+        look_behind(head, name, 2);
+        head->last = name;
+        head->end = value ? value + value_len : name + name_len;
         if (!name_len || strspn(name, TOKEN) != name_len)
                 head->wrong = name;
         head->hosts += strcasecmp(name, "Host") == 0;
-        head->lengths += strcasecmp(name, "Content-Length") == 0;
+        if (value && has_control(value, value_len))
+                head->control = name;
+        if (strcasecmp(name, "Content-Length") == 0) {
+                head->lengths++;
+                if (!value_len || strspn(value, "0123456789") != value_len)
+                        head->length = value;
+        }
         if (strcasecmp(name, "Transfer-Encoding") == 0) {
                 head->codings++;
                 head->chunked = value && strcasecmp(value, "chunked") == 0;
@@ -62,10 +108,20 @@ static int check(const struct http_request *request, const char *target, const c
         bool old = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
         struct head head = { 0 };
         MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, look_at, &head);
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+        if (info && head.last)
+                look_behind(&head, target - strlen(request->method) - 1 + info->header_size, 4);
         if (!has_whole_target(request, target, version))
                 return err_field(err, "", "the target of the request line has a blank or a control character in it");
         if (head.wrong)
                 return err_field(err, "", "the header name \"%.60s\" is no token (RFC 9110, 5.6.2)", head.wrong);
+        if (head.cut)
+                return err_field(err, head.cut, "behind the value of the header \"%.60s\" comes something else than another header or the end of the head: a NUL, or a "
+                                 "folded line (RFC 9110, 5.5; RFC 9112, 5.2)", head.cut);
+        if (head.control)
+                return err_field(err, head.control, "the value of the header \"%.60s\" has a control character (RFC 9110, 5.5)", head.control);
+        if (head.length)
+                return err_field(err, "Content-Length", "Content-Length is \"%.40s\"; it has to be one number, on its line", head.length);
         if (head.hosts > 1 || (!head.hosts && !old))
                 return err_field(err, "Host", "a request has one Host header; this one has %u", head.hosts);
         return check_framing(&head, old, ret_status, err);

@@ -163,7 +163,7 @@ int csn_check(struct csn_engine *engine, const char *request, size_t len, char *
         int rc = check_to_end(engine, request, len, &inquiry, err);
         if (rc == 0) {
                 json_t *json = model_encode(&object_check_result, &inquiry.check.result);
-                char *text = json_dumps(json, JSON_COMPACT);
+                char *text = model_write(json, JSON_COMPACT);
                 json_decref(json);
                 if (text)
                         *ret_result = text;

@@ -311,7 +311,7 @@ static void send_status(struct peer *peer)
         if (http)
                 json_object_set_new(json_object_get(status, "daemon"), "http",
                                     json_pack("{s:s, s:b}", "address", http, "keyless", daemon->settings->engine.http_keyless));
-        char *text = json_dumps(status, JSON_COMPACT);
+        char *text = model_write(status, JSON_COMPACT);
         json_decref(status);
         if (text)
                 queue_frame(peer, FRAME_STATUS, peer->reader.frame.id, text, strlen(text));

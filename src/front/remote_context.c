@@ -151,7 +151,7 @@ static void print_value(const struct execution *execution)
                         : json_is_string(repr)              ? json_pack("{s:O}", "text/plain", repr)
                                                             : NULL;
         if (!shown && value) {
-                char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+                char *text = model_write(value, JSON_ENCODE_ANY | JSON_COMPACT);
                 shown = json_pack("{s:s}", "text/plain", text ? text : "");
                 free(text);
         }
@@ -245,7 +245,7 @@ static int execute(struct execution *execution, struct csn_error *err)
         buf_init(&text, 4 * CODE_MAX);
         client_write_request(&request, &text);
         stream_begin(&execution->stream, &remote->link, "POST", arena_text(&remote->arena, "/v1/contexts/%s/runs", execution->context),
-                     json_loadb(text.bytes, text.len, JSON_ALLOW_NUL, NULL));
+                     model_read(text.bytes, text.len, JSON_ALLOW_NUL, NULL));
         buf_done(&text);
         curl_multi_add_handle(execution->multi, execution->stream.easy);
         int rc = wait_for_it(execution);

@@ -83,7 +83,7 @@ int link_broken(const struct link *link, CURLcode code, struct csn_error *err)
 
 int link_problem(long status, const char *text, size_t len, struct csn_error *err)
 {
-        json_t *problem = len ? json_loadb(text, len, 0, NULL) : NULL;
+        json_t *problem = len ? model_read(text, len, 0, NULL) : NULL;
         const char *detail = json_string_value(json_object_get(problem, "detail")), *code = json_string_value(json_object_get(problem, "code"));
         int known = code ? err_code_of(code) : 0;
         err_set(err, known ? known : CSN_E_SYSTEM, 0, "%.500s", detail ? detail : "the daemon answered without saying what is wrong");
@@ -100,7 +100,7 @@ static size_t add_answer(char *bytes, size_t size, size_t n, void *owner)
 
 int link_ask(struct link *link, const char *method, const char *path, json_t *body, json_t **ret, struct csn_error *err)
 {
-        char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+        char *text = body ? model_write(body, JSON_COMPACT) : NULL;
         struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
         struct buf answer;
         buf_init(&answer, ANSWER_MAX);
@@ -117,7 +117,7 @@ int link_ask(struct link *link, const char *method, const char *path, json_t *bo
         curl_easy_getinfo(link->easy, CURLINFO_RESPONSE_CODE, &link->status);
         int rc = code != CURLE_OK ? link_broken(link, code, err) : link->status >= 300 ? link_problem(link->status, answer.bytes, answer.len, err) : 0;
         if (rc == 0 && ret)
-                *ret = answer.len ? json_loadb(answer.bytes, answer.len, JSON_ALLOW_NUL, NULL) : NULL;
+                *ret = answer.len ? model_read(answer.bytes, answer.len, JSON_ALLOW_NUL, NULL) : NULL;
         curl_slist_free_all(headers);
         buf_done(&answer);
         free(text);
@@ -128,7 +128,7 @@ int link_ask(struct link *link, const char *method, const char *path, json_t *bo
 
 static void take_line(struct stream *stream, const char *text, size_t len)
 {
-        json_t *event = len ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;   /* an empty one is a sign of life */
+        json_t *event = len ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;   /* an empty one is a sign of life */
         const char *type = json_string_value(json_object_get(event, "type"));
         if (type) {
                 stream->started = true;
@@ -161,7 +161,7 @@ void stream_begin(struct stream *stream, const struct link *link, const char *me
         stream->link = link;
         stream->easy = link_request(link, method, path);
         stream->headers = curl_slist_append(curl_slist_append(NULL, "Accept: application/x-ndjson"), "Content-Type: application/json");
-        stream->body = body ? json_dumps(body, JSON_COMPACT) : NULL;
+        stream->body = body ? model_write(body, JSON_COMPACT) : NULL;
         json_decref(body);
         buf_init(&stream->line, EVENT_MAX);
         if (stream->body)

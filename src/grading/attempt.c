@@ -24,7 +24,9 @@ static void on_said(void *owner, const char *message, size_t len)
         bool cheap = len > 1 && message[0] == 'E' && !model_has_many_parts(message + 1, len - 1, MESSAGE_PARTS_MAX);
         json_t *json = cheap ? json_loadb(message + 1, len - 1, JSON_ALLOW_NUL, NULL) : NULL;
         const char *op = json_string_value(json_object_get(json, "op"));
-        if (op)
+        if (op && strcmp(op, "set_up") == 0)
+                attempt->set_up = true;
+        else if (op)
                 attempt->kind->said(attempt, op, json);
         else
                 attempt_break(attempt);
@@ -227,6 +229,25 @@ void attempt_keep_streams(struct attempt *attempt, const struct run_result *resu
         whole->stderr = (struct bytes){ arena_copy(arena, result->stderr.bytes ? result->stderr.bytes : "", result->stderr.len), result->stderr.len };
 }
 
+bool attempt_ended_in_setup(const struct attempt *attempt, const struct run_result *result)
+{
+        const struct grade_request *request = &attempt->grading->request;
+        bool there = HAS(request, grade_request, setup) && *request->setup && attempt->kind->role;
+        return there && !attempt->set_up && !status_is_ours(result->status) && (attempt->late || !status_is_final(result->status));
+}
+
+static void blame_setup(struct attempt *attempt, const struct run_result *result)
+{
+        const char *text;
+        char why[600];
+        attempt_verdict(attempt, result, &text);
+        if (HAS(result, run_result, error) && HAS(&result->error, failure, type) && !attempt->late)
+                snprintf(why, sizeof why, "the set-up failed: %.100s: %.400s", result->error.type, result->error.message);
+        else
+                snprintf(why, sizeof why, "the set-up failed: %.400s", text);
+        grading_fail_text(attempt->grading, status_BAD_REQUEST, csn_code_name(CSN_E_INPUT), "/setup", why);
+}
+
 void attempt_trouble(struct attempt *attempt, const struct run_result *result)
 {
         struct grading *grading = attempt->grading;
@@ -240,6 +261,10 @@ void attempt_trouble(struct attempt *attempt, const struct run_result *result)
                 grading_keep(grading, &object_run_result, result, &kept);
                 grading->result.findings = kept.findings;
                 grading->result.findings_n = kept.findings_n;
+        }
+        if (attempt_ended_in_setup(attempt, result)) {
+                blame_setup(attempt, result);
+                return;
         }
         if (early)
                 grading_sign(grading, "early_exit", "it ended as it was loaded", NULL);

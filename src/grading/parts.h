@@ -111,7 +111,7 @@ struct attempt {
         const struct attempt_kind *kind;
         struct run *run;
         size_t from, to;               /* slots that it is for */
-        bool ready, ended, missing;    /* what it said */
+        bool set_up, ready, ended, missing;   /* what it said */
         bool broken;                   /* it said what it may not */
         bool late;                     /* it did not load in time */
         struct timer clock;
@@ -131,6 +131,8 @@ void attempt_free(struct attempt *attempt);
 int attempt_verdict(const struct attempt *attempt, const struct run_result *result, const char **ret_text);
 /* What it wrote is the grading's; and what hindered it from being loaded, which is in the way of all cases. */
 void attempt_keep_streams(struct attempt *attempt, const struct run_result *result);
+/* Whether it ended in the set-up, which is the request's and comes before anything of the submission. */
+bool attempt_ended_in_setup(const struct attempt *attempt, const struct run_result *result);
 void attempt_trouble(struct attempt *attempt, const struct run_result *result);
 /*
  * Whether other programs had the CPU for much of the wall-clock time after which a run was ended.  A run that sleeps, waits or

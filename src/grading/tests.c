@@ -144,6 +144,10 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
                 grading_fail(grading, result->status == status_SYNTAX_ERROR ? status_BAD_REQUEST : result->status, &error);
                 return;
         }
+        if (grading->request.shared_process && attempt_ended_in_setup(attempt, result)) {
+                attempt_trouble(attempt, result);
+                return;
+        }
         int status = attempt_verdict(attempt, result, &text);
         if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
                 grading->kept_waiting = grading->tests_kept_waiting = true;

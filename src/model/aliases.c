@@ -42,7 +42,7 @@ static json_t *alias_value(const struct run_result *r)
 {
         if (!HAS(r, run_result, result) || !r->result.value)
                 return json_null();
-        json_t *json = json_loads(r->result.value, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        json_t *json = model_read(r->result.value, strlen(r->result.value), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
         return json ? json : json_null();
 }
 static json_t *alias_metrics(const struct run_result *r) { return model_encode(&object_usage, &r->usage); }

@@ -393,9 +393,7 @@ static int decode_field(const struct field *field, json_t *json, const struct pa
         case KIND_BYTES:
                 return decode_bytes(field, json, path, arena, to, err);
         case KIND_JSON: {
-                char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT);
-                if (text)
-                        model_unmark(text);
+                char *text = model_write(json, JSON_ENCODE_ANY | JSON_COMPACT);
                 *(char **)to = text ? arena_copy(arena, text, strlen(text)) : NULL;
                 free(text);
                 return 0;

@@ -78,7 +78,7 @@ static json_t *encode_list(const struct object *object, const char *items, size_
 /* The program wrote this JSON; it was decoded once before, so this cannot fail but for memory. */
 static json_t *encode_json(const char *text)
 {
-        json_t *json = text ? json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+        json_t *json = text ? model_read(text, strlen(text), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
         return json ? json : json_null();
 }
 
@@ -176,7 +176,12 @@ static int put_part(const char *bytes, size_t len, void *buf)
 bool model_dump(const json_t *json, bool indented, struct buf *buf)
 {
         size_t flags = JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY | (indented ? JSON_INDENT(2) : JSON_COMPACT);
-        return json_dump_callback(json, put_part, buf, flags) == 0;
+        if (!model_has_marks())
+                return json_dump_callback(json, put_part, buf, flags) == 0;
+        char *text = model_write(json, flags);
+        bool fits = text && put(buf, text);
+        free(text);
+        return fits;
 }
 
 static bool put_tree(struct buf *buf, json_t *json)

@@ -9,6 +9,8 @@
 #define TAG_RANDOM 16 /* random bytes behind it, as hexadecimal digits */
 #define DIGITS 19      /* of the largest integer of 64 bits: a shorter one always fits */
 
+static bool is_used;   /* without a mark there is nothing to take off */
+
 static const char *mark(void)
 {
         static char text[sizeof TAG + 2 * TAG_RANDOM];
@@ -53,18 +55,39 @@ static void mark_integers(const char *at, const char *end, struct buf *out)
         }
 }
 
+json_t *model_read(const char *text, size_t len, size_t flags, json_error_t *ret_where)
+{
+        struct buf marked;
+        json_error_t where;
+        json_t *json = json_loadb(text, len, flags, &where);
+        if (!json && json_error_code(&where) == json_error_numeric_overflow) {
+                is_used = true;
+                buf_init(&marked, 4 * len + KIB);
+                mark_integers(text, text + len, &marked);
+                json = json_loadb(marked.bytes, marked.len, flags, &where);
+                buf_done(&marked);
+        }
+        if (!json && ret_where)
+                *ret_where = where;
+        return json;
+}
+
 json_t *model_load(const char *text, size_t len, json_error_t *ret_where)
 {
-        const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
-        struct buf marked;
-        json_t *json = json_loadb(text, len, flags, ret_where);
-        if (json || json_error_code(ret_where) != json_error_numeric_overflow)
-                return json;
-        buf_init(&marked, 4 * len + KIB);
-        mark_integers(text, text + len, &marked);
-        json = json_loadb(marked.bytes, marked.len, flags, ret_where);
-        buf_done(&marked);
-        return json;
+        return model_read(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, ret_where);
+}
+
+char *model_write(const json_t *json, size_t flags)
+{
+        char *text = json_dumps(json, flags);
+        if (text && is_used)
+                model_unmark(text);
+        return text;
+}
+
+bool model_has_marks(void)
+{
+        return is_used;
 }
 
 const char *model_digits(const json_t *json)

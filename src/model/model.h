@@ -194,6 +194,10 @@ bool model_has_many_parts(const char *text, size_t len, size_t max);
  * model_digits() has what is behind the mark, or NULL, and model_unmark() makes integers again of all in a text of JSON.
  */
 json_t *model_load(const char *text, size_t len, json_error_t *ret_where);
+/* As json_loadb(3) and json_dumps(3), with integers of any size on the way in and out. */
+json_t *model_read(const char *text, size_t len, size_t flags, json_error_t *ret_where);
+char *model_write(const json_t *json, size_t flags);
+bool model_has_marks(void);            /* whether this program has read any such integer */
 const char *model_digits(const json_t *json);
 void model_unmark(char *text);
 /* Whether lists and objects in a JSON text are nested deeper than that. */

@@ -29,7 +29,7 @@ static int read_text(const char *text, size_t len, struct rpc *rpc, struct csn_e
                 return err_field(err, "", "the message is nested deeper than %d levels", RPC_DEPTH_MAX);
         if (model_has_many_parts(text, len, RPC_PARTS_MAX))
                 return err_field(err, "", "the message has more than %d values and names", RPC_PARTS_MAX);
-        rpc->json = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+        rpc->json = model_read(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
         if (!rpc->json)
                 return err_field(err, "", "not JSON: %s (line %d, column %d)", where.text, where.line, where.column);
         return 0;
@@ -128,7 +128,7 @@ json_t *rpc_error(json_t *id, int64_t code, const char *message, json_t *data)
 
 char *rpc_line(json_t *message, size_t *ret_len)
 {
-        char *text = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        char *text = model_write(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
         json_decref(message);
         *ret_len = text ? strlen(text) : 0;
         return text;

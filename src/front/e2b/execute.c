@@ -30,7 +30,7 @@ struct execution {
 /* Takes the reference. */
 static void send_line(struct execution *execution, json_t *line)
 {
-        char *text = json_dumps(line, JSON_COMPACT);
+        char *text = model_write(line, JSON_COMPACT);
         json_decref(line);
         if (text && execution->request && !execution->lost) {
                 size_t len = strlen(text);
@@ -125,7 +125,7 @@ static void add_json(json_t *bundle, const struct value *value)
 {
         bool is_plain = strcmp(value->type, "dict") == 0 || strcmp(value->type, "list") == 0;
         if (is_plain && HAS(value, value, value) && !json_object_get(bundle, "application/json"))
-                json_object_set_new(bundle, "application/json", json_loads(value->value, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL));
+                json_object_set_new(bundle, "application/json", model_read(value->value, strlen(value->value), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL));
 }
 
 /* The value as a bundle again: in a record contents are texts.  The caller's reference. */
@@ -135,7 +135,7 @@ static json_t *bundle_of(const struct value *value)
         for (size_t i = 0; i < value->data_n; i++) {
                 const char *name = value->data[i].name, *text = value->data[i].value, *plus = strrchr(name, '+');
                 bool is_json = strcmp(name, "application/json") == 0 || (plus && strcmp(plus, "+json") == 0);
-                json_t *content = is_json ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+                json_t *content = is_json ? model_read(text, strlen(text), JSON_DECODE_ANY, NULL) : NULL;
                 json_object_set_new(bundle, name, content ? content : json_string(text));
         }
         add_json(bundle, value);

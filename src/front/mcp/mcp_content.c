@@ -71,7 +71,7 @@ static void give_problem(struct mcp_call *call)
 
 static void give_json(struct mcp_call *call, json_t *json)
 {
-        char *text = json_dumps(json, JSON_COMPACT);
+        char *text = model_write(json, JSON_COMPACT);
         const char *status = json_string_value(json_object_get(json, "status"));
         add_text(call, text, text ? strlen(text) : 0);
         free(text);
@@ -103,7 +103,7 @@ static void add_value(struct mcp_call *call, json_t *record)
 {
         json_t *value = json_object_get(record, "result"), *json = json_object_get(value, "value");
         json_t *text = json_object_get(json_object_get(value, "data"), "text/plain"), *repr = json_object_get(value, "repr");
-        char *dumped = text || !json ? NULL : json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *dumped = text || !json ? NULL : model_write(json, JSON_COMPACT | JSON_ENCODE_ANY);
         if (!text)
                 text = repr;
         if (dumped)

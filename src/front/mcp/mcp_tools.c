@@ -193,7 +193,7 @@ void mcp_list_tools(struct mcp_call *call)
 
 static void take_line(struct mcp_call *call, const char *text, size_t len)
 {
-        json_t *event = len ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
+        json_t *event = len ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;
         const char *type = json_string_value(json_object_get(event, "type"));
         json_t *printed = json_object_get(event, "text"), *record = json_object_get(event, "record");
         if (type && strcmp(type, "end") == 0) {
@@ -290,7 +290,7 @@ json_t *mcp_json(const struct mcp_call *call)
 {
         if (call->lines)
                 return json_incref(call->record);
-        return call->answer.len ? json_loadb(call->answer.bytes, call->answer.len, JSON_ALLOW_NUL, NULL) : NULL;
+        return call->answer.len ? model_read(call->answer.bytes, call->answer.len, JSON_ALLOW_NUL, NULL) : NULL;
 }
 
 const char *mcp_problem(struct mcp_call *call)
@@ -453,7 +453,7 @@ static void ask(struct mcp_call *call, struct asked *asked)
         char *text = NULL;
         if (call->tool->takes) {
                 add_usual(call, asked->body);
-                text = json_dumps(asked->body, JSON_COMPACT);
+                text = model_write(asked->body, JSON_COMPACT);
                 asked->bytes = text;
                 asked->bytes_len = text ? strlen(text) : 0;
         }

@@ -199,11 +199,16 @@ function setUp(typescript, go) {
   globalThis.require = Module.createRequire(filename);
   const { script, isAsync } = compileSetup(typescript);
   hide();
+  // What goes wrong before this is the request's fault, and behind it the program's.
+  const leave = () => {
+    talk('{"op":"set_up"}');
+    go();
+  };
   const done = script.runInThisContext();
   if (isAsync)
-    done.then(go);
+    done.then(leave);
   else
-    go();
+    leave();
 }
 
 function loadingEnded() {

@@ -11,11 +11,12 @@ const { Buffer } = require('buffer');
 const fs = require('fs');
 const Module = require('module');
 const vm = require('vm');
+const { pathToFileURL } = require('url');
 const { inspect, types } = require('util');
 const channel = require('./channel.js');
 const { hideFrames } = require('./frames.js');
 const { bindTools } = require('./outside.js');
-const { asFunction, persist } = require('./persist.js');
+const { META, asFunction, persist } = require('./persist.js');
 const report = require('./report.js');
 
 const USAGE_EXIT = 2;
@@ -28,7 +29,10 @@ const { CHANNEL_FD, FRAME_MAX, HEADER_SIZE, kinds } = channel;
 const { exit } = process;
 const { setImmediate } = globalThis;
 const { then } = Promise.prototype;
-const importing = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ?? ((name) => import(name));
+// Before Node 20.12 a script has no import(); persist.js then calls a global of this name, whose first letter is U+2170.
+// Remove it when 20.12 is our oldest.
+const importing = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+const importer = importing === undefined ? '\u2170mport' : 'import';
 // Counted: while it is started once, SIGINT is noted or ends what is interruptible, and never the process.
 const { startSigintWatchdog, stopSigintWatchdog, watchdogHasPendingSigint } = process.binding('contextify');
 const asyncContexts = withoutWarnings(() => process.binding('async_wrap'));
@@ -178,7 +182,7 @@ function compile(request) {
   const raw = { code: source, names: [], isAsync: false, hasValue: true, columns: 0 };
   let changed = raw;
   try {
-    changed = persist(source);
+    changed = persist(source, importer);
   } catch {
     // V8 has the last word.
     if (/\bawait\b/.test(source))
@@ -202,9 +206,21 @@ function isJson(media) {
   return media === 'application/json' || media.endsWith('+json');
 }
 
+// A BigInt is an integer of JSON, for which JSON.stringify() has no form.
+function jsonOf(content) {
+  try {
+    return JSON.stringify(content);
+  } catch (error) {
+    const text = report.jsonWithin(content, limits.display_max);
+    if (text === undefined)
+      throw error;
+    return text;
+  }
+}
+
 function encoded(media, content) {
   if (isJson(media))
-    return JSON.stringify(content);
+    return jsonOf(content);
   if (typeof content === 'string')
     return JSON.stringify(content);
   return types.isUint8Array(content) ? JSON.stringify(Buffer.from(content).toString('base64')) : undefined;
@@ -286,6 +302,32 @@ function sendWaiting() {
 
 // ---- one execution
 
+// The import() of a module that would be this file.
+function importFrom(filename) {
+  const from = Object.assign(new Module(filename), { filename });
+  from._compile('module.exports = (...all) => all.length > 1 ? import(all[0], all[1]) : import(all[0])', filename);
+  return from.exports;
+}
+
+let place = {};                 // what a program sees of where it is, as we set it
+
+// Sets what a module knows of its place; not what the program has set itself.
+function placeIn(folder) {
+  const filename = `${folder}/[context]`;
+  const { resolve } = Module.createRequire(filename);
+  const next = { __dirname: folder, __filename: filename };
+  for (const [name, value] of Object.entries(next)) {
+    if (globalThis[name] === place[name])
+      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+  }
+  place = next;
+  const meta = { dirname: folder, filename, url: pathToFileURL(filename).href,
+    resolve: (name) => (Module.isBuiltin(name) ? `node:${name.replace(/^node:/, '')}` : pathToFileURL(resolve(name)).href) };
+  Object.defineProperty(globalThis, META, { value: meta, configurable: true });
+  if (importing === undefined)
+    Object.defineProperty(globalThis, importer, { value: importFrom(`${folder}/`), configurable: true });
+}
+
 function enterFolder(folder) {
   if (folder !== undefined && folder !== null)
     process.chdir(folder);
@@ -296,6 +338,8 @@ function enterFolder(folder) {
     if (typescript)
       require('./typescript.js').extendRequire();
   }
+  if (requireOf !== current)
+    placeIn(current);
   requireOf = current;
 }
 
@@ -527,7 +571,9 @@ function main() {
   readOptions(process.argv[2]);
   process.argv.splice(1);
   watch();
-  withoutWarnings(() => new vm.Script('import("node:fs")', { importModuleDynamically: importing }).runInThisContext());
+  // Its loader is made at the first call.
+  if (importing !== undefined)
+    withoutWarnings(() => new vm.Script('import("node:fs")', { importModuleDynamically: importing }).runInThisContext());
   bindTools();
   hideFrames();
   Object.assign(globalThis, { display, module: new Module('.'), exports: {} });

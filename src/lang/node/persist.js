@@ -13,6 +13,11 @@ const SUFFIX = '\n})()';
 // V8 gives an unknown name the position of its statement, or of its operand in a comma expression: hence `0,`.
 const RETURN = ' return [(0,';
 const RETURN_END = ')]';
+// Before V8 11 (Node 20) an unknown name has the position of the statement in any case.  Then that begins where the
+// expression does; other columns of its first line are larger by the length of RETURN.  Remove it when Node 20 is our oldest.
+const STATEMENT_HAS_POSITION = parseInt(process.versions.v8, 10) < 11;
+// What import.meta is called, which a script has not; the first letter is U+2170.
+const META = '\u2170mport_meta';
 const SETTINGS = {
   ecmaVersion: 'latest', sourceType: 'script', allowAwaitOutsideFunction: true, allowImportExportEverywhere: true,
   allowHashBang: true, allowReturnOutsideFunction: false,
@@ -59,6 +64,13 @@ function* children(node) {
         yield child;
     }
   }
+}
+
+// Every node.
+function* all(node) {
+  yield node;
+  for (const child of children(node))
+    yield* all(child);
 }
 
 // Every node that is in no function (and no part of a class that is one), with its parent.
@@ -113,10 +125,10 @@ function importOptions({ attributes = [] }) {
 }
 
 // Statements for an import declaration, on as many lines as it has.
-function rewriteImport(edits, node) {
+function rewriteImport(edits, node, importer) {
   const { whole, parts } = importPattern(node);
   const source = [JSON.stringify(withoutRegistry(node.source.value)), ...importOptions(node)];
-  const load = `await import(${source.join(', ')})`;
+  const load = `await ${importer}(${source.join(', ')})`;
   let text = load;
   if (whole !== undefined)
     text = `${whole} = ${load}${parts.length > 0 ? `; ({ ${parts.join(', ')} } = ${whole})` : ''}`;
@@ -139,11 +151,31 @@ function rewriteExport(edits, node) {
     edits.blank(node.start, node.end);
 }
 
-function rewriteInScript(edits, node) {
+// In place of a blank, if there is one.
+function endStatement(edits, at) {
+  edits.replace(at, edits.code[at] === ' ' ? at + 1 : at, ';');
+}
+
+// A text before a statement, on a line of before where there is one, because columns stay as they are then.  By how much
+// the columns of the text's first line become larger that can be told to V8.
+function insertBefore(edits, node, previous, text) {
+  const { code } = edits;
+  const end = previous?.end ?? 0;
+  const gap = code.slice(end, node.start);
+  if (gap.includes('\n') && !gap.startsWith('#!')) {
+    edits.insert(end, previous === undefined ? text : `;${text}`);
+    return 0;
+  }
+  edits.insert(node.start, text);
+  return previous === undefined && node.start === 0 ? text.length : 0;
+}
+
+function rewriteInScript(edits, node, previous) {
   if (node.type === 'ClassDeclaration') {
-    edits.insert(node.start, `var ${node.id.name} = `);
-    edits.insert(node.end, ';');
-  } else if (node.type === 'VariableDeclaration' && node.kind !== 'var') {
+    endStatement(edits, node.end);
+    return insertBefore(edits, node, previous, `var ${node.id.name} = `);
+  }
+  if (node.type === 'VariableDeclaration' && node.kind !== 'var') {
     edits.replace(node.start, node.start + node.kind.length, 'var'.padEnd(node.kind.length));
     // A `let` that is executed again begins anew, which a `var` does not.
     for (const { init, end } of node.declarations) {
@@ -151,6 +183,7 @@ function rewriteInScript(edits, node) {
         edits.insert(end, ' = undefined');
     }
   }
+  return 0;
 }
 
 function rewriteInFunction(edits, node, parent, hoisted) {
@@ -184,6 +217,22 @@ function namesDeclared(node) {
   return node.type === 'VariableDeclaration' ? node.declarations.flatMap(({ id }) => [...namesOf(id)]) : [node.id.name];
 }
 
+// Attributes of imports were called so before, and the parser does not know them by that name.
+function withoutAssert(code) {
+  return code.replace(/(\b(?:from|import)\s*(['"])[^'"\n]*\2\s*)assert(?=\s*\{)/g, '$1with  ');
+}
+
+function parseText(code) {
+  try {
+    return { code, tree: acorn.parse(code, SETTINGS), columns: 0 };
+  } catch (error) {
+    const other = withoutAssert(code);
+    if (other === code)
+      throw error;
+    return { code: other, tree: acorn.parse(other, SETTINGS), columns: 0 };
+  }
+}
+
 // An object literal at the beginning of a statement would be a block.
 function parse(code) {
   if (/^\s*\{/.test(code) && !/;\s*$/.test(code)) {
@@ -194,13 +243,35 @@ function parse(code) {
       // It is a block.
     }
   }
-  return { code, tree: acorn.parse(code, SETTINGS), columns: 0 };
+  return parseText(code);
+}
+
+function rewriteImporting(edits, tree, importer) {
+  for (const node of all(tree)) {
+    if (node.type === 'ImportExpression' && importer !== 'import')
+      edits.replace(node.start, node.start + importer.length, importer);
+    else if (node.type === 'MetaProperty' && node.meta.name === 'import')
+      edits.replace(node.start, node.end, META.padEnd(node.end - node.start));
+  }
+}
+
+// Between the last two statements, on the line of the first if that is another.
+function insertReturn(edits, end, start) {
+  const isOtherLine = edits.code.slice(end, start).includes('\n');
+  if (isOtherLine && STATEMENT_HAS_POSITION) {
+    edits.insert(end, ';');
+    edits.insert(start, RETURN.trimStart());
+  } else {
+    edits.insert(isOtherLine ? end : start, `;${RETURN}`);
+  }
 }
 
 // {code, names, isAsync, hasValue, columns}: the text to run as a script; which names it declares; whether its completion
 // value is a promise for [value]; whether the last statement is an expression; by how much the first line was moved.
+// `importer` is what import() is called: itself, or, where a script has no import(), a global function with a name of as
+// many characters.
 // Throws acorn's SyntaxError; where V8 knows better than acorn, the text stays as it is.
-function persist(source) {
+function persist(source, importer = 'import') {
   const { code, tree, columns } = parse(source);
   const edits = new Edits(code);
   const nodes = [...outsideOfFunctions(tree)];
@@ -208,18 +279,19 @@ function persist(source) {
     || (node.type === 'ForOfStatement' && node.await));
   const names = [];
   const hoisted = { functions: [] };
+  let moved = 0;
   const rewrite = (node, parent) => {
     names.push(...namesDeclared(node));
     if (isAsync)
       rewriteInFunction(edits, node, parent, hoisted);
     else
-      rewriteInScript(edits, node);
+      moved += rewriteInScript(edits, node, parent === tree ? tree.body[tree.body.indexOf(node) - 1] : node);
   };
   for (const [node, parent] of nodes) {
     if (node.type === 'ImportDeclaration') {
       const { whole } = importPattern(node);
       names.push(...node.specifiers.map(({ local }) => local.name), ...(whole ? [whole] : []));
-      rewriteImport(edits, node);
+      rewriteImport(edits, node, importer);
     } else if (/^Export/.test(node.type)) {
       rewriteExport(edits, node);
     } else if (isDeclaration(node) && node.id !== null) {
@@ -228,17 +300,19 @@ function persist(source) {
         rewrite(node, parent);
     }
   }
+  if (/\bimport\b/.test(code))
+    rewriteImporting(edits, tree, importer);
   const last = tree.body.at(-1);
   const hasValue = last?.type === 'ExpressionStatement';
   if (!isAsync)
-    return { code: edits.applied(), names, isAsync, hasValue, columns };
+    return { code: edits.applied(), names, isAsync, hasValue, columns: columns - moved };
   let begin = '';
   if (hasValue) {
     const previous = tree.body.at(-2);
     if (previous === undefined)
       begin = RETURN;
     else
-      edits.insert(code.slice(previous.end, last.start).includes('\n') ? previous.end : last.start, `;${RETURN}`);
+      insertReturn(edits, previous.end, last.start);
     edits.insert(lastOfExpression(code, last), RETURN_END);
   }
   const unique = [...new Set(names)];
@@ -281,4 +355,4 @@ function asFunction(code) {
   return { code: `${PREFIX}${code}${SUFFIX}`, columns: -PREFIX.length };
 }
 
-module.exports = { asFunction, exposeNames, persist };
+module.exports = { META, asFunction, exposeNames, persist };

@@ -68,6 +68,9 @@ function putJson(out, value, depth) {
       throw new NotJson();
     out.put(`${value}`);
     return;
+  case 'bigint':
+    out.put(`${value}`);
+    return;
   case 'boolean':
     out.put(value ? 'true' : 'false');
     return;

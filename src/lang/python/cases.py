@@ -36,7 +36,7 @@ IS_COROUTINE = 0x80             # inspect.CO_COROUTINE
 MISSING_EXIT = 1
 REHEARSALS = 12                 # after that the interpreter has adapted code, which it would do again in every fork
 
-canon, literal, report = load_part('canon'), load_part('literal'), load_part('report')
+canon, literal, report, alike = load_part('canon'), load_part('literal'), load_part('report'), load_part('alike')['document_of']
 CanonError, encode, read_json, write_json = canon['CanonError'], canon['encode'], canon['read_json'], canon['write_json']
 mro_names, mro_of, type_name = canon['mro_names'], canon['mro_of'], canon['type_name']
 plain_text, position_in, repr_within, text_of = report['plain_text'], report['position_in'], report['repr_within'], report['text_of']
@@ -261,7 +261,7 @@ def returned(value, path):
     """The members that say what a function gave, and signs."""
     kind = type(value)
     try:
-        return '"how":"returned","value":%s,%s' % (encode_basestring_ascii(encode(value)), kind_text(kind)), []
+        return '"how":"returned","value":%s,%s' % (encode_basestring_ascii(encode(value, alike)), kind_text(kind)), []
     except CanonError:
         return unencodable(value), [sign('suspicious_eq', type_name(kind))] if eq_of(kind, path) else []
 

@@ -1,7 +1,7 @@
 #include "lang/python/constants.h"
 
+#include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 /* The constants of a code object, a new reference; NULL with an error. */
 static PyObject *constants_of(PyObject *code)
@@ -11,7 +11,7 @@ static PyObject *constants_of(PyObject *code)
 
 static bool is_same_number(double one, double other)
 {
-        return memcmp(&one, &other, sizeof one) == 0;   /* 0.0 is not -0.0 */
+        return one == other && signbit(one) == signbit(other);   /* 0.0 is not -0.0 */
 }
 
 /* As keys of the compiler's table are (_PyCode_ConstantKey() in Objects/codeobject.c). */

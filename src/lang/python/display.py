@@ -544,4 +544,4 @@ class Finder:
         module.__dict__.update(modules[module.__name__])
         if module.__name__ == 'IPython':       # whose parts are there without an import of their own
             for name in modules:
-                sys.modules['importlib'].import_module(name)
+                __import__(name)

@@ -18,7 +18,7 @@ NAMES_MAX = 100
 
 canon, literal, report, role_names = load_part('canon'), load_part('literal'), load_part('report'), load_part('role')
 javascript, signs, same = load_part('javascript'), load_part('signs'), load_part('same')['same']
-CanonError, decode = canon['CanonError'], canon['decode']
+CanonError, decode, decoder_of = canon['CanonError'], canon['decode'], load_part('alike')['decoder_of']
 Gone, TO_ENGINE = role_names['Gone'], role_names['TO_ENGINE']
 
 ROWS = ('list', 'tuple', 'str', 'range', 'bytes', 'bytearray', 'collections.deque')
@@ -214,7 +214,7 @@ class Verdict:
     def judge_returned(self):
         try:
             text = self.text_of(self.result, 'value')
-            value = javascript['decode'](text) if self.is_javascript else decode(text)
+            value = javascript['decode'](text) if self.is_javascript else decode(text, decoder_of(self.is_strict))
         except CanonError as error:
             self.say('unencodable', 'The value that came is none: %s' % error)
             return

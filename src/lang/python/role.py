@@ -120,12 +120,18 @@ class Role:
     def run_program(self):
         """Set-up and program, in the names of the module."""
         self.run_setup()
+        self.leave_setup()
         self.run(self.program[0])
         if self.program[1] is not None:
             self.run(self.program[1])
 
     def run_setup(self):
         self.run(self.begin.get('setup') or '', '<setup>')
+
+    def leave_setup(self):
+        """What goes wrong from here on is the program's doing, and what did before was that of the request."""
+        if self.begin.get('setup'):
+            self.talk.send(TO_ENGINE, {'op': 'set_up'})
 
     def run(self, code, name=None):
         """Code, or a text that will be known as name.  What it traces is its own code, and not what we do then."""

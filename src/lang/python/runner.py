@@ -50,6 +50,7 @@ def load_part(name):
                  'load_part': load_part, 'compile_program': compile_program, 'compile_tree': compile_tree, 'complain': complain,
                  'folder_of': folder_of, 'absolute': absolute, 'parse_options': parse_options, 'send_report': send_report,
                  'show_error': show_error, 'drop_own_frame': drop_own_frame, 'drive_here': drive_here, 'call_by': call_by,
+                 'have_annotations': have_annotations,
                  'line_of_last': line_of_last, 'SUBMISSION': SUBMISSION, 'Channel': Channel, 'bind_tools': bind_tools}
         exec(FileLoader(name, '%s/%s.py' % (HERE, name)).get_code(name), names)
         parts[name] = names
@@ -286,6 +287,12 @@ def absolute(path):
     return path if path.startswith('/') else '%s/%s' % (getcwd(), path[2:] if path[:2] == './' else path)
 
 
+def have_annotations(main):
+    """Up to Python 3.13 the main module has them from the start."""
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
+
+
 def spec_of(module):
     spec = sys.modules['_frozen_importlib'].ModuleSpec(module.__name__, module.__loader__, origin=module.__file__)
     spec.has_location = True
@@ -300,8 +307,8 @@ def become_main(path, arguments, name):
     """
     main = type(sys)(name)
     full_path = absolute(path)
-    main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __annotations__={},
-                         __loader__=FileLoader(name, full_path))
+    main.__dict__.update(__builtins__=builtins, __file__=full_path, __cached__=None, __loader__=FileLoader(name, full_path))
+    have_annotations(main)
     if name != '__main__':
         main.__dict__.update(__package__='', __spec__=spec_of(main))
         sys.modules[name] = main

@@ -70,7 +70,8 @@ def take_options(text):
 def become_main():
     """As in an interactive interpreter: no file, and modules are found in whatever folder is the current one."""
     main = type(sys)('__main__')
-    main.__dict__.update(__builtins__=builtins, __annotations__={})
+    main.__dict__.update(__builtins__=builtins)
+    have_annotations(main)
     sys.modules['__main__'] = main
     sys.argv = ['']
     sys.orig_argv[:] = [sys.executable]

@@ -173,6 +173,7 @@ def load(role):
         if not isinstance(failed.error, NameError):
             raise
         early = failed
+    role.leave_setup()
     for code in role.program:
         if code is not None:
             role.run(code)

@@ -19,7 +19,7 @@ Mirror, PREDICATES, SPECIAL, STEERING, TELLING, is_proxy, state_of = (
     proxy[name] for name in ('Mirror', 'PREDICATES', 'SPECIAL', 'STEERING', 'TELLING', 'is_proxy', 'state_of'))
 ARITHMETIC, DERIVED, MADE, STATE, WEIGHING = (proxy[name] for name in ('ARITHMETIC', 'DERIVED', 'MADE', 'STATE', 'WEIGHING'))
 Link, BATCH, next_items = (link_part[name] for name in ('Link', 'BATCH', 'next_items'))
-TO_ENGINE = load_part('role')['TO_ENGINE']
+Failed, TO_ENGINE = (load_part('role')[name] for name in ('Failed', 'TO_ENGINE'))
 names_of_error = load_part('handover')['names_of_error']
 
 MODULE = 'tests'
@@ -640,14 +640,24 @@ def make_solution(link, names):
         sys.modules[name] = module
 
 
-def run_shared(begin, names):
-    """The submission in our own process: what it does to us is what the caller has agreed to."""
-    module = ModuleType(names[0] if names else 'solution')
+def set_up_shared(role, names):
+    """The module of a submission in our own process, with the names of the set-up."""
+    module = ModuleType(names[0] if names else SUBMISSION)
     module.__builtins__ = builtins
     for name in names:
         sys.modules[name] = module
-    for text, title in (begin.get('setup') or '', '<setup>'), (begin['shared'], '<submission>'):
-        exec(compile(text, title, 'exec', 0, True), module.__dict__)
+    try:
+        exec(compile(role.begin.get('setup') or '', '<setup>', 'exec', 0, True), module.__dict__)
+    except BaseException as error:
+        drop_own_frame(error)
+        raise Failed(error) from None
+    role.leave_setup()
+    return module
+
+
+def run_shared(begin, module):
+    """What the submission does to us is what the caller has agreed to."""
+    exec(compile(begin['shared'], '<submission>', 'exec', 0, True), module.__dict__)
     return {name: value for name, value in module.__dict__.items() if name[:2] != '__'}
 
 
@@ -665,7 +675,8 @@ def serve(role):
     load_part('vacuous')['wait_for_libraries'](link.world)
     suite = load_part('suite')['Suite'](role, link, module, tree)
     if type(begin.get('shared')) is str:
-        suite.statement('the submission', None, lambda: module.__dict__.update(run_shared(begin, names)))
+        shared = set_up_shared(role, names)
+        suite.statement('the submission', None, lambda: module.__dict__.update(run_shared(begin, shared)))
     else:
         try:
             link.learn_names()

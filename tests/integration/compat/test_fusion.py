@@ -69,7 +69,7 @@ def test_seconds_are_seconds(web, code):
     answer = ask(web, code, run_timeout=3, compile_timeout=1)
     run = answer['run_result']
     assert (answer['status'], run['status'], run['return_code'], run['stdout']) == ('Failed', 'TimeLimitExceeded', None, '1\n')
-    assert 3 <= run['execution_time'] < 15
+    assert 3 <= run['execution_time'] < 30      # what others compute in the meantime does not count
 
 
 def test_no_time_at_all(web):

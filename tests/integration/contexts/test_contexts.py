@@ -508,8 +508,8 @@ def test_python_a_warning_names_the_program_and_no_file_of_ours(python, method, 
 
 
 def test_python_a_missing_glyph_is_the_programs(python):
-    pytest.importorskip('matplotlib')
-    for cell, use in enumerate(('plt.show()', 'fig.show()', 'fig;', 'display(fig)', 'x = 1'), 1):
+    needs(python, 'matplotlib')
+    for cell, use in enumerate(('plt.show()', 'fig.show()', 'fig;', 'display(fig)', 'x = 1'), 2):
         outcome = python.execute('import matplotlib.pyplot as plt; fig = plt.figure()\nfig.suptitle("\u4e2d")' + '\n' * cell + use)     # told once a line
         assert re.findall(r'^(.*): UserWarning: Glyph', outcome.stderr, re.M) == [f'<cell {cell}>:{cell + 2}'], outcome.stderr
         assert '/python/display' not in outcome.stderr

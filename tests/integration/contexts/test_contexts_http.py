@@ -63,6 +63,52 @@ def record_of(web, run):
     return until(lambda: (lambda status, _, record: record if status == 200 else None)(*web.ask('GET', f'/v1/runs/{run}')))
 
 
+# ---- integers of more than 64 bits ----
+
+LARGE = [-2 ** 63 - 1, 2 ** 64, 10 ** 40, -10 ** 40, 2 ** 63 - 1]
+
+
+def events_of(web, path, body):
+    answer = web.stream('POST', path, body, Accept='text/event-stream', Content_Type='application/json')
+    return [json.loads(line[6:]) for line in answer.read().decode().splitlines() if line.startswith('data: ')]
+
+
+def test_large_integers_are_values_of_executions(web, sandbox):
+    python, node = context_in(web, sandbox), context_in(web, sandbox, language='javascript')
+    assert execute(web, python, repr(LARGE))['result']['value'] == LARGE
+    assert execute(web, python, f'{{"n": {2 ** 64}}}')['result'] == {'type': 'dict', 'value': {'n': 2 ** 64}, 'data': {'text/plain': "{'n': 18446744073709551616}"}}
+    assert execute(web, node, f'[{", ".join(f"{n}n" for n in LARGE)}]')['result']['value'] == LARGE
+    assert execute(web, node, '({ n: 2 ** 64 })')['result']['value'] == {'n': 18446744073709552000}
+
+
+def test_large_integers_are_displayed(web, sandbox):
+    python, node = context_in(web, sandbox), context_in(web, sandbox, language='javascript')
+    for context, code in (python, f'display({{"application/json": {LARGE}}}, raw=True)'), (node, f'display({{ "application/json": [{", ".join(f"{n}n" for n in LARGE)}] }})'):
+        display, = execute(web, context, code)['displays']
+        assert json.loads(display['data']['application/json']) == LARGE
+        told = [event for event in events_of(web, f'/v1/contexts/{context}/runs', {'code': code}) if event['type'] == 'display']
+        assert [event['data']['application/json'] for event in told] == [LARGE]
+    display, = execute(web, python, f'display({{"application/json": {2 ** 64}}}, raw=True)')['displays']
+    assert display['data'] == {'application/json': str(2 ** 64)}
+
+
+@pytest.mark.parametrize('language, code', [('python', repr(LARGE)), ('javascript', f'[{", ".join(f"{n}n" for n in LARGE)}]')])
+def test_large_integers_are_values_of_runs(web, language, code):
+    assert web.run(code, language)['result']['value'] == LARGE
+    *_, last = events_of(web, '/v1/runs', {'language': language, 'code': code})
+    assert last['record']['result']['value'] == LARGE
+    state = web.ask('POST', '/v1/runs', {'language': language, 'code': code}, Prefer='respond-async')[2]
+    assert record_of(web, state['id'])['result']['value'] == LARGE
+    for options in (), ('--daemon', 'never'):
+        done = caisson('run', '--json', *options, '-l', language, '-c', code)
+        assert json.loads(done.out)['result']['value'] == LARGE
+
+
+def test_an_integer_with_too_many_digits_is_text(web):
+    result = web.run('10 ** 5000', 'python')['result']
+    assert result['type'] == 'int' and 'value' not in result and int(result['repr'], 16) == 10 ** 5000
+
+
 # ---- executions ----
 
 @pytest.mark.parametrize('language', LANGUAGES)

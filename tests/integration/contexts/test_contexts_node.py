@@ -4,12 +4,15 @@
 """
 
 import base64
+import itertools
+import re
 import subprocess
 import time
+from urllib.parse import unquote
 
 import pytest
 from contexts import COMMANDS, Ended, Started
-from runners import ENVIRONMENT
+from runners import ENVIRONMENT, NODE
 
 
 @pytest.fixture
@@ -75,7 +78,9 @@ def test_names_of_globals_can_be_taken(node):
     ('1 + 1', 2), ('{ a: 1 }', {'a': 1}), ('{ let n = 1; }', None), ('1, 2', 2), ('x = 5;', 5), ('const v = 5', None), ('undefined', None),
     ('Promise.resolve(3)', 3), ('await 3', 3), ('(await 3)', 3), ('[\n  1,\n]', [1]), ('if (1) { 5 }', None), ('"a"; // b', 'a'), ('', None),
     ('await 1; ({ a: 2 }); // c', {'a': 2}), ('`a\n${await 1}`', 'a\n1'), ('for await (const v of [1]) {}\n6', 6),
-    ('#!/usr/bin/node\n7', 7), ('await 1\n"x".length', 1), ('async () => { await 1 }; 8', 8), ('(await 1, 9)', 9),
+    ('#!/usr/bin/node\n7', 7), ('"use strict"; let strict = 3; strict', 3), ('`a${1}b`', 'a1b'), ('(class Q {}).name', 'Q'), ('class W {}\nW.name', 'W'),
+    ('<!-- a comment\n8', 8), ('label: { await 1; break label }\n8', 8), ('function* g() { yield 1 }; [...g()]', [1]), ('for (const i of [1]) i', None),
+    ('try { await Promise.reject(1) } catch (e) { e }', None), ('await 1, { a: 1 }', {'a': 1}), ('x: for (;;) { break x }', None), ('await 1\n"x".length', 1), ('async () => { await 1 }; 8', 8), ('(await 1, 9)', 9),
 ])
 def test_value_of_the_last_expression(node, code, value):
     outcome = node.execute(code)
@@ -123,7 +128,7 @@ def test_syntax_error_runs_nothing(node):
     assert node.execute('typeof q').value['value'] == 'undefined'
 
 
-@pytest.mark.parametrize('code', ['\0', '[' * 100000, '(' * 1000 + ')' * 1000, '\ud800', '"' * 9999, '{', '}', '})()', 'return 1', 'import.meta'])
+@pytest.mark.parametrize('code', ['\0', '[' * 100000, '(' * 1000 + ')' * 1000, '\ud800', '"' * 9999, '{', '}', '})()', 'return 1', 'import.meta', 'new.target'])
 def test_odd_texts_end_in_an_orderly_way(node, code):
     assert node.execute(code).kinds.split()[0] in ('SYNTAX', 'STARTED')
     assert node.execute('1 + 1').value['value'] == 2
@@ -372,7 +377,60 @@ def test_a_default_export_with_a_name_lasts(node):
 def test_imports_have_attributes(node):
     node.execute("require('fs').writeFileSync('d.json', '{\"k\": 1}')")
     assert node.execute("import d from './d.json' with { type: 'json' }; d.k").value['value'] == 1
+    assert node.execute("import old from './d.json' assert { type: 'json' }; old.k").value['value'] == 1
+    assert node.execute("(await import('./d.json', { with: { type: 'json' } })).default.k").value['value'] == 1
+    assert node.execute("const load = async () => (await import('./d.json', { with: { type: 'json' } })).default.k; load()").value['value'] == 1
     assert node.execute("import * as whole from './d.json' with { 'type': \"json\" };\nwhole.default.k").value['value'] == 1
+
+
+def test_a_text_sees_its_place_as_a_module_does(node, tmp_path):
+    (tmp_path / 'sub').mkdir()
+    code = '[__dirname, import.meta.url, import.meta.dirname, import.meta.resolve("fs")]'
+    for folder in tmp_path, tmp_path / 'sub':
+        name, url, *others = node.execute(code, cwd=str(folder)).value['value']
+        assert (name, unquote(url), others) == (str(folder), 'file://%s/[context]' % folder, [str(folder), 'node:fs'])
+    outcome = node.execute('import { fileURLToPath } from "url";\nimport path from "path";\nconst __filename = fileURLToPath(import.meta.url);\n'
+                           'const __dirname = path.dirname(__filename) + "/own";\n__dirname')
+    assert outcome.value['value'] == str(tmp_path / 'sub') + '/own', outcome.stderr
+    assert node.execute('__dirname', cwd=str(tmp_path)).value['value'] == str(tmp_path / 'sub') + '/own'
+    assert node.execute('null.x; import.meta.url').error['column'] == 6
+
+
+# Programs that plain Node and a context must agree on: what is printed, the error and where it was.
+BEGINNINGS = ['let a = [1, 2];', 'function f() { throw new TypeError("f") }', '"use strict";', 'const g = () => { console.log("g"); return null };',
+              'class C { m() { return this.x.y } }', 'console.log([1, { a: "b" }], new Map([[1, 2]]));', '']
+GAPS = ['\n', ' ', '\n// comment\n', '\n/* two\nlines */\n', '\r\n', ' /* c */ ']
+LASTS = ['nope()', 'nope.x;', 'a.map((x) => x.y.z)', 'f(); // end', 'g().x', 'null.x', '(1, nope)', '1, nope.x;', '`\nconsole.log(1)`', 'new C().m()',
+         "require('assert').ok(false)", 'throw new RangeError("r")', 'if (true) {\n  undefined()\n}', 'JSON.parse("{")']
+FRAME = re.compile(r'main\.js:(\d+):(\d+)\)?$', re.M)
+
+
+def of_plain(source, folder):
+    (folder / 'main.js').write_bytes(source.encode())
+    done = subprocess.run([NODE, 'main.js'], cwd=folder, env={**ENVIRONMENT, 'HOME': str(folder)}, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+    stderr = done.stderr.decode()
+    message = re.search(r'^(?:\w*Error)(?: \[\w+\])?: .*$', stderr, re.M)
+    return done.stdout.decode(), message and message.group(), FRAME.findall(stderr[message.end():] if message else '')
+
+
+def of_context(node, source, folder):
+    outcome = node.execute(source, name=str(folder / 'main.js'))
+    message = re.search(r'^(?:Uncaught )((?:\w*Error)(?: \[\w+\])?: .*)$', outcome.stderr, re.M)
+    if outcome.error:
+        assert (str(outcome.error['line']), str(outcome.error['column'])) == FRAME.findall(outcome.stderr)[0], outcome.stderr
+        assert 'src/lang/node' not in outcome.stderr and 'node:vm' not in outcome.stderr
+    return outcome.stdout, message and message.group(1), FRAME.findall(outcome.stderr)
+
+
+@pytest.mark.parametrize('beginning', BEGINNINGS)
+def test_programs_print_what_they_print_under_plain_node(start, tmp_path, beginning):
+    node, wrong = start('javascript'), []       # what one beginning declares, the others have not
+    for gap, last in itertools.product(GAPS, LASTS):
+        source = beginning + gap + last
+        expected, seen = of_plain(source, tmp_path), of_context(node, source, tmp_path)
+        if seen != expected:
+            wrong.append((source, expected, seen))
+    assert wrong == [], len(wrong)
 
 
 SHOWING = [

@@ -311,6 +311,43 @@ def test_no_room_is_no_wrong_answer():
     assert [result for result in results if result['all_passed']] and all(case['status'] in ('passed', 'not_run') for result in results for case in result['cases'])
 
 
+BROKEN = ['1 / 0', 'def f(:', 'import nosuchmodule', 'x = nosuchname', 'import sys; sys.exit(0)', 'import os; os._exit(0)', 'raise SystemExit(3)', 'assert False', 'while True: pass']
+ALL = [{'function': 'f', 'cases': [{'args': [1], 'expected': 1}] * 3}, {'tests': 'assert f(1) == 1'}, {'tests': 'assert f(1) == 1', 'shared_process': True}]
+
+
+def test_a_broken_set_up_is_the_fault_of_the_request():
+    code = 'def f(x): return x'
+    requests = [{'id': f'{n} {m}', 'code': code, 'setup': setup, 'limits': {'wall_ms': 1500}, **how} for n, setup in enumerate(BROKEN) for m, how in enumerate(ALL)
+                if setup != 'x = nosuchname' or m != 1]     # with test code a set-up may use names of the submission
+    good = {'id': 'good', 'code': code, 'setup': 'y = 1', 'function': 'f', 'cases': [{'args': [1], 'expected': 1}]}
+    *results, last = grade(*requests, good, status=64)
+    for result in results:
+        assert (result['status'], result['error']['field'], result['error']['code']) == ('bad_request', '/setup', 'bad_request'), result
+        assert result['error']['message'].startswith('the set-up failed: ') and result['signs'] == [], result
+        assert set(statuses(result)) <= {'not_run'}
+    assert 'ZeroDivisionError: division by zero' in results[0]['error']['message']
+    assert last['all_passed']
+
+
+@pytest.mark.parametrize('setup', ['throw new RangeError("s")', 'let = ;', 'process.exit(0)', 'nosuchname', 'await null; null.x', 'for (;;);'])
+def test_a_broken_set_up_of_node_is_the_fault_of_the_request(setup):
+    result = calls('function f(x) { return x }', {'args': [1], 'expected': 1}, {'args': [2], 'expected': 2}, language='javascript', setup=setup, limits={'wall_ms': 1500})
+    assert (result['status'], result['error']['field'], result['signs']) == ('bad_request', '/setup', []), result
+
+
+@pytest.mark.parametrize('how', ALL)
+@pytest.mark.parametrize('code, status', [('1 / 0', 'failed'), ('def f(:', 'syntax_error'), ('import sys; sys.exit(0)', 'failed'), ('while True: pass', 'timeout')])
+def test_a_submission_that_fails_behind_a_set_up_fails_by_itself(how, code, status):
+    result = one(code=code, setup='import math\nSIZE = 1', limits={'wall_ms': 1500}, **how)
+    assert result['status'] == status or how.get('shared_process') and result['status'] == 'completed', result
+    assert not result['all_passed'] and (result['error'] or {}).get('field') != '/setup'
+
+
+def test_a_set_up_that_needs_what_a_submission_lacks_is_the_submissions_failure():
+    result = one(code='class Other: pass', setup='root = Node(1)', tests='assert root.value == 1')
+    assert result['status'] == 'failed' and 'Node' in result['error']['message']
+
+
 def test_a_time_out_is_no_early_exit():
     assert calls('while True: pass', {'expected': 1}, limits={'wall_ms': 1000})['signs'] == []
     assert [sign['sign'] for sign in calls('import os; os._exit(0)', {'expected': 1})['signs']] == ['early_exit']

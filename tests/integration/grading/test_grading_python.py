@@ -116,7 +116,8 @@ def verdicts_of(run, *entries, language='python', code=''):
 
 @pytest.mark.parametrize('source, setup, kinds, status', [
     ('x = 1', '', 'HELLO STARTED TALK DONE', 0),
-    ('x = y', 'y = 1', 'HELLO STARTED TALK DONE', 0),
+    ('x = y', 'y = 1', 'HELLO STARTED TALK TALK DONE', 0),
+    ('1 / 0', 'y = 1', 'HELLO STARTED TALK ERROR DONE', 1),
     ('x = = 1', '', 'HELLO SYNTAX', 1),
     ('1 / 0', '', 'HELLO STARTED ERROR DONE', 1),
     ('x = 1', '1 / 0', 'HELLO STARTED ERROR DONE', 1),
@@ -268,7 +269,7 @@ HOW = [
     ('return', {'how': 'returned', 'value': 'null', 'type': 'NoneType', 'mro': ['NoneType', 'object']}),
     ('return E(1)', {'how': 'unencodable', 'type': 'solution.E', 'mro': ['solution.E', 'ValueError', 'Exception', 'BaseException', 'object'],
                      'repr': 'E(1)'}),
-    ('return I(1)', {'how': 'unencodable', 'type': 'solution.I', 'mro': ['solution.I', 'int', 'object'], 'repr': '1'}),
+    ('return I(1)', {'how': 'returned', 'type': 'solution.I', 'mro': ['solution.I', 'int', 'object'], 'value': '{"t":"alike","v":["solution.I",1]}'}),
     ('return "x" * 9000000', {'how': 'unencodable', 'type': 'str'}),
     ('return "\\\\" * 8000000', {'how': 'unencodable', 'type': 'str'}),
     ('x = []\n    for _ in range(2000): x = [x]\n    return x', {'how': 'unencodable', 'type': 'list'}),

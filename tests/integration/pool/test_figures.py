@@ -3,12 +3,19 @@
 Programs are started cold, and forked from a zygote that has matplotlib and one that has not.
 """
 
+import subprocess
+
 import pytest
-from runners import runner_of
+from runners import PYTHON, runner_of
 from zygotes import Zygote
 
-pytest.importorskip('matplotlib')
-pytest.importorskip('PIL')
+
+def has(modules):
+    return subprocess.run([PYTHON, '-c', 'import ' + modules], capture_output=True, check=False).returncode == 0
+
+
+if not has('matplotlib, PIL'):
+    pytest.skip('needs matplotlib: not here', allow_module_level=True)
 PLOT = 'import matplotlib.pyplot as plt\nplt.plot([1, 2])\n'
 PICTURE = 'from PIL import Image\nimage = Image.new("RGB", (4, 4))\n'
 SHOWS = {
@@ -62,7 +69,8 @@ def cold(request, tmp_path):
 
 def check(run, name):
     source, word, pictures = SHOWS[name]
-    pytest.importorskip(NEEDS.get(name, 'sys'))
+    if name in NEEDS and not has(NEEDS[name]):
+        pytest.skip('needs %s: not here' % NEEDS[name])
     outcome = run(source)
     assert outcome.status == 0, outcome.stderr
     if run.has_files:

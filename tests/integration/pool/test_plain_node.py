@@ -5,10 +5,14 @@
 
 import itertools
 import re
+import shlex
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+from caisson_testing import TESTS, directives
 from runners import ENVIRONMENT, NODE, runner_of
+from test_cases import KNOWN
 
 # Where a program begins, how the last expression follows, and which one it is.
 BEGINNINGS = [
@@ -46,3 +50,21 @@ def test_generated_programs_print_what_they_print_under_plain_node(tmp_path):
         found = pool.map(differences, GENERATED, [tmp_path / str(i) for i in range(len(GENERATED))])
         wrong = [one for many in found for one in many]
     assert wrong == [], f'{len(wrong)} differ'
+
+
+@pytest.mark.parametrize('path', sorted((TESTS / 'cases' / 'javascript').iterdir()), ids=lambda path: path.name)
+def test_programs_of_the_cases_print_what_they_print_under_plain_node(tmp_path, path):
+    says = directives(path, KNOWN)
+    name, words, stdin = 'main' + path.suffix, shlex.split(says.get('args', '')), says.get('stdin', '').replace('\\n', '\n')
+    if 'options' in says:
+        pytest.skip('its options are of caisson run')
+    folders = [tmp_path / 'plain', tmp_path / 'ours']
+    for folder in folders:
+        folder.mkdir()
+    (folders[0] / name).write_bytes(path.read_bytes())
+    done = subprocess.run([NODE, name, *words], cwd=folders[0], env={**ENVIRONMENT, 'HOME': str(folders[0])}, capture_output=True, timeout=60,
+                          input=stdin.encode())
+    ours = runner_of('cold', folders[1])(name, path.read_text(), *words, stdin=stdin.encode())
+    expected, seen = [(status, *(plain(text).replace(str(folder), '.') for text in texts)) for folder, status, *texts in (
+        (folders[0], done.returncode, done.stdout.decode(), done.stderr.decode()), (folders[1], ours.status, ours.stdout, ours.stderr))]
+    assert seen == expected
