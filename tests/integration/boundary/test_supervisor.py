@@ -107,7 +107,7 @@ class Engine:
         return numbers(LASTING, 16 * MIB, 1000, 16 * MIB, 256 * MIB, 1000, 64) + text('test')
 
     def limits(self, memory=256 * MIB):
-        return numbers(60000, 0, memory, 1000, 64, 256, 0)
+        return numbers(60000, 0, 0, memory, 1000, 64, 256, 0)
 
     def guest(self, job):
         """A persistent sandbox, which serves."""
