@@ -59,7 +59,7 @@ for (const [name, version, make] of WAYS) {
     const { tools } = await client.listTools()
     const run = tools.find((one) => one.name === 'run_code')
     assert.match(run.description, /Languages: python/)
-    assert.deepEqual(run.inputSchema.required, ['code'])
+    assert.deepEqual(run.inputSchema.required, ['code', 'language'])
     assert.equal(run.outputSchema.type, 'object')
     assert.equal(tools.find((one) => one.name === 'list_files').annotations.readOnlyHint, true)
     assert.equal(tools.find((one) => one.name === 'kill_sandbox').annotations.destructiveHint, true)
