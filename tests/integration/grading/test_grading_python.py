@@ -779,7 +779,7 @@ def test_cases_for_which_there_is_no_time_have_no_verdict(tmp_path):
     told = [packet for one in ({'role': 'judge', 'op': 'begin'}, message, {**message, 'id': 8, 'cases': message['cases'][1:], 'last': True})
             for packet in talk(one)]
     first, second = runner_of('cold', tmp_path)('main.py', '', options='graded=1', told=told, timeout=60).messages
-    assert [verdict['status'] for verdict in first['verdicts']] == ['passed'] and 250 < first['cpu_ms'] < 2000
+    assert [verdict['status'] for verdict in first['verdicts']] == ['passed'] and 290 < first['cpu_ms'] < 2000
     assert [(verdict['i'], verdict['status']) for verdict in second['verdicts']] == [(1, 'failed')]
 
 
