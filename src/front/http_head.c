@@ -68,7 +68,7 @@ static enum MHD_Result look_at(void *owner, enum MHD_ValueKind kind, const char 
                 head->control = name;
         if (strcasecmp(name, "Content-Length") == 0) {
                 head->lengths++;
-                if (!value_len || strspn(value, "0123456789") != value_len)
+                if (!value || !value_len || strspn(value, "0123456789") != value_len)
                         head->length = value;
         }
         if (strcasecmp(name, "Transfer-Encoding") == 0) {

@@ -28,6 +28,7 @@ STATEMENTS = {b'async', b'class', b'def', b'for', b'if', b'try', b'while', b'wit
 HARD = b'\r', b'__future__', b'global', b'settrace', b'set_trace', b'breakpoint', b'import trace', b'rofile', b'coverage'
 FUTURES = 0x1fe0000                      # flags of `from __future__`, since Python 3.9 (PyCF_MASK)
 WARNINGS_FAIL, WARNINGS_SILENT = ('error', None, Warning, None, 0), ('ignore', None, Warning, None, 0)     # as in warnings.filters
+MODULE_MAX = 1 << 20             # bytes of a module beside the program that are searched for the word `show`
 TRACERS = b'settrace', b'setprofile'      # they would tell of two frames, so there is no value
 SUBMISSION = 'solution'          # what a program is called whose functions are to be graded
 HELLO_TEXT = b'{"runner":"python","version":"%d.%d.%d"}' % sys.version_info[:3]
@@ -212,6 +213,15 @@ def read_file(path):
         return text
     finally:
         close(fd)
+
+
+def has_word(path):
+    """Whether a module has the word `show`."""
+    try:
+        about = lstat(path)
+        return about.st_mode & 0o170000 == 0o100000 and about.st_size <= MODULE_MAX and b'show' in read_file(path)
+    except OSError:
+        return False
 
 
 def share_constants(code, last):
@@ -476,8 +486,8 @@ class Runner:
         return code, last
 
     def may_show(self):
-        """Whether the text has the word, or the program has other files that may."""
-        return b'show' in self.source or any(name.endswith('.py') and name != self.path.rpartition('/')[2] for name in files_in(self.folder))
+        """Whether the word is in the text, or in a module beside it."""
+        return b'show' in self.source or any(name.endswith('.py') and has_word('%s/%s' % (self.folder, name)) for name in files_in(self.folder))
 
     def finish(self, error, box, last=None):
         """Report and show how the program ended.  Returns what to raise so that the interpreter ends likewise.  A generator.
