@@ -14,9 +14,9 @@ KEYLESS = ['--set', 'engine.http_keyless=true']
 class KeyConnection(Connection):
     """Sends a key with each request that brings no credentials of its own."""
 
-    def __init__(self, port, timeout, key):
+    def __init__(self, port, timeout, key, description):
         super().__init__('127.0.0.1', port, timeout=timeout)
-        self.description, self.key, self.has_credentials = Web.description, key, False
+        self.description, self.key, self.has_credentials = description, key, False
 
     def putrequest(self, *words, **options):
         self.has_credentials = False
@@ -57,7 +57,7 @@ class Web:
         return [int(port) for port in re.findall(r'serving http://127\.0\.0\.1:(\d+)', self.log.read_text() if self.log.exists() else '')]
 
     def open(self, timeout=60):
-        return KeyConnection(self.port, timeout, self.key)
+        return KeyConnection(self.port, timeout, self.key, self.description)
 
     def ask(self, method, path, body=None, **headers):
         """(status, headers, body as JSON where it is some)."""
@@ -71,8 +71,8 @@ class Web:
         if 'json' not in kind or 'ndjson' in kind or not text:
             return answer.status, answer.headers, text
         value = json.loads(text)
-        if Web.description:
-            Web.description.check_body(method, path, answer.status, answer.headers, value)
+        if self.description:
+            self.description.check_body(method, path, answer.status, answer.headers, value)
         return answer.status, answer.headers, value
 
     def run(self, code, language='bash', **more):
