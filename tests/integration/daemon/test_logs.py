@@ -46,7 +46,7 @@ def test_a_line_says_what_it_is_about(tmp_path):
     told = told[told.index(lines[0]):]      # what came before the file was open is on standard error alone
     assert [line for line in lines if line in told] == told
     run, answer, failed, socket = (next(line for line in lines if all(line.get(name) == value for name, value in wanted.items())) for wanted in (
-        {'run_id': record['id']}, {'request_id': 'mine', 'text': next(line['text'] for line in lines if 'answered' in line['text'])},
+        {'run_id': record['id']}, {'request_id': 'mine', 'text': next(line['text'] for line in lines if 'runs answered' in line['text'])},
         {'run_id': json.loads(bulk)['record']['id']}, {'owner': f'uid:{os.getuid()}'}))
     assert run.items() >= {'level': 'info', 'request_id': 'mine', 'trace_id': TRACE, 'owner': 'local'}.items() and run['text'].startswith('completed: python, ')
     assert answer['text'].startswith('POST /v1/runs answered with 200 after ') and answer['trace_id'] == TRACE and 'run_id' not in answer

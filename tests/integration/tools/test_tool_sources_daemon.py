@@ -55,7 +55,7 @@ print([t for t in tools.list_tools() if 'hidden' in t or ' ' in t])
 
 def test_a_name_that_no_tool_has_is_a_warning(daemon):
     def named(record):
-        return [warning['text'].partition('list: ')[2] for warning in record['warnings'] if warning['code'] == 'tool_not_found']
+        return [warning['text'].partition(': ')[2] for warning in record['warnings'] if warning['code'] == 'tool_not_found']
 
     asks = 'print(tools.list_tools())'
     assert named(run(daemon, asks)) == [] and named(run(daemon, asks, '--tool', 'add', '--tool', 'a*')) == []
@@ -70,7 +70,7 @@ def test_a_name_of_a_server_that_is_away_is_no_warning(tmp_path):
     daemon = Daemon(tmp_path, env={'CAISSON_CONFIG': str(config)}).ready()
     try:
         record = checked(daemon.caisson('run', '--json', '--tool', 'away.x', '--tool', 'other.x', '-l', 'python', '-c', 'print(tools.list_tools())').out)
-        assert [warning['text'].partition('list: ')[2] for warning in record['warnings']] == ['"other.x"']
+        assert [warning['text'].partition(': ')[2] for warning in record['warnings']] == ['"other.x"']
     finally:
         daemon.stop()
 
