@@ -10,6 +10,7 @@
 
 #define BEAT_US (5 * 1000000ULL)           /* a sign of life is sent so often */
 #define GATHER_US 50000                    /* what is printed within that time is one line of the answer */
+#define REST_US 200000                     /* how much longer the rest of a line may take: print() writes text and line end by two calls */
 #define LINE_MAX (64 * MIB)
 
 struct execution {
@@ -20,6 +21,7 @@ struct execution {
         struct timer beat, gather;
         struct buf printed;                /* and not sent */
         int stream;                        /* to which that belongs */
+        bool waits_for_rest;               /* of its last line */
         bool begun;                        /* its number was told */
         bool lost;                         /* the client did not read, and something could not be sent */
         bool held;                         /* it waits until the client has read */
@@ -67,6 +69,7 @@ static void send_printed(struct execution *execution, bool all)
         size_t len = all ? printed->len : utf8_whole(printed->bytes ? printed->bytes : "", printed->len);
         char now[40];
         loop_untimer(execution->loop, &execution->gather);
+        execution->waits_for_rest = false;
         if (!len)
                 return;
         time_print(time_now_ms(), now, sizeof now);
@@ -81,9 +84,20 @@ static void on_room(void *own)
         go_on(own);
 }
 
+static bool ends_a_line(const struct buf *printed)
+{
+        return printed->len > 0 && printed->bytes[printed->len - 1] == '\n';
+}
+
 static void on_gathered(struct timer *timer)
 {
-        send_printed(timer->owner, false);
+        struct execution *execution = timer->owner;
+        if (execution->waits_for_rest || ends_a_line(&execution->printed)) {
+                send_printed(execution, false);
+                return;
+        }
+        execution->waits_for_rest = true;
+        loop_timer(execution->loop, timer, REST_US);
 }
 
 static void on_beat(struct timer *timer)
@@ -107,6 +121,8 @@ static void on_output(void *own, int stream, const void *bytes, size_t len)
         if (!buf_add(&execution->printed, bytes, len))
                 execution->lost = true;
         else if (execution->printed.len > HTTP_STREAM_MAX / 8)
+                send_printed(execution, false);
+        else if (execution->waits_for_rest && ends_a_line(&execution->printed))
                 send_printed(execution, false);
         else if (!execution->gather.active)
                 loop_timer(execution->loop, &execution->gather, GATHER_US);
