@@ -100,11 +100,11 @@ class Program:
     """One command that prints TAP.
 
     seconds: the longest time that it may take.  alone: slots that no other running program may hold.  estimate: the
-    expected seconds, for the order of starts.  early: start before all others, because failures are likely or the
-    program takes longest.
+    expected seconds, for the order of starts.  early: start before all others, because failures are likely.  background:
+    start at once, beside the workers.
     """
 
-    def __init__(self, name, command, seconds, env=None, tap_through=None, alone=(), estimate=1.0, early=False):
+    def __init__(self, name, command, seconds, env=None, tap_through=None, alone=(), estimate=1.0, early=False, background=False):
         self.name = name
         self.part = ""
         self.command = command
@@ -114,6 +114,7 @@ class Program:
         self.alone = frozenset(alone)
         self.estimate = estimate
         self.early = early
+        self.background = background
         self.took = 0.0
 
     @property

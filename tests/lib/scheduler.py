@@ -44,22 +44,31 @@ class Queue:
 
 
 def run_all(programs, workers, run_one):
-    """Run every program through run_one(program), which returns a Tally.  Returns {part: Tally}; raises what run_one raised."""
-    queue = Queue(programs)
+    """Run every program through run_one(program), which returns a Tally.  Returns {part: Tally}; raises what run_one raised.
+
+    A background program starts at once, beside the workers.
+    """
+    queue = Queue([program for program in programs if not program.background])
+    background = [program for program in programs if program.background]
     tallies, errors, lock = {}, [], threading.Lock()
+
+    def carry_out(program):
+        try:
+            tally = run_one(program)
+            with lock:
+                tallies.setdefault(program.part, Tally()).__iadd__(tally)
+        except BaseException as error:      # a fault of the test runner itself must end the whole run
+            errors.append(error)
+        finally:
+            queue.done(program)
 
     def work():
         while not errors and (program := queue.next()):
-            try:
-                tally = run_one(program)
-                with lock:
-                    tallies.setdefault(program.part, Tally()).__iadd__(tally)
-            except BaseException as error:      # a fault of the test runner itself must end the whole run
-                errors.append(error)
-            finally:
-                queue.done(program)
+            carry_out(program)
 
-    threads = [threading.Thread(target=work) for _ in range(workers)]
+    queue.held += [program.alone for program in background]
+    threads = [threading.Thread(target=carry_out, args=[program]) for program in background]
+    threads += [threading.Thread(target=work) for _ in range(workers)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -111,7 +111,6 @@ def post(web, path, body):
         return json.load(connection.getresponse())
 
 
-@pytest.mark.alone('machine')
 @pytest.mark.parametrize('number, cpu_s', [(16, 0.5), (128, 0.1)])
 def test_a_time_limit_does_not_count_what_others_compute(web, number, cpu_s):
     answers = at_once(number, lambda _: post(web, '/run_code', {'code': BUSY % cpu_s, 'language': 'python', 'run_timeout': 3}))
@@ -126,7 +125,6 @@ def test_a_time_limit_counts_what_the_program_does_itself(web):
     assert max(answer['run_result']['execution_time'] for number, answer in enumerate(answers) if number % len(programs) in (0, 3)) < 2
 
 
-@pytest.mark.alone('machine')
 def test_a_time_limit_that_does_not_count_others_at_the_other_fronts(web):
     def piston(_):
         return post(web, '/api/v2/execute', {'language': 'python', 'version': '*', 'files': [{'content': BUSY % 0.3}], 'run_timeout': 2000})['run']['code']

@@ -66,6 +66,23 @@ def test_two_holders_of_a_slot_never_run_at_the_same_time_and_beside_the_machine
     assert len(seen) == len(programs) and max(map(len, seen)) > 1
 
 
+def test_a_background_program_takes_no_worker_and_nothing_alone_on_the_machine_runs_beside_it():
+    ended, order = threading.Event(), []
+
+    def run_one(one):
+        if one.name == 'machine':
+            assert ended.is_set()
+        order.append(one.name)
+        if one.background:
+            time.sleep(0.1)
+            order.append('end')
+            ended.set()
+        return Tally()
+
+    run_all([program('behind', background=True), program('a'), program('b'), program('machine', alone=['machine'])], 1, run_one)
+    assert order.index('a') < order.index('end') and order.index('b') < order.index('end') < order.index('machine')
+
+
 def test_a_fault_of_the_runner_ends_the_run():
     def broken(_program):
         raise OSError('no more processes')
