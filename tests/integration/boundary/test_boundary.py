@@ -270,10 +270,10 @@ def small_host(boundary):
     has(boundary, "memory")
     if boundary["cgroup"] != "v1" or os.geteuid() != 0:
         pytest.skip("needs cgroup v1 as root: on v2 a group with processes cannot have groups below it")
-    # In every hierarchy, as a container has it: supervisors beside it look after what is in their own group.
+    # In every hierarchy, as a container has it.  Supervisors beside it remove stale groups whose names begin with caisson-.
     with open("/proc/self/cgroup", encoding="ascii") as lines:
         groups = [line.rstrip("\n").split(":", 2)[1:] for line in lines]
-    folders = [f"/sys/fs/cgroup/{names}{own}/caisson-test-{os.getpid()}" for names, own in groups if names in USED and os.path.isdir(f"/sys/fs/cgroup/{names}{own}")]
+    folders = [f"/sys/fs/cgroup/{names}{own}/test-of-caisson-{os.getpid()}" for names, own in groups if names in USED and os.path.isdir(f"/sys/fs/cgroup/{names}{own}")]
     limited = next(folder for folder in folders if folder.startswith("/sys/fs/cgroup/memory"))
     try:
         for folder in folders:
