@@ -105,6 +105,9 @@ def test_a_case_that_waits_for_the_cpu_has_its_time_nevertheless():
     ('{"a": Fraction(1, 3)}', '{"a": 0.3}', False), ('10 ** 400 + 1', '1' + 400 * '0', True), ('2 * 10 ** 400', '1' + 400 * '0', False),
     ('Decimal("1e999999")', 'Decimal("1.0000001e999999")', True), ('Decimal("1e999999")', '1', False), ('True', '1.0000001', True),
     ('Decimal("NaN")', 'Decimal("1")', False), ('10 ** 400', '1e300', False),
+    ('1.00009', '1.0', True), ('1.00012', '1.0', False), ('10000.9', '10000.0', True), ('10001.1', '10000.0', False),
+    ('Decimal("1.00009")', '1', True), ('Decimal("1.00012")', '1', False), ('Fraction(100009, 100000)', '1', True), ('Fraction(100012, 100000)', '1', False),
+    ('1.00009 + 1j', '1 + 1j', True), ('1.0002 + 1j', '1 + 1j', False), ('-10001.1', '-10000.0', False),
 ])
 def test_tolerance_holds_for_every_number_type(value, expected, passed):
     code = f'from decimal import Decimal\nfrom fractions import Fraction\ndef f(): return {value}'
