@@ -69,6 +69,11 @@ def test_landlock_is_in_force_where_the_kernel_has_it(boundary):
         refused = python("print(1)", "--landlock", "require")
         assert refused["status"] == "isolation_unavailable" and refused["stdout"] == ""
         assert "lsm=landlock" in refused["error"]["message"]
+        return
+    # What modes and mounts allow, and Landlock alone refuses: to write to a file of /proc, and (from ABI 5 on) an ioctl on a device.
+    record = python("import errno, fcntl, os\nfor act in (lambda: os.open('/proc/self/comm', os.O_WRONLY), lambda: fcntl.ioctl(os.open('/dev/null', os.O_RDONLY), 0x5401)):\n"
+                    "    try: act()\n    except OSError as error: print(errno.errorcode[error.errno])\n    else: print('done')")
+    assert record["stdout"].split() == ["EACCES", "EACCES" if boundary["landlock_abi"] >= 5 else "ENOTTY"], record
 
 
 def test_controllers_that_are_missing_are_refused_when_required(boundary):

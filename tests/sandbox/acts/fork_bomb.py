@@ -1,5 +1,5 @@
 #: act: fork without end, and try again when it is refused
-#: options: --timeout 2s --pids 64
+#: options: --timeout 5s --pids 64
 #: status: process_limit
 #: vm: yes
 import os
