@@ -120,9 +120,7 @@ static void on_output(void *own, int stream, const void *bytes, size_t len)
         execution->stream = stream;
         if (!buf_add(&execution->printed, bytes, len))
                 execution->lost = true;
-        else if (execution->printed.len > HTTP_STREAM_MAX / 8)
-                send_printed(execution, false);
-        else if (execution->waits_for_rest && ends_a_line(&execution->printed))
+        else if (execution->printed.len > HTTP_STREAM_MAX / 8 || (execution->waits_for_rest && ends_a_line(&execution->printed)))
                 send_printed(execution, false);
         else if (!execution->gather.active)
                 loop_timer(execution->loop, &execution->gather, GATHER_US);
