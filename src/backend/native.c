@@ -367,7 +367,7 @@ static void link_lost(struct backend_link *link, const struct csn_error *error)
         link->events->lost(link->engine, error);
 }
 
-/* A sandbox is ready whose descriptors we could not take; the others go on. */
+/* Ends one sandbox whose descriptors this process could not receive (EMFILE); other sandboxes go on. */
 static void lose(struct backend_link *link, uint32_t id)
 {
         struct native_job *job = find_job(link, id);

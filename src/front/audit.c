@@ -156,5 +156,5 @@ void audit_recover(struct store *store)
         if (runs_recover(store, on_left, store, &n, &err) < 0)
                 log_text(LOG_ERROR, "runs that went on when a daemon ended are not all in the audit: %s", err.text);
         if (n)
-                log_text(LOG_WARN, "%zu runs went on when a daemon ended; their records say " "engine_error, " DIED, n);
+                log_text(LOG_WARN, "%zu runs went on when a daemon ended; their records say engine_error, " DIED, n);
 }

@@ -92,13 +92,18 @@ int cli_fail(const struct csn_error *err)
         return csn_code_exit(err->code);
 }
 
+static void complain(const char *fmt, va_list args, const char *end)
+{
+        fprintf(stderr, "caisson: ");
+        vfprintf(stderr, fmt, args);
+        fprintf(stderr, "%s\n", end);
+}
+
 int cli_usage(const char *fmt, ...)
 {
         va_list args;
         va_start(args, fmt);
-        fprintf(stderr, "caisson: ");
-        vfprintf(stderr, fmt, args);
-        fprintf(stderr, "; see caisson help\n");
+        complain(fmt, args, "; see caisson help");
         va_end(args);
         return 64;
 }
@@ -107,9 +112,7 @@ void cli_note(const char *fmt, ...)
 {
         va_list args;
         va_start(args, fmt);
-        fprintf(stderr, "caisson: ");
-        vfprintf(stderr, fmt, args);
-        fprintf(stderr, "\n");
+        complain(fmt, args, "");
         va_end(args);
 }
 

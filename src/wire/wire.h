@@ -190,13 +190,14 @@ struct wire_abilities {
 #undef N
 };
 
-/* The boundary that is in force for one run: facts, collected after each layer was applied. */
+/* The network of a sandbox. */
 enum wire_network {
         WIRE_NET_HOST,             /* that of the host */
         WIRE_NET_OWN,              /* a network namespace with loopback alone */
         WIRE_NET_PROXY,            /* the same, and in it a socket that listens for a proxy outside */
 };
 
+/* The boundary that is in force for one run: facts, collected after each layer was applied. */
 #define WIRE_BOUNDARY_NUMBERS(N)                                                                               \
         N(namespaces)       /* CLONE_NEW* bits */                                                               \
         N(seccomp)          /* 1: the filter is loaded */                                                       \
