@@ -1,4 +1,4 @@
-# Thin on purpose: tools/setup installs what is missing, meson and ninja build, tests/run tests.
+# Thin on purpose: scripts/setup installs what is missing, meson and ninja build, tests/run tests.
 
 BUILD = build
 ASAN = $(BUILD)-asan
@@ -15,7 +15,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 run: build ## install what is missing, build, and show what Caisson does
-	@tools/demo $(BUILD)/caisson
+	@scripts/demo $(BUILD)/caisson
 
 test: build asan ## what has to pass before a change lands: every part, in at most 15 minutes on two cores
 	@$(TESTS)
@@ -73,16 +73,16 @@ install: build ## install to the system (DESTDIR is honoured; README.md says wha
 	@meson install -C $(BUILD) --no-rebuild
 
 uninstall: ## remove what make install put there, and no state of a daemon
-	@tools/uninstall $(BUILD)
+	@scripts/uninstall $(BUILD)
 
 clean: ## remove what was built
 	@rm -rf $(BUILD) $(ASAN) $(FUZZ)
 
 setup:
-	@tools/setup run
+	@scripts/setup run
 
 setup-test:
-	@tools/setup test
+	@scripts/setup test
 
 # Only the first time: from then on ninja itself notices when meson.build changes.
 $(BUILD)/build.ninja: | setup

@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-PRELOAD = Path(__file__).resolve().parents[1] / "src/lang/python/preload.py"
+PRELOAD = Path(__file__).resolve().parents[1] / "src/lang/python/zygote/preload.py"
 
 
 def fork_and_exec(code):

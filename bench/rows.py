@@ -435,7 +435,7 @@ class E2bRow(Row):
 
     def missing(self, bench):
         there = (BENCH.parent / "tests/compat/e2b/node_modules/@e2b/code-interpreter").exists()
-        return bench.daemon_missing() or (None if there else "the SDK is not installed (tools/setup test)")
+        return bench.daemon_missing() or (None if there else "the SDK is not installed (scripts/setup test)")
 
     def slice(self, bench):
         with bench.daemon(self.settings) as daemon:

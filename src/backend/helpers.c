@@ -1,4 +1,4 @@
-/* Our side of the starter and the opener (supervisor/starter.c, supervisor/opener.c); one of each for a process. */
+/* Our side of the starter and the opener (supervisor/helper_starter.c, supervisor/file_opener.c); one of each for a process. */
 #include "backend/backend.h"
 
 #include <fcntl.h>

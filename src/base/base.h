@@ -99,7 +99,7 @@ int io_signals(const int *numbers, size_t n, struct csn_error *err);
 #define IO_ENDS 3
 extern const int io_ends[IO_ENDS];
 
-/* Remove a folder of ours and all below it, whatever is in it and however deep, without following links (remove.c). */
+/* Remove a folder of ours and all below it, whatever is in it and however deep, without following links (remove_tree.c). */
 void io_remove_tree(int parent_fd, const char *name);
 
 /* ---- memory (mem.c) ---- */

@@ -1,5 +1,5 @@
 /* caisson(1). */
-#include "front/front.h"
+#include "front/views/views.h"
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
-/* caissond(8): options and settings, and nothing else.  See front/daemon.c. */
-#include "front/e2b/client.h"
-#include "front/front.h"
+/* caissond(8): options and settings, and nothing else.  See front/daemon/daemon.c. */
+#include "backend/e2b.h"
+#include "front/views/views.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@
 #define ENGINE_ENGINE_H
 
 #include "backend/backend.h"
-#include "engine/hatch.h"
+#include "engine/tool_io/tool_socket.h"
 #include "lang/lang.h"
 #include "model/settings.h"
 #include "policy/policy.h"
@@ -130,7 +130,7 @@ void run_cancel(struct run *run);
 
 void run_free(struct run *run);
 
-/* ---- runs that are talked with (talk.c) ---- */
+/* ---- runs that are talked with (messages.c) ---- */
 
 /*
  * The runner has a part in grading then (src/lang/README.md), and which one and all else is agreed upon in messages.  What it says is as
@@ -195,7 +195,7 @@ struct run_shelf {
 /* Before run_start().  The owner has to live as long as the run. */
 void run_set_shelf(struct run *run, const struct run_shelf *shelf, void *owner);
 
-/* ---- tools that code calls outside (toolbox.c) ---- */
+/* ---- tools that code calls outside (tool_session.c) ---- */
 
 /* For whom they are.  Everything lives as long as its broker. */
 struct tools_for {
@@ -243,7 +243,7 @@ void run_tell(struct run *run, json_t *event);
 /* Something for its record that the caller should know, before that is made; `code` is a stable name. */
 void run_warn(struct run *run, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* ---- a check without a run (inquiry.c) ---- */
+/* ---- a check without a run (source_check.c) ---- */
 
 /* Embedded in its owner; all zeros is none. */
 struct inquiry {

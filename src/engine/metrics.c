@@ -2,8 +2,8 @@
  * What the engine has done since it began, in Prometheus' text form (exposition format 0.0.4): base units, and labels
  * whose values are ours alone, so that nobody outside can make their number grow.
  */
-#include "engine/cell.h"
-#include "engine/run.h"
+#include "engine/persistent/psandbox.h"
+#include "engine/run/run_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

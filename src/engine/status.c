@@ -1,5 +1,5 @@
 /* What the engine does at this moment, as JSON for whoever watches it. */
-#include "engine/run.h"
+#include "engine/run/run_private.h"
 
 const char *run_state_name(const struct run *run)
 {

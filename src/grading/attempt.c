@@ -1,5 +1,5 @@
 /* One run of a submission that is being graded. */
-#include "grading/parts.h"
+#include "grading/grading_private.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* A submission's way through its phases; see grading.h. */
-#include "grading/parts.h"
+#include "grading/grading_private.h"
 
 #include <stdio.h>
 

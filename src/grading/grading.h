@@ -54,7 +54,7 @@ void grading_refuse(struct grading *grading, const struct csn_error *error, cons
 void grading_cancel(struct grading *grading);
 void grading_free(struct grading *grading);
 
-/* ---- requests (forms.c) ---- */
+/* ---- requests (import.c) ---- */
 
 /*
  * JSON into a request: ours, with the names that older systems gave to its fields, or a problem of HumanEval or MBPP as

@@ -11,7 +11,7 @@
  *   - If a judge ends, its question is asked again, one case at a time, of the last judge.  A case that ends KILLS_MAX judges
  *     has failed.
  */
-#include "grading/parts.h"
+#include "grading/grading_private.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What came of all cases, as a result; and advice for a model that will try again. */
-#include "grading/parts.h"
+#include "grading/grading_private.h"
 
-#include "engine/verdict.h"
+#include "engine/output/verdict.h"
 
 #define FEEDBACK_CHARS 2000
 #define FEEDBACK_LINES 200

@@ -1,6 +1,6 @@
 /*
  * guest: process 1 of a persistent sandbox.  It starts programs, with pipes or a terminal; reads, writes, lists and watches
- * files; and reaps.  Static, libc and nothing else; the protocol is wire/guest.h.
+ * files; and reaps.  Static, libc and nothing else; the protocol is wire/guest_protocol.h.
  *
  *   guest     requests, and the life of operations
  *   process   programs, descriptors for an interpreter that comes from outside, and connections to programs
@@ -21,7 +21,7 @@
 #ifndef GUEST_GUEST_H
 #define GUEST_GUEST_H
 
-#include "wire/guest.h"
+#include "wire/guest_protocol.h"
 
 struct guest;
 struct operation;

@@ -242,7 +242,7 @@ json_t *model_schema(const struct object *object);
  */
 json_t *model_tool_schema(const struct object *object, const char *fields, const char *required);
 
-/* ---- checks that no single field can make (check.c) ---- */
+/* ---- checks that no single field can make (validate.c) ---- */
 
 /*
  * Names of environment variables and files, packages, what only a local caller may use (paths of this

@@ -38,7 +38,7 @@ struct settings {
         struct limits limits;      /* defaults for requests */
         struct limits ceilings;    /* what a request may ask for at the most */
         struct engine_settings engine;
-        json_t *tools;             /* the sections mcpServers and tools, for tools/sources.h: all values texts; NULL: none */
+        json_t *tools;             /* the sections mcpServers and tools, for tools/sources/sources.h: all values texts; NULL: none */
         struct setting *list;      /* every setting, in the order of the table */
         size_t n;
         struct arena arena;
@@ -61,7 +61,7 @@ bool settings_is_secret(const struct setting *setting);
 /* Its default, likewise. */
 void settings_default(const struct setting *setting, char *text, size_t size);
 
-/* ---- new settings for a program that runs (reload.c) ---- */
+/* ---- new settings for a program that runs (settings_reload.c) ---- */
 
 #define SETTING_VALUE_MAX 4200     /* the longest text, and its end */
 
@@ -76,7 +76,7 @@ typedef void settings_change_fn(void *owner, const struct setting *setting, cons
  */
 void settings_reload(struct settings *settings, const struct settings *fresh, settings_change_fn *changed, void *owner);
 
-/* ---- what is made from the tables (docs.c) ---- */
+/* ---- what is made from the tables (generate.c) ---- */
 
 /* The reference of all settings and profiles, in Markdown: docs/settings.md. */
 bool settings_markdown(struct buf *buf);

@@ -7,19 +7,19 @@ struct package {
 
 static const char *const python_modules[] = {
 #define MODULE(name) name,
-#include "policy/python_modules.def"
+#include "policy/python/modules.def"
 #undef MODULE
 };
 
 static const struct package python_packages[] = {
 #define PACKAGE(module, name) { module, name },
-#include "policy/python_packages.def"
+#include "policy/python/packages.def"
 #undef PACKAGE
 };
 
 static const char *const node_modules[] = {
 #define MODULE(name) name,
-#include "policy/node_modules.def"
+#include "policy/javascript/node_modules.def"
 #undef MODULE
 };
 

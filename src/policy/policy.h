@@ -5,7 +5,7 @@
  *   quick     how most of them are made: tree-sitter's tables without its runtime
  *   names     numbers for names, and tables; for analyses
  *   facts     what analyses say: a module is imported, os.system is named, a text is made of these parts …
- *   python    the analysis of Python; a language is one such folder's worth of files and a line in facts.c
+ *   python    the analysis of Python; a language is one such folder's worth of files and a line in policy/analysis/facts.c
  *   words     Unicode, and encodings
  *   rules     policies: files that people read, in policies/, and in the administrator's folder
  *   describe  a policy as JSON, for people
@@ -72,7 +72,7 @@ const char *package_of(const char *language, const char *module, struct arena *a
 void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret,
                   bool *ret_doubtful);
 
-/* ---- results (result.c) ---- */
+/* ---- results (results.c) ---- */
 
 /* What a result repeats of its request; everything in *ret lives in the arena. */
 void policy_result(const struct check_request *request, struct arena *arena, struct check_result *ret);

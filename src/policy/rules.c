@@ -17,7 +17,7 @@
 
 const struct fact_info fact_infos[FACT_KINDS] = {
 #define FACT(name, word, how, meaning) [FACT_##name] = { word, how },
-#include "policy/facts.def"
+#include "policy/analysis/facts.def"
 #undef FACT
 };
 
@@ -135,7 +135,7 @@ static int read_fact(const struct loading *load, const struct yaml_node *node, e
 
 /* ---- rules ---- */
 
-/* Those with an analysis (facts.c), which not every program that reads policies has in it. */
+/* Those with an analysis (policy/analysis/facts.c), which not every program that reads policies has in it. */
 static bool is_language(const char *name)
 {
         static const char *const names[] = { "python", "javascript", "typescript", "bash" };

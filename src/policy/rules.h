@@ -4,7 +4,7 @@
 
 #include <regex.h>
 
-#include "policy/facts.h"
+#include "policy/analysis/facts.h"
 #include "policy/policy.h"
 
 /* How the values of a kind of fact are compared (facts.def). */

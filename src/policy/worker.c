@@ -6,7 +6,7 @@
  * seccomp(2) with a list of the few calls that malloc, read and write are made of; everything else kills it.
  */
 #include "policy/policy.h"
-#include "policy/tree.h"
+#include "policy/analysis/tree.h"
 
 #include <grp.h>
 #include <linux/audit.h>

@@ -1,6 +1,6 @@
 /*
  * The order in which the layers go on (security.md (b)): namespaces, mounts, privileges, Landlock, and the
- * system call filter last.  rlimits belong to the program alone and follow in init.c, before its exec.
+ * system call filter last.  rlimits belong to the program alone and follow in inner_init.c, before its exec.
  *
  * What is the sandbox' own is made first.  What is a process' own waits for the word on what process 1 is to be: an ancestor of programs gives up what they do;
  * one that is only to reap gives up more, and that is less to do.

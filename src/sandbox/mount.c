@@ -7,7 +7,7 @@
  * looked up twice: what was checked is what is mounted.  Flags are set by mount_setattr(2) (Linux 5.12);
  * before it, by a remount of the attached path.
  */
-#include "sandbox/mounts.h"
+#include "sandbox/mount.h"
 
 #include <fcntl.h>
 #include <stdio.h>

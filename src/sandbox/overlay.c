@@ -16,7 +16,7 @@
  * Nothing of this but `root` can be reached from inside: it is detached with the template.  `usr` is shown to root besides,
  * read-only, at SANDBOX_CHANGED: whoever copies a sandbox has to know what it changed.
  */
-#include "sandbox/mounts.h"
+#include "sandbox/mount.h"
 
 #include <dirent.h>
 #include <fcntl.h>

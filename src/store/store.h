@@ -107,7 +107,7 @@ int keys_list(struct store *store, struct arena *arena, struct store_key **ret, 
 /* Errors: CSN_E_INPUT: there is none of that id.  Harmless twice. */
 int keys_revoke(struct store *store, const char *id, struct csn_error *err);
 
-/* ---- runs (runs.c) ---- */
+/* ---- runs (audit.c) ---- */
 
 struct store_run {
         char *id;                      /* of the record */

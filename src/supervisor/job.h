@@ -1,8 +1,8 @@
-/* One sandbox and its life; for job.c, which moves it on, and jobs.c, which has all of them. */
+/* One sandbox and its life; for job.c, which moves it on, and job_table.c, which has all of them. */
 #ifndef SUPERVISOR_JOB_H
 #define SUPERVISOR_JOB_H
 
-#include "supervisor/parts.h"
+#include "supervisor/supervisor_private.h"
 
 enum job_state {
         JOB_MAKING,            /* the keeper was asked for process 1 */

@@ -1,5 +1,5 @@
 /* The supervisor: one table of what a peer may ask and when, and who is listened to. */
-#include "supervisor/parts.h"
+#include "supervisor/supervisor_private.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>

@@ -40,7 +40,7 @@ void janitor_stop(struct janitor *janitor);
 /* The janitor's own main. */
 int janitor_main(const char *paths);
 
-/* ---- for an engine that has given up its rights (starter.c, opener.c, launcher.c) ---- */
+/* ---- for an engine that has given up its rights (helper_starter.c, file_opener.c, tool_launcher.c) ---- */
 
 /* The arguments of caisson-starter; after them come the sockets in the file system that WIRE_START_REMOVE removes. */
 enum {
@@ -51,7 +51,7 @@ enum {
         STARTER_ARGS,
 };
 
-/* All serve descriptor 3 until it is closed, and return the exit status.  opener: UID GID; launcher: see wire/launch.h. */
+/* All serve descriptor 3 until it is closed, and return the exit status.  opener: UID GID; launcher: see wire/tool_launcher.h. */
 int starter_main(int argc, char *const *argv);
 int opener_main(int argc, char *const *argv);
 int launcher_main(void);

@@ -1,5 +1,5 @@
 /* Zygotes, as the supervisor knows them: numbered by the engine, started by the keeper, asked over a socket. */
-#include "supervisor/parts.h"
+#include "supervisor/supervisor_private.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
  * A call goes through the states of struct ask in their order, and each of them has a clock but that of waiting for other
  * calls, which have one.  All endings are in end(): answer, count, record, log, forget.
  */
-#include "tools/parts.h"
+#include "tools/tools_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

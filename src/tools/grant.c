@@ -1,5 +1,5 @@
 /* Which tools a broker may call, and by what name. */
-#include "tools/parts.h"
+#include "tools/tools_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * A call is known by its tool and its arguments, in whatever order their names are.  The same one again gets the next answer
  * that it had; a program that calls in another order than last time, because threads do, is replayed all the same.
  */
-#include "tools/parts.h"
+#include "tools/tools_private.h"
 
 struct recorded {
         const struct tool_record *record;

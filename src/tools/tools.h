@@ -9,7 +9,7 @@
  *   replay   calls of an earlier run in the place of calls outside
  *   broker   one for each run or persistent sandbox: checks, counts, passes on, answers
  *
- * Inside there is a stub with a socket.  It asks the broker (engine/hatch.h), and the broker asks a source.
+ * Inside there is a stub with a socket.  It asks the broker (engine/tool_io/tool_socket.h), and the broker asks a source.
  * A source is an MCP server, an HTTP endpoint, a command, or the run's own client.  What it says is as hostile to us as it is to
  * the sandbox.  Everything is in the engine's loop; nothing here blocks.
  */
@@ -105,7 +105,7 @@ struct tool_source {
         struct tool_source *next;
 };
 
-/* ---- the registry (tools.c) ---- */
+/* ---- the registry (registry.c) ---- */
 
 /* What an engine's runs can be given; from then on the engine asks us.  It is the engine's, and goes with it. */
 struct tools *tools_open(struct engine *engine);
@@ -143,7 +143,7 @@ int tools_check_narrow(const struct tools_request *given, const struct tools_req
 /* Errors: CSN_E_INPUT, no such call waits, or it waits for something else; err->field is where in the answer. */
 int broker_answer(struct run *run, const struct tool_answer *answer, struct csn_error *err);
 
-/* ---- arguments (schema.c) ---- */
+/* ---- arguments (json_schema.c) ---- */
 
 /*
  * Whether a value satisfies a JSON Schema (2020-12; ARCHITECTURE.md says which of its words).  Work, depth and the steps of

@@ -1,4 +1,4 @@
-/* codec: numbers and texts in messages, for the protocols of wire.h and guest.h.  All integers are little-endian. */
+/* codec: numbers and texts in messages, for the protocols of wire.h and guest_protocol.h.  All integers are little-endian. */
 #ifndef WIRE_CODEC_H
 #define WIRE_CODEC_H
 

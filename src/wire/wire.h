@@ -14,7 +14,7 @@
  *     JOIN    u64                              fork the interpreter of this zygote into a prepared sandbox
  *     WORKER  wire_program                     start this interpreter in it ahead of time, to wait for its program
  *     START   wire_limits                      let the program begin that comes through the door
- *     GUEST   wire_limits                      process 1 becomes the guest (guest.h), whose socket the door is
+ *     GUEST   wire_limits                      process 1 becomes the guest (guest_protocol.h), whose socket the door is
  *     ENTER   u64, u64           wire_entry    the interpreter of a zygote into the sandbox of a guest; job is its number
  *     FREEZE  u64                              0 or 1: stop everything inside, or let it go on
  *     KILL                                     end it now; EXITED follows
@@ -340,7 +340,7 @@ ssize_t wire_receive_lossy(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t 
 ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
 
 /*
- * What could not be sent at once, because the peer does not read now (outbox.c).  It is on top of a watch for
+ * What could not be sent at once, because the peer does not read now (send_queue.c).  It is on top of a watch for
  * EPOLLIN, whose owner calls outbox_flush() when EPOLLOUT is among the events.
  */
 struct outbox {
@@ -357,7 +357,7 @@ int outbox_put(struct outbox *outbox, const void *bytes, size_t len, const int *
 int outbox_flush(struct outbox *outbox);
 void outbox_done(struct outbox *outbox);
 
-/* ---- the private channel of a run (channel.c) ---- */
+/* ---- the private channel of a run (runner_channel.c) ---- */
 
 /*
  * What the runner inside tells: frames {4 bytes "CSN1", u8 type, u8 flags, u16 zero, u32 length} and a

@@ -1,5 +1,5 @@
 /* The analysis of Bash: whatever the text is, it comes back. */
-#include "policy/facts.h"
+#include "policy/analysis/facts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -22,7 +22,7 @@ static void begin(struct channel *channel, bool context)
                 channel->state = CHANNEL_READY;    /* its HELLO came when it was started */
 }
 
-/* As src/engine/context.c has it: a display is the caller's when it is whole, and at the end a new execution begins. */
+/* As src/engine/persistent/context.c has it: a display is the caller's when it is whole, and at the end a new execution begins. */
 static void serve(struct channel *channel, const uint8_t *bytes, size_t len)
 {
         struct buf *display = &channel->part[CHANNEL_DISPLAY];

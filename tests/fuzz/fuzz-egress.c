@@ -1,5 +1,5 @@
 /* The head of a request to the proxy and the body behind it, hosts, and rules, from any bytes. */
-#include "engine/egress.h"
+#include "egress/egress.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -1,5 +1,5 @@
 /* What E2B's clients send, from any bytes: as an envelope, as an object with members, and as a path, a header and its value, which a NUL divides. */
-#include "front/e2b/envd.h"
+#include "front/e2b/envd/envd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -1,5 +1,5 @@
 /* The daemon's socket, both directions: the first byte says which, and how the rest is cut. */
-#include "front/frames.h"
+#include "front/socket/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

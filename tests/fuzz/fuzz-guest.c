@@ -1,5 +1,5 @@
 /* What a guest sends to the engine, and what the engine sends to a guest, from any bytes: the first is the kind. */
-#include "wire/guest.h"
+#include "wire/guest_protocol.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

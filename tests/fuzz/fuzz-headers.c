@@ -1,10 +1,10 @@
 /* Headers of HTTP requests from any bytes, as a client may send them: they have no NUL. */
-#include "front/header.h"
+#include "net/http_headers.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-#include "front/trace.h"
+#include "net/traceparent.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

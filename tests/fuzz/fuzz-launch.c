@@ -1,5 +1,5 @@
 /* Hostile requests to start programs, and tables of them: read within their bytes, and only what fits a program becomes its arguments. */
-#include "wire/launch.h"
+#include "wire/tool_launcher.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

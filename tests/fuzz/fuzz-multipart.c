@@ -1,5 +1,5 @@
 /* Bodies of multipart/form-data: the first byte says how they are cut, and however that is the same comes of it. */
-#include "front/multipart.h"
+#include "net/multipart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

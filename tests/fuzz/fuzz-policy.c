@@ -5,12 +5,12 @@
  * The first byte says which policy (its lower four bits) and which language (the next two), so that '@' to 'O' are
  * policies of the first language and a corpus can be written by hand.  The rest is the program.
  */
-#include "policy/facts.h"
+#include "policy/analysis/facts.h"
 #include "policy/policy.h"
 
 #include <stdio.h>
 
-/* In tree-sitter 0.20 longer texts that do not parse wear the process out (policy/tree.h). */
+/* In tree-sitter 0.20 longer texts that do not parse wear the process out (policy/analysis/tree.h). */
 #define LEN_MAX (UINT16_MAX - 1)
 
 static void require(bool condition)

@@ -2,7 +2,7 @@
  * Hostile messages of JSON-RPC: what is refused says why and with which code, and what is accepted keeps what the header
  * promises, and is the same message when it was written and read again.
  */
-#include "model/rpc.h"
+#include "net/jsonrpc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

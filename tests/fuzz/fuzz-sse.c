@@ -1,5 +1,5 @@
 /* Hostile streams of events: the same messages however the bytes come, and nothing beyond the bounds. */
-#include "tools/sse.h"
+#include "net/sse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

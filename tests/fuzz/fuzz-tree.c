@@ -1,13 +1,13 @@
 /*
- * Hostile programs for the quick parse (policy/quick.h): where it has an answer, tree-sitter has the same.
+ * Hostile programs for the quick parse (policy/analysis/fast_parser.h): where it has an answer, tree-sitter has the same.
  *
  * The first byte is the language, as in fuzz-policy: '@' is Python, 'P' JavaScript, '`' TypeScript.  The rest is the
  * program.
  */
-#include "policy/javascript.h"
-#include "policy/python.h"
+#include "policy/javascript/javascript.h"
+#include "policy/python/python.h"
 
-/* In tree-sitter 0.20 longer texts that do not parse wear the process out (policy/tree.h). */
+/* In tree-sitter 0.20 longer texts that do not parse wear the process out (policy/analysis/tree.h). */
 #define LEN_MAX (UINT16_MAX - 1)
 
 static void require(bool condition)

@@ -1,5 +1,5 @@
 /* Texts that clients of other services write, from any bytes: ranges of versions, arguments, answers of models, and output to compare. */
-#include "front/words_parse.h"
+#include "front/compat/parse.h"
 
 #include <stdio.h>
 

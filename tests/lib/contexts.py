@@ -10,17 +10,15 @@ import struct
 import subprocess
 import time
 
-from runners import BASH, CHANNEL_FD, ENVIRONMENT, FRAME_MAX, LANG, NODE, PYTHON, packets_of, put_at
+from runners import BASH, BUILD, CHANNEL_FD, ENVIRONMENT, FRAME_MAX, LANG, NODE, PYTHON, packets_of, put_at
 
 NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'LEFT', 8: 'DISPLAY'}
 EXECUTE = 9
-BUILD = LANG.parents[1] / os.environ.get('CAISSON_BUILD', 'build')
 TIMEOUT = 180
 COMMANDS = {
     'javascript': (NODE, str(LANG / 'node' / 'context.js')),
-    # They need what is built.
-    'python': (PYTHON, str(BUILD / 'lang' / 'python' / 'context.py')),
-    'bash': (BASH, str(BUILD / 'lang' / 'bash' / 'context.sh')),
+    'python': (PYTHON, str(LANG / 'python' / 'context.py')),
+    'bash': (BASH, str(LANG / 'bash' / 'context.sh')),
 }
 
 

@@ -15,14 +15,13 @@ from pathlib import Path
 
 import pytest
 
-LANG = Path(__file__).resolve().parents[2] / 'src' / 'lang'
+BUILD = Path(__file__).resolve().parents[2] / os.environ.get('CAISSON_BUILD', 'build')
+LANG = BUILD / 'lang'      # the runners as they are seen inside a sandbox
 PYTHON = os.environ.get('CAISSON_TEST_PYTHON', '/usr/bin/python3')
 NODE = os.environ.get('CAISSON_TEST_NODE', '/usr/bin/node')
 BASH = os.environ.get('CAISSON_TEST_BASH', '/bin/bash')
-# With _cold, which is built; without it programs see two frames of ours (test_python_plain.py).
-BUILD = LANG.parents[1] / os.environ.get('CAISSON_BUILD', 'build')
 COMMANDS = {
-    'py': (PYTHON, str(BUILD / 'lang' / 'python' / 'run.py')),
+    'py': (PYTHON, str(LANG / 'python' / 'run.py')),
     'js': (NODE, str(LANG / 'node' / 'run.js')),
     'sh': (BASH, str(LANG / 'bash' / 'run.sh')),
 }
@@ -40,7 +39,7 @@ ENVIRONMENT = {
 
 
 # What only a worker is given (src/lang/README.md, "Waiting workers").
-WAIT_ENVIRONMENT = {'sh': {'BASH_ENV': str(LANG / 'bash' / 'wait.sh')}}
+WAIT_ENVIRONMENT = {'sh': {'BASH_ENV': str(LANG / 'bash' / 'worker.sh')}}
 CHANNEL_FD = 3
 GO_FD = 4
 

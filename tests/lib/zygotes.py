@@ -10,9 +10,8 @@ import subprocess
 import threading
 
 from caisson_testing import LIB
-from runners import ENVIRONMENT, LANG, PYTHON, Outcome, receive, say
+from runners import BUILD, ENVIRONMENT, LANG, PYTHON, Outcome, receive, say
 
-BUILD = LANG.parents[1] / os.environ.get('CAISSON_BUILD', 'build')
 LEFT = b'\7'
 NAMESPACE = ['unshare', '--map-root-user', '--user', '--pid', '--fork', '--mount-proc', '--kill-child']
 

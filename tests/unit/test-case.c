@@ -1,4 +1,4 @@
-#include "lang/python/case.h"
+#include "lang/python/grading/case.h"
 
 #include <fcntl.h>
 #include <signal.h>

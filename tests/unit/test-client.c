@@ -1,6 +1,6 @@
 /* client: requests and records as the socket carries them, and the list of users that are let in. */
-#include "front/client.h"
-#include "front/front.h"
+#include "front/socket/client.h"
+#include "front/views/views.h"
 
 #include "tap.h"
 

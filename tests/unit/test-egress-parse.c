@@ -1,5 +1,5 @@
 /* What may pass: hosts in every notation, classes of addresses, rules; and how strictly a request is read. */
-#include "engine/egress.h"
+#include "egress/egress.h"
 
 #include "tests/unit/tap.h"
 

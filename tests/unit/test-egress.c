@@ -4,7 +4,7 @@
  * There is no global address here, so these tests judge addresses themselves: 127.0.0.1 and 127.0.0.2 are
  * "global", all else is what it is.
  */
-#include "engine/egress.h"
+#include "egress/egress.h"
 
 #include "tests/unit/tap.h"
 

@@ -1,5 +1,5 @@
 /* What E2B's daemon is asked and answers, on paper: envelopes, accounts, paths, permissions, signatures, metadata. */
-#include "front/e2b/envd.h"
+#include "front/e2b/envd/envd.h"
 
 #include <sys/stat.h>
 

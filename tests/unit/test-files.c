@@ -1,5 +1,5 @@
 /* files: a folder in which a hostile program did what it liked, read without harm. */
-#include "engine/files.h"
+#include "engine/output/files.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* frames: what goes in comes out whatever way it is cut, and each rule is kept. */
-#include "front/frames.h"
+#include "front/socket/frames.h"
 
 #include "tap.h"
 

@@ -1,5 +1,5 @@
 /* Two streams in one text: whole lines in order of arrival. */
-#include "front/interleave.h"
+#include "front/compat/interleave.h"
 
 #include "tap.h"
 

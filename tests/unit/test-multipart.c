@@ -1,5 +1,5 @@
 /* multipart: bodies of forms, cut anywhere; what is no form is refused. */
-#include "front/multipart.h"
+#include "net/multipart.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* Streams of events: their messages, however the bytes come, and their bounds. */
-#include "tools/sse.h"
+#include "net/sse.h"
 
 #include "tap.h"
 

@@ -1,5 +1,5 @@
 /* Tools without a sandbox: names, grants, schemas, results. */
-#include "tools/parts.h"
+#include "tools/tools_private.h"
 
 #include "tap.h"
 

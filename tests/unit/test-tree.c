@@ -1,9 +1,9 @@
 /*
- * The quick parse (policy/quick.h): it says what tree-sitter says, for every program of tests/policy, and it has an
+ * The quick parse (policy/analysis/fast_parser.h): it says what tree-sitter says, for every program of tests/policy, and it has an
  * answer for what people write.  Where it gives up nothing is wrong but the time, so both have to be looked at.
  */
-#include "policy/javascript.h"
-#include "policy/python.h"
+#include "policy/javascript/javascript.h"
+#include "policy/python/python.h"
 
 #include <fcntl.h>
 #include <glob.h>

@@ -1,5 +1,5 @@
 /* verdict: what came of a run, for every kind of end, and the sentences about it. */
-#include "engine/verdict.h"
+#include "engine/output/verdict.h"
 
 #include <signal.h>
 

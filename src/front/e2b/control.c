@@ -1,7 +1,7 @@
 /* E2B's control plane: sandboxes are made, asked about, changed and ended; see e2b.h. */
-#include "front/e2b/build.h"
+#include "front/e2b/templates/build.h"
 
-#include "front/words.h"
+#include "front/compat/compat.h"
 
 #include <stdio.h>
 

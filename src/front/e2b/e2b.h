@@ -5,7 +5,7 @@
  * (envd), 49999 its code interpreter, and any other is a program of the user's.  Which sandbox and port is in the headers
  * E2b-Sandbox-Id and E2b-Sandbox-Port, or in the first label of the Host, PORT-ID; a URL that was signed has neither, and its
  * signature tells.  There is no daemon of E2B inside:
- * what envd and the interpreter are asked is answered out here, by calls of the cell's guest and by contexts (engine/cell.h).
+ * what envd and the interpreter are asked is answered out here, by calls of the cell's guest and by contexts (engine/persistent/psandbox.h).
  *
  *   e2b           whom a request is for, whether it may, what is wrong in E2B's words
  *   sandbox       the sandboxes: a cell each, and what E2B knows of it beside that; their life
@@ -19,11 +19,11 @@
  *   control       the control plane: sandboxes are made, asked about, changed and ended
  *   list          and listed, by pages and filters
  *   envd          port 49983: its routes
- *   interpreter   port 49999: interpreter.h, with execute.c and result.c
+ *   interpreter   port 49999: interpreter.h, with execute.c and front/e2b/interpreter/result.c
  *   ports         all other ports
  *   pages         web pages of other places as clients
  *   tls           TLS towards programs that listen with it on such a port
- *   build         templates that clients build: build.h, with kept.c, builds.c, archive.c, errand.c and start.c
+ *   build         templates that clients build: build.h, with template_store.c, build_routes.c, copy_source.c, front/e2b/templates/command.c and start_command.c
  *   client        the other direction: a backend, by which runs of ours go to other servers of these words
  *
  * A template is what a sandbox is made from: the profile `e2b`, with root inside and the account `user`, the host's programs, and of a
@@ -32,7 +32,7 @@
 #ifndef FRONT_E2B_E2B_H
 #define FRONT_E2B_E2B_H
 
-#include "front/api.h"
+#include "front/api/api.h"
 
 #define E2B_ENVD_PORT 49983
 #define E2B_INTERPRETER_PORT 49999
@@ -67,7 +67,7 @@ struct e2b_wish {
         uint64_t cpu_ms_per_day;           /* of the key that it was made with, 0: no bound; later requests come with a token and no key */
 };
 
-/* All files of a sandbox, in a file of ours that has no name or that others have, too (engine/cell.h, copies). */
+/* All files of a sandbox, in a file of ours that has no name or that others have, too (engine/persistent/psandbox.h, copies). */
 struct e2b_image {
         unsigned refs;
         int fd;
@@ -119,11 +119,11 @@ struct e2b_sandbox {
         struct e2b_interpreter *interpreter;
 };
 
-/* ---- whom a request is for (e2b.c) ---- */
+/* ---- whom a request is for (routing.c) ---- */
 
 /* The interface of E2B that a request is for; NULL: it is for none. */
 const struct http_face *e2b_face(struct api *api, struct http_request *request);
-/* The same for a page in a browser: it is told what it may read, and whether it may ask (pages.c).  face may be NULL. */
+/* The same for a page in a browser: it is told what it may read, and whether it may ask (cors.c).  face may be NULL. */
 const struct http_face *e2b_face_for_page(const struct api *api, struct http_request *request, const struct http_face *face);
 /*
  * The sandbox of a request to one of its ports.  When a handler is called it is there and runs: a request for one that is gone or paused has
@@ -148,7 +148,7 @@ bool e2b_same(const char *one, const char *other);
 /* A text of an object; "" where there is none.  Borrowed. */
 const char *e2b_text(const json_t *json, const char *name);
 
-/* ---- what the members of a body may be (members.c) ---- */
+/* ---- what the members of a body may be (validate.c) ---- */
 
 enum e2b_kind { E2B_TEXT, E2B_BOOL, E2B_NUMBER, E2B_OBJECT, E2B_TEXTS, E2B_VARIABLES, E2B_WORD };
 
@@ -242,7 +242,7 @@ uint64_t e2b_envd_started_us(const struct e2b_envd *envd);
 void e2b_interpreter_warm(struct e2b_sandbox *sandbox);
 void e2b_interpreter_free(struct e2b_interpreter *interpreter);
 
-/* ---- what programs inside find (marks.c) ---- */
+/* ---- what programs inside find (env_files.c) ---- */
 
 /* Of a cell with root that is ready; done() when they are there.  None of them is a reason to fail. */
 void e2b_mark(struct e2b_sandbox *sandbox, void (*done)(struct e2b_sandbox *sandbox));
@@ -260,7 +260,7 @@ int e2b_network_check(const json_t *network, struct csn_error *err);
 /* What its sandbox was asked to let through.  Errors: those of cell_set_network(). */
 int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err);
 
-/* ---- for the handlers of the control plane (control.c, list.c) ---- */
+/* ---- for the handlers of the control plane (control.c, control_list.c) ---- */
 
 /* The body, or an object without members where there is none; the caller's reference.  NULL: it is wrong, or its members are, and that is answered. */
 json_t *e2b_body(struct http_request *request, const struct e2b_member *members);

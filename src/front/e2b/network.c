@@ -1,7 +1,7 @@
 /* What programs in a sandbox may reach, in E2B's words; see e2b.h. */
 #include "front/e2b/e2b.h"
 
-#include "engine/egress.h"
+#include "egress/egress.h"
 
 static bool is_all(const char *text)
 {

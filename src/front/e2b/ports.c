@@ -6,8 +6,8 @@
  */
 #include "front/e2b/e2b.h"
 
-#include "front/e2b/tls.h"
-#include "front/header.h"
+#include "net/tls_client.h"
+#include "net/http_headers.h"
 
 #include <http_parser.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The sandboxes of E2B's clients, and their life; see e2b.h. */
-#include "front/e2b/build.h"
+#include "front/e2b/templates/build.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

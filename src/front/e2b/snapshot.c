@@ -6,7 +6,7 @@
  */
 #include "front/e2b/e2b.h"
 
-#include "front/words.h"
+#include "front/compat/compat.h"
 
 #include <dirent.h>
 #include <fcntl.h>

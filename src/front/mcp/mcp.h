@@ -14,13 +14,13 @@
  * A tool is no second way into the engine.  It asks its route as a client would (http_ask()), with the key and the tenant of
  * whoever called it: scopes, quotas, bounds, the audit and every error are those of the route.
  *
- * caisson mcp is the same on standard input and output: see remote_mcp.c.
+ * caisson mcp is the same on standard input and output: see front/remote/mcp.c.
  */
 #ifndef FRONT_MCP_MCP_H
 #define FRONT_MCP_MCP_H
 
-#include "front/api.h"
-#include "model/rpc.h"
+#include "front/api/api.h"
+#include "net/jsonrpc.h"
 
 #define MCP_MODERN "2026-07-28"
 #define MCP_LEGACY "2025-11-25"            /* what `initialize` gets that asks for another */
@@ -78,7 +78,7 @@ struct mcp_call {
         const char *mime;
 };
 
-/* ---- methods (mcp.c) ---- */
+/* ---- methods (methods.c) ---- */
 
 /*
  * Carry out a request, which is the caller's; the road is told what comes of it, maybe from within.  Returns the call while it goes
@@ -124,7 +124,7 @@ bool mcp_session_began(const struct mcp_session *session);
 void mcp_session_end(struct mcp_session *session);
 void mcp_close(struct api *api);
 
-/* ---- asking routes (mcp_tools.c) ---- */
+/* ---- asking routes (tools.c) ---- */
 
 /* The route at a path; answered() follows.  `lines`: as events, where it has some. */
 void mcp_ask(struct mcp_call *call, const char *method, const char *path, const struct pair *query, size_t query_n, const char *body, size_t body_len,
@@ -139,7 +139,7 @@ const char *mcp_problem(struct mcp_call *call);
 void mcp_list_tools(struct mcp_call *call);
 void mcp_call_tool(struct mcp_call *call);
 
-/* ---- what tools give (mcp_content.c) ---- */
+/* ---- what tools give (content.c) ---- */
 
 enum mcp_gives { GIVES_RECORD, GIVES_JSON, GIVES_BYTES, GIVES_NOTHING };
 
@@ -150,7 +150,7 @@ json_t *mcp_resource(const char *uri, const char *mime, const char *bytes, size_
 /* By the first bytes, where the name of the type says too little. */
 const char *mcp_image_type(const char *bytes, size_t len);   /* NULL: it is no image that clients know */
 
-/* ---- resources, prompts, completions (mcp_resources.c) ---- */
+/* ---- resources, prompts, completions (resources.c) ---- */
 
 void mcp_list_resources(struct mcp_call *call);
 void mcp_list_templates(struct mcp_call *call);
@@ -159,7 +159,7 @@ void mcp_list_prompts(struct mcp_call *call);
 void mcp_get_prompt(struct mcp_call *call);
 void mcp_complete(struct mcp_call *call);
 
-/* ---- handlers (mcp_http.c) ---- */
+/* ---- handlers (http.c) ---- */
 
 void mcp_post(struct http_request *request);
 void mcp_delete(struct http_request *request);

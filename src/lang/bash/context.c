@@ -432,7 +432,7 @@ static bool has_copies(void)
 
 /*
  * A copy of the shell that hears an interrupt ends by itself, and the shell, which waits for it, takes that for an answer to
- * the interrupt and goes on with the next command (child_caught_sigint in jobs.c of Bash).  So those who are on their way are
+ * the interrupt and goes on with the next command (child_caught_sigint in job_table.c of Bash).  So those who are on their way are
  * let arrive first: copies at their command, and the shell where it waits.
  */
 static void settle(void)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What run.sh and wait.sh share: sending frames, and the syntax check of the program.
+# What run.sh and worker.sh share: sending frames, and the syntax check of the program.
 #
 # The caller says which descriptor is the channel ($channel) and which file is the program ($main).  There are no other
 # variables outside of functions: they could have the name of one of the program's.

@@ -8,7 +8,7 @@
 
 const { Buffer } = require('buffer');
 const { inspect, types } = require('util');
-const { uncurry } = require('./saved.js');
+const { uncurry } = require('./primordials.js');
 
 const BYTES_MAX = 8 << 20;
 const DEPTH_MAX = 1000;

@@ -12,9 +12,9 @@ const { readFileSync } = require('fs');
 const vm = require('vm');
 const { canonical, lineIn, messageOf, quote, repr, typesOf } = require('./canon.js');
 const { CHANNEL_FD, isThere, kinds, receive, send } = require('./channel.js');
-const { leave, watchErrors } = require('./ending.js');
+const { leave, watchErrors } = require('./exit_watch.js');
 const { exposeNames, persist } = require('./persist.js');
-const { uncurry } = require('./saved.js');
+const { uncurry } = require('./primordials.js');
 
 const BROKEN_EXIT = 70;
 const MISSING_EXIT = 1;

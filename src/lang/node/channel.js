@@ -6,7 +6,7 @@
 
 const { Buffer } = require('buffer');      // programs may delete the global
 const { constants, fstatSync, readSync, writeSync } = require('fs');
-const { uncurry } = require('./saved.js');
+const { uncurry } = require('./primordials.js');
 
 const CHANNEL_FD = 3;
 const FRAME_MAX = 65536;

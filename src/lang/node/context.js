@@ -15,7 +15,7 @@ const { pathToFileURL } = require('url');
 const { inspect, types } = require('util');
 const channel = require('./channel.js');
 const { hideFrames } = require('./frames.js');
-const { bindTools } = require('./outside.js');
+const { bindTools } = require('./tools_stub.js');
 const { META, asFunction, persist } = require('./persist.js');
 const report = require('./report.js');
 

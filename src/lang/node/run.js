@@ -3,7 +3,7 @@
 // Run one JavaScript or TypeScript program and tell the engine, on a private channel, how it went.
 //
 //     node run.js OPTIONS MAINFILE [ARGS...]
-//     node run.js --wait                           (wait.js: the rest comes over descriptor 4)
+//     node run.js --wait                           (worker.js: the rest comes over descriptor 4)
 //
 // This is the first program of a user in a sandbox.  It makes Node look as if it had been started with MAINFILE and
 // leaves as much as it can to Node's own loaders, so that a program behaves as it does anywhere else.  What only some
@@ -17,8 +17,8 @@ const Module = require('module');
 const path = require('path');
 const vm = require('vm');
 const channel = require('./channel.js');
-const ending = require('./ending.js');
-const { bindTools } = require('./outside.js');
+const ending = require('./exit_watch.js');
+const { bindTools } = require('./tools_stub.js');
 
 const WRAPPER_PARAMETERS = ['exports', 'require', 'module', '__filename', '__dirname'];
 const USAGE_EXIT = 2;
@@ -139,7 +139,7 @@ function runCommonJs(program, main, role) {
 function instrumentedFor(program, sourceType, role) {
   if (role !== undefined)
     return { code: role.instrument(program.code, sourceType), lines: 0, edit: null };
-  return require('./lastexpr.js').instrument(program.code, sourceType, sourceType === 'script' && canMove(program));
+  return require('./last_expression.js').instrument(program.code, sourceType, sourceType === 'script' && canMove(program));
 }
 
 // Reads and checks the program, and calls launch() with it if nothing is wrong.
@@ -222,7 +222,7 @@ function rehearse(file, sink) {
 }
 
 if (process.argv[2] === '--wait') {
-  require('./wait.js').wait(rehearse, run);
+  require('./worker.js').wait(rehearse, run);
 } else if (process.argv.length < 4) {
   process.stderr.write('usage: run.js OPTIONS MAINFILE [ARGS...]\n');
   process.exitCode = USAGE_EXIT;

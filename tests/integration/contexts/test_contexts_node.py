@@ -418,7 +418,7 @@ def of_context(node, source, folder):
     message = re.search(r'^(?:Uncaught )((?:\w*Error)(?: \[\w+\])?: .*)$', outcome.stderr, re.M)
     if outcome.error:
         assert (str(outcome.error['line']), str(outcome.error['column'])) == FRAME.findall(outcome.stderr)[0], outcome.stderr
-        assert 'src/lang/node' not in outcome.stderr and 'node:vm' not in outcome.stderr
+        assert 'lang/node' not in outcome.stderr and 'node:vm' not in outcome.stderr
     return outcome.stdout, message and message.group(1), FRAME.findall(outcome.stderr)
 
 
@@ -451,7 +451,7 @@ SHOWING = [
 @pytest.mark.parametrize('code', SHOWING)
 def test_frames_of_ours_are_nowhere(node, code):
     outcome = node.execute(code)
-    assert outcome.stderr and 'src/lang/node' not in outcome.stderr and 'node:vm' not in outcome.stderr, outcome.stderr
+    assert outcome.stderr and 'lang/node' not in outcome.stderr and 'node:vm' not in outcome.stderr, outcome.stderr
 
 
 def test_an_error_as_the_value_has_the_frames_of_its_execution(node):

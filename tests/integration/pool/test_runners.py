@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from runners import COMMANDS, NODE, PYTHON, plain, runner_of
+from runners import COMMANDS, LANG, NODE, PYTHON, plain, runner_of
 
 
 def pytest_generate_tests(metafunc):
@@ -90,7 +90,7 @@ def test_syntax_error(run, name, source, line):
     assert outcome.syntax['line'] == line
     assert outcome.syntax['text'] == source.split('\n')[line - 1]
     assert name in outcome.stderr and str(line) in outcome.stderr
-    assert 'src/lang' not in outcome.stderr
+    assert str(LANG) not in outcome.stderr
 
 
 @pytest.mark.parametrize('name', ['main.py', 'main.js', 'main.mjs', 'main.ts'])
@@ -645,7 +645,7 @@ def test_node_error(run, name, source, line, column, kind):
     error = outcome.error
     assert (error['type'], error['line'], error['column']) == (kind, line, column)
     assert outcome.status == 1
-    assert '%s:%d' % (name, line) in outcome.stderr and 'src/lang' not in outcome.stderr
+    assert '%s:%d' % (name, line) in outcome.stderr and str(LANG) not in outcome.stderr
     assert error['traceback'][0] in outcome.stderr
     assert outcome.kinds == 'HELLO STARTED ERROR DONE'
 

@@ -266,7 +266,7 @@ def test_warming_leaves_nothing_behind(tmp_path, depth):
     ('cases', ['result', 'result', 'end']), ('subject', ['ready']), ('tests', ['test', 'end'])])
 def test_a_rehearsed_role_goes_its_whole_way(tmp_path, role, last):
     """In a zygote nobody reads what it sends, and one that stopped half-way would only be slower."""
-    warm = runpy.run_path(str(LANG / 'python/warm.py'))
+    warm = runpy.run_path(str(LANG / 'python/warmup.py'))
     source, messages = warm['ROLES'][role]
     packets = [packet for message in messages for packet in talk(json.loads(message[1:]), message[:1].decode())]
     outcome = runner_of('cold', tmp_path)('main.py', source, options='graded=1', told=packets)

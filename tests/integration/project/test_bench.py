@@ -74,7 +74,7 @@ def preloaded(program, *arguments):
 
 
 def test_a_floor_has_what_the_zygote_of_its_image_has():
-    images = runpy.run_path(str(ROOT / "src/lang/python/preload.py"))["IMAGES"]
+    images = runpy.run_path(str(ROOT / "src/lang/python/zygote/preload.py"))["IMAGES"]
     found = preloaded(ROOT / "bench/floor.py", "system")
     assert list(found) == images["system"] and all(found.values())
     assert preloaded(ROOT / "bench/floor.py", "bare") == {}
@@ -86,9 +86,9 @@ def test_a_floor_leaves_out_what_a_zygote_leaves_out(tmp_path):
     for name, text in modules.items():
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     (tmp_path / "bench").mkdir()
-    (tmp_path / "src/lang/python").mkdir(parents=True)
+    (tmp_path / "src/lang/python/zygote").mkdir(parents=True)
     shutil.copy(ROOT / "bench/floor.py", tmp_path / "bench")
-    (tmp_path / "src/lang/python/preload.py").write_text(
+    (tmp_path / "src/lang/python/zygote/preload.py").write_text(
         f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nTHREAD_NAMES = []\n"
         "IMAGES = {'system': ['good', 'missing', 'broken', 'threads', 'later']}\n", encoding="utf-8")
     assert preloaded(tmp_path / "bench/floor.py", "system") == {

@@ -113,7 +113,7 @@ ENTRIES = {'NAMES': 'names', 'MODULES': 'modules', 'WORDS': 'expressions', 'ABOV
 
 
 def test_what_rules_look_for_is_in_the_documentation():
-    facts = re.findall(r'^FACT\(\w+, "(\w+)", (\w+), "(.*)"\)$', text('src/policy/facts.def'), flags=re.M)
+    facts = re.findall(r'^FACT\(\w+, "(\w+)", (\w+), "(.*)"\)$', text('src/policy/analysis/facts.def'), flags=re.M)
     assert table('docs/policies.md', 'list', 'entries') \
         == [[f'`{word}`', ENTRIES[how], meaning.replace('\\"', '"')] for word, how, meaning in facts]
 
@@ -237,7 +237,7 @@ def test_the_meanings_of_statuses_are_those_of_the_table():
 
 
 def test_caisson_1_has_every_refused_variable():
-    source = re.search(r'refused_env\[\] = \{(.*?)\n\};', text('src/model/check.c'), flags=re.S)[1]
+    source = re.search(r'refused_env\[\] = \{(.*?)\n\};', text('src/model/validate.c'), flags=re.S)[1]
     refused = {name + ('*' if prefix == 'true' else '') for name, prefix in re.findall(r'\{ "(\w+)", (\w+) \}', source)}
     page = re.search(r'^Refused are those.*?\n(?=\.It)', text('man/caisson.1'), flags=re.M | re.S)[0]
     assert set(re.findall(r'^(?:and\n)?\.Ev (\S+)', page, flags=re.M)) == refused
@@ -247,7 +247,7 @@ def test_caisson_1_has_every_profile_format_and_language():
     page = text('man/caisson.1')
     for profile in json.loads(ask('profiles', 'list', '--json')):
         assert re.search(rf'^\.Cm {profile["name"]}\b', page, flags=re.M), profile["name"]
-    for name in re.search(r'render_formats\[\] = "(.*?)"', text('src/engine/render.c'))[1].split(', '):
+    for name in re.search(r'render_formats\[\] = "(.*?)"', text('src/engine/output/render.c'))[1].split(', '):
         assert re.search(rf'^\.Cm {name}\b', page, flags=re.M), name
     for name in ('python', 'javascript', 'typescript', 'bash'):
         assert re.search(rf'^\.Cm {name}\b', page, flags=re.M), name
@@ -264,7 +264,7 @@ def test_caissond_8_has_every_option():
 
 
 def test_caissond_8_has_every_frame():
-    source = text('src/front/frames.h').partition('enum frame_type {')[2].partition('}')[0]
+    source = text('src/front/socket/frames.h').partition('enum frame_type {')[2].partition('}')[0]
     numbers, number = {}, 0
     for name, given in re.findall(r'FRAME_(\w+)(?: = (\d+))?', source):
         number = int(given or number + 1)
@@ -301,7 +301,7 @@ def test_the_page_of_records_has_every_field():
 
 def test_the_page_of_records_has_every_warning():
     codes = set()
-    for path in (ROOT / 'src').glob('*/*.c'):
+    for path in (ROOT / 'src').rglob('*.c'):
         codes |= set(re.findall(r'run_warn\w*\(\w+, "(\w+)"', path.read_text()))
     codes |= set(re.findall(r'#define RUN_\w+_FAILED "(\w+)"', text('src/engine/engine.h')))
     assert sorted(code(row[0])[0] for row in table('docs/records.md', 'code', 'when')) == sorted(codes)
@@ -326,7 +326,7 @@ def test_the_records_schema_in_the_repository_is_the_programs():
 
 def test_the_contract_of_runners_has_every_language():
     rows = {row[0]: (code(row[1])[0], code(row[2])[0], row[4]) for row in table('src/lang/README.md', 'language', 'interpreter')}
-    sources = ''.join(path.read_text() for path in (ROOT / 'src' / 'lang').glob('*/*.c'))
+    sources = ''.join(path.read_text() for path in (ROOT / 'src' / 'lang').glob('*.c'))
     program = {name: (interpreter, runner, 'yes' if value == 'true' else 'no') for name, interpreter, runner, value in re.findall(
         r'\.name = "(\w+)".*?\.interpreter = "(.*?)".*?\.runner = "(.*?)".*?\.value = (\w+)', sources, flags=re.S)}
     assert rows == program
@@ -343,7 +343,7 @@ def test_the_contract_of_runners_has_every_frame():
 
 FOREIGN = {'security-opt': 'container', 'scope': 'systemd-run', 'unix-socket': 'curl', 'data-binary': '@%s', 'user': 'systemd-run',
            'disable-pip-version-check': 'pip', 'option': '{argument}'}   # and the program, which the same text names
-OURS = ('base', 'backend', 'bin', 'engine', 'front', 'grading', 'model', 'sandbox', 'store', 'supervisor', 'tools')
+OURS = ('base', 'backend', 'bin', 'egress', 'engine', 'front', 'grading', 'model', 'net', 'sandbox', 'store', 'supervisor', 'tools')
 
 
 def named_options():
@@ -351,7 +351,7 @@ def named_options():
     found = []
     for folder in OURS:
         for path in sorted((ROOT / 'src' / folder).rglob('*.[chd]*')):
-            if path.name == 'copy.c':          # a program in Bash, with options of tar and find
+            if path.name == 'file_copy.c':          # a program in Bash, with options of tar and find
                 continue
             source = re.sub(r'/\*.*?\*/', '', path.read_text(), flags=re.S)
             source = re.sub(r'"\s*(?:PRIu64)?\s*"', '', source)
@@ -375,7 +375,7 @@ def test_only_the_command_line_names_its_options():
     """What an engine says is read by callers of HTTP, MCP and the library, too: there it has the fields of a request."""
     run = {name for name, *_ in help_options('run')}
     below = [(name, literal, str(path)) for name, literal, path in named_options()
-             if name in run and path.parts[1] in ('engine', 'sandbox', 'grading', 'tools', 'backend', 'model') and path.name != 'docs.c'
+             if name in run and path.parts[1] in ('egress', 'engine', 'sandbox', 'grading', 'tools', 'backend', 'model', 'net') and path.name != 'generate.c'
              and FOREIGN.get(name, '-') not in literal]
     assert not below, below
 

@@ -27,7 +27,7 @@ def put_into(root):
 
 
 def take_away():
-    subprocess.run([ROOT / 'tools/uninstall', str(BUILD)], check=True, timeout=100)
+    subprocess.run([ROOT / 'scripts/uninstall', str(BUILD)], check=True, timeout=100)
 
 
 @pytest.fixture(name='installed', scope='module')
@@ -69,7 +69,7 @@ def test_the_sample_configuration_sets_the_defaults(installed, tmp_path):
 
 
 def test_uninstall_says_so_where_nothing_was_installed(tmp_path):
-    done = subprocess.run([ROOT / 'tools/uninstall', str(tmp_path)], capture_output=True, text=True, check=False)
+    done = subprocess.run([ROOT / 'scripts/uninstall', str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and 'nothing was installed' in done.stderr
 
 

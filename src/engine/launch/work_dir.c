@@ -1,0 +1,92 @@
+/*
+ * The folder of this host that a run works in, when the request names one: its files are the inputs, and
+ * what the run makes or changes is written back when everything inside is dead.  Two runs in one folder
+ * would mix their files, so each holds a lock on it.  A workspace is such a folder, too, and the shelf's.
+ */
+#include "engine/run/run_private.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static int make_folder(struct run *run, struct csn_error *err)
+{
+        char *state = settings_state_dir(run->engine->settings, &run->arena);
+        char *path = arena_text(&run->arena, "%s/runs/%s", state, run->id);
+        if (io_make_folders(path) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make the folder %s", path);
+        run_warn(run, "work_dir_missing", "the folder %s does not exist; %s is used instead and kept for the time of "
+                 "engine.retention_ms", run->request.work_dir, path);
+        run->work_dir = path;
+        return 0;
+}
+
+static int enter_workspace(struct run *run, struct csn_error *err)
+{
+        const struct run_request *request = &run->request;
+        if (run->shelf->enter(run->shelf_owner, request->user ? request->user : "", request->workspace, &run->work_fd, &run->work_temp_fd, err) < 0)
+                return -err->code;
+        run->entered = true;
+        return 0;
+}
+
+int work_open(struct run *run, struct csn_error *err)
+{
+        if (HAS(&run->request, run_request, workspace))
+                return enter_workspace(run, err);
+        if (!HAS(&run->request, run_request, work_dir))
+                return 0;
+        run->work_dir = realpath(run->request.work_dir, NULL);
+        if (run->work_dir) {
+                char *path = arena_text(&run->arena, "%s", run->work_dir);
+                free((void *)(uintptr_t)run->work_dir);
+                run->work_dir = path;
+        } else if (errno != ENOENT) {
+                return err_field(err, "/work_dir", "%.200s: %s", run->request.work_dir, strerrordesc_np(errno));
+        } else if (make_folder(run, err) < 0) {
+                return -err->code;
+        }
+        run->work_fd = open(run->work_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (run->work_fd < 0)
+                return err_field(err, "/work_dir", "%.200s: %s", run->work_dir, strerrordesc_np(errno));
+        if (flock(run->work_fd, LOCK_EX | LOCK_NB) < 0)
+                return err_field(err, "/work_dir", "work_dir busy: another run works in %.200s", run->work_dir);
+        return 0;
+}
+
+void work_close(struct run *run)
+{
+        if (run->entered) {
+                run->shelf->leave(run->shelf_owner);
+                run->entered = false;
+                run->work_fd = run->work_temp_fd = -1;
+        }
+        fd_close(&run->work_fd);   /* gives the lock back */
+}
+
+size_t work_collect_garbage(const struct settings *settings)
+{
+        struct arena arena = { 0 };
+        size_t gone = 0;
+        char *path = arena_text(&arena, "%s/runs", settings_state_dir(settings, &arena));
+        auto_fd fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = opendir(path);
+        for (struct dirent *entry = dir && fd >= 0 ? readdir(dir) : NULL; entry; entry = readdir(dir)) {
+                struct stat st;
+                if (strncmp(entry->d_name, "run_", 4) != 0 || fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                auto_fd folder = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                uint64_t age_ms = (uint64_t)(time(NULL) - st.st_mtime) * 1000;
+                if (folder < 0 || age_ms < settings->engine.retention_ms || flock(folder, LOCK_EX | LOCK_NB) < 0)
+                        continue;
+                io_remove_tree(fd, entry->d_name);
+                gone++;
+        }
+        if (dir)
+                closedir(dir);
+        arena_done(&arena);
+        return gone;
+}

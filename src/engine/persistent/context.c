@@ -1,0 +1,898 @@
+/*
+ * Contexts: live interpreters in a cell.  Python comes from a zygote where one serves, everything else is started by the
+ * guest; in both cases the guest holds the descriptors and one call carries output, errors and the private channel
+ * (src/lang/README.md, Contexts).
+ */
+#include "engine/persistent/psandbox_private.h"
+
+#include "sandbox/sandbox.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#define QUEUE_MAX 100
+#define START_MS 60000
+#define GRACE_MS 2000          /* after an interrupt for a time-out; then it is killed */
+#define LEFT_MS 500            /* for what an interpreter that has ended still had in its pipes */
+#define METER_LEAST_US 20000   /* CPU time is looked at no more often than this, */
+#define METER_MOST_US 1000000  /* and no less: where the kernel does not keep cpu_milli more may be used at once */
+#define KILLED_MS 2000         /* for one that was killed; whoever has got the better of process 1 can keep its end to himself */
+#define PENDING_MAX (64 * KIB) /* printed while nothing was executed; it belongs to the next execution */
+#define HELLO_MAX (4 * KIB)
+
+static struct loop *loop_of(const struct context *context)
+{
+        return context->cell->engine->loop;
+}
+
+static void stop_clock(struct context *context)
+{
+        loop_untimer(loop_of(context), &context->clock);
+        loop_untimer(loop_of(context), &context->meter);
+        context->clock_left_us = 0;
+}
+
+static void set_clock(struct context *context, int meaning, uint64_t ms)
+{
+        stop_clock(context);
+        context->meaning = meaning;
+        if (context->cell->state == CELL_PAUSED)
+                context->clock_left_us = ms * 1000;
+        else
+                loop_timer(loop_of(context), &context->clock, ms * 1000);
+}
+
+static void tell_waiter(struct context *context, const struct csn_error *error)
+{
+        struct context_waiter *waiter = context->waiter;
+        if (!waiter)
+                return;
+        context_unwait(waiter);
+        waiter->done(waiter, error);
+}
+
+void context_unwait(struct context_waiter *waiter)
+{
+        if (waiter->context)
+                waiter->context->waiter = NULL;
+        waiter->context = NULL;
+}
+
+static void wait_for(struct context *context, struct context_waiter *waiter)
+{
+        context->waiter = waiter;
+        if (waiter)
+                waiter->context = context;
+}
+
+/* ---- executions ---- */
+
+static bool send_frame(struct context *context, unsigned flags, const char *bytes, size_t len)
+{
+        uint8_t frame[CHANNEL_FRAME_MAX] = { 'C', 'S', 'N', '1', CHANNEL_EXECUTE, (uint8_t)flags };
+        for (int i = 0; i < 4; i++)
+                frame[8 + i] = (uint8_t)(len >> 8 * i);
+        memcpy(frame + CHANNEL_HEADER, bytes, len);
+        return call_send(&context->call, GUEST_CHANNEL, frame, CHANNEL_HEADER + len);
+}
+
+static void drop_text(struct context *context)
+{
+        free(context->text);
+        context->text = NULL;
+}
+
+/* As much as there is room for; the rest follows when there is more. */
+static void send_text(struct context *context)
+{
+        if (context->before_due)
+                return;
+        while (context->text && context->text_at < context->text_len) {
+                size_t left = context->text_len - context->text_at, piece = min_u64(left, CHANNEL_FRAME_MAX - CHANNEL_HEADER);
+                if (!send_frame(context, piece < left ? CHANNEL_MORE : 0, context->text + context->text_at, piece))
+                        return;
+                context->text_at += piece;
+        }
+        drop_text(context);
+}
+
+static bool make_text(struct context *context, const struct run *run, bool first)
+{
+        json_t *json = run_as_execution(run);
+        /* A fork of a zygote comes in the home directory. */
+        if (first && context->box && !HAS(&run->request, run_request, cwd) && context_is_elsewhere(context))
+                json_object_set_new(json, "cwd", json_string(context->request.cwd));
+        context->text = model_write(json, JSON_COMPACT);
+        context->text_len = context->text ? strlen(context->text) : 0;
+        context->text_at = 0;
+        json_decref(json);
+        return context->text;
+}
+
+static void give_pending(struct context *context, struct run *run)
+{
+        struct arena arena = { 0 };
+        for (int i = 0; i < 2; i++) {
+                size_t len, cut;
+                char *text = capture_text(&context->pending[i], &arena, &len, &cut);
+                if (len)
+                        run_printed(run, i + 1, text, len);
+                capture_done(&context->pending[i]);
+                capture_init(&context->pending[i], PENDING_MAX);
+        }
+        arena_done(&arena);
+}
+
+/* What could not be started in a context is its interpreter; a working folder that is not there has a field of its own. */
+static void note_why(struct context *context, const struct csn_error *error)
+{
+        snprintf(context->why, sizeof context->why, "%.150s", error->text);
+        context->no_interpreter = error->code == CSN_E_LANGUAGE || (!error->field[0] && err_is_no_program(error->sys));
+}
+
+static int renew(struct context *context, struct csn_error *err);
+static void died(struct context *context, const struct wire_exit *how);
+static void died_now(struct context *context, const struct wire_exit *how);
+
+static void serve(struct context *context)
+{
+        struct csn_error err;
+        while (context->state == CONTEXT_IDLE && context->first && !context->stopping && context->cell->state == CELL_READY) {
+                if (context->request.fresh && context->used) {
+                        if (renew(context, &err) == 0)
+                                return;
+                        note_why(context, &err);
+                        died(context, &(const struct wire_exit){ .has_status = 1, .status = 1U << 8 });
+                        return;
+                }
+                bool first = !context->used;
+                context->used = true;
+                struct run *run = context->first;
+                context->first = run->next_queued;
+                if (!context->first)
+                        context->last = NULL;
+                run->next_queued = NULL;
+                context->waiting--;
+                context->current = run;
+                context->state = CONTEXT_BUSY;
+                context->timed_out = 0;
+                context->done = context->after_due = context->early = false;
+                context->before_due = true;
+                context->unwanted = !make_text(context, run, first);
+                context->before = context->cell->seen;
+                context->executions++;
+                run->number = ++context->number;
+                context->began_us = clock_us();
+                run->state = RUN_RUNNING;
+                run->begun_us = context->began_us;
+                run->boundary = context->cell->template->boundary;
+                run->has_boundary = true;
+                run->channel.state = CHANNEL_READY;
+                cell_look(context->cell);
+                cell_touch(context->cell);
+                give_pending(context, run);    /* which may be more than it may print, and cancel it */
+        }
+}
+
+/* Its record is made now; `how` has what is known of it from outside. */
+static void finish(struct context *context, struct wire_exit how)
+{
+        struct run *run = context->current;
+        const struct wire_seen *after = &context->cell->seen;
+        context->current = NULL;
+        context->done = context->after_due = false;
+        stop_clock(context);
+        drop_text(context);
+        run->context = NULL;
+        run->ended_us = clock_us();
+        how.wall_us = run->ended_us - context->began_us;
+        how.cpu_us = after->cpu_us > context->before.cpu_us ? after->cpu_us - context->before.cpu_us : 0;
+        how.memory_peak = after->memory_peak;
+        how.oom_kills = after->oom_kills - min_u64(context->before.oom_kills, after->oom_kills);
+        how.pids_hits = after->pids_hits - min_u64(context->before.pids_hits, after->pids_hits);
+        how.reasons |= context->timed_out;
+        context->cell->told_us += how.cpu_us;
+        cell_touch(context->cell);
+        run_context_over(run, &how);
+}
+
+/* The runner says that it is done, and what it used is known. */
+static void finish_done(struct context *context)
+{
+        bool failed = context->current->channel.part[CHANNEL_ERROR].len || context->current->channel.part[CHANNEL_SYNTAX].len;
+        context->state = CONTEXT_IDLE;
+        finish(context, (struct wire_exit){ .status = failed ? 1U << 8 : 0, .has_status = 1 });
+        serve(context);
+}
+
+static void interrupt(struct context *context, int sig)
+{
+        call_signal(&context->call, sig, context->box ? context->pid : 0);
+}
+
+static void time_is_up(struct context *context, unsigned which)
+{
+        context->timed_out = which;
+        interrupt(context, SIGINT);
+        set_clock(context, CLOCK_GRACE, GRACE_MS);
+}
+
+/* As in its record, that is the CPU time of the whole sandbox since it began. */
+static void measure(struct context *context, const struct wire_seen *seen)
+{
+        const struct limits *limits = &context->current->request.limits;
+        uint64_t most = limits->cpu_ms * 1000, used = seen->cpu_us - min_u64(context->before.cpu_us, seen->cpu_us);
+        if (!most || context->meaning != CLOCK_WALL)
+                return;
+        if (used >= most)
+                time_is_up(context, WIRE_CPU);
+        else                           /* however busy it is, it is not used up before that */
+                loop_timer(loop_of(context), &context->meter,
+                           max_u64(METER_LEAST_US, min_u64((most - used) * 1000 / limits->cpu_milli, METER_MOST_US)));
+}
+
+static void on_meter(struct timer *timer)
+{
+        const struct context *context = timer->owner;
+        cell_look(context->cell);
+}
+
+/* Not before this: one that is very fast would have used up the memory by then, and its end would be a riddle. */
+static void begin(struct context *context, const struct wire_seen *seen)
+{
+        struct run *run = context->current;
+        context->before_due = false;
+        context->before = *seen;
+        if (run && context->unwanted) {
+                context->state = CONTEXT_IDLE;
+                context->executions--;
+                context->number--;
+                finish(context, (struct wire_exit){ .reasons = WIRE_KILLED });
+                serve(context);
+        } else if (run) {
+                context->began_us = run->begun_us = clock_us();
+                set_clock(context, CLOCK_WALL, run->request.limits.wall_ms);
+                measure(context, seen);
+                send_text(context);
+                if (context->early)
+                        interrupt(context, SIGINT);
+        }
+}
+
+void context_cell_seen(struct context *context, const struct wire_seen *seen)
+{
+        if (context->dying) {
+                context->dying = false;
+                died_now(context, &context->how);
+        } else if (context->before_due) {
+                begin(context, seen);
+        } else if (context->after_due && context->current) {
+                finish_done(context);
+        } else if (context->current) {
+                measure(context, seen);
+        }
+}
+
+/* ---- its end ---- */
+
+static void kill_interpreter(struct context *context)
+{
+        if (context->box)
+                box_kill(context->box);
+        else
+                interrupt(context, SIGKILL);
+        if (!context->clock.active || context->meaning != CLOCK_LEFT)
+                set_clock(context, CLOCK_LEFT, KILLED_MS);
+}
+
+/* It is not there any more; what was executed has its end, and what waits gets a new one. */
+static void refuse_all(struct context *context, const struct csn_error *error)
+{
+        while (context->first) {
+                struct run *run = context->first;
+                context->first = run->next_queued;
+                run->next_queued = NULL;
+                run->context = NULL;
+                context->waiting--;
+                run_context_refused(run, error);
+        }
+        context->last = NULL;
+}
+
+/*
+ * What was sent to an interpreter that was dead by then has not begun, and goes to the next one.  Once, for it may itself be why
+ * nobody lives to begin it.
+ */
+static bool hand_on(struct context *context)
+{
+        struct run *run = context->current;
+        if (run->handed_on || run->cancelled || run->channel.state != CHANNEL_READY || context->timed_out || context->request.fresh)
+                return false;
+        run->handed_on = true;
+        run->state = RUN_QUEUED;
+        run->number = 0;
+        run->next_queued = context->first;
+        context->first = run;
+        if (!context->last)
+                context->last = run;
+        context->waiting++;
+        context->executions--;
+        context->current = NULL;
+        return true;
+}
+
+static void died(struct context *context, const struct wire_exit *how)
+{
+        struct run *run = context->current;
+        struct csn_error error;
+        bool was_starting = context->state == CONTEXT_STARTING;
+        call_close(&context->look);
+        call_close(&context->call);
+        stop_clock(context);
+        drop_text(context);
+        context->state = CONTEXT_DEAD;
+        context->left = false;
+        if (!context->why[0] && !how->has_status)
+                snprintf(context->why, sizeof context->why, "it ended");
+        else if (!context->why[0])
+                snprintf(context->why, sizeof context->why, WIFSIGNALED((int)how->status) ? "signal %d ended it" : "it ended with status %d",
+                         WIFSIGNALED((int)how->status) ? WTERMSIG((int)how->status) : WEXITSTATUS((int)how->status));
+        if (run && !hand_on(context)) {
+                struct wire_exit end = *how;
+                bool oom = context->cell->seen.oom_kills > context->before.oom_kills;
+                if (end.has_status && WIFSIGNALED((int)end.status) && oom)
+                        end.reasons |= WIRE_MEMORY;
+                finish(context, end);
+        }
+        if (!was_starting)
+                return;
+        err_set(&error, context->no_interpreter ? CSN_E_LANGUAGE : CSN_E_SYSTEM, 0, "the interpreter of the context did not start: %s", context->why);
+        tell_waiter(context, &error);
+        refuse_all(context, &error);
+}
+
+static int start(struct context *context, struct csn_error *err);
+
+static void start_again(struct context *context)
+{
+        struct csn_error err;
+        struct run *run = context->first;
+        struct wire_exit none = { .has_status = 1, .status = 1U << 8 };
+        if (!run || context->stopping)
+                return;
+        if (!context->request.fresh)
+                run_warn(run, "context_restarted", "the interpreter of this context had ended (%s); this is a new one, without its variables", context->why);
+        if (start(context, &err) == 0)
+                return;
+        context->state = CONTEXT_STARTING;
+        note_why(context, &err);
+        died(context, &none);
+}
+
+static void ended(struct context *context)
+{
+        if (context->dying)
+                return;
+        if (!context->current || !context->cell->box) {
+                died_now(context, &context->how);
+                return;
+        }
+        call_close(&context->call);
+        stop_clock(context);
+        context->dying = true;
+        cell_look(context->cell);
+}
+
+static void died_now(struct context *context, const struct wire_exit *how)
+{
+        context->dying = false;
+        died(context, how);
+        if (context->state == CONTEXT_DEAD && context->cell->state == CELL_READY && context->cell->box)
+                start_again(context);
+}
+
+static void on_clock(struct timer *timer)
+{
+        struct context *context = timer->owner;
+        switch (context->meaning) {
+        case CLOCK_WALL:
+                time_is_up(context, WIRE_WALL);
+                break;
+        case CLOCK_START:
+                snprintf(context->why, sizeof context->why, "it was not ready after %d seconds", START_MS / 1000);
+                kill_interpreter(context);
+                break;
+        case CLOCK_GRACE:
+                snprintf(context->why, sizeof context->why, "an execution did not end when it was interrupted");
+                kill_interpreter(context);
+                break;
+        case CLOCK_LEFT:
+                if (context->box) {
+                        box_kill(context->box);   /* its end follows */
+                        break;
+                }
+                if (!context->left && !context->how.has_status)
+                        context->how = (struct wire_exit){ .has_status = 1, .status = SIGKILL };
+                ended(context);
+                break;
+        }
+}
+
+/* ---- what it says ---- */
+
+static bool take_hello(struct context *context, const uint8_t *bytes, size_t len)
+{
+        if (len < CHANNEL_HEADER || len > HELLO_MAX || memcmp(bytes, "CSN1", 4) != 0 || bytes[4] != CHANNEL_HELLO)
+                return false;
+        json_t *json = json_loadb((const char *)bytes + CHANNEL_HEADER, len - CHANNEL_HEADER, 0, NULL);
+        json_int_t pid = json_integer_value(json_object_get(json, "pid"));
+        json_decref(json);
+        if (pid <= 1 || pid > INT32_MAX)
+                return false;
+        context->pid = (uint64_t)pid;
+        return true;
+}
+
+/* What it used is asked for, and with the answer the execution is over. */
+static void take_done(struct context *context)
+{
+        context->done = context->after_due = true;
+        cell_look(context->cell);
+}
+
+/* In a run nothing follows a text that does not parse; a context goes on, and says when. */
+static bool is_done_after_syntax(const struct channel *channel, const uint8_t *bytes, size_t len)
+{
+        return channel->state == CHANNEL_ENDED && len == CHANNEL_HEADER && memcmp(bytes, "CSN1", 4) == 0 && bytes[4] == CHANNEL_DONE;
+}
+
+static void take_frame(struct context *context, const uint8_t *bytes, size_t len)
+{
+        struct run *run = context->current;
+        bool after_syntax = run && !context->done && !context->text && is_done_after_syntax(&run->channel, bytes, len);
+        struct csn_error err;
+        if (context->state == CONTEXT_STARTING && take_hello(context, bytes, len)) {
+                context->state = CONTEXT_IDLE;
+                stop_clock(context);
+                tell_waiter(context, NULL);
+                serve(context);
+        } else if (!after_syntax && (!run || context->done || context->text || channel_take(&run->channel, bytes, len, &err) < 0)) {
+                /* It, or the program in it, says what it may not: it is no interpreter of ours any more. */
+                snprintf(context->why, sizeof context->why, "its private channel was misused");
+                kill_interpreter(context);
+        } else if (!after_syntax && bytes[4] == CHANNEL_DISPLAY && !run->channel.pending) {
+                run_display(run);
+        } else if (after_syntax || (run->channel.state == CHANNEL_ENDED && bytes[4] == CHANNEL_DONE)) {
+                take_done(context);
+        }
+}
+
+static void enter(struct context *context, int fds[WIRE_FDS_MAX])
+{
+        struct csn_error err;
+        uint32_t zygote = pools_find_zygote(context->cell->engine, context->cell->template->request.image);
+        if (!context->cell->box)
+                err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* what it said last is read when it is dead */
+        else if (!zygote)
+                err_set(&err, CSN_E_BUSY, 0, "the zygote is gone");
+        else if (box_enter(context->cell->engine, context->cell->box, context, zygote, fds, &context->box, &err) == 0)
+                return;
+        context_left(context, NULL, &err);
+}
+
+static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+{
+        struct context *context = call->owner;
+        uint64_t status;
+        struct csn_error err;
+        switch (kind) {
+        case GUEST_OUT:
+        case GUEST_ERROR:
+                if (context->current)
+                        run_printed(context->current, kind == GUEST_OUT ? 1 : 2, bytes + 1, len - 1);
+                else
+                        capture_add(&context->pending[kind == GUEST_ERROR], bytes + 1, len - 1);
+                break;
+        case GUEST_CHANNEL:
+                take_frame(context, bytes + 1, len - 1);
+                break;
+        case GUEST_ENDS:
+                if (fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0 && !context->box)
+                        enter(context, fds);
+                break;
+        case GUEST_EXITED:
+                if (guest_get_number(bytes, len, &status, &err) == 0)
+                        context->how = (struct wire_exit){ .status = status & 0xffff, .has_status = 1 };
+                break;
+        default:
+                break;
+        }
+}
+
+static void on_room(struct call *call)
+{
+        send_text(call->owner);
+}
+
+static void on_ended(struct call *call, const struct csn_error *error)
+{
+        struct context *context = call->owner;
+        if (error && !context->why[0])
+                note_why(context, error);
+        if (context->box)
+                set_clock(context, CLOCK_LEFT, LEFT_MS);   /* how it ended is the supervisor's to tell */
+        else
+                ended(context);
+}
+
+void context_joined(struct context *context)
+{
+        struct csn_error err;
+        if (box_begin(context->box, &context->program, &err) == 0)
+                return;
+        note_why(context, &err);
+        box_kill(context->box);
+}
+
+void context_left(struct context *context, const struct wire_exit *how, const struct csn_error *error)
+{
+        bool never = context->state == CONTEXT_STARTING && error;
+        struct csn_error err;
+        context->box = NULL;
+        if (how)
+                context->how = *how;
+        if (error && !context->why[0])
+                note_why(context, error);
+        if (never && !context->cold) {
+                /* The zygote's fork did not come to be; an interpreter that is started anew will. */
+                context->cold = true;
+                call_close(&context->call);
+                context->why[0] = 0;
+                if (start(context, &err) == 0)
+                        return;
+                note_why(context, &err);
+        }
+        context->left = true;
+        if (context->call.cell)
+                set_clock(context, CLOCK_LEFT, LEFT_MS);
+        else
+                ended(context);
+}
+
+/* ---- its beginning ---- */
+
+static int start_process(struct context *context, const struct wire_program *program, struct csn_error *err)
+{
+        const struct guest_process process = { .flags = GUEST_CHANNELED | (context->request.user == account_ROOT ? GUEST_AS_ROOT : 0), .folder = context->request.cwd, .argv = program->argv, .argv_n = program->argv_n,
+                                               .env = program->env, .env_n = program->env_n };
+        return call_process(context->cell, &context->call, &process, err);
+}
+
+static int start(struct context *context, struct csn_error *err)
+{
+        static const struct call_events events = { on_packet, on_room, on_ended };
+        struct wire_program *program = &context->program.program;
+        struct cell *cell = context->cell;
+        /* What waits in a zygote becomes `user` and nobody else. */
+        bool warm = context->language->zygote && !context->cold && context->request.user == account_USER && pools_find_zygote(cell->engine, cell->template->request.image) != 0;
+        arena_done(&context->started);
+        context->program = (struct backend_program){ .limits = cell->template->what.limits, .stdin_fd = -1 };
+        lang_context_program(context->language, &context->started, warm, program);
+        program->env = cell_env(cell, context->request.user, context->request.env, context->request.env_n, &context->started, &program->env_n);
+        context->state = CONTEXT_STARTING;
+        context->call.events = &events;
+        context->call.owner = context;
+        context->how = (struct wire_exit){ 0 };
+        context->why[0] = 0;
+        context->no_interpreter = false;
+        context->left = context->used = false;
+        context->number = 0;
+        int rc = warm ? call_stdio(cell, &context->call, err) : start_process(context, program, err);
+        if (rc < 0)
+                return rc;
+        set_clock(context, CLOCK_START, START_MS);
+        return 0;
+}
+
+static void keep_request(struct context *context, const struct context_request *request)
+{
+        struct context_request *own = &context->request;
+        model_overlay(&object_context_request, own, request, &context->arena);
+        own->language = arena_text(&context->arena, "%s", context->language->name);
+        own->cwd = arena_text(&context->arena, "%s", request->cwd ? request->cwd : SANDBOX_HOME);
+        own->env = arena_alloc(&context->arena, (request->env_n + 1) * sizeof *own->env);
+        own->env_n = request->env_n;
+        for (size_t i = 0; i < request->env_n; i++)
+                own->env[i] = (struct pair){ .name = arena_text(&context->arena, "%s", request->env[i].name),
+                                             .value = arena_text(&context->arena, "%s", request->env[i].value) };
+}
+
+int context_open(struct cell *cell, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err)
+{
+        const struct language *language;
+        size_t n = 0;
+        if (lang_find(NULL, request->language ? request->language : lang_python.name, &language, err) < 0)
+                return -err->code;
+        if (!language->context)
+                return err_field(err, "/language", "there are no contexts of %s", language->title);
+        if (cell_has_account(cell, request->user, err) < 0)
+                return -err->code;
+        for (struct context *context = cell->contexts; context; context = context->next)
+                n++;
+        if (n >= cell->engine->settings->engine.contexts_max)
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox has %zu contexts, as many as engine.contexts_max allows; close one", n);
+        struct context *context = mem_alloc(sizeof *context);
+        *context = (struct context){ .cell = cell, .language = language, .clock = { .fired = on_clock, .owner = context },
+                                     .meter = { .fired = on_meter, .owner = context },
+                                     .made = ++cell->engine->contexts_made, .created_ms = time_now_ms() };
+        for (int i = 0; i < 2; i++)
+                capture_init(&context->pending[i], PENDING_MAX);
+        snprintf(context->id, sizeof context->id, "ctx_");
+        hex_random(16, context->id + 4);
+        keep_request(context, request);
+        wait_for(context, waiter);
+        context->next = cell->contexts;
+        cell->contexts = context;
+        bool elsewhere = context_is_elsewhere(context);
+        if ((elsewhere ? context_look(context, err) : start(context, err)) < 0) {
+                if (waiter)
+                        context_unwait(waiter);
+                context_close(context);
+                return -err->code;
+        }
+        if (elsewhere)
+                set_clock(context, CLOCK_START, START_MS);
+        *ret = context;
+        return 0;
+}
+
+/* Of the interpreter: it is killed, and its end is nobody's business any more. */
+static void let_go(struct context *context)
+{
+        if (context->box)
+                context->box->context = NULL, box_kill(context->box);
+        context->box = NULL;
+        call_close(&context->look);
+        call_close(&context->call);
+        stop_clock(context);
+        drop_text(context);
+        context->state = CONTEXT_DEAD;
+        context->dying = false;
+}
+
+/* What goes on ends now, and its record says why. */
+static void stop(struct context *context, const struct csn_error *error)
+{
+        struct run *run = context->current;
+        context->stopping = true;      /* whoever is told that a run is over may have the next one */
+        let_go(context);
+        if (run && error->code == CSN_E_CANCELLED)
+                run->cancelled = true;
+        if (run)
+                finish(context, (struct wire_exit){ .reasons = WIRE_KILLED });
+        refuse_all(context, error);
+        tell_waiter(context, error);
+        context->stopping = false;
+}
+
+/* Another interpreter, for the next execution; nobody loses anything by it. */
+static int renew(struct context *context, struct csn_error *err)
+{
+        let_go(context);
+        return start(context, err);
+}
+
+int context_restart(struct context *context, struct context_waiter *waiter, struct csn_error *err)
+{
+        struct csn_error error;
+        if (context->cell->state != CELL_READY || !context->cell->box)
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->cell->state == CELL_PAUSED ? "paused; resume it" : "over");
+        err_set(&error, CSN_E_CANCELLED, 0, "the context was restarted");
+        stop(context, &error);
+        context->cold = false;
+        wait_for(context, waiter);
+        if (start(context, err) == 0)
+                return 0;
+        if (waiter)
+                context_unwait(waiter);
+        let_go(context);
+        note_why(context, err);
+        return -err->code;
+}
+
+static void context_free(struct context *context, const struct csn_error *error)
+{
+        /* First, so that nobody who is told of the end finds it. */
+        for (struct context **at = &context->cell->contexts; *at; at = &(*at)->next)
+                if (*at == context) {
+                        *at = context->next;
+                        break;
+                }
+        stop(context, error);
+        for (int i = 0; i < 2; i++)
+                capture_done(&context->pending[i]);
+        arena_done(&context->started);
+        arena_done(&context->arena);
+        free(context);
+}
+
+void context_looked(struct context *context, const struct csn_error *error)
+{
+        struct csn_error err;
+        if (error || start(context, &err) < 0)
+                context_free(context, error ? error : &err);
+}
+
+void context_close(struct context *context)
+{
+        struct csn_error error;
+        err_set(&error, CSN_E_CANCELLED, 0, "the context was closed");
+        context_free(context, &error);
+}
+
+void contexts_end(struct cell *cell, const struct csn_error *error)
+{
+        for (struct context *context = cell->contexts; context; context = cell->contexts) {
+                cell->contexts = context->next;
+                context_free(context, error);
+        }
+}
+
+/* Clocks stand while nothing runs; what was due meanwhile is made up for. */
+void contexts_frozen(struct cell *cell, bool on)
+{
+        uint64_t now = clock_us();
+        for (struct context *context = cell->contexts; context; context = context->next) {
+                if (on && context->clock.active) {
+                        uint64_t left = context->clock.at_us > now ? context->clock.at_us - now : 1;
+                        stop_clock(context);
+                        context->clock_left_us = left;
+                } else if (!on && context->clock_left_us) {
+                        loop_timer(loop_of(context), &context->clock, context->clock_left_us);
+                        context->clock_left_us = 0;
+                        loop_timer(loop_of(context), &context->meter, METER_LEAST_US);
+                }
+                if (!on && context->current)
+                        context->began_us += now - max_u64(context->began_us, cell->paused_us);
+                if (!on && context->state == CONTEXT_DEAD)
+                        start_again(context);
+                else if (!on)
+                        serve(context);
+        }
+}
+
+size_t contexts_resting(const struct cell *cell)
+{
+        size_t n = 0;
+        for (const struct context *context = cell->contexts; context; context = context->next)
+                n += context->call.cell && context->state == CONTEXT_IDLE;
+        return n;
+}
+
+void run_hold(struct run *run, bool on)
+{
+        if (run->context && run->context->current == run)
+                call_hold(&run->context->call, on);
+}
+
+/* ---- runs ---- */
+
+int context_submit(struct run *run, struct csn_error *err)
+{
+        struct context *context = context_find(run->engine, run->request.context, run->owner_key);
+        if (!context)
+                return err_field(err, "/context", "there is no context %.60s any more", run->request.context);
+        if (context->cell->state != CELL_READY)
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->cell->state == CELL_PAUSED ? "paused; resume it" : "not ready");
+        if (context->waiting >= QUEUE_MAX)
+                return err_set(err, CSN_E_BUSY, 0, "%zu executions wait for this context already", context->waiting);
+        run->context = context;
+        run->state = RUN_QUEUED;
+        run->queued_us = clock_us();
+        run->next_queued = NULL;
+        if (context->last)
+                context->last->next_queued = run;
+        else
+                context->first = run;
+        context->last = run;
+        context->waiting++;
+        if (context->state == CONTEXT_DEAD)
+                start_again(context);
+        else
+                serve(context);
+        return 0;
+}
+
+/* Takes it out of the queue.  False: it is not there. */
+static bool unqueue(struct context *context, struct run *run)
+{
+        struct run *before = NULL;
+        for (struct run **at = &context->first; *at; before = *at, at = &(*at)->next_queued)
+                if (*at == run) {
+                        *at = run->next_queued;
+                        if (context->last == run)
+                                context->last = before;
+                        run->next_queued = NULL;
+                        run->context = NULL;
+                        context->waiting--;
+                        return true;
+                }
+        return false;
+}
+
+void context_cancel(struct run *run)
+{
+        struct context *context = run->context;
+        struct csn_error err;
+        if (unqueue(context, run)) {
+                err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
+                run_context_refused(run, &err);
+        } else if (context->current == run && context->before_due) {
+                context->unwanted = true;
+        } else if (context->current == run) {
+                interrupt(context, SIGINT);
+                set_clock(context, CLOCK_GRACE, GRACE_MS);
+        }
+}
+
+void context_forget(struct run *run)
+{
+        struct context *context = run->context;
+        if (unqueue(context, run) || context->current != run)
+                return;
+        /* Nobody wants its end; what it does must not become the next one's. */
+        context->current = NULL;
+        run->context = NULL;
+        drop_text(context);
+        snprintf(context->why, sizeof context->why, "an execution was given up");
+        kill_interpreter(context);
+}
+
+/* ---- what is told of it ---- */
+
+void context_interrupt(struct context *context)
+{
+        context->early = context->before_due;
+        if (context->current && !context->before_due)
+                interrupt(context, SIGINT);
+}
+
+struct context *context_next(struct cell *cell, struct context *context)
+{
+        return context ? context->next : cell->contexts;
+}
+
+struct context *context_find(struct engine *engine, const char *id, const char *owner)
+{
+        for (struct cell *cell = cell_next(engine, NULL, owner); cell; cell = cell_next(engine, cell, owner))
+                for (struct context *context = cell->contexts; context; context = context->next)
+                        if (strcmp(context->id, id) == 0)
+                                return context;
+        return NULL;
+}
+
+const char *context_id(const struct context *context)
+{
+        return context->id;
+}
+
+uint64_t context_number(const struct context *context)
+{
+        return context->made;
+}
+
+json_t *context_describe(const struct context *context)
+{
+        static const char *const states[] = { "starting", "idle", "busy", "dead" };
+        char created[40];
+        time_print(context->created_ms, created, sizeof created);
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:b}", "id", context->id, "sandbox", context->cell->id, "language",
+                                 context->language->name, "state", states[context->state], "cwd", context->request.cwd, "executions",
+                                 (json_int_t)context->executions, "waiting", (json_int_t)context->waiting, "created_at", created, "warm", context->box != NULL);
+        if (context->request.user == account_ROOT)
+                json_object_set_new(json, "user", json_string("root"));
+        if (context->state == CONTEXT_DEAD)
+                json_object_set_new(json, "reason", json_string(context->why));
+        return json;
+}

@@ -1,0 +1,207 @@
+/* On what terms a context and its executions have their sandbox: its folder, its walls, its limits. */
+#include "engine/persistent/psandbox_private.h"
+
+#include "sandbox/sandbox.h"
+
+#include <stdio.h>
+
+/* ---- the folder that a context is to begin in ---- */
+
+/* Before an interpreter is started, for one that comes from a zygote goes there with its first execution only. */
+static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+{
+        (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
+}
+
+static void on_room(struct call *call)
+{
+        (void)call;
+}
+
+static void on_ended(struct call *call, const struct csn_error *error)
+{
+        struct context *context = call->owner;
+        struct csn_error err;
+        const char *why = error ? strerrordesc_np(error->sys) : NULL;
+        if (error && call->refused) {
+                err_field(&err, "/cwd", "a context cannot begin in %.300s: %s; make the folder first, or name another", context->request.cwd, why ? why : "it is not allowed");
+                error = &err;
+        }
+        context_looked(context, error);
+}
+
+bool context_is_elsewhere(const struct context *context)
+{
+        return strcmp(context->request.cwd, SANDBOX_HOME) != 0;
+}
+
+int context_look(struct context *context, struct csn_error *err)
+{
+        static const struct call_events events = { on_packet, on_room, on_ended };
+        /* What is in a folder can be looked at by whoever can go there. */
+        const struct guest_file file = { .verb = GUEST_STAT, .flags = context->request.user == account_ROOT ? GUEST_FILE_AS_ROOT : 0,
+                                         .path = arena_text(&context->arena, "%s/.", context->request.cwd), .to = (char[]){ "" }, .space = (char[]){ "" } };
+        context->look.events = &events;
+        context->look.owner = context;
+        return call_file(context->cell, &context->look, &file, err);
+}
+
+/* ---- what an execution in a context asks for, and what it has of its sandbox ---- */
+
+/* Limits that each execution has for itself; all others are those of its sandbox as a whole. */
+static bool is_of_execution(const char *limit)
+{
+        static const char *const limits[] = { "wall_ms", "cpu_ms", "output_bytes", "output_action", "value_bytes", "background_ms", "output_files", "input_bytes" };
+        for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+                if (strcmp(limits[i], limit) == 0)
+                        return true;
+        return false;
+}
+
+static int differs(const char *of, const char *name, json_t *asked, json_t *own, struct csn_error *err)
+{
+        char *asked_text = json_dumps(asked, JSON_ENCODE_ANY), *own_text = own ? json_dumps(own, JSON_ENCODE_ANY) : NULL, where[80];
+        snprintf(where, sizeof where, "/%s%s%s", of, of[0] ? "/" : "", name);
+        err_field(err, where, "%s%s%s is %.100s, and the sandbox of the context has %.100s: it is for all that is in the sandbox. Leave it out, or make a sandbox with it",
+                  of, of[0] ? "." : "", name, asked_text ? asked_text : "", own_text ? own_text : "none");
+        free(asked_text);
+        free(own_text);
+        return -err->code;
+}
+
+/* What belongs to the sandbox, of a request.  The caller's reference. */
+static json_t *part_of_sandbox(const struct run_request *request)
+{
+        struct run_request part = { 0 };
+#define TAKE(member)                                    \
+        if (HAS(request, run_request, member))          \
+                SET(&part, run_request, member, request->member)
+        TAKE(limits);
+        TAKE(image);
+        TAKE(network);
+        TAKE(strict_proc);
+        TAKE(landlock);
+        TAKE(cgroup);
+        TAKE(backend);
+#undef TAKE
+        part.allow = request->allow;
+        part.allow_n = request->allow_n;
+        if (part.allow_n)
+                MARK(&part, run_request, allow);
+        return model_encode(&object_run_request, &part);
+}
+
+static int check_same(const char *of, json_t *asked, json_t *own, struct csn_error *err)
+{
+        const char *name;
+        json_t *value;
+        json_object_foreach(asked, name, value) {
+                json_t *has = json_object_get(own, name);
+                if (!json_is_object(value) && !is_of_execution(name) && !json_equal(value, has))
+                        return differs(of, name, value, has, err);
+        }
+        return 0;
+}
+
+/* An execution cannot have otherwise what its sandbox has. */
+static int check_part_of_sandbox(const struct run_request *request, const struct cell *cell, struct csn_error *err)
+{
+        json_t *asked = part_of_sandbox(request), *own = part_of_sandbox(&cell->template->request);
+        int rc = check_same("limits", json_object_get(asked, "limits"), json_object_get(own, "limits"), err);
+        if (rc == 0)
+                rc = check_same("", asked, own, err);
+        json_decref(asked);
+        json_decref(own);
+        return rc;
+}
+
+/* CPU time that is 0 is not limited. */
+static uint64_t limit_of(const struct limits *limits, const struct field *field)
+{
+        uint64_t value = *(const uint64_t *)(const void *)((const char *)limits + field->at);
+        return value || field->at != offsetof(struct limits, cpu_ms) ? value : UINT64_MAX;
+}
+
+/* What the request of the sandbox said of its executions is the most that they may ask for. */
+static int check_bounds(const struct limits *asked, const struct limits *most, struct csn_error *err)
+{
+        for (size_t i = 0; i < object_limits.n; i++) {
+                const struct field *field = &object_limits.fields[i];
+                char value[40], bound[40], where[80];
+                if (field->kind != KIND_NUM || !is_of_execution(field->name) || !(asked->present & most->present & (uint64_t)1 << i) ||
+                    limit_of(asked, field) <= limit_of(most, field))
+                        continue;
+                model_print_exact(field, *(const uint64_t *)(const void *)((const char *)asked + field->at), value, sizeof value);
+                model_print_exact(field, limit_of(most, field), bound, sizeof bound);
+                snprintf(where, sizeof where, "/limits/%s", field->name);
+                return err_field(err, where, "limits.%s is %s; the sandbox of the context was made with %s, which is the most for an execution in it",
+                                 field->name, value, bound);
+        }
+        return 0;
+}
+
+/* The limits of an execution that does not say: those of its sandbox, as far as ceilings that are newer let them. */
+static void take_limits(struct run *run, const struct cell *cell)
+{
+        struct limits limits = cell->template->request.limits;
+        const struct limits *ceilings = &run->engine->settings->ceilings;
+        for (size_t i = 0; i < object_limits.n; i++) {
+                const struct field *field = &object_limits.fields[i];
+                uint64_t *value = (uint64_t *)(void *)((char *)&limits + field->at);
+                if (field->kind == KIND_NUM)
+                        *value = min_u64(*value, *(const uint64_t *)(const void *)((const char *)ceilings + field->at));
+        }
+        model_overlay(&object_limits, &limits, &run->request.limits, &run->arena);
+        run->request.limits = limits;
+        MARK(&run->request, run_request, limits);
+}
+
+int context_bind(struct run *run, struct csn_error *err)
+{
+        struct run_request *request = &run->request;
+        const struct context *context = context_find(run->engine, request->context, run->owner_key);
+        const struct language *language;
+        if (!context)
+                return err_field(err, "/context", "there is no context %.60s", request->context);
+        if (request->files_n || request->exports_n || request->stdin.len || request->args_n || HAS(request, run_request, work_dir) ||
+            HAS(request, run_request, workspace))
+                return err_field(err, "/context", "an execution in a context has no files, exports, stdin or args of its own; use the files of its sandbox");
+        if (HAS(request, run_request, tools))
+                return err_field(err, "/tools", "an execution in a context has the tools of its sandbox; give tools when that is made");
+        if (!HAS(request, run_request, language))
+                SET(request, run_request, language, arena_text(&run->arena, "%s", context->language->name));
+        else if (lang_find(NULL, request->language, &language, err) < 0)
+                return -err->code;
+        else if (language != context->language)
+                return err_field(err, "/language", "the context is one of %s, not of %s", context->language->title, language->title);
+        if (check_part_of_sandbox(request, context->cell, err) < 0 || check_bounds(&request->limits, &context->cell->bounds, err) < 0)
+                return -err->code;
+        take_limits(run, context->cell);
+        /* Or a profile might ask for a network that nobody may have; that of the sandbox was allowed when it was made. */
+        SET(request, run_request, network, network_NONE);
+        request->allow_n = 0;
+        MARK(request, run_request, allow);
+        return 0;
+}
+
+void context_adopt(struct run *run, bool profile)
+{
+        struct run_request *request = &run->request;
+        const struct context *context = context_find(run->engine, request->context, run->owner_key);
+        const struct run *template = context->cell->template;
+        const struct run_request *own = &template->request;
+        for (size_t i = 0; i < object_limits.n; i++) {
+                const struct field *field = &object_limits.fields[i];
+                if (field->kind == KIND_NUM && !is_of_execution(field->name))
+                        memcpy((char *)&request->limits + field->at, (const char *)&own->limits + field->at, sizeof(uint64_t));
+        }
+        run->backend = template->backend;
+        request->backend = arena_text(&run->arena, "%s", own->backend);
+        request->image = own->image;
+        request->network = own->network;
+        request->strict_proc = own->strict_proc;
+        request->landlock = own->landlock;
+        request->cgroup = own->cgroup;
+        if (profile)
+                request->profile = arena_text(&run->arena, "%s", own->profile);
+}

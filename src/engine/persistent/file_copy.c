@@ -1,0 +1,215 @@
+/*
+ * Copies of a cell's files: all that may differ from what a new one has, as a tar archive out of one and into another; and archives of
+ * others into a folder.
+ *
+ * Both are a shell and tar inside, with the rights that the programs of the sandbox have, so an archive is never read out
+ * here: to us it is bytes with a ceiling.  What was changed of /usr is in a folder of its own (sandbox/overlay.c), where what was
+ * removed is a character device; of that a list goes along.  It has two archives, one behind the other.
+ */
+#include "engine/persistent/psandbox_private.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BLOCK (GUEST_DATA_MAX)
+#define OVERHEAD 4             /* an archive is at most so often as large as its disk: a small file has a head and is padded */
+#define KEPT_TEXT 400
+
+/* Of the names in /: /usr has a way of its own, its links are on each host as they are, and the others are the kernel's. */
+#define ALL_BUT "usr:proc:dev:bin:sbin:lib:lib32:lib64:libx32"
+
+/*
+ * What tar itself walks through may go meanwhile; of a file that was named to it tar takes that for an error, so there it is told to go on.
+ * A tar or a list that did not come to its end fails the whole.
+ */
+static const char save_script[] =
+        "set -o pipefail; cd / && umask 077 || exit 2\n"
+        "keep() { tar --create --file=- --numeric-owner --xattrs --xattrs-exclude='user.overlay.*' --warning=no-file-ignored \"$@\"; }\n"
+        "if [ \"$(id -u)\" != 0 ]; then keep --one-file-system ./home/user ./tmp; exit; fi\n"
+        "(cd run/caisson/usr && find . -ignore_readdir_race -mindepth 1 -type c -printf 'usr/%P\\0') >run/.removed || exit 2\n"
+        "GLOBIGNORE=" ALL_BUT "; trees=(*)\n"
+        "keep --one-file-system --anchored --exclude='./opt/caisson*' --exclude='./run/caisson*' --exclude=./run/sudo.socket \"${trees[@]/#/./}\"\n"
+        "status=$?; rm -f run/.removed; [ $status -le 1 ] || exit $status\n"
+        "cd run/caisson && find ./usr -ignore_readdir_race -mindepth 1 ! -type c -print0 | keep --null --no-recursion --ignore-failed-read --files-from=-\n";
+
+static const char load_script[] =
+        "cd /\n"
+        "GLOBIGNORE=" ALL_BUT "; trees=(*); [ \"$(id -u)\" = 0 ] || trees=(home/user tmp)\n"
+        "for one in \"${trees[@]}\"; do find \"./$one\" -xdev ! -path ./home/user ! -path './opt/caisson*' ! -path './run/caisson*' ! -path ./run/sudo.socket -delete; done 2>/dev/null\n"
+        "tar --extract --file=- --ignore-zeros --numeric-owner --xattrs --xattrs-include='user.*' --preserve-permissions || exit\n"
+        "[ ! -e run/.removed ] || { xargs -0r rm -rf -- <run/.removed; rm -f run/.removed; }\n";
+
+static const char unpack_script[] =
+        "mkdir -p \"$1\" && tar --extract --file=- --directory=\"$1\" --no-same-owner --ignore-zeros $2\n";
+
+/* Its end is told when the shell's is: a call is not given up from within. */
+static void fail(struct cell_copy *copy, const struct csn_error *error)
+{
+        copy->why = *error;
+        copy->ended = true;
+        call_signal(&copy->call, SIGKILL, 0);
+}
+
+/* ---- in: as far as tar reads ---- */
+
+static void feed(struct call *call)
+{
+        struct cell_copy *copy = call->owner;
+        struct csn_error err;
+        char block[BLOCK];
+        while (!copy->ended && copy->in_flight + BLOCK <= GUEST_IN_MAX) {
+                ssize_t n = pread(copy->fd, block, sizeof block, (off_t)copy->bytes);
+                if (n < 0) {
+                        err_set(&err, CSN_E_SYSTEM, errno, "read the copy of a sandbox' files");
+                        fail(copy, &err);
+                        return;
+                }
+                if (!call_send(call, n ? GUEST_IN : GUEST_IN_END, block, (size_t)n))
+                        return;
+                copy->ended = n == 0;
+                copy->bytes += (uint64_t)n;
+                copy->in_flight += (uint64_t)n;
+        }
+}
+
+static void on_room(struct call *call)
+{
+        struct cell_copy *copy = call->owner;
+        if (!copy->saves)
+                feed(call);
+}
+
+/* ---- out ---- */
+
+static void keep(struct cell_copy *copy, const uint8_t *bytes, size_t len)
+{
+        struct csn_error err;
+        if (copy->ended)
+                return;
+        if (copy->bytes + len > copy->max) {
+                err_set(&err, CSN_E_SYSTEM, 0, "the copy of the sandbox' files is longer than %llu bytes", (unsigned long long)copy->max);
+                fail(copy, &err);
+        } else if (pwrite(copy->fd, bytes, len, (off_t)copy->bytes) != (ssize_t)len) {
+                err_set(&err, CSN_E_SYSTEM, errno, "write the copy of a sandbox' files");
+                fail(copy, &err);
+        }
+        copy->bytes += len;
+}
+
+static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+{
+        struct cell_copy *copy = call->owner;
+        struct csn_error err;
+        uint64_t number;
+        (void)fds;
+        switch (kind) {
+        case GUEST_OUT:
+                if (copy->saves)
+                        keep(copy, bytes + 1, len - 1);
+                break;
+        case GUEST_ERROR:
+                buf_add(&copy->said, bytes + 1, min_u64(len - 1, KEPT_TEXT - min_u64(copy->said.len, KEPT_TEXT)));
+                break;
+        case GUEST_STARTED:
+                if (!copy->saves)
+                        feed(call);
+                break;
+        case GUEST_ROOM:
+                if (guest_get_number(bytes, len, &number, &err) < 0)
+                        break;
+                copy->in_flight -= min_u64(number, copy->in_flight);
+                if (!copy->saves)
+                        feed(call);
+                break;
+        case GUEST_EXITED:
+                if (guest_get_number(bytes, len, &number, &err) == 0)
+                        copy->status = (int)(number & 0xffff);
+                break;
+        default:
+                break;
+        }
+}
+
+/* tar ends with 1 if a file changed while it was read, which somebody has to expect who copies what is in use. */
+static void on_ended(struct call *call, const struct csn_error *error)
+{
+        struct cell_copy *copy = call->owner;
+        struct csn_error err;
+        loop_untimer(copy->engine->loop, &copy->deadline);
+        bool good = WIFEXITED(copy->status) && WEXITSTATUS(copy->status) <= (copy->saves ? 1 : 0);
+        if (error || copy->why.code || good) {
+                copy->done(copy, error ? error : copy->why.code ? &copy->why : NULL);
+                return;
+        }
+        buf_add(&copy->said, "", 1);
+        copy->said.bytes[strcspn(copy->said.bytes, "\n")] = 0;
+        err_set(&err, CSN_E_SYSTEM, 0, "the sandbox' files could not be copied: %.200s", copy->said.bytes);
+        copy->done(copy, &err);
+}
+
+/* ---- both ---- */
+
+/* Whatever the programs inside do: what goes on of it is killed when the call is closed. */
+static void on_late(struct timer *timer)
+{
+        struct cell_copy *copy = timer->owner;
+        struct csn_error err;
+        call_close(&copy->call);
+        err_set(&err, CSN_E_SYSTEM, 0, "the sandbox' files could not be copied within the %llu ms of engine.copy_ms",
+                (unsigned long long)copy->engine->settings->engine.copy_ms);
+        copy->done(copy, &err);
+}
+
+/* One of the scripts, with its arguments or NULL. */
+static int begin(struct cell *cell, struct cell_copy *copy, int fd, const char *script, const char *folder, const char *option, struct csn_error *err)
+{
+        static const struct call_events events = { on_packet, on_room, on_ended };
+        char *argv[] = { (char[]){ "/bin/bash" }, (char[]){ "-c" }, (char *)(uintptr_t)script, (char[]){ "copy" }, (char *)(uintptr_t)folder,
+                         (char *)(uintptr_t)option, NULL };
+        char *env[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "LC_ALL=C.UTF-8" }, NULL };
+        const struct limits *limits = cell_limits(cell);
+        bool root = cell->request.root, saves = script == save_script;
+        struct guest_process process = { .folder = (char[]){ "/" }, .argv = argv, .argv_n = folder ? 6 : 4, .env = env, .env_n = 2,
+                                         .flags = (saves ? 0 : GUEST_INPUT) | (root ? GUEST_AS_ROOT : 0) };
+        copy->fd = fd;
+        copy->saves = saves;
+        copy->bytes = copy->in_flight = 0;
+        copy->ended = false;
+        copy->status = 0;
+        copy->why.code = 0;
+        copy->max = OVERHEAD * (limits->disk_bytes + limits->tmp_bytes);
+        buf_init(&copy->said, KEPT_TEXT + 1);
+        copy->call = (struct call){ .events = &events, .owner = copy };
+        if (call_process(cell, &copy->call, &process, err) < 0)
+                return -err->code;
+        copy->engine = cell->engine;
+        copy->deadline = (struct timer){ .fired = on_late, .owner = copy };
+        loop_timer(copy->engine->loop, &copy->deadline, copy->engine->settings->engine.copy_ms * 1000);
+        return 0;
+}
+
+int cell_save(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err)
+{
+        return begin(cell, copy, fd, save_script, NULL, NULL, err);
+}
+
+int cell_load(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err)
+{
+        return begin(cell, copy, fd, load_script, NULL, NULL, err);
+}
+
+int cell_unpack(struct cell *cell, struct cell_copy *copy, int fd, const char *folder, struct csn_error *err)
+{
+        uint8_t magic[2] = { 0 };
+        bool packed = pread(fd, magic, sizeof magic, 0) == sizeof magic && magic[0] == 0x1f && magic[1] == 0x8b;   /* RFC 1952 */
+        return begin(cell, copy, fd, unpack_script, folder, packed ? "-z" : "--", err);
+}
+
+void cell_copy_done(struct cell_copy *copy)
+{
+        call_close(&copy->call);
+        if (copy->engine)
+                loop_untimer(copy->engine->loop, &copy->deadline);
+        buf_done(&copy->said);
+}

@@ -1,0 +1,225 @@
+/* Calls: one operation of a guest, on a socket of its own.  What comes is hostile. */
+#include "engine/persistent/psandbox_private.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define PACKETS_AT_ONCE 16
+
+static void forget(struct call *call)
+{
+        if (!call->cell)
+                return;
+        for (struct call **at = &call->cell->calls; *at; at = &(*at)->next)
+                if (*at == call) {
+                        *at = call->next;
+                        break;
+                }
+        loop_unwatch(call->cell->engine->loop, &call->watch);
+        fd_close(&call->watch.fd);
+        cell_touch(call->cell);
+        call->cell = NULL;
+}
+
+void call_close(struct call *call)
+{
+        forget(call);
+}
+
+static void end(struct call *call, const struct csn_error *error)
+{
+        forget(call);
+        call->events->ended(call, error);
+}
+
+/* ---- what comes ---- */
+
+static bool take_packet(struct call *call, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+{
+        enum guest_kind kind = guest_kind_of(bytes, len);
+        struct csn_error error, err;
+        if (kind == GUEST_FAILED) {
+                call->refused = true;
+                end(call, guest_get_error(bytes, len, &error, &err) < 0 ? &err : &error);
+                return false;
+        }
+        if (!kind || call->done) {
+                err_set(&err, CSN_E_PROTOCOL, 0, "the guest sent what it may not");
+                end(call, &err);
+                return false;
+        }
+        call->done = kind == GUEST_EXITED || kind == GUEST_DONE;
+        bool done = call->done;
+        call->events->packet(call, kind, bytes, len, fds);
+        if (!call->cell)
+                return false;
+        if (kind == GUEST_EXITED)
+                cell_meter(call->cell);
+        if (done)
+                end(call, NULL);
+        return !done;
+}
+
+/* One packet.  False: there is none now, or never again. */
+static bool read_packet(struct call *call)
+{
+        static uint8_t bytes[WIRE_MAX];
+        int fds[WIRE_FDS_MAX];
+        size_t fds_n;
+        struct csn_error err;
+        bool more = false;
+        ssize_t len = wire_receive(call->watch.fd, bytes, fds, &fds_n);
+        if (len < 0 && errno == EAGAIN)
+                return false;
+        if (len > 0) {
+                more = take_packet(call, bytes, (size_t)len, fds);
+        } else {
+                err_set(&err, len < 0 ? CSN_E_PROTOCOL : CSN_E_BUSY, len < 0 ? errno : 0, "the sandbox ended, or its guest broke off");
+                /* The end of a sandbox that we ended is seen here before the supervisor tells of it. */
+                end(call, call->cell->why.code ? &call->cell->why : &err);
+        }
+        for (size_t i = 0; i < WIRE_FDS_MAX; i++)
+                fd_close(&fds[i]);
+        return more;
+}
+
+static void call_ready(struct watch *watch, uint32_t events)
+{
+        struct call *call = watch->owner;
+        struct csn_error err;
+        if (events & EPOLLOUT) {
+                if (loop_watch(call->cell->engine->loop, watch, watch->fd, EPOLLIN, &err) < 0) {
+                        end(call, &err);
+                        return;
+                }
+                call->events->room(call);
+                if (!(events & ~(uint32_t)EPOLLOUT))
+                        return;
+        }
+        for (int i = 0; i < PACKETS_AT_ONCE && call->cell && call->watch.active && read_packet(call); i++)
+                ;
+}
+
+/* ---- what goes ---- */
+
+static int open_call(struct cell *cell, struct call *call, struct buf *request, bool fits, struct csn_error *err)
+{
+        int pair[2];
+        /* Without its box it is ending: what is open is closed, and nothing new begins. */
+        if (cell->state != CELL_READY || !cell->box)
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s", cell->state == CELL_MAKING ? "not ready yet" : cell->state == CELL_PAUSED ? "paused; resume it" : "over");
+        if (!fits)
+                return err_set(err, CSN_E_INPUT, 0, "command, environment and names are together longer than %d KiB", WIRE_MAX / 1024);
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "make a pair of sockets");
+        auto_fd ours = pair[0], theirs = pair[1];
+        call->watch = (struct watch){ .fd = -1, .ready = call_ready, .owner = call };
+        call->done = call->refused = false;
+        if (outbox_put(&cell->out, request->bytes, request->len, &theirs, 1) < 0)
+                return err_set(err, CSN_E_BUSY, errno, "talk to the guest of the sandbox");
+        if (loop_watch(cell->engine->loop, &call->watch, ours, EPOLLIN, err) < 0)
+                return -err->code;
+        take_fd(&ours);
+        call->cell = cell;
+        call->next = cell->calls;
+        cell->calls = call;
+        cell_touch(cell);
+        return 0;
+}
+
+int call_process(struct cell *cell, struct call *call, const struct guest_process *process, struct csn_error *err)
+{
+        struct buf request;
+        buf_init(&request, WIRE_MAX);
+        int rc = open_call(cell, call, &request, guest_put_process(&request, process), err);
+        buf_done(&request);
+        return rc;
+}
+
+int call_stdio(struct cell *cell, struct call *call, struct csn_error *err)
+{
+        struct buf request;
+        buf_init(&request, WIRE_MAX);
+        int rc = open_call(cell, call, &request, guest_put(&request, GUEST_STDIO), err);
+        buf_done(&request);
+        return rc;
+}
+
+int call_file(struct cell *cell, struct call *call, const struct guest_file *file, struct csn_error *err)
+{
+        struct buf request;
+        buf_init(&request, WIRE_MAX);
+        int rc = open_call(cell, call, &request, guest_put_file(&request, file), err);
+        buf_done(&request);
+        return rc;
+}
+
+int call_connect(struct cell *cell, struct call *call, unsigned port, struct csn_error *err)
+{
+        struct buf request;
+        buf_init(&request, WIRE_MAX);
+        int rc = open_call(cell, call, &request, guest_put_number(&request, GUEST_CONNECT, port), err);
+        buf_done(&request);
+        return rc;
+}
+
+int call_health(struct cell *cell, struct call *call, unsigned port, struct csn_error *err)
+{
+        struct buf request;
+        buf_init(&request, WIRE_MAX);
+        int rc = open_call(cell, call, &request, guest_put_number(&request, GUEST_HEALTH, port), err);
+        buf_done(&request);
+        return rc;
+}
+
+int call_sudo(struct cell *cell, struct call *call, struct csn_error *err)
+{
+        struct buf request;
+        buf_init(&request, WIRE_MAX);
+        int rc = open_call(cell, call, &request, guest_put(&request, GUEST_SUDO), err);
+        buf_done(&request);
+        return rc;
+}
+
+static bool send_packet(struct call *call, struct buf *packet, bool fits)
+{
+        struct csn_error err;
+        bool sent = fits && call->cell && wire_send(call->watch.fd, packet->bytes, packet->len, NULL, 0) == 0;
+        if (!sent && fits && call->cell && call->watch.active && loop_watch(call->cell->engine->loop, &call->watch, call->watch.fd, EPOLLIN | EPOLLOUT, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+        buf_done(packet);
+        return sent;
+}
+
+bool call_send(struct call *call, enum guest_kind kind, const void *bytes, size_t len)
+{
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        return send_packet(call, &packet, guest_put(&packet, kind) && buf_add(&packet, bytes, len));
+}
+
+bool call_signal(struct call *call, int signal, uint64_t pid)
+{
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        return send_packet(call, &packet, guest_put_pair(&packet, GUEST_SIGNAL, (uint64_t)signal, pid));
+}
+
+bool call_resize(struct call *call, unsigned rows, unsigned columns)
+{
+        struct buf packet;
+        buf_init(&packet, WIRE_MAX);
+        return send_packet(call, &packet, guest_put_pair(&packet, GUEST_SIZE, rows, columns));
+}
+
+void call_hold(struct call *call, bool on)
+{
+        struct csn_error err;
+        if (!call->cell)
+                return;
+        if (on)
+                loop_unwatch(call->cell->engine->loop, &call->watch);
+        else if (!call->watch.active && loop_watch(call->cell->engine->loop, &call->watch, call->watch.fd, EPOLLIN, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+}

@@ -1,0 +1,137 @@
+/* Cells from the inside; for the files of this folder. */
+#ifndef ENGINE_CELL_PARTS_H
+#define ENGINE_CELL_PARTS_H
+
+#include "engine/persistent/psandbox.h"
+#include "engine/run/run_private.h"
+
+struct cell {
+        struct cell *next;
+        struct engine *engine;
+        struct box *box;                 /* NULL: it is over */
+        char id[40];
+        char owner[OWNER_KEY_MAX];
+        enum cell_state state;
+        bool meter_due;                  /* the meter's timer is about a program that ended */
+        bool changing;                   /* it was asked to pause or to go on */
+        struct run *template;            /* never started: its request, shape, limits and environment */
+        struct sandbox_request request;  /* in the template's arena */
+        struct limits bounds;            /* of executions: those that the request itself had */
+        struct egress *egress;
+        struct watch sock;               /* to the guest */
+        struct outbox out;
+        int home_fd;                     /* for statfs(2) alone: what is in it is the guest's to read */
+        bool greeted;
+        struct call *calls;
+        struct call sudo;                /* while it is there, for those inside alone */
+        struct context *contexts;
+        struct cell_waiter *waiters;
+        struct timer ttl, idle, gone, greeting, meter;
+        uint64_t paused_us;
+        uint64_t number;
+        int64_t created_ms, expires_ms;
+        struct wire_seen seen;
+        uint64_t told_us;                /* CPU time that somebody was told of: the meter, or a record */
+        struct csn_error why;            /* of its end, if it was not asked for */
+};
+
+enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_BUSY, CONTEXT_DEAD };
+
+struct context {
+        struct context *next;
+        struct cell *cell;
+        char id[40];
+        enum context_state state;
+        const struct language *language;
+        struct arena arena;
+        struct context_request request;  /* in the arena */
+        struct call call;
+        struct call look;                /* whether its folder is there */
+        struct box *box;                 /* of an interpreter from a zygote */
+        struct backend_program program;  /* its; in `started` */
+        struct arena started;
+        bool left;                       /* it has ended, and what it printed last is on its way */
+        struct wire_exit how;
+        uint64_t pid;                    /* as it says */
+        struct context_waiter *waiter;
+        struct run *current, *first, *last;
+        size_t waiting;
+        struct capture pending[2];
+        char *text;                      /* of the execution, while it is sent; or NULL */
+        size_t text_len, text_at;
+        struct timer clock;              /* of the start, of an execution, of its end */
+        uint64_t clock_left_us;          /* it stands, as its sandbox does */
+        enum { CLOCK_START, CLOCK_WALL, CLOCK_GRACE, CLOCK_LEFT } meaning;
+        struct timer meter;              /* of the CPU time of an execution */
+        unsigned timed_out;              /* WIRE_WALL or WIRE_CPU; 0: it was not */
+        bool done, after_due;
+        bool before_due;                 /* an execution waits until it is known what was used before it */
+        bool unwanted, early;            /* meanwhile that one was cancelled, or interrupted */
+        bool dying;                      /* it has ended, and its cell is asked whether memory was the reason */
+        bool stopping;                   /* nothing begins now */
+        bool cold;                       /* a zygote could not give one */
+        bool used;                       /* something was executed by this interpreter */
+        struct wire_seen before;
+        uint64_t executions, began_us;
+        uint64_t number;                 /* of those, how many this interpreter has begun */
+        uint64_t made;                   /* its number among all of the engine */
+        int64_t created_ms;
+        char why[200];                   /* it is dead */
+        bool no_interpreter;             /* because this host has none of its language */
+};
+
+/* News of its box. */
+void cell_attached(struct cell *cell, struct box *box);
+void cell_confined(struct cell *cell, const struct wire_boundary *boundary);
+void cell_seen(struct cell *cell, const struct wire_seen *seen);
+/* A program in it has ended: what that used is told soon. */
+void cell_meter(struct cell *cell);
+void cell_frozen(struct cell *cell, bool on, const struct csn_error *error);
+void cell_exited(struct cell *cell, const struct wire_exit *how);
+void cell_ended(struct cell *cell, const struct csn_error *error);
+/* It could not be begun; `again`: in a box that waited, and another may do. */
+void cell_refused(struct cell *cell, const struct csn_error *error, bool again);
+/* Something is done in it: it is not idle. */
+void cell_touch(struct cell *cell);
+void cells_close(struct engine *engine);
+
+/* News of the box of an interpreter that came from a zygote. */
+void context_joined(struct context *context);
+void context_left(struct context *context, const struct wire_exit *how, const struct csn_error *error);
+/* Its cell was looked at. */
+void context_cell_seen(struct context *context, const struct wire_seen *seen);
+/* Its folder was looked at; with an error it cannot begin there, or nobody knows. */
+void context_looked(struct context *context, const struct csn_error *error);
+/* Those that wait for something to execute: their calls are open, and mean nothing. */
+size_t contexts_resting(const struct cell *cell);
+
+/* ---- the folder that a context is to begin in (context_limits.c) ---- */
+
+/* It begins in another folder than all do, and that may not be there. */
+bool context_is_elsewhere(const struct context *context);
+/* context_looked() follows.  Errors: those of call_file(). */
+int context_look(struct context *context, struct csn_error *err);
+
+/* ---- executions: what one asks for, and what it has of its sandbox (context_limits.c) ---- */
+
+/*
+ * A request that names a context: it has to exist, and its language is the request's, and so are the limits of its sandbox that the
+ * request does not have.  Errors: CSN_E_INPUT, also for what only the whole sandbox could have.
+ */
+int context_bind(struct run *run, struct csn_error *err);
+/* Its request is whole: what belongs to the sandbox is as it is there; `profile`: that of the sandbox, too. */
+void context_adopt(struct run *run, bool profile);
+
+/* ---- context.c: executions ---- */
+
+/* A run for a context, from run_checked() on.  Errors: CSN_E_INPUT (there is none), CSN_E_BUSY. */
+int context_submit(struct run *run, struct csn_error *err);
+/* A run of a context is not wanted any more. */
+void context_cancel(struct run *run);
+/* It is freed. */
+void context_forget(struct run *run);
+void contexts_end(struct cell *cell, const struct csn_error *error);
+/* Their cell stands still, or goes on. */
+void contexts_frozen(struct cell *cell, bool on);
+
+#endif

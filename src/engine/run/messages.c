@@ -1,0 +1,61 @@
+/* Runs that are talked with: messages of any length over the private channel, both ways. */
+#include "engine/run/run_private.h"
+
+#define TALK_WAITING_MAX 1024          /* packets, of at most 64 KiB, that are not read yet */
+#define FRAME_ROOM (CHANNEL_FRAME_MAX - CHANNEL_HEADER)
+
+void run_set_talk(struct run *run, const struct run_talk *talk, void *owner)
+{
+        run->talks = true;
+        run->talk = talk;
+        run->talk_owner = owner;
+}
+
+void run_set_judged(struct run *run)
+{
+        run->judged = true;
+}
+
+void run_set_companion(struct run *run)
+{
+        run->companion = true;
+}
+
+/* What it does not read adds up here, and somebody who reads nothing is stuck, or wants our memory. */
+int run_say(struct run *run, const char *message, size_t len)
+{
+        if (len > CHANNEL_TALK_MAX)
+                return -EMSGSIZE;
+        if (run->state == RUN_OVER || (run->state == RUN_RUNNING && !run->channel_watch.active))
+                return -EPIPE;
+        if (run->state != RUN_RUNNING || run->said.n > TALK_WAITING_MAX)
+                return -EAGAIN;
+        run->said.loop = run->engine->loop;
+        run->said.watch = &run->channel_watch;
+        for (size_t at = 0; at < len || at == 0; at += FRAME_ROOM) {
+                size_t n = len - at < FRAME_ROOM ? len - at : FRAME_ROOM;
+                uint8_t frame[CHANNEL_FRAME_MAX] = { 'C', 'S', 'N', '1', CHANNEL_TALK, at + n < len ? CHANNEL_MORE : 0 };
+                for (int i = 0; i < 4; i++)
+                        frame[8 + i] = (uint8_t)(n >> 8 * i);
+                memcpy(frame + CHANNEL_HEADER, message + at, n);
+                if (outbox_put(&run->said, frame, CHANNEL_HEADER + n, NULL, 0) < 0)
+                        return -EPIPE;
+        }
+        return 0;
+}
+
+void talk_take(struct run *run, enum channel_type type)
+{
+        struct buf *part = &run->channel.part[CHANNEL_TALK];
+        if (!run->talk || run->cancelled || run->channel.pending)
+                return;
+        if (type == CHANNEL_HELLO && run->talk->greeted)
+                run->talk->greeted(run->talk_owner);
+        if (type == CHANNEL_TALK) {
+                run->talk->said(run->talk_owner, part->bytes ? part->bytes : "", part->len);
+                /* Much is not kept for little. */
+                if (part->size > MIB)
+                        buf_done(part);
+                part->len = 0;
+        }
+}

@@ -1,0 +1,178 @@
+/*
+ * Runs that wait for room.  For each owner in the order in which they came; and among owners in turn, so that one who asks
+ * for a thousand runs delays another's by one.  An owner who has as many running as it may is passed over, and so is
+ * a run that would start an interpreter while as many as there are cores are being started, and a judge's run while as many
+ * go on as the processors can serve (run_may_begin()).
+ *
+ * An owner is remembered for as long as it has a run that waits or goes on.
+ */
+#include "engine/run/run_private.h"
+
+#include <stdio.h>
+
+#define LOOK_AHEAD 64   /* runs of one owner, for one that may begin: ten thousand that wait are not looked at for each that comes */
+
+struct owner {
+        struct owner *next;                /* in a ring: whose turn is next */
+        char key[OWNER_KEY_MAX];
+        struct run *first, *last;
+        size_t queued, running;
+        size_t running_max;                /* 0: none of its own */
+};
+
+static struct owner *owner_of(struct engine *engine, struct run *run)
+{
+        struct owner *owner = engine->owners;
+        if (run->whose)
+                return run->whose;
+        for (; owner; owner = owner->next == engine->owners ? NULL : owner->next)
+                if (strcmp(owner->key, run->owner_key) == 0)
+                        return run->whose = owner;
+        owner = mem_alloc(sizeof *owner);
+        snprintf(owner->key, sizeof owner->key, "%s", run->owner_key);
+        if (engine->owners) {
+                owner->next = engine->owners->next;
+                engine->owners->next = owner;
+        } else {
+                engine->owners = owner->next = owner;
+        }
+        return run->whose = owner;
+}
+
+static void forget_idle(struct engine *engine, struct owner *owner)
+{
+        struct owner *before = owner;
+        if (owner->queued || owner->running)
+                return;
+        while (before->next != owner)
+                before = before->next;
+        before->next = owner->next;
+        if (engine->owners == owner)
+                engine->owners = before == owner ? NULL : before;
+        free(owner);
+}
+
+void queue_add(struct run *run, bool front)
+{
+        struct engine *engine = run->engine;
+        struct owner *owner = owner_of(engine, run);
+        owner->running_max = run->running_max;   /* the newest word */
+        run->next_queued = front ? owner->first : NULL;
+        if (front || !owner->first)
+                owner->first = run;
+        else
+                owner->last->next_queued = run;
+        if (!front || !owner->last)
+                owner->last = run;
+        owner->queued++;
+        engine->queued++;
+}
+
+/* The first of an owner's runs that may begin, and the run before it; a run that waits for its zygote holds up no run of another language. */
+static struct run *first_of(struct owner *owner, struct run **ret_before)
+{
+        *ret_before = NULL;
+        size_t looks = LOOK_AHEAD;
+        for (struct run *run = owner->first; run && looks--; *ret_before = run, run = run->next_queued)
+                if (run_may_begin(run))
+                        return run;
+        return NULL;
+}
+
+/* engine->owners is the one whose turn it was. */
+static struct owner *next_owner(const struct engine *engine, struct run **ret_run, struct run **ret_before)
+{
+        struct owner *start = engine->owners;
+        for (struct owner *owner = start ? start->next : NULL; owner; owner = owner == start ? NULL : owner->next)
+                if ((!owner->running_max || owner->running < owner->running_max) && (*ret_run = first_of(owner, ret_before)))
+                        return owner;
+        return NULL;
+}
+
+bool queue_is_ready(const struct engine *engine)
+{
+        struct run *run, *before;
+        return next_owner(engine, &run, &before);
+}
+
+static void unlink_queued(struct owner *owner, struct run *run, struct run *before)
+{
+        if (before)
+                before->next_queued = run->next_queued;
+        else
+                owner->first = run->next_queued;
+        if (owner->last == run)
+                owner->last = before;
+        owner->queued--;
+        run->engine->queued--;
+}
+
+struct run *queue_take(struct engine *engine)
+{
+        struct run *run, *before;
+        struct owner *owner = next_owner(engine, &run, &before);
+        if (!owner)
+                return NULL;
+        unlink_queued(owner, run, before);
+        owner->running++;
+        engine->running++;
+        engine->judged += run->judged;
+        engine->owners = owner;
+        return run;
+}
+
+void queue_pass(struct run *run)
+{
+        owner_of(run->engine, run)->running++;
+        run->engine->running++;
+        run->engine->judged += run->judged;
+}
+
+void queue_left(struct run *run)
+{
+        struct owner *owner = run->whose;
+        run->engine->running--;
+        run->engine->judged -= run->judged;
+        run->whose = NULL;
+        owner->running--;
+        forget_idle(run->engine, owner);
+}
+
+void queue_remove(struct run *run)
+{
+        struct owner *owner = run->state == RUN_QUEUED ? run->whose : NULL;
+        struct run *before = NULL;
+        for (struct run *at = owner ? owner->first : NULL; at; before = at, at = at->next_queued)
+                if (at == run) {
+                        unlink_queued(owner, run, before);
+                        run->whose = NULL;
+                        forget_idle(run->engine, owner);
+                        return;
+                }
+}
+
+/* How many more runs of this owner may begin by its own limit; SIZE_MAX: it has none. */
+static size_t own_room(const struct owner *owner)
+{
+        if (!owner->running_max)
+                return SIZE_MAX;
+        return owner->running < owner->running_max ? owner->running_max - owner->running : 0;
+}
+
+size_t queue_waiting(const struct engine *engine, size_t slots)
+{
+        size_t may_begin = engine->checking;
+        for (const struct owner *owner = engine->owners; owner; owner = owner->next == engine->owners ? NULL : owner->next)
+                may_begin += owner->queued < own_room(owner) ? owner->queued : own_room(owner);
+        return engine->queued + engine->checking - (may_begin < slots ? may_begin : slots);
+}
+
+void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running)
+{
+        *ret_queued = *ret_running = 0;
+        for (const struct owner *owner = engine->owners; owner; owner = owner->next == engine->owners ? NULL : owner->next)
+                if (strcmp(owner->key, key) == 0) {
+                        *ret_queued = owner->queued;
+                        *ret_running = owner->running;
+                }
+}

@@ -1,0 +1,323 @@
+/* A run from the inside; for the files of this folder. */
+#ifndef ENGINE_RUN_H
+#define ENGINE_RUN_H
+
+#include "egress/egress.h"
+#include "engine/engine.h"
+#include "engine/output/files.h"
+#include "engine/output/verdict.h"
+#include "policy/policy.h"
+
+#define OWNER_KEY_MAX 80
+#define WARNINGS_MAX 32
+#define JUDGED_WAITING 9       /* see run_set_judged() */
+#define JUDGED_WAITING_MAX_MS 86400000   /* as the supervisor has it */
+#define JUDGED_PER_CORE 4
+
+enum run_state { RUN_NEW, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_OVER };
+
+/* An input file as it will be sent: bytes in memory, or a file of this host. */
+struct run_input {
+        const char *name;
+        const char *path;              /* or NULL */
+        const char *id;                /* of a kept file, or NULL */
+        struct bytes content;
+        unsigned mode;
+        bool hidden;                   /* the program itself: not listed among the inputs */
+        bool work;                     /* path is below the work folder, in which others may be at work */
+};
+
+struct stream {
+        struct watch watch;
+        struct run *run;
+        int number;                    /* 1 or 2 */
+        struct capture capture;
+};
+
+struct context;
+
+/* All zeros is none. */
+struct toolbox {
+        const struct engine_tools *tools;
+        void *broker;
+        size_t message_max;
+        uint64_t requests_max;
+        struct hatch *hatch;           /* there while its sandbox is */
+};
+
+struct run {
+        struct engine *engine;
+        struct run *next;
+        struct arena arena;
+        enum run_state state;
+        bool local;
+        bool cold;                     /* a sandbox that waited was lost: not again */
+        bool starts_cold;              /* counted in engine->cold: its interpreter is starting */
+        bool handed_on;                /* an interpreter was dead before it began there */
+        const struct run_events *events;
+        void *owner;
+        char id[40];
+        struct run *next_queued;
+        struct owner *whose;           /* while it waits or goes on (queue.c) */
+        struct box *box;               /* the sandbox that it has, or NULL */
+        uint64_t number;               /* of an execution in a context; 0: it has not begun */
+        struct context *context;       /* in which it waits or goes on; it has no sandbox of its own then */
+        json_t *displays;              /* of an execution in a context: MIME bundles, an array; or NULL */
+        size_t display_bytes;
+        char owner_key[OWNER_KEY_MAX]; /* for whom it runs, or "" */
+        size_t running_max, queued_max;   /* that its owner may have; 0: no limit of its own */
+        unsigned refusals;             /* connections that the proxy refused */
+
+        struct run_request request;
+        const struct language *language;
+        const struct backend *backend;
+        struct wire_shape shape;
+        struct backend_program what;
+        const char *main_file;
+        struct run_input *inputs;
+        size_t inputs_n;
+        struct file_input *digests;    /* as the inputs, for telling what changed */
+        int work_fd;                   /* the work folder, locked, or -1 */
+        const char *work_dir;          /* its path; NULL: it is a workspace */
+        int work_temp_fd;              /* of a workspace: for files that are not whole */
+        bool entered;                  /* the folder is the shelf's */
+        const struct run_shelf *shelf; /* NULL: nobody keeps files of this run */
+        void *shelf_owner;
+
+        struct stream streams[2];
+        struct watch channel_watch;
+        struct channel channel;
+        const struct run_talk *talk;
+        void *talk_owner;
+        struct outbox said;            /* that its runner has not read yet */
+        bool talks;                    /* its runner is told what to do, and answers */
+        bool companion;                /* it waits for no turn */
+        bool judged;                   /* see run_set_judged() */
+        int home_fd;
+        int door_fd;                   /* on which its first input comes back, or -1 */
+        struct egress *egress;         /* the proxy of this run, or NULL */
+        struct toolbox toolbox;
+        const struct run_listener *listener;
+        void *listener_owner;
+        struct wire_boundary boundary;
+        bool has_boundary;
+        bool no_proxy;                 /* nobody accepts at the socket that was made for it */
+        struct wire_exit how;
+        bool cancelled, output_killed;
+        bool blocked;                  /* the policy refuses it */
+        bool compile_only;             /* it does not parse, and the interpreter is asked for the right words */
+
+        struct check check;            /* by its policy; all zeros where it has none */
+        struct csn_error refusal;      /* code 0: none */
+        struct timer finish, closing;
+        uint64_t created_us, queued_us, begun_us, started_us, ended_us;
+        char started_at[40];
+
+        struct warning *warnings;
+        size_t warnings_n;
+        struct run_result result;
+};
+
+/* ---- run.c, for instance.c and pool.c ---- */
+
+struct engine {
+        const struct settings *settings;
+        struct arena arena;
+        const struct language *languages;
+        struct loop *loop;
+        struct backend_link *links[BACKENDS_MAX];   /* by backend_index() */
+        struct run *runs;
+        struct owner *owners;                    /* a ring, NULL: nobody has a run (queue.c) */
+        size_t checking, queued, running, starting;
+        size_t judged;                           /* runs of run_set_judged() that go on */
+        size_t cold, cores;                      /* runs whose interpreter is starting; processors that we may use */
+        struct box *boxes;
+        size_t boxes_n, places;                  /* how many there are, and how many the descriptors are enough for */
+        uint32_t boxes_made;
+        uint64_t cells_made, contexts_made;
+        struct pools *pools;                     /* NULL: nothing is kept ready */
+        struct checker *checker;                 /* NULL: no run has had a policy yet */
+        struct cell *cells;                      /* persistent sandboxes (psandbox.h) */
+        struct metrics *metrics;                 /* NULL: no run is over yet */
+        const struct engine_tools *tools;        /* NULL: nobody knows any */
+        void *tools_owner;
+        void (*meter)(void *owner, const char *whose, uint64_t cpu_ms);   /* NULL: nobody counts */
+        void *meter_owner;
+        struct timer dispatch;
+        char uid_range[48];
+};
+
+/* Runs that wait are looked at again, soon. */
+void engine_dispatch(struct engine *engine);
+
+/* A run that waits has an interpreter ready, or there are processors to start one. */
+bool run_may_begin(const struct run *run);
+
+/* The interpreter can read a program, and our parser cannot: nobody has looked at it, and the result says that (source_check.c). */
+void check_unreadable(struct check *check);
+
+/* That of runs and of inquiries; opened when it is needed first (policy_check.c). */
+struct checker *engine_checker(struct engine *engine);
+
+/* What a sandbox tells about the run that has it. */
+void run_attached(struct run *run, struct box *box);
+/* What its processes gave up, which READY could not tell yet. */
+void run_confined(struct run *run, const struct wire_boundary *boundary);
+void run_exited(struct run *run, const struct wire_exit *how);
+/* Of one in a context: what it prints, and its end. */
+void run_printed(struct run *run, int stream, const void *bytes, size_t len);
+void run_context_over(struct run *run, const struct wire_exit *how);
+/* A frame DISPLAY has come whole (display.c). */
+void run_display(struct run *run);
+/* It is refused after all; for engine/persistent/context.c. */
+void run_context_refused(struct run *run, const struct csn_error *error);
+void run_refused(struct run *run, const struct csn_error *error, bool again);
+
+/* ---- messages.c ---- */
+
+/* A frame of this type has come. */
+void talk_take(struct run *run, enum channel_type type);
+
+/* ---- queue.c: runs that wait, each owner's in order and the owners in turn ---- */
+
+void queue_add(struct run *run, bool front);
+/* The next one, which counts as running from now on until queue_left(); NULL: none may start. */
+struct run *queue_take(struct engine *engine);
+bool queue_is_ready(const struct engine *engine);
+void queue_pass(struct run *run);          /* as if it had been taken, though it never waited */
+void queue_left(struct run *run);
+void queue_remove(struct run *run);        /* harmless for one that does not wait */
+/* How many wait for the end of another run, where so many more may be running: the rest waits for nothing but its own beginning. */
+size_t queue_waiting(const struct engine *engine, size_t slots);
+void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running);
+
+/* ---- engine/metrics.c ---- */
+
+/* A run is over, and has its record. */
+void metrics_note(struct run *run);
+
+/* ---- instance.c: sandboxes ---- */
+
+enum box_state {
+        BOX_MAKING,            /* the backend makes it */
+        BOX_SHELL,             /* it stands, and nothing is in it */
+        BOX_JOINING,           /* an interpreter is on its way */
+        BOX_WARM,              /* it waits, or the program of a run begins */
+};
+
+struct box {
+        struct box *next;
+        struct engine *engine;
+        const struct backend *backend;
+        uint32_t id;
+        enum box_state state;
+        struct wire_shape shape;
+        struct pool *pool;             /* that it belongs to while no run has it, or NULL */
+        struct run *run;
+        struct cell *cell;             /* whose box it is, or NULL */
+        struct context *context;       /* it is an interpreter from a zygote, in the sandbox of another box */
+        bool starting;                 /* counted in engine->starting */
+        bool kept;                     /* it waited, or an interpreter was put into it: another may do */
+        struct wire_boundary boundary;
+        struct backend_ends ends;      /* ours until a run has them */
+        uint64_t ready_us;
+        struct wire_seen seen;         /* when it was looked at last */
+        struct box *next_waiting;      /* in its pool */
+};
+
+/* A sandbox for a run, or with run NULL for a pool.  Errors as backends have them. */
+int box_new(struct engine *engine, const struct backend *backend, const struct wire_shape *shape, struct run *run, struct pool *pool,
+            struct box **ret, struct csn_error *err);
+int box_join(struct box *box, uint32_t zygote, struct csn_error *err);
+int box_worker(struct box *box, const struct wire_program *program, struct csn_error *err);
+/* Give it to a run and let it start. */
+int box_start(struct box *box, struct run *run, struct csn_error *err);
+/* Its program has ended by its own account, with this exit status. */
+void box_left(struct box *box, unsigned status);
+void box_kill(struct box *box);
+/* For a cell; and process 1 of one that stands becomes its guest.  *ret_sock is the caller's. */
+int box_new_cell(struct engine *engine, const struct wire_shape *shape, struct cell *cell, struct box **ret, struct csn_error *err);
+int box_guest(struct box *box, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
+void box_freeze(struct box *box, bool on);
+/* The interpreter of a zygote into the sandbox `host`, with these descriptors, which stay the caller's; and its program. */
+int box_enter(struct engine *engine, const struct box *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR], struct box **ret,
+              struct csn_error *err);
+int box_begin(struct box *box, const struct backend_program *program, struct csn_error *err);
+/* Ask what it uses; the answer comes to box->seen. */
+void box_look(struct box *box);
+/* The backend, started when it is needed first. */
+int box_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err);
+void boxes_free(struct engine *engine);
+extern const struct backend_events box_events;
+
+/* ---- pool.c: what waits ---- */
+
+#define POOL_LABEL "run"   /* struct wire_shape */
+
+void pools_open(struct engine *engine, bool grades);
+void pools_close(struct engine *engine);
+/*
+ * The best that there is for a run: an interpreter that waits (*ret_box is warm), a sandbox without one, or
+ * none; and the zygote to join then, or 0.
+ */
+void pools_take(struct engine *engine, struct run *run, struct box **ret_box, uint32_t *ret_zygote);
+/*
+ * An interpreter waits for this run, or is forked for it: it need not start one.  Asks for the zygote that the run would use; while one is
+ * being started, pools_zygote_comes() is true.
+ */
+bool pools_are_warm(struct engine *engine, const struct run *run);
+bool pools_zygote_comes(const struct engine *engine);
+/* A sandbox without an interpreter, of the shape of a run that is never started; NULL: none waits. */
+struct box *pools_take_shell(struct engine *engine, const struct run *run);
+/* News of a box that belongs to a pool. */
+void pool_changed(struct box *box);
+void pool_lost(struct box *box);
+void pools_zygote(struct engine *engine, uint32_t id, const char *info, const struct csn_error *error);
+/* The backend is gone, and with it all zygotes. */
+void pools_lost(struct engine *engine);
+/* A run ended: there may be time to make what will be needed next. */
+void pools_refill(struct engine *engine);
+/* One that can be asked for an interpreter with this image, or 0; from then on there is one soon. */
+uint32_t pools_find_zygote(struct engine *engine, int image);
+/* One that waits is given up where there is no place for a run that needs another. */
+void pools_make_place(struct engine *engine);
+json_t *pools_status(const struct engine *engine);   /* an array */
+json_t *pools_zygotes(const struct engine *engine);  /* likewise, of the images that were asked for: {image, serves, failures} */
+
+/* prepare.c: the request, made whole, into what a backend needs.  Errors: as records have them. */
+int run_prepare(struct run *run, struct csn_error *err);
+/* Prepared once more, so that the program is compiled and not run. */
+void run_prepare_compile(struct run *run);
+/* What the interpreter of a context is told of it.  The caller's reference. */
+json_t *run_as_execution(const struct run *run);
+/* policy_check.c: its program is compared with its policy; run_checked() follows, from the loop. */
+void run_check(struct run *run);
+void run_checked(struct run *run);
+
+/* What every program finds in its environment, "NAME=value"; NULL-terminated. */
+const char *const *run_usual_env(void);
+/* Opens input i for the backend. */
+int run_open_input(void *run, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err);
+
+/* ---- tool_session.c ---- */
+
+#define TOOLS_PATH ":/opt/caisson/tools/bin"   /* behind the usual PATH, where the command `tool` is */
+
+bool toolbox_wanted(const struct tools_request *request);
+/* Errors: CSN_E_INPUT. */
+int toolbox_open(struct engine *engine, const struct tools_for *whom, struct toolbox *ret, struct csn_error *err);
+/* Its sandbox is there.  Takes the descriptor. */
+int toolbox_serve(struct toolbox *box, struct loop *loop, int listen_fd, struct csn_error *err);
+/* Its sandbox is not there any more. */
+void toolbox_unserve(struct toolbox *box);
+void toolbox_close(struct toolbox *box);
+
+/* work_dir.c: the folder of this host that a run works in. */
+int work_open(struct run *run, struct csn_error *err);
+void work_close(struct run *run);
+
+/* record.c: everything into run->result. */
+void run_record(struct run *run);
+void run_record_boundary(struct run *run);
+
+#endif

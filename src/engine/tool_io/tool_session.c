@@ -1,0 +1,80 @@
+/* The tools of a run or of a persistent sandbox: a broker, whoever that is, and the hatch through which code asks it. */
+#include "engine/run/run_private.h"
+
+void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner)
+{
+        engine->tools = tools;
+        engine->tools_owner = owner;
+}
+
+bool toolbox_wanted(const struct tools_request *request)
+{
+        return request->enabled || request->allow_n || request->client_n || HAS(request, tools_request, replay);
+}
+
+/* Texts in JSON may take twice their bytes; beyond that the broker need not look. */
+static size_t message_max(const struct tools_request *request)
+{
+        return (size_t)request->payload_bytes * 2 + 4096;
+}
+
+/* Each call may be looked up before, and be refused now and then; more than that is a loop that does nothing else. */
+static uint64_t requests_max(const struct tools_request *request)
+{
+        return request->calls * 3 + 10000;
+}
+
+int toolbox_open(struct engine *engine, const struct tools_for *whom, struct toolbox *ret, struct csn_error *err)
+{
+        if (!engine->tools)
+                return err_field(err, "/tools", "this program has no tools: they are in caissond, and in caisson run");
+        ret->tools = engine->tools;
+        ret->message_max = message_max(whom->request);
+        ret->requests_max = requests_max(whom->request);
+        return engine->tools->open(engine->tools_owner, whom, &ret->broker, err);
+}
+
+int toolbox_serve(struct toolbox *box, struct loop *loop, int listen_fd, struct csn_error *err)
+{
+        return hatch_open(loop, listen_fd, box->message_max, box->requests_max, &box->tools->hatch, box->broker, &box->hatch, err);
+}
+
+void toolbox_unserve(struct toolbox *box)
+{
+        if (box->hatch)
+                box->tools->stop(box->broker);
+        hatch_close(box->hatch);
+        box->hatch = NULL;
+}
+
+void toolbox_close(struct toolbox *box)
+{
+        toolbox_unserve(box);
+        if (box->broker)
+                box->tools->close(box->broker);
+        box->broker = NULL;
+}
+
+void *run_broker(const struct run *run)
+{
+        return run->toolbox.broker;
+}
+
+void run_set_listener(struct run *run, const struct run_listener *listener, void *owner)
+{
+        run->listener = listener;
+        run->listener_owner = owner;
+}
+
+bool run_has_listener(const struct run *run)
+{
+        return run->listener != NULL;
+}
+
+void run_tell(struct run *run, json_t *event)
+{
+        if (run->listener)
+                run->listener->told(run->listener_owner, event);
+        else
+                json_decref(event);
+}

@@ -1,0 +1,207 @@
+/* POST /v1/grade: one submission as JSON, or many as JSON lines. */
+#include "front/api/api.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+#define BODY_MAX (64 * MIB)
+
+struct api_grading {
+        struct api_grading *next;
+        struct api *api;
+        struct http_request *request;      /* NULL: it has gone, or it is a line of many */
+        struct bulk_one *one;              /* that line, or NULL */
+        struct buf body;
+        struct grading *grading;           /* NULL: the body is not whole yet */
+        char tenant[80], key[20], request_id[65];
+        struct trace trace;
+};
+
+static struct grader *grader_of(struct api *api)
+{
+        if (!api->grader)
+                api->grader = grader_open(api->engine, api->settings);
+        return api->grader;
+}
+
+/* ---- the end ---- */
+
+static int on_begins(void *owner, struct run *run, struct csn_error *err)
+{
+        const struct api_grading *job = owner;
+        const struct log_context single = { .request = job->request_id, .trace = job->trace.id, .owner = job->tenant };
+        const struct log_context context = job->one ? bulk_context(job->one) : single;
+        return audit_begin(job->api->store, &context, job->one ? bulk_key(job->one) : job->key, run, NULL, false, err);
+}
+
+static void on_ran(void *owner, struct run *run, const struct run_result *result)
+{
+        const struct api_grading *job = owner;
+        const struct log_context single = { .request = job->request_id, .trace = job->trace.id, .owner = job->tenant };
+        const struct log_context context = job->one ? bulk_context(job->one) : single;
+        audit_run(job->api->store, &context, job->one ? bulk_key(job->one) : job->key, run, result);
+        trace_run(job->api, job->one ? bulk_trace(job->one) : &job->trace, run, result);
+}
+
+static void job_free(struct api_grading *job)
+{
+        struct api *api = job->api;
+        if (job->request) {
+                job->request->gone = NULL;
+                job->request->owner = NULL;
+        }
+        for (struct api_grading **at = &api->gradings; *at; at = &(*at)->next)
+                if (*at == job) {
+                        *at = job->next;
+                        break;
+                }
+        grading_free(job->grading);
+        buf_done(&job->body);
+        if (!job->one) {
+                api->live--;
+                if (api_is_idle(api))
+                        api->idle(api->owner);
+        }
+        free(job);
+}
+
+static void on_done(void *owner, const struct grade_result *result)
+{
+        struct api_grading *job = owner;
+        struct bulk_one *one = job->one;
+        struct http_request *request = job->request;
+        json_t *json = model_encode(&object_grade_result, result);
+        job_free(job);
+        if (one)
+                bulk_answer(one, "result", json);
+        else if (request)
+                http_json(request, MHD_HTTP_OK, json);
+        else
+                json_decref(json);
+}
+
+static const struct grading_events events = { .begins = on_begins, .ran = on_ran, .done = on_done };
+
+/* ---- the beginning ---- */
+
+static int begin(struct http_request *request, struct api_grading *job, json_t *json, struct http_limit *limit, struct csn_error *err)
+{
+        const struct store_key *key = api_key(request);
+        struct grade_request given = { 0 };
+        if (api_has_cpu_time(request, limit, err) < 0)
+                return -err->code;
+        job->grading = grading_new(grader_of(job->api));
+        grading_set_owner(job->grading, request->tenant, key ? key->running_max : 0, key ? key->queued_max : 0);
+        if (grading_decode(json, grading_arena(job->grading), &given, err) < 0)
+                return -err->code;
+        *grading_request(job->grading) = given;
+        grading_start(job->grading, false, &events, job);
+        return 0;
+}
+
+/* ---- many ---- */
+
+static int begin_line(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job, struct csn_error *err)
+{
+        struct http_limit limit;
+        struct api_grading *job = mem_alloc(sizeof *job);
+        *job = (struct api_grading){ .api = api_of(request), .one = one };
+        if (begin(request, job, json, &limit, err) < 0) {
+                job_free(job);
+                return -err->code;
+        }
+        *ret_job = job;
+        return 0;
+}
+
+static void cancel_line(void *owner)
+{
+        grading_cancel(((struct api_grading *)owner)->grading);
+}
+
+/* ---- one ---- */
+
+static void on_gone(struct http_request *request)
+{
+        struct api_grading *job = request->owner;
+        job->request = NULL;
+        if (job->grading)
+                grading_cancel(job->grading);   /* its end follows, and is for nobody */
+        else
+                job_free(job);
+}
+
+static size_t take(struct http_request *request, const char *bytes, size_t len)
+{
+        struct api_grading *job = request->owner;
+        struct csn_error err;
+        if (buf_add(&job->body, bytes, len))
+                return len;
+        err_field(&err, "", "the body is longer than %llu MiB", BODY_MAX / MIB);
+        job_free(job);
+        http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
+        return len;
+}
+
+static void on_whole(struct http_request *request)
+{
+        struct api_grading *job = request->owner;
+        struct csn_error err;
+        struct http_limit limit = { 0 };
+        json_error_t where;
+        json_t *json = model_load(job->body.bytes ? job->body.bytes : "", job->body.len, &where);
+        int rc = json ? begin(request, job, json, &limit, &err) : err_field(&err, "", "the body is not JSON: %s (line %d, column %d)", where.text, where.line, where.column);
+        json_decref(json);
+        buf_done(&job->body);
+        if (rc == 0)
+                return;
+        job_free(job);
+        if (limit.name)
+                http_too_many(request, &limit, &err);
+        else
+                http_fail(request, &err);
+}
+
+void api_grade(struct http_request *request)
+{
+        static const struct bulk_kind lines = { begin_line, cancel_line };
+        struct api *api = api_of(request);
+        const char *type = http_header(request, "Content-Type");
+        if (type && strncasecmp(type, "application/x-ndjson", strlen("application/x-ndjson")) == 0) {
+                api_bulk_of(request, &lines);
+                return;
+        }
+        struct api_grading *job = mem_alloc(sizeof *job);
+        *job = (struct api_grading){ .next = api->gradings, .api = api, .request = request };
+        api->gradings = job;
+        snprintf(job->tenant, sizeof job->tenant, "%s", request->tenant);
+        snprintf(job->key, sizeof job->key, "%s", api_key(request) ? api_key(request)->id : "");
+        snprintf(job->request_id, sizeof job->request_id, "%s", request->id);
+        trace_below(&request->trace, &job->trace);
+        buf_init(&job->body, BODY_MAX);
+        api->live++;
+        request->owner = job;
+        request->gone = on_gone;
+        request->take = take;
+        request->whole = on_whole;
+}
+
+void api_cancel_gradings(struct api *api)
+{
+        for (struct api_grading *job = api->gradings, *next; job; job = next) {
+                next = job->next;
+                if (job->grading)
+                        grading_cancel(job->grading);
+        }
+}
+
+/* Lines of many are the bulk's, and end with it. */
+void api_close_gradings(struct api *api)
+{
+        for (struct api_grading *job = api->gradings, *next; job; job = next) {
+                next = job->next;
+                job_free(job);
+        }
+        grader_close(api->grader);
+        api->grader = NULL;
+}

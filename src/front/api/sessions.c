@@ -1,0 +1,239 @@
+/*
+ * Sessions: a persistent sandbox with one context in it.  Everything that they do is done by those two; a session only
+ * makes them together, and finds the one by the other.
+ */
+#include "front/api/api.h"
+
+#include <stdio.h>
+
+#define IDLE_MS 300000
+
+struct api_session {
+        struct api_session *next;
+        struct api *api;
+        char id[40], sandbox[40], context[40], tenant[80];
+        uint64_t number;                   /* later ones have a higher one */
+        int mode;
+        struct session_request given;      /* in the arena, until the context is there */
+        struct arena arena;
+        struct cell_waiter made, over;
+        struct context_waiter started;
+        struct http_request *request;      /* who waits for it to be ready, or NULL */
+};
+
+static void session_free(struct api_session *one)
+{
+        for (struct api_session **at = &one->api->sessions; *at; at = &(*at)->next)
+                if (*at == one) {
+                        *at = one->next;
+                        break;
+                }
+        cell_unwait(&one->made);
+        cell_unwait(&one->over);
+        context_unwait(&one->started);
+        arena_done(&one->arena);
+        free(one);
+}
+
+static struct cell *cell_of(const struct api_session *one)
+{
+        return cell_find(one->api->engine, one->sandbox, one->tenant);
+}
+
+static json_t *describe(const struct api_session *one)
+{
+        static const char *const modes[] = { [session_mode_NONE] = "none", [session_mode_FILES] = "files", [session_mode_INTERPRETER] = "interpreter" };
+        const struct context *context = context_find(one->api->engine, one->context, one->tenant);
+        const struct cell *cell = cell_of(one);
+        json_t *json = json_pack("{s:s, s:s}", "id", one->id, "mode", modes[one->mode]);
+        if (context)
+                json_object_set_new(json, "context", context_describe(context));
+        if (cell)
+                json_object_set_new(json, "sandbox", cell_describe(cell));
+        return json;
+}
+
+/* ---- making ---- */
+
+static void give_up(struct api_session *one, const struct csn_error *error)
+{
+        struct http_request *request = one->request;
+        struct cell *cell = cell_of(one);
+        one->request = NULL;
+        if (request) {
+                request->gone = NULL;
+                http_fail(request, error);
+        }
+        if (cell)
+                cell_kill(cell);           /* and with its end the session goes */
+        else
+                session_free(one);
+}
+
+static void on_started(struct context_waiter *waiter, const struct csn_error *error)
+{
+        struct api_session *one = waiter->owner;
+        struct http_request *request = one->request;
+        char link[80];
+        if (error) {
+                give_up(one, error);
+                return;
+        }
+        one->request = NULL;
+        if (!request)
+                return;
+        request->gone = NULL;
+        snprintf(link, sizeof link, "/v1/sessions/%s", one->id);
+        http_set_header(request, "Location", link);
+        http_json(request, MHD_HTTP_CREATED, describe(one));
+}
+
+static void on_over(struct cell_waiter *waiter, const struct csn_error *error)
+{
+        struct api_session *one = waiter->owner;
+        struct csn_error over;
+        struct http_request *request = one->request;
+        (void)error;
+        one->request = NULL;
+        if (request) {
+                request->gone = NULL;
+                err_set(&over, CSN_E_BUSY, 0, "the sandbox ended before the session began");
+                http_fail(request, &over);
+        }
+        session_free(one);
+}
+
+static void on_made(struct cell_waiter *waiter, const struct csn_error *error)
+{
+        struct api_session *one = waiter->owner;
+        struct cell *cell = cell_of(one);
+        struct context_request wanted = { 0 };
+        struct context *context;
+        struct csn_error err;
+        if (error || !cell) {
+                if (error)
+                        err = *error;
+                else
+                        err_set(&err, CSN_E_BUSY, 0, "the sandbox ended before the session began");
+                give_up(one, &err);
+                return;
+        }
+        if (one->given.language)
+                SET(&wanted, context_request, language, one->given.language);
+        SET(&wanted, context_request, fresh, one->mode == session_mode_FILES);
+        model_defaults(&object_context_request, &wanted);
+        one->started = (struct context_waiter){ .done = on_started, .owner = one };
+        if (context_open(cell, &wanted, &one->started, &context, &err) < 0)
+                give_up(one, &err);
+        else
+                snprintf(one->context, sizeof one->context, "%s", context_id(context));
+}
+
+/* Nobody would know of it. */
+static void on_gone(struct http_request *request)
+{
+        struct api_session *one = request->owner;
+        struct cell *cell = cell_of(one);
+        one->request = NULL;
+        if (cell)
+                cell_kill(cell);
+}
+
+void api_post_session(struct http_request *request)
+{
+        struct api *api = api_of(request);
+        struct api_session *one = mem_alloc(sizeof *one);
+        struct cell *cell = NULL;
+        struct http_limit limit = { 0 };
+        struct csn_error err;
+        *one = (struct api_session){ .next = api->sessions, .api = api, .request = request, .number = ++api->sessions_made };
+        api->sessions = one;
+        one->made = (struct cell_waiter){ .done = on_made, .owner = one };
+        one->over = (struct cell_waiter){ .done = on_over, .owner = one };
+        snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
+        if (!api_decode(request, &object_session_request, &one->arena, &one->given)) {
+                session_free(one);
+                return;
+        }
+        if (!HAS(&one->given, session_request, mode))
+                one->given.mode = session_mode_INTERPRETER;
+        one->mode = one->given.mode;
+        if (!HAS(&one->given.sandbox, sandbox_request, idle_ms))
+                SET(&one->given.sandbox, sandbox_request, idle_ms, IDLE_MS);
+        if (api_has_cpu_time(request, &limit, &err) < 0) {
+                session_free(one);
+                api_answer_busy(request, &limit, &err);
+                return;
+        }
+        int rc = one->mode == session_mode_NONE ? err_field(&err, "/mode", "without anything that lasts it is a run: POST /v1/runs")
+              : api_check_tools(request, one->given.sandbox.profile, &one->given.sandbox.tools, &err) < 0 ? -err.code
+                                                : cell_open(api->engine, &one->given.sandbox, one->tenant, &cell, &err);
+        if (rc < 0) {
+                session_free(one);
+                http_fail(request, &err);
+                return;
+        }
+        snprintf(one->sandbox, sizeof one->sandbox, "%s", cell_id(cell));
+        snprintf(one->id, sizeof one->id, "ses_%s", cell_id(cell) + strlen("sbx_"));
+        request->owner = one;
+        request->gone = on_gone;
+        cell_wait(cell, CELL_WANTS_READY, &one->made);
+        cell_wait(cell, CELL_WANTS_OVER, &one->over);
+}
+
+/* ---- the others ---- */
+
+static struct api_session *find(struct http_request *request)
+{
+        struct csn_error err;
+        for (struct api_session *one = api_of(request)->sessions; one; one = one->next)
+                if (strcmp(one->id, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0 && cell_of(one))
+                        return one;
+        err_field(&err, "", "there is no session %.60s, or it has ended", http_part(request, 0));
+        http_problem(request, MHD_HTTP_NOT_FOUND, &err);
+        return NULL;
+}
+
+void api_list_sessions(struct http_request *request)
+{
+        struct api_page page;
+        if (!api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        for (const struct api_session *one = api_of(request)->sessions; one && !page.more; one = one->next)
+                if (strcmp(one->tenant, request->tenant) == 0 && cell_of(one) && api_page_has(&page, one->number, 0))
+                        json_array_append_new(page.list, describe(one));
+        api_page_answer(request, &page, "sessions");
+}
+
+void api_get_session(struct http_request *request)
+{
+        const struct api_session *one = find(request);
+        if (one)
+                http_json(request, MHD_HTTP_OK, describe(one));
+}
+
+void api_delete_session(struct http_request *request)
+{
+        struct api_session *one = find(request);
+        if (!one)
+                return;
+        cell_kill(cell_of(one));
+        http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
+}
+
+void api_post_session_run(struct http_request *request)
+{
+        const struct api_session *one = find(request);
+        if (one)
+                api_post_run_in(request, one->context);
+}
+
+void api_sessions_close(struct api *api)
+{
+        for (struct api_session *one = api->sessions, *next; one; one = next) {
+                next = one->next;
+                if (one->request)
+                        one->request->gone = NULL;
+                session_free(one);
+        }
+}

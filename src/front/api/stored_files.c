@@ -1,0 +1,399 @@
+/*
+ * Files that are kept: uploads, lists, downloads.  What is uploaded goes to the disk as it comes, and is a file when all of
+ * it has come; who goes before that leaves nothing.
+ */
+#include "front/api/api.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "engine/output/files.h"
+#include "net/http_headers.h"
+
+#define PARTS_MAX 100                      /* files of one upload */
+#define POST_BUFFER 4096                   /* libmicrohttpd's, for the heads of parts */
+#define STORED_LIST 100                    /* files of a list where the query has no limit */
+#define HEAD_BYTES 16                      /* that tell what it is */
+
+struct part {
+        struct part *next;
+        struct incoming *incoming;
+        char head[HEAD_BYTES];
+        size_t head_len;
+        struct store_file file;
+};
+
+struct upload {
+        struct http_request *request;
+        struct MHD_PostProcessor *post;    /* NULL: the body is the file */
+        struct part *parts, *last;
+        size_t parts_n;
+        struct csn_error error;            /* code 0: none */
+};
+
+/* ---- what all of it shares ---- */
+
+struct store_room api_room(const struct http_request *request)
+{
+        const struct engine_settings *settings = &api_of(request)->settings->engine;
+        const struct store_key *key = api_key(request);
+        return (struct store_room){ .file_max = settings->file_bytes_max, .tenant_max = key ? key->stored_bytes : 0, .all_max = settings->files_bytes_max };
+}
+
+/*
+ * 413 for a file that would be too large at any time.  Where there is no room for what could be kept at another, the fault
+ * is not the request's (RFC 4918, 11.5): 507.
+ */
+void api_fail_room(struct http_request *request, const struct csn_error *error)
+{
+        if (error->sys == EFBIG)
+                http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, error);
+        else if (error->sys == EDQUOT || error->sys == ENOSPC)
+                http_problem(request, MHD_HTTP_INSUFFICIENT_STORAGE, error);
+        else
+                http_fail(request, error);
+}
+
+void api_no_such(struct http_request *request, const char *what)
+{
+        struct csn_error err;
+        err_field(&err, "", "there is no such %s, or no more", what);
+        http_problem(request, MHD_HTTP_NOT_FOUND, &err);
+}
+
+/* ---- one file's content ---- */
+
+/* RFC 8187: every byte that is not surely harmless is written as %XX. */
+static void set_disposition(struct http_request *request, const char *name)
+{
+        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+        struct buf text;
+        size_t len;
+        const char *safe = model_utf8(&request->arena, name, strlen(name), &len);
+        buf_init(&text, 16 * KIB);
+        buf_printf(&text, "attachment; filename*=UTF-8''");
+        for (size_t i = 0; i < len; i++)
+                buf_printf(&text, safe[i] && strchr(plain, safe[i]) ? "%c" : "%%%02X", (unsigned char)safe[i]);
+        http_set_header(request, "Content-Disposition", text.bytes);
+        buf_done(&text);
+}
+
+/*
+ * Range (RFC 9110, 14.2) of one range: "bytes=5-", "bytes=5-9", "bytes=-5".  0: there is none that we know, and all is sent;
+ * 1: these bytes; -1: the file has none of them.
+ */
+static int take_range(const char *text, uint64_t size, uint64_t *ret_offset, uint64_t *ret_length)
+{
+        char *end;
+        uint64_t first, length;
+        if (header_range(text, &first, &length)) {
+                if (first >= size)
+                        return -1;
+                *ret_offset = first;
+                *ret_length = min_u64(length, size - first);
+                return 1;
+        }
+        if (!text || strncmp(text, "bytes=-", 7) != 0 || text[7] < '0' || text[7] > '9')
+                return 0;
+        length = strtoull(text + 7, &end, 10);
+        if (*end)
+                return 0;
+        *ret_length = min_u64(length, size);
+        *ret_offset = size - *ret_length;
+        return *ret_length ? 1 : -1;
+}
+
+void api_send_file(struct http_request *request, int fd, const char *name)
+{
+        struct csn_error err;
+        struct stat st;
+        uint64_t offset = 0, length;
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+                err_set(&err, CSN_E_SYSTEM, errno, "read the file");
+                fd_close(&fd);
+                http_fail(request, &err);
+                return;
+        }
+        uint64_t size = length = (uint64_t)st.st_size;
+        int range = take_range(http_header(request, "Range"), size, &offset, &length);
+        http_set_header(request, "Accept-Ranges", "bytes");
+        if (range)
+                http_set_range(request, offset, range > 0 ? length : 0, size);
+        if (range < 0) {
+                fd_close(&fd);
+                err_field(&err, "Range", "the file has %" PRIu64 " bytes, and none of this range", size);
+                http_problem(request, MHD_HTTP_RANGE_NOT_SATISFIABLE, &err);
+                return;
+        }
+        set_disposition(request, name);
+        http_answer_file(request, range ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, "application/octet-stream", fd, offset, length);
+}
+
+static json_t *file_json(const struct store_file *file)
+{
+        struct arena arena = { 0 };
+        char created[40], expires[40], url[80];
+        size_t len;
+        time_print(file->created_ms, created, sizeof created);
+        time_print(file->expires_ms, expires, sizeof expires);
+        snprintf(url, sizeof url, "sandbox:/v1/files/%s", file->id);
+        json_t *json = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:s}", "id", file->id, "name", model_utf8(&arena, file->name, strlen(file->name), &len),
+                                 "size_bytes", (json_int_t)file->size, "sha256", file->sha256, "mime", file->mime, "url", url, "created_at", created,
+                                 "expires_at", expires);
+        if (!utf8_valid(file->name, strlen(file->name)))
+                json_object_set_new(json, "name_base64", json_string(model_base64(&arena, file->name, strlen(file->name))));
+        if (file->run[0])
+                json_object_set_new(json, "run", json_string(file->run));
+        if (file->user[0])
+                json_object_set_new(json, "user", json_string(file->user));
+        arena_done(&arena);
+        return json;
+}
+
+void api_get_stored(struct http_request *request)
+{
+        struct store_file file;
+        struct csn_error err;
+        bool there;
+        int fd = -1;
+        if (files_content(api_of(request)->store, http_part(request, 0), request->tenant, &request->arena, &file, &fd, &there, &err) < 0)
+                http_fail(request, &err);
+        else if (there)
+                api_send_file(request, fd, file.name);
+        else
+                api_no_such(request, "file");
+}
+
+void api_stored_info(struct http_request *request)
+{
+        struct store_file file;
+        struct csn_error err;
+        bool there;
+        if (files_find(api_of(request)->store, http_part(request, 0), request->tenant, &request->arena, &file, &there, &err) < 0)
+                http_fail(request, &err);
+        else if (there)
+                http_json(request, MHD_HTTP_OK, file_json(&file));
+        else
+                api_no_such(request, "file");
+}
+
+void api_delete_stored(struct http_request *request)
+{
+        struct csn_error err;
+        bool there;
+        if (files_forget(api_of(request)->store, http_part(request, 0), request->tenant, &there, &err) < 0)
+                http_fail(request, &err);
+        else if (there)
+                http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
+        else
+                api_no_such(request, "file");
+}
+
+void api_list_stored(struct http_request *request)
+{
+        struct store_file *files;
+        struct api_page page;
+        struct csn_error err;
+        size_t found;
+        if (!api_page_begin(request, STORED_LIST, &page))
+                return;
+        const struct files_filter filter = { .tenant = request->tenant, .before = http_query(request, "before"), .run = http_query(request, "run"),
+                                             .user = http_query(request, "user"), .below = (int64_t)page.below, .n = page.most + 1 };
+        if (files_of(api_of(request)->store, &filter, &request->arena, &files, &found, &err) < 0) {
+                json_decref(page.list);
+                http_fail(request, &err);
+                return;
+        }
+        for (size_t i = 0; i < found; i++)
+                if (api_page_has(&page, (uint64_t)files[i].number, 0))
+                        json_array_append_new(page.list, file_json(&files[i]));
+        api_page_answer(request, &page, "files");
+}
+
+/* ---- uploads ---- */
+
+/* What came takes room from others. */
+static void drop_parts(struct upload *upload)
+{
+        for (struct part *part = upload->parts; part; part = part->next) {
+                incoming_close(part->incoming);
+                part->incoming = NULL;
+        }
+}
+
+static void upload_free(struct upload *upload)
+{
+        drop_parts(upload);
+        if (upload->post)
+                MHD_destroy_post_processor(upload->post);
+        free(upload);
+}
+
+static void on_gone(struct http_request *request)
+{
+        upload_free(request->owner);
+}
+
+static struct part *part_new(struct upload *upload, const char *name, size_t len, struct csn_error *err)
+{
+        struct http_request *request = upload->request;
+        const struct api *api = api_of(request);
+        const struct store_room room = api_room(request);
+        const char *user = http_query(request, "user");
+        struct part *part = arena_alloc(&request->arena, sizeof *part);
+        if (upload->parts_n == PARTS_MAX) {
+                err_field(err, "", "an upload has at most %d files", PARTS_MAX);
+                return NULL;
+        }
+        if (files_check_name(name, len, err) < 0 || incoming_open(api->store, request->tenant, &room, &part->incoming, err) < 0)
+                return NULL;
+        part->file = (struct store_file){ .name = arena_copy(&request->arena, name, len), .run = arena_text(&request->arena, "%s", ""),
+                                          .user = arena_text(&request->arena, "%s", user ? user : ""),
+                                          .expires_ms = time_now_ms() + (int64_t)api->settings->engine.files_keep_ms };
+        *(upload->last ? &upload->last->next : &upload->parts) = part;
+        upload->last = part;
+        upload->parts_n++;
+        return part;
+}
+
+static int part_add(struct part *part, const char *bytes, size_t len, struct csn_error *err)
+{
+        size_t head = min_u64(len, HEAD_BYTES - part->head_len);
+        memcpy(part->head + part->head_len, bytes, head);
+        part->head_len += head;
+        return len ? incoming_add(part->incoming, bytes, len, err) : 0;
+}
+
+/* A name in a form (WHATWG, multipart/form-data): three bytes, which a quoted text cannot have, are written as %XX. */
+static size_t decode_name(char *name)
+{
+        static const struct { const char *code; char byte; } codes[] = { { "%22", '"' }, { "%0A", '\n' }, { "%0D", '\r' } };
+        char *to = name;
+        for (const char *at = name; *at; to++) {
+                size_t i = 0;
+                while (i < ARRAY_LEN(codes) && strncasecmp(at, codes[i].code, 3) != 0)
+                        i++;
+                *to = i < ARRAY_LEN(codes) ? codes[i].byte : *at;
+                at += i < ARRAY_LEN(codes) ? 3 : 1;
+        }
+        *to = 0;
+        return (size_t)(to - name);
+}
+
+/* libmicrohttpd: some bytes of a part; at 0 a new one begins. */
+static enum MHD_Result on_form(void *owner, enum MHD_ValueKind kind, const char *key, const char *filename, const char *type, const char *coding,
+                               const char *bytes, uint64_t at, size_t len)
+{
+        struct upload *upload = owner;
+        struct csn_error *err = &upload->error;
+        (void)kind, (void)type, (void)coding;
+        if (err->code)
+                return MHD_NO;
+        if (!filename)
+                err_field(err, "", "the part \"%.60s\" of the form is no file: it has no filename", key ? key : "");
+        else if (at == 0) {
+                char *name = arena_text(&upload->request->arena, "%s", filename);
+                part_new(upload, name, decode_name(name), err);
+        }
+        if (!err->code && len && upload->last)
+                part_add(upload->last, bytes, len, err);
+        return err->code ? MHD_NO : MHD_YES;
+}
+
+/* What comes after an error is thrown away: the answer has to wait for the end of the body. */
+static size_t on_bytes(struct http_request *request, const char *bytes, size_t len)
+{
+        struct upload *upload = request->owner;
+        if (upload->error.code)
+                return len;
+        if (!upload->post)
+                part_add(upload->parts, bytes, len, &upload->error);
+        else if (MHD_post_process(upload->post, bytes, len) != MHD_YES && !upload->error.code)
+                err_field(&upload->error, "/", "the body is no multipart/form-data that can be read");
+        if (upload->error.code)
+                drop_parts(upload);
+        return len;
+}
+
+/* All of them or none, so that whoever sends them again has none twice. */
+static void keep_parts(struct upload *upload)
+{
+        const struct http_request *request = upload->request;
+        struct store *store = api_of(request)->store;
+        struct csn_error ignored;
+        bool there;
+        for (struct part *part = upload->parts; part && !upload->error.code; part = part->next) {
+                part->file.mime = arena_text(&upload->request->arena, "%s", files_mime(part->file.name, part->head, part->head_len));
+                files_add(part->incoming, &part->file, &upload->error);
+        }
+        for (struct part *part = upload->parts; part && upload->error.code && part->file.id[0]; part = part->next)
+                files_forget(store, part->file.id, request->tenant, &there, &ignored);
+}
+
+static void on_whole(struct http_request *request)
+{
+        struct upload *upload = request->owner;
+        bool form = upload->post;
+        request->gone = NULL;
+        if (form && MHD_destroy_post_processor(upload->post) != MHD_YES && !upload->error.code)
+                err_field(&upload->error, "/", "the form ends in the middle of a part");
+        upload->post = NULL;
+        if (!upload->parts && !upload->error.code)
+                err_field(&upload->error, "/", "the form has no file");
+        if (!upload->error.code)
+                keep_parts(upload);
+        if (upload->error.code) {
+                api_fail_room(request, &upload->error);
+        } else if (form) {
+                json_t *list = json_array();
+                for (const struct part *part = upload->parts; part; part = part->next)
+                        json_array_append_new(list, file_json(&part->file));
+                http_json(request, MHD_HTTP_CREATED, json_pack("{s:o}", "files", list));
+        } else {
+                char link[80];
+                snprintf(link, sizeof link, "/v1/files/%s", upload->parts->file.id);
+                http_set_header(request, "Location", link);
+                http_json(request, MHD_HTTP_CREATED, file_json(&upload->parts->file));
+        }
+        upload_free(upload);
+}
+
+/* What its head says already: the length, and the name. */
+static int begin_upload(struct upload *upload, struct csn_error *err)
+{
+        struct http_request *request = upload->request;
+        const struct store_room room = api_room(request);
+        const char *type = http_header(request, "Content-Type"), *length = http_header(request, "Content-Length");
+        size_t len;
+        const char *name = http_query_bytes(request, "name", &len);
+        uint64_t size = length ? strtoull(length, NULL, 10) : 0;
+        if (type && strncasecmp(type, "multipart/form-data", 19) == 0) {
+                upload->post = MHD_create_post_processor(request->connection, POST_BUFFER, on_form, upload);
+                return upload->post ? 0 : err_field(err, "Content-Type", "multipart/form-data needs a boundary");
+        }
+        if (store_room_check(api_of(request)->store, request->tenant, &room, size, err) < 0) {
+                request->early = size > HTTP_BODY_MAX;   /* a client that sends less reads its answer after that */
+                return -err->code;
+        }
+        if (!name)
+                return err_field(err, "name", "a file needs a name; give ?name=");
+        return part_new(upload, name, len, err) ? 0 : -err->code;
+}
+
+void api_post_stored(struct http_request *request)
+{
+        struct csn_error err;
+        struct upload *upload = mem_alloc(sizeof *upload);
+        *upload = (struct upload){ .request = request };
+        if (begin_upload(upload, &err) < 0) {
+                upload_free(upload);
+                api_fail_room(request, &err);
+                return;
+        }
+        request->owner = upload;
+        request->gone = on_gone;
+        request->take = on_bytes;
+        request->whole = on_whole;
+}

@@ -1,0 +1,320 @@
+/* Folders of users that last: lists, and their files one by one.  What runs do in them is in run_storage.c. */
+#include "front/api/api.h"
+#include "front/service/workspace.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "engine/output/files.h"
+#include "wire/wire.h"
+
+#define ENTRIES_MAX 10000                  /* of a list */
+#define LIST_MS 10000
+
+struct upload {
+        struct http_request *request;
+        struct incoming *incoming;
+        const char *user, *name, *path;
+        struct csn_error error;            /* code 0: none */
+};
+
+/* ---- which ---- */
+
+static const char *user_of(const struct http_request *request)
+{
+        const char *user = http_query(request, "user");
+        return user ? user : "";
+}
+
+/*
+ * The name of the path, or an id as the list has it, for names with a slash; the user has to be right in both cases.  False:
+ * there is none, in the same way where it is another tenant's.
+ */
+static bool find(struct http_request *request, struct store_workspace *ret, struct csn_error *err)
+{
+        struct store *store = api_of(request)->store;
+        char id[WORKSPACE_ID_MAX];
+        bool there = false;
+        *err = (struct csn_error){ 0 };
+        workspaces_id(request->tenant, user_of(request), http_part(request, 0), id);
+        if (workspaces_find(store, id, request->tenant, &request->arena, ret, &there, err) < 0)
+                return false;
+        if (!there && workspaces_find(store, http_part(request, 0), request->tenant, &request->arena, ret, &there, err) < 0)
+                return false;
+        return there && strcmp(ret->user, user_of(request)) == 0;
+}
+
+static void answer_missing(struct http_request *request, const struct csn_error *err, const char *what)
+{
+        if (err->code)
+                http_fail(request, err);
+        else
+                api_no_such(request, what);
+}
+
+static int check_text(const char *field, const char *text, size_t len, size_t max, struct csn_error *err)
+{
+        if (!text || strlen(text) != len || len > max || !utf8_valid(text, len))
+                return err_field(err, field, "%s is a text of at most %zu bytes, without NUL", field, max);
+        return 0;
+}
+
+/* The file of the query.  NULL: there is none that can be, and that is answered. */
+static const char *path_of(struct http_request *request)
+{
+        struct csn_error err;
+        size_t len;
+        const char *path = http_query_bytes(request, "path", &len);
+        if (!path || wire_name_check(path, len, &err) < 0) {
+                struct csn_error field;
+                err_field(&field, "path", "%s", path ? err.text : "path is missing; give ?path=, the file's name in the workspace");
+                http_fail(request, &field);
+                return NULL;
+        }
+        return path;
+}
+
+/* ---- lists ---- */
+
+static json_t *workspace_json(const struct api *api, const struct store_workspace *one)
+{
+        char created[40], used[40], expires[40];
+        time_print(one->created_ms, created, sizeof created);
+        time_print(one->used_ms, used, sizeof used);
+        time_print(one->used_ms + (int64_t)api->settings->engine.workspace_keep_ms, expires, sizeof expires);
+        return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s}", "id", one->id, "name", one->name, "user", one->user, "stored_bytes", (json_int_t)one->bytes,
+                         "created_at", created, "used_at", used, "expires_at", expires);
+}
+
+void api_list_workspaces(struct http_request *request)
+{
+        struct store_workspace *all;
+        struct api_page page;
+        struct csn_error err;
+        size_t n;
+        if (!api_page_begin(request, API_PAGE_MAX, &page))
+                return;
+        const struct workspaces_filter filter = { .tenant = request->tenant, .user = http_query(request, "user"), .below_ms = (int64_t)page.below,
+                                                  .below_number = (int64_t)page.below_second, .n = page.most + 1 };
+        if (workspaces_of(api_of(request)->store, &filter, &request->arena, &all, &n, &err) < 0) {
+                json_decref(page.list);
+                http_fail(request, &err);
+                return;
+        }
+        for (size_t i = 0; i < n; i++)
+                if (api_page_has(&page, (uint64_t)all[i].used_ms, (uint64_t)all[i].number))
+                        json_array_append_new(page.list, workspace_json(api_of(request), &all[i]));
+        api_page_answer(request, &page, "workspaces");
+}
+
+static json_t *file_json(const char *name, const struct stat *st)
+{
+        char modified[40];
+        time_print((int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000, modified, sizeof modified);
+        return json_pack("{s:s, s:I, s:s}", "name", name, "size_bytes", (json_int_t)st->st_size, "modified_at", modified);
+}
+
+void api_workspace_files(struct http_request *request)
+{
+        const struct file_rules rules = { .files_max = ENTRIES_MAX, .time_ms = LIST_MS };
+        struct store_workspace one;
+        struct file_list found = { 0 };
+        struct csn_error err;
+        struct stat st;
+        if (!find(request, &one, &err)) {
+                answer_missing(request, &err, "workspace");
+                return;
+        }
+        auto_fd dir = workspace_look(api_of(request)->store, one.id);
+        if (dir >= 0 && files_list(dir, &rules, &request->arena, &found, &err) < 0) {
+                http_fail(request, &err);
+                return;
+        }
+        json_t *list = json_array();
+        for (size_t i = 0; i < found.n; i++)
+                if (files_stat(dir, found.files[i].name, &st) == 0)
+                        json_array_append_new(list, file_json(found.files[i].name, &st));
+        http_json(request, MHD_HTTP_OK, json_pack("{s:o, s:b}", "files", list, "truncated", (int)found.truncated));
+}
+
+/* ---- one file ---- */
+
+void api_workspace_get(struct http_request *request)
+{
+        const char *path = path_of(request);
+        struct store_workspace one;
+        struct csn_error err;
+        struct stat st;
+        if (!path)
+                return;
+        if (!find(request, &one, &err)) {
+                answer_missing(request, &err, "file");
+                return;
+        }
+        auto_fd dir = workspace_look(api_of(request)->store, one.id);
+        auto_fd fd = dir < 0 ? -1 : files_open_input(dir, path);
+        const char *slash = strrchr(path, '/');
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                api_no_such(request, "file");
+        else
+                api_send_file(request, take_fd(&fd), slash ? slash + 1 : path);
+}
+
+void api_workspace_delete(struct http_request *request)
+{
+        const char *path = path_of(request);
+        struct store *store = api_of(request)->store;
+        const struct store_room room = api_room(request);
+        struct store_workspace one;
+        struct workspace held;
+        struct csn_error err;
+        if (!path)
+                return;
+        if (!find(request, &one, &err)) {
+                answer_missing(request, &err, "file");
+                return;
+        }
+        if (workspace_take(store, request->tenant, one.user, one.name, &room, &held, &err) < 0) {
+                api_fail_room(request, &err);
+                return;
+        }
+        bool gone = files_remove(held.dir, path) == 0;
+        workspace_leave(&held);
+        if (gone)
+                http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
+        else
+                api_no_such(request, "file");
+}
+
+void api_delete_workspace(struct http_request *request)
+{
+        struct store_workspace one;
+        struct csn_error err;
+        if (!find(request, &one, &err))
+                answer_missing(request, &err, "workspace");
+        else if (workspace_remove(api_of(request)->store, one.id, &err) < 0)
+                http_fail(request, &err);
+        else
+                http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
+}
+
+/* ---- uploads ---- */
+
+static void upload_free(struct upload *upload)
+{
+        incoming_close(upload->incoming);
+        free(upload);
+}
+
+static void on_gone(struct http_request *request)
+{
+        upload_free(request->owner);
+}
+
+static size_t on_bytes(struct http_request *request, const char *bytes, size_t len)
+{
+        struct upload *upload = request->owner;
+        if (!upload->error.code && incoming_add(upload->incoming, bytes, len, &upload->error) < 0) {
+                incoming_close(upload->incoming);   /* what came takes room from others */
+                upload->incoming = NULL;
+        }
+        return len;
+}
+
+/* As runs do it: whole or not at all, and in the place of what was there. */
+static int place(struct upload *upload, const struct workspace *held, json_t **ret, struct csn_error *err)
+{
+        const char *slash = strrchr(upload->path, '/');
+        struct stat st;
+        auto_fd dir = files_make_folders(held->dir, upload->path, err);
+        if (dir < 0 && err->sys == ENOTDIR)
+                return err_field(err, "path", "%.200s: a part of it is a file", upload->path);
+        if (dir < 0)
+                return dir;
+        if (incoming_move(upload->incoming, dir, slash ? slash + 1 : upload->path) < 0)
+                return err_field(err, "path", "%.200s: %s", upload->path, strerrordesc_np(errno));
+        if (files_stat(held->dir, upload->path, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "look at a file");
+        *ret = file_json(upload->path, &st);
+        return 0;
+}
+
+/* No workspace is larger than what a run could ever get. */
+static int check_room(const struct upload *upload, const struct workspace *held, struct csn_error *err)
+{
+        const struct api *api = api_of(upload->request);
+        const struct store_room room = api_room(upload->request);
+        uint64_t size = incoming_size(upload->incoming), max = api->settings->ceilings.disk_bytes, has = files_weigh(held->dir, 0);
+        if (has > max || size > max - has) {
+                err_set(err, CSN_E_BUSY, 0, "the workspace has %" PRIu64 " bytes and would have %" PRIu64 " more; ceilings.disk_bytes is %" PRIu64, has, size, max);
+                err->sys = EDQUOT;
+                return -err->code;
+        }
+        return store_room_check(api->store, upload->request->tenant, &room, 0, err);   /* its bytes are counted as coming in */
+}
+
+static void on_whole(struct http_request *request)
+{
+        struct upload *upload = request->owner;
+        const struct store_room room = api_room(request);
+        struct csn_error *err = &upload->error;
+        struct workspace held = { .dir = -1, .temp = -1 };
+        json_t *json = NULL;
+        request->gone = NULL;
+        if (!err->code && workspace_take(api_of(request)->store, request->tenant, upload->user, upload->name, &room, &held, err) == 0 &&
+            check_room(upload, &held, err) == 0)
+                place(upload, &held, &json, err);
+        workspace_leave(&held);
+        if (err->code)
+                api_fail_room(request, err);
+        else
+                http_json(request, MHD_HTTP_CREATED, json);
+        upload_free(upload);
+}
+
+static int begin_upload(struct upload *upload, struct csn_error *err)
+{
+        struct http_request *request = upload->request;
+        struct store *store = api_of(request)->store;
+        const struct store_room room = api_room(request);
+        const char *length = http_header(request, "Content-Length");
+        size_t user_len;
+        const char *user = http_query_bytes(request, "user", &user_len);
+        struct store_workspace one;
+        upload->user = user_of(request);
+        upload->name = http_part(request, 0);
+        if (find(request, &one, err))
+                upload->name = one.name;
+        else if (err->code)
+                return -err->code;
+        if ((user && check_text("user", user, user_len, WORKSPACE_USER_MAX, err) < 0) ||
+            check_text("name", upload->name, strlen(upload->name), WORKSPACE_NAME_MAX, err) < 0)
+                return -err->code;
+        uint64_t size = length ? strtoull(length, NULL, 10) : 0;
+        if (store_room_check(store, request->tenant, &room, size, err) < 0) {
+                request->early = size > HTTP_BODY_MAX;
+                return -err->code;
+        }
+        return incoming_open(store, request->tenant, &room, &upload->incoming, err);
+}
+
+void api_workspace_put(struct http_request *request)
+{
+        const char *path = path_of(request);
+        struct csn_error err;
+        if (!path)
+                return;
+        struct upload *upload = mem_alloc(sizeof *upload);
+        *upload = (struct upload){ .request = request, .path = path };
+        if (begin_upload(upload, &err) < 0) {
+                upload_free(upload);
+                api_fail_room(request, &err);
+                return;
+        }
+        request->owner = upload;
+        request->gone = on_gone;
+        request->take = on_bytes;
+        request->whole = on_whole;
+}

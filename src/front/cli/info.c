@@ -1,0 +1,305 @@
+/* The commands that only tell: doctor, profiles, config, schema, version; and gc. */
+#include "front/cli/cli.h"
+
+#include "sandbox/sandbox.h"
+
+#include "config.h"
+
+bool cli_has_flag(int *argc, char **argv, const char *flag)
+{
+        for (int i = 1; i < *argc; i++)
+                if (strcmp(argv[i], flag) == 0) {
+                        memmove(argv + i, argv + i + 1, (size_t)(*argc - i) * sizeof *argv);
+                        (*argc)--;
+                        return true;
+                }
+        return false;
+}
+
+void cli_print_json(json_t *json)
+{
+        char *text = model_write(json, JSON_INDENT(2));
+        puts(text ? text : "null");
+        free(text);
+        json_decref(json);
+}
+
+int cli_version(int argc, char **argv)
+{
+        (void)argc, (void)argv;
+        puts("caisson " VERSION);
+        return 0;
+}
+
+/* ---- doctor ---- */
+
+static int print_checks(const struct doctor_check *checks, size_t n)
+{
+        static const struct { const char *word, *colour; } states[] = {
+                [CHECK_OK] = { "ok", "\033[32m" }, [CHECK_WEAKER] = { "weaker", "\033[33m" }, [CHECK_MISSING] = { "missing", "\033[31m" },
+        };
+        bool colours = cli_colours(stdout);
+        int worst = CHECK_OK;
+        for (size_t i = 0; i < n; i++) {
+                printf("%s%-8s%s %-26s %s\n", colours ? states[checks[i].state].colour : "", states[checks[i].state].word,
+                       colours ? "\033[0m" : "", checks[i].name, checks[i].fact);
+                if (checks[i].remedy[0])
+                        printf("         remedy: %s\n", checks[i].remedy);
+                worst = (int)checks[i].state > worst ? (int)checks[i].state : worst;
+        }
+        puts(worst == CHECK_OK       ? "\nEvery layer can be enforced here."
+             : worst == CHECK_WEAKER ? "\nPrograms can be run; what is weaker is named in each record."
+                                     : "\nPrograms cannot be run in a sandbox here until what is missing is there.");
+        return worst == CHECK_MISSING ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
+}
+
+static void on_tried(void *owner, const struct run_result *result)
+{
+        struct doctor_check *check = owner;
+        bool ran = HAS(result, run_result, boundary);
+        const char *why = HAS(result, run_result, error) ? result->error.message : status_name(result->status);
+        check->name = "a run";
+        check->state = ran && result->status == status_COMPLETED ? CHECK_OK : CHECK_MISSING;
+        if (check->state == CHECK_OK)
+                snprintf(check->fact, sizeof check->fact, "a program was started in a sandbox, and ended");
+        else
+                snprintf(check->fact, sizeof check->fact, "%.159s", why);
+        if (check->state != CHECK_OK)
+                snprintf(check->remedy, sizeof check->remedy, "this is the step of a run that fails here; where a layer above is missing or weaker, begin with that");
+}
+
+/* What the layers promise one by one may still fail together, so a program is run as any is. */
+static int try_run(const struct settings *settings, struct doctor_check *ret, struct csn_error *err)
+{
+        static const struct run_events events = { .done = on_tried };
+        static char language[] = "bash", code[] = ":", off[] = "off";
+        struct engine *engine = NULL;
+        int rc = engine_open(settings, &engine, err);
+        if (rc == 0) {
+                struct run_request *request;
+                struct run *run = run_new(engine);
+                request = run_request(run);
+                SET(request, run_request, language, language);
+                SET(request, run_request, code, ((struct bytes){ code, strlen(code) }));
+                SET(request, run_request, policy, off);
+                run_start(run, true, &events, ret);
+                while (rc == 0 && !ret->name)
+                        rc = engine_step(engine, -1, err);
+        }
+        engine_close(engine);
+        return rc;
+}
+
+#define ZYGOTE_US (60 * 1000000ULL)
+#define ZYGOTE_LOOK_MS 100
+
+/* Python programs are forked from an interpreter that has started; without one each of them starts its own, which takes longer. */
+static void try_zygote(const struct settings *settings, struct doctor_check *ret)
+{
+        struct engine *engine = NULL;
+        struct csn_error err;
+        uint64_t until = clock_us() + ZYGOTE_US;
+        int rc = engine_open(settings, &engine, &err), serves = 0;
+        if (rc == 0)
+                engine_warm(engine, true);
+        while (rc == 0 && serves == 0 && clock_us() < until) {
+                rc = engine_step(engine, ZYGOTE_LOOK_MS, &err);
+                serves = rc == 0 ? engine_zygote(engine, &err) : 0;
+        }
+        *ret = (struct doctor_check){ .name = "a Python zygote", .state = serves > 0 ? CHECK_OK : CHECK_WEAKER };
+        snprintf(ret->fact, sizeof ret->fact, "%.159s", serves > 0 ? "an interpreter waits, from which Python programs are forked"
+                                                       : rc < 0 || serves < 0 ? err.text : "it was not ready within a minute");
+        if (serves <= 0)
+                snprintf(ret->remedy, sizeof ret->remedy, "Python programs run, but each starts an interpreter of its own; the log of caissond has what the zygote said");
+        engine_close(engine);
+}
+
+static size_t look_at_host(const struct settings *settings, struct doctor_check checks[static CHECKS_MAX])
+{
+        struct csn_error err;
+        size_t n = probe_doctor(checks);
+        struct doctor_check *check = &checks[n < CHECKS_MAX ? n : CHECKS_MAX - 1];
+        *check = (struct doctor_check){ 0 };
+        if (try_run(settings, check, &err) < 0) {
+                *check = (struct doctor_check){ .name = "a run", .state = CHECK_MISSING };
+                snprintf(check->fact, sizeof check->fact, "%.159s", err.text);
+        }
+        /* Where no program runs at all there is nothing to say of one language. */
+        if (check->state == CHECK_OK && check + 1 < checks + CHECKS_MAX)
+                try_zygote(settings, ++check);
+        return (size_t)(check - checks) + 1;
+}
+
+static int doctor(int argc, char **argv, const struct settings *settings)
+{
+        static const char *const words[] = { "ok", "weaker", "missing" };
+        struct doctor_check checks[CHECKS_MAX];
+        bool json = cli_has_flag(&argc, argv, "--json");
+        if (argc > 1)
+                return cli_unknown_argument("doctor", argv[1]);
+        size_t n = look_at_host(settings, checks);
+        if (!json)
+                return print_checks(checks, n);
+        json_t *list = json_array();
+        bool missing = false;
+        for (size_t i = 0; i < n; i++) {
+                missing = missing || checks[i].state == CHECK_MISSING;
+                json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", checks[i].name, "state", words[checks[i].state],
+                                                      "fact", checks[i].fact, "remedy", checks[i].remedy));
+        }
+        cli_print_json(json_pack("{s:b, s:o}", "usable", !missing, "checks", list));
+        return missing ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
+}
+
+int cli_doctor(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, doctor);
+}
+
+/* ---- profiles ---- */
+
+static int list_profiles(const struct settings *settings, bool json)
+{
+        struct csn_error err;
+        json_t *list = front_profiles(settings, &err), *profile;
+        size_t i;
+        if (!list)
+                return cli_fail(&err);
+        json_array_foreach(list, i, profile) {
+                if (!json)
+                        printf("%-18s %s\n", json_string_value(json_object_get(profile, "name")),
+                               json_string_value(json_object_get(profile, "description")));
+        }
+        if (json)
+                cli_print_json(json_incref(list));
+        json_decref(list);
+        return 0;
+}
+
+static int show_profile(const struct settings *settings, const char *name, bool json)
+{
+        struct arena arena = { 0 };
+        struct profile profile;
+        struct csn_error err;
+        struct run_request whole;
+        int status = front_profile(settings, name, &arena, &profile, &whole, &err) < 0 ? cli_fail(&err) : 0;
+        if (status == 0 && json) {
+                cli_print_json(model_encode(&object_run_request, &whole));
+        } else if (status == 0) {
+                printf("%s: %s\n", profile.name, profile.text);
+                for (size_t i = 0; i < object_limits.n; i++) {
+                        const struct field *field = &object_limits.fields[i];
+                        const void *at = (const char *)&whole.limits + field->at;
+                        char text[60];
+                        if (field->kind == KIND_NUM)
+                                model_print(field, *(const uint64_t *)at, text, sizeof text);
+                        else
+                                snprintf(text, sizeof text, "%s", field->choices->values[*(const int *)at].text);
+                        printf("  limits.%-15s %-10s %s%s\n", field->name, text, profile.request.limits.present >> i & 1 ? "(profile) " : "",
+                               field->help);
+                }
+                printf("  network                %s\n", choices_network.values[whole.network].text);
+                printf("  landlock               %s\n", choices_need.values[whole.landlock].text);
+                printf("  cgroup                 %s\n", choices_cgroup_need.values[whole.cgroup].text);
+                printf("  strict_proc            %s\n", whole.strict_proc ? "true" : "false");
+                printf("  backend                %s\n", whole.backend ? whole.backend : "native");
+        }
+        arena_done(&arena);
+        return status;
+}
+
+int cli_with_settings(int argc, char **argv, int (*command)(int argc, char **argv, const struct settings *settings))
+{
+        struct cli_settings from;
+        struct settings settings;
+        argc = cli_take_settings(argc, argv, &from);
+        int status = argc < 0 ? 64 : cli_load_settings(&from, &settings);
+        if (status == 0)
+                status = command(argc, argv, &settings);
+        if (argc >= 0)
+                settings_done(&settings);
+        return status;
+}
+
+static int profiles(int argc, char **argv, const struct settings *settings)
+{
+        bool json = cli_has_flag(&argc, argv, "--json");
+        if (argc == 1 || (argc == 2 && strcmp(argv[1], "list") == 0))
+                return list_profiles(settings, json);
+        if (argc == 3 && (strcmp(argv[1], "show") == 0 || strcmp(argv[1], "explain") == 0))
+                return show_profile(settings, argv[2], json);
+        return cli_usage("profiles: say list, or show NAME");
+}
+
+int cli_profiles(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, profiles);
+}
+
+/* ---- config ---- */
+
+static int config(int argc, char **argv, const struct settings *settings)
+{
+        bool json = cli_has_flag(&argc, argv, "--json");
+        json_t *list = json_array();
+        cli_has_flag(&argc, argv, "--effective");   /* what is shown is always what is in force */
+        if (argc > 2 || (argc == 2 && strcmp(argv[1], "show") != 0 && strcmp(argv[1], "check") != 0)) {
+                json_decref(list);
+                return cli_usage("config: say show");
+        }
+        for (size_t i = 0; i < settings->n; i++) {
+                const struct setting *setting = &settings->list[i];
+                char value[4200];
+                settings_value(setting, value, sizeof value);
+                if (value[0] && settings_is_secret(setting))
+                        snprintf(value, sizeof value, "(not shown)");
+                if (json)
+                        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "key", setting->key, "value", value, "source",
+                                                              setting->source, "variable", setting->variable));
+                else
+                        printf("%-26s %-14s %s\n", setting->key, value[0] ? value : "\"\"", setting->source);
+        }
+        if (json)
+                cli_print_json(json_incref(list));
+        json_decref(list);
+        return 0;
+}
+
+int cli_config(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, config);
+}
+
+/* ---- schema ---- */
+
+int cli_schema(int argc, char **argv)
+{
+        static const struct object *const objects[] = { &object_run_request, &object_run_result, &object_check_request,
+                                                         &object_check_result, &object_grade_request, &object_grade_result, &object_limits, &object_boundary };
+        const char *name = argc > 1 ? argv[1] : "result";
+        if (strcmp(name, "request") == 0)
+                name = "run_request";
+        if (strcmp(name, "result") == 0)
+                name = "run_result";
+        for (size_t i = 0; i < ARRAY_LEN(objects); i++)
+                if (strcmp(objects[i]->name, name) == 0) {
+                        cli_print_json(model_schema(objects[i]));
+                        return 0;
+                }
+        return cli_usage("schema: there is no \"%.40s\"; say request, result, check_request, check_result, grade_request, grade_result, limits or boundary", name);
+}
+
+/* ---- gc ---- */
+
+static int collect(int argc, char **argv, const struct settings *settings)
+{
+        if (argc > 1)
+                return cli_unknown_argument("gc", argv[1]);
+        printf("%zu folders removed\n", work_collect_garbage(settings));
+        return 0;
+}
+
+int cli_gc(int argc, char **argv)
+{
+        return cli_with_settings(argc, argv, collect);
+}

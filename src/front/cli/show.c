@@ -1,0 +1,216 @@
+/* A run as people see it: output as it comes, the record, a text, or a summary.  The same for every road to a run. */
+#include "front/cli/cli.h"
+
+#include <inttypes.h>
+
+/* What a program prints may be meant for the terminal that shows it; there it is made visible instead. */
+size_t cli_visible(const char *bytes, size_t len, char *out)
+{
+        static const char digits[] = "0123456789abcdef";
+        size_t n = 0;
+        while (len) {
+                unsigned char c = (unsigned char)bytes[0];
+                size_t step = utf8_step(bytes, len);
+                bool control = (c < 0x20 && !strchr("\n\t\r", c)) || c == 0 || c == 0x7f ||
+                               (step == 2 && c == 0xc2 && (unsigned char)bytes[1] < 0xa0);
+                if (control || !step) {
+                        unsigned char shown = step == 2 ? (unsigned char)bytes[1] : c;
+                        const char text[] = { '\\', 'x', digits[shown >> 4], digits[shown & 15] };
+                        memcpy(out + n, text, sizeof text);
+                        n += sizeof text;
+                        step = step ? step : 1;
+                } else {
+                        memcpy(out + n, bytes, step);
+                        n += step;
+                }
+                bytes += step;
+                len -= step;
+        }
+        return n;
+}
+
+void show_lost(struct cli_show *show)
+{
+        show->lost = true;
+        if (show->exit_status == 0)
+                show->exit_status = EXIT_LOST;
+}
+
+bool show_output(struct cli_show *show, int stream, const void *bytes, size_t len)
+{
+        static char visible[4 * 64 * KIB];
+        show->shown[stream] += len;
+        if (!show->streaming || show->closed[stream])
+                return true;
+        if (show->tty[stream] && !show->raw && len <= sizeof visible / 4) {
+                len = cli_visible(bytes, len, visible);
+                bytes = visible;
+        }
+        show->closed[stream] = io_write_all(stream, bytes, len) < 0;
+        /* A reader that went away wants no more; a full disk is another matter. */
+        if (show->closed[stream] && errno != EPIPE) {
+                fprintf(stderr, "caisson: write %s: %s\n", stream == 1 ? "standard output" : "standard error", strerrordesc_np(errno));
+                show_lost(show);
+        }
+        return !show->closed[stream];
+}
+
+static int exit_status(const struct run_result *result)
+{
+        int fixed = status_exit(result->status);
+        if (fixed >= 0)
+                return fixed;
+        if (HAS(result, run_result, signal))
+                return 128 + (int)result->signal;
+        int code = HAS(result, run_result, exit_code) ? (int)result->exit_code : 125;
+        /* A limit was hit although the program's first process ended well (a fork bomb in the background). */
+        return code == 0 && result->status != status_COMPLETED ? 1 : code;
+}
+
+static void print_line(const char *colour, bool colours, const char *head, const char *text)
+{
+        char *visible = mem_alloc(4 * strlen(text) + 1);
+        visible[cli_visible(text, strlen(text), visible)] = 0;
+        fprintf(stderr, "%s%s%s%s%s\n", colours ? colour : "", head, colours ? "\033[0m" : "", head[0] ? ": " : "", visible);
+        free(visible);
+}
+
+/* A sentence of the engine; pointer: the field of the request that is wrong, or NULL. */
+static void print_told(const char *colour, const char *head, const char *text, const char *pointer)
+{
+        struct arena arena = { 0 };
+        print_line(colour, cli_colours(stderr), head, cli_in_options(text, pointer, &arena));
+        arena_done(&arena);
+}
+
+#define FINDINGS_SHOWN 20
+
+static void print_finding(const struct finding *finding, bool colours)
+{
+        struct arena arena = { 0 };
+        char place[60];
+        snprintf(place, sizeof place, "%" PRIu64 ":%" PRIu64, finding->line, finding->column);
+        bool more = HAS(finding, finding, advice);
+        print_line("\033[33m", colours, place, arena_text(&arena, "%s%s%s", finding->message, more ? ". " : "", more ? finding->advice : ""));
+        arena_done(&arena);
+}
+
+/* The output of a program that ended by itself says what it has to say; of the end of all others we alone can tell. */
+static bool is_ours_to_tell(const struct run_result *result)
+{
+        return result->status != status_COMPLETED && result->status != status_FAILED &&
+               !(result->status == status_SYNTAX_ERROR && result->error.type);
+}
+
+static bool is_loss(const struct warning *warning)
+{
+        return strcmp(warning->code, RUN_EXPORT_FAILED) == 0;
+}
+
+static void print_losses(struct cli_show *show, const struct run_result *result)
+{
+        for (size_t i = 0; i < result->warnings_n; i++)
+                if (is_loss(&result->warnings[i])) {
+                        show_lost(show);
+                        if (!show->quiet)
+                                print_told("\033[31m", "caisson", result->warnings[i].text, NULL);
+                }
+}
+
+static void print_summary(const struct cli_show *show, const struct run_result *result)
+{
+        bool colours = cli_colours(stderr);
+        const struct failure *error = &result->error;
+        /* The rest is a service for people at a terminal. */
+        if (show->quiet || (!is_ours_to_tell(result) && !show->tty[2] && !show->verbose))
+                return;
+        char head[80];
+        snprintf(head, sizeof head, "caisson: %s", status_name(result->status));
+        bool told = error->type && result->status == status_FAILED;   /* the traceback is on stderr already */
+        if (HAS(result, run_result, error) && !told && !(result->status == status_SYNTAX_ERROR && error->type))
+                print_told("\033[31m", head, error->message, error->field);
+        if (HAS(result, run_result, error) && HAS(error, failure, hint))
+                print_told("\033[33m", "hint", error->hint, NULL);
+        for (size_t i = 0; i < result->findings_n && i < FINDINGS_SHOWN; i++)
+                print_finding(&result->findings[i], colours);
+        for (size_t i = 0; i < result->warnings_n; i++)
+                if (!is_loss(&result->warnings[i]))
+                        print_told("\033[33m", "warning", result->warnings[i].text, NULL);
+        for (size_t i = 0; i < result->files_n && i < 20; i++) {
+                const struct output_file *file = &result->files[i];
+                char size[40], text[1400];
+                size_print(file->size_bytes, size, sizeof size);
+                snprintf(text, sizeof text, "%s %s (%s, %s)%s%s", file->changed ? "changed" : "new", file->name, size, file->mime,
+                         file->path ? " -> " : file->error ? ": " : "", file->path ? file->path : file->error ? file->error : "");
+                print_line("\033[2m", colours, "file", text);
+        }
+        if (show->verbose)
+                fprintf(stderr, "%s%s: %.1f ms wall, %.1f ms CPU, %.1f MiB, prepared in %.1f ms, collected in %.1f ms%s\n",
+                        colours ? "\033[2m" : "", result->id, result->usage.wall_ms, result->usage.cpu_ms,
+                        (double)result->usage.memory_peak_bytes / (double)MIB, result->timings.prepare_ms, result->timings.collect_ms,
+                        colours ? "\033[0m" : "");
+}
+
+static void print_record(struct cli_show *show, json_t *record)
+{
+        struct buf text;
+        cli_record_in_options(record);
+        buf_init(&text, FRONT_RECORD_MAX);
+        model_dump(record, show->tty[1], &text);
+        if (!buf_add(&text, "\n", 1) || io_write_all(STDOUT_FILENO, text.bytes, text.len) < 0)
+                show->exit_status = 125;
+        buf_done(&text);
+}
+
+static void print_visible(struct cli_show *show, const char *bytes, size_t len)
+{
+        char *visible = mem_alloc(4 * len + 1);
+        if (io_write_all(STDOUT_FILENO, visible, cli_visible(bytes, len, visible)) < 0)
+                show->exit_status = 125;
+        free(visible);
+}
+
+static void print_text(struct cli_show *show, const struct run_result *result)
+{
+        struct buf buf;
+        struct csn_error err;
+        buf_init(&buf, 8 * MIB + 4 * (size_t)result->limits.output_bytes);
+        if (render_text(show->format, result, &buf, &err) < 0)
+                show->exit_status = cli_fail(&err);
+        else if (show->tty[1] && !show->raw)
+                print_visible(show, buf.bytes, buf.len);
+        else if (io_write_all(STDOUT_FILENO, buf.bytes, buf.len) < 0)
+                show->exit_status = 125;
+        buf_done(&buf);
+}
+
+void show_result(struct cli_show *show, const struct run_result *result, json_t *record)
+{
+        show->exit_status = exit_status(result);
+        if (show->json)
+                print_record(show, record);
+        else if (show->format)
+                print_text(show, result);
+        else
+                print_summary(show, result);
+        print_losses(show, result);
+        if (show->lost)
+                show_lost(show);
+}
+
+void show_prepare(struct cli_show *show)
+{
+        for (int stream = 1; stream <= 2; stream++)
+                show->tty[stream] = isatty(stream);
+        show->streaming = !show->json && !show->format;
+}
+
+int show_check(const struct cli_show *show, struct csn_error *err)
+{
+        struct buf nowhere;
+        const struct run_result nothing = { 0 };
+        buf_init(&nowhere, 4096);
+        int rc = show->format ? render_text(show->format, &nothing, &nowhere, err) : 0;
+        buf_done(&nowhere);
+        return rc;
+}

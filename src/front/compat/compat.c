@@ -1,0 +1,140 @@
+/* What the fronts of other services share; see compat.h. */
+#include "front/compat/compat.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+
+json_t *words_load(const char *text, size_t len, size_t flags, struct csn_error *err)
+{
+        json_error_t where;
+        if (model_is_deeper(text, len, WORDS_DEPTH_MAX)) {
+                err_field(err, "", "the body is nested deeper than %d levels", WORDS_DEPTH_MAX);
+                return NULL;
+        }
+        if (model_has_many_parts(text, len, WORDS_PARTS_MAX)) {
+                err_field(err, "", "the body has more than %d values and names", WORDS_PARTS_MAX);
+                return NULL;
+        }
+        json_t *json = json_loadb(text, len, flags, &where);
+        if (json_is_object(json))
+                return json;
+        err_field(err, "", "%s", json ? "the body is no object" : where.text);
+        json_decref(json);
+        return NULL;
+}
+
+json_t *words_body(const struct http_request *request, struct csn_error *err)
+{
+        return words_load(request->body.bytes ? request->body.bytes : "", request->body.len, JSON_ALLOW_NUL, err);
+}
+
+bool words_number(const json_t *json, double *ret)
+{
+        const char *text = json_string_value(json);
+        char *end;
+        double number = text ? strtod(text, &end) : json_number_value(json);
+        if (text ? end == text || *end || strpbrk(text, "xX") : !json_is_number(json))
+                return false;
+        *ret = number;
+        return isfinite(number);
+}
+
+json_t *words_scaled(double number, double unit, uint64_t least, uint64_t most)
+{
+        double scaled = ceil(number * unit);
+        if (!(scaled > (double)least))
+                return json_integer((json_int_t)least);
+        return json_integer(scaled < (double)most ? (json_int_t)scaled : (json_int_t)most);
+}
+
+json_t *words_base64(const json_t *text)
+{
+        const char *from = json_string_value(text);
+        size_t len = json_string_length(text), n = 0;
+        char *plain = mem_alloc(len + 1);
+        for (size_t i = 0; i < len; i++)
+                if (!strchr(" \t\r\n", from[i]) || !from[i])
+                        plain[n++] = from[i];
+        json_t *json = json_stringn(plain, n);
+        free(plain);
+        return json;
+}
+
+json_t *words_text(const char *bytes, size_t len)
+{
+        struct arena arena = { 0 };
+        size_t n;
+        const char *text = model_utf8(&arena, bytes ? bytes : "", len, &n);
+        json_t *json = json_stringn(text, n);
+        arena_done(&arena);
+        return json;
+}
+
+struct run *words_run(struct http_request *request, json_t *ours, struct csn_error *err)
+{
+        struct run *run = run_new(api_of(request)->engine);
+        int rc = model_decode(&object_run_request, ours, run_arena(run), run_request(run), err);
+        json_decref(ours);
+        if (rc == 0)
+                return run;
+        run_free(run);
+        return NULL;
+}
+
+struct run *words_judged_run(struct http_request *request, json_t *ours, struct csn_error *err)
+{
+        struct run *run = words_run(request, ours, err);
+        if (run)
+                run_set_judged(run);
+        return run;
+}
+
+bool words_may_run(struct http_request *request, struct run *run)
+{
+        struct http_limit limit;
+        struct csn_error err = { 0 };
+        if (api_may_run(request, run, false, &limit, &err) == 0)
+                return true;
+        run_free(run);
+        api_answer_busy(request, &limit, &err);
+        return false;
+}
+
+/* ---- how it ended ---- */
+
+static void ended_by(struct words_ending *ending, int signal, struct arena *arena)
+{
+        ending->status = "SG";
+        ending->signal = signal;
+        ending->message = arena_text(arena, "Caught fatal signal %d", signal);
+}
+
+void words_ending(const struct run_result *result, struct arena *arena, struct words_ending *ret)
+{
+        *ret = (struct words_ending){ .code = -1 };
+        if (result->status == status_CANCELLED) {
+                ret->status = "XX";
+                ret->message = "the run was cancelled";
+        } else if (result->status == status_TIMEOUT) {
+                bool wall = result->usage.wall_ms >= (double)result->limits.wall_ms;
+                ret->status = "TO";
+                ret->message = wall ? "Time limit exceeded (wall clock)" : "Time limit exceeded";
+        } else if (result->status == status_OUTPUT_LIMIT) {
+                bool errors = !result->truncated.stdout_bytes;
+                ret->status = errors ? "EL" : "OL";
+                ret->message = errors ? "stderr length exceeded" : "stdout length exceeded";
+        } else if (HAS(result, run_result, exit_code)) {
+                ret->code = result->exit_code;
+                ret->status = ret->code ? "RE" : NULL;
+                ret->message = ret->code ? arena_text(arena, "Exited with error status %" PRId64, ret->code) : NULL;
+        } else if (HAS(result, run_result, signal)) {
+                ended_by(ret, (int)result->signal, arena);
+        } else if (result->status == status_MEMORY_EXCEEDED) {
+                ended_by(ret, SIGKILL, arena);
+        } else {
+                ret->status = "XX";
+                ret->message = HAS(result, run_result, error) ? result->error.message : "the program did not run";
+        }
+}

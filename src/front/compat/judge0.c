@@ -1,0 +1,770 @@
+/*
+ * The words of Judge0 (judge0/judge0, CE 1.13): submissions, one or many, waited for or asked for by their token, and what its
+ * clients look at before: languages, statuses, configuration.
+ *
+ * A token is the id of a run that is kept as those of respond-async are.  What our record has no place for, such as the output that
+ * was expected, goes with it as one of its labels; so a submission outlives the daemon as its record does.
+ */
+#include "front/socket/client.h"
+#include "net/http_headers.h"
+#include "front/compat/compat.h"
+#include "front/compat/parse.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define LABEL "judge0"
+#define SPEAKS "1.13.1"                    /* the version whose words these are */
+#define BATCH_MAX 20
+#define ARGUMENTS_MAX 512
+#define KB 1024.0
+
+/* ---- languages ---- */
+
+/* Ids of CE, old and new; which version runs is the host's affair. */
+static const struct { int id; const char *name, *title; } languages[] = {
+        { 46, "bash", "Bash" },
+        { 63, "javascript", "JavaScript (Node.js)" }, { 64, "lua", "Lua" },
+        { 68, "php", "PHP" },                         { 71, "python", "Python (3)" },
+        { 72, "ruby", "Ruby" },                       { 74, "typescript", "TypeScript (Node.js)" },
+        { 80, "r", "R" },                             { 85, "perl", "Perl" },
+        { 92, "python", "Python (3)" },               { 93, "javascript", "JavaScript (Node.js)" },
+        { 94, "typescript", "TypeScript (Node.js)" }, { 97, "javascript", "JavaScript (Node.js)" },
+        { 100, "python", "Python (3)" },              { 101, "typescript", "TypeScript (Node.js)" },
+        { 102, "javascript", "JavaScript (Node.js)" }, { 109, "python", "Python (3)" },
+        { 113, "python", "Python (3)" },
+};
+
+/* Its place in the table; -1: this host does not run it. */
+static int language_at(const struct http_request *request, double id)
+{
+        const struct language *language;
+        for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+                if (languages[i].id == id)
+                        return lang_find(engine_languages(api_of(request)->engine), languages[i].name, &language, NULL) == 0 ? (int)i : -1;
+        return -1;
+}
+
+void judge0_languages(struct http_request *request)
+{
+        json_t *list = json_array();
+        for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+                if (language_at(request, languages[i].id) >= 0)
+                        json_array_append_new(list, json_pack("{s:i, s:s}", "id", languages[i].id, "name", languages[i].title));
+        http_json(request, MHD_HTTP_OK, list);
+}
+
+static void answer_nothing_there(struct http_request *request)
+{
+        http_json(request, MHD_HTTP_NOT_FOUND, json_pack("{s:i, s:s}", "status", MHD_HTTP_NOT_FOUND, "error", "Not Found"));
+}
+
+void judge0_language(struct http_request *request)
+{
+        uint64_t id;
+        int at = header_event(http_part(request, 0), &id) ? language_at(request, (double)id) : -1;
+        if (at < 0)
+                answer_nothing_there(request);
+        else
+                http_json(request, MHD_HTTP_OK, json_pack("{s:i, s:s, s:b}", "id", languages[at].id, "name", languages[at].title, "is_archived", 0));
+}
+
+/* ---- statuses ---- */
+
+enum { IN_QUEUE = 1, PROCESSING, ACCEPTED, WRONG_ANSWER, TIME_LIMIT, COMPILATION_ERROR, SIGSEGV_ID, SIGXFSZ_ID, SIGFPE_ID, SIGABRT_ID, NZEC, OTHER, INTERNAL,
+       EXEC_FORMAT };
+
+static const char *const statuses[] = {
+        [IN_QUEUE] = "In Queue", [PROCESSING] = "Processing", [ACCEPTED] = "Accepted", [WRONG_ANSWER] = "Wrong Answer", [TIME_LIMIT] = "Time Limit Exceeded",
+        [COMPILATION_ERROR] = "Compilation Error", [SIGSEGV_ID] = "Runtime Error (SIGSEGV)", [SIGXFSZ_ID] = "Runtime Error (SIGXFSZ)",
+        [SIGFPE_ID] = "Runtime Error (SIGFPE)", [SIGABRT_ID] = "Runtime Error (SIGABRT)", [NZEC] = "Runtime Error (NZEC)", [OTHER] = "Runtime Error (Other)",
+        [INTERNAL] = "Internal Error", [EXEC_FORMAT] = "Exec Format Error",
+};
+
+static json_t *status_json(int id)
+{
+        return json_pack("{s:i, s:s}", "id", id, "description", statuses[id]);
+}
+
+void judge0_statuses(struct http_request *request)
+{
+        json_t *list = json_array();
+        for (int id = IN_QUEUE; id <= EXEC_FORMAT; id++)
+                json_array_append_new(list, status_json(id));
+        http_json(request, MHD_HTTP_OK, list);
+}
+
+/* ---- limits ---- */
+
+enum { CPU_TIME, CPU_EXTRA, WALL_TIME, MEMORY, STACK, PROCESSES, FILE_SIZE, RUNS, LIMITS };
+
+struct limit {
+        const char *name;
+        double least, most, otherwise;
+        bool whole;
+};
+
+/* Times are seconds and sizes kB; what each is where a submission says nothing, and at the most. */
+static void limits_of(const struct http_request *request, struct limit limits[static LIMITS])
+{
+        const struct limits *usual = &api_of(request)->settings->limits, *most = &api_of(request)->settings->ceilings;
+        const struct limit rows[LIMITS] = {
+                [CPU_TIME] = { "cpu_time_limit", 0, (double)most->cpu_ms / 1000, 5, false },
+                [CPU_EXTRA] = { "cpu_extra_time", 0, 5, 1, false },
+                [WALL_TIME] = { "wall_time_limit", 1, (double)most->wall_ms / 1000, 10, false },
+                [MEMORY] = { "memory_limit", 2048, floor((double)most->memory_bytes / KB), floor((double)usual->memory_bytes / KB), true },
+                [STACK] = { "stack_limit", 0, 128000, 64000, true },
+                [PROCESSES] = { "max_processes_and_or_threads", 1, (double)most->pids, (double)usual->pids, true },
+                [FILE_SIZE] = { "max_file_size", 0, floor((double)most->output_bytes / KB), 1024, true },
+                [RUNS] = { "number_of_runs", 1, 1, 1, true },
+        };
+        memcpy(limits, rows, sizeof rows);
+        for (size_t i = 0; i < LIMITS; i++)
+                if (limits[i].otherwise > limits[i].most)
+                        limits[i].otherwise = limits[i].most;
+}
+
+static json_t *number_json(const struct limit *limit, double number)
+{
+        return limit->whole ? json_integer((json_int_t)number) : json_real(number);
+}
+
+void judge0_config(struct http_request *request)
+{
+        static const char *const no[] = {
+                "maintenance_mode", "enable_compiler_options", "enable_submission_delete", "enable_callbacks", "enable_additional_files",
+                "enable_per_process_and_thread_time_limit", "allow_enable_per_process_and_thread_time_limit", "enable_per_process_and_thread_memory_limit",
+                "allow_enable_per_process_and_thread_memory_limit", "redirect_stderr_to_stdout", "use_docs_as_homepage", "allow_enable_network",
+                "enable_network",
+        };
+        const struct engine_settings *engine = &api_of(request)->settings->engine;
+        struct limit limits[LIMITS];
+        json_t *json = json_pack("{s:b, s:b, s:b, s:b, s:[], s:i, s:i, s:i, s:i, s:i, s:I}", "enable_wait_result", 1, "enable_command_line_arguments", 1,
+                                 "enable_batched_submissions", 1, "disable_implicit_base64_encoding", 1, "allowed_languages_for_compile_options",
+                                 "max_submission_batch_size", BATCH_MAX, "callbacks_max_tries", 0, "callbacks_timeout", 0, "max_extract_size", 0,
+                                 "submission_cache_duration", 0, "max_queue_size", (json_int_t)engine->queue_max);
+        limits_of(request, limits);
+        for (size_t i = 0; i < LIMITS; i++) {
+                char name[60];
+                snprintf(name, sizeof name, "max_%s", limits[i].name);
+                json_object_set_new(json, limits[i].name, number_json(&limits[i], limits[i].otherwise));
+                json_object_set_new(json, name, number_json(&limits[i], limits[i].most));
+        }
+        for (size_t i = 0; i < ARRAY_LEN(no); i++)
+                json_object_set_new(json, no[i], json_false());
+        http_json(request, MHD_HTTP_OK, json);
+}
+
+void judge0_about(struct http_request *request)
+{
+        http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:s}", "version", SPEAKS, "maintainer", "Caisson"));
+}
+
+/* ---- what is wrong with a submission ---- */
+
+/* {"field": ["message"]}, as ActiveModel has them. */
+static void add_flaw(json_t *flaws, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+static void add_flaw(json_t *flaws, const char *field, const char *fmt, ...)
+{
+        json_t *list = json_object_get(flaws, field);
+        va_list args;
+        if (!list)
+                json_object_set_new(flaws, field, list = json_array());
+        va_start(args, fmt);
+        json_array_append_new(list, json_vsprintf(fmt, args));
+        va_end(args);
+}
+
+static bool is_given(const json_t *json)
+{
+        return json && !json_is_null(json) && !(json_is_string(json) && !json_string_length(json));
+}
+
+static void check_limit(json_t *flaws, const struct limit *limit, const json_t *json)
+{
+        double number;
+        if (!is_given(json))
+                return;
+        if (!words_number(json, &number))
+                add_flaw(flaws, limit->name, "is not a number");
+        else if (number < limit->least)
+                add_flaw(flaws, limit->name, "must be greater than or equal to %g", limit->least);
+        else if (number > limit->most)
+                add_flaw(flaws, limit->name, "must be less than or equal to %.15g", limit->most);
+}
+
+static void check_text(json_t *flaws, const json_t *asked, const char *name)
+{
+        const json_t *json = json_object_get(asked, name);
+        if (json && !json_is_null(json) && !json_is_string(json))
+                add_flaw(flaws, name, "is not a text");
+}
+
+static bool is_on(const json_t *json)
+{
+        const char *text = json_string_value(json);
+        return json_is_true(json) || (json_is_integer(json) && json_integer_value(json)) || (text && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0));
+}
+
+/* What the service may be told to do, and ours is told not to; the words are those that it has for that. */
+static void check_options(json_t *flaws, const json_t *asked)
+{
+        static const struct { const char *name, *why; bool flag; } rows[] = {
+                { "compiler_options", "setting compiler options is not allowed", false },
+                { "callback_url", "setting callback is not allowed", false },
+                { "additional_files", "setting additional files is not allowed", false },
+                { "enable_network", "enabling network is not allowed", true },
+                { "redirect_stderr_to_stdout", "this option cannot be enabled", true },
+                { "enable_per_process_and_thread_time_limit", "this option cannot be enabled", true },
+                { "enable_per_process_and_thread_memory_limit", "this option cannot be enabled", true },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                const json_t *json = json_object_get(asked, rows[i].name);
+                if (rows[i].flag ? is_on(json) : is_given(json))
+                        add_flaw(flaws, rows[i].name, "%s", rows[i].why);
+        }
+}
+
+static void check_language(json_t *flaws, const struct http_request *request, const json_t *json)
+{
+        double id;
+        if (!is_given(json))
+                add_flaw(flaws, "language_id", "can't be blank");
+        else if (!words_number(json, &id))
+                add_flaw(flaws, "language_id", "is not a number");
+        else if (language_at(request, id) < 0)
+                add_flaw(flaws, "language_id", "language with id %.15g doesn't exist", id);
+}
+
+static json_t *flaws_of(const struct http_request *request, const json_t *asked)
+{
+        static const char *const texts[] = { "source_code", "stdin", "expected_output", "command_line_arguments" };
+        struct limit limits[LIMITS];
+        json_t *flaws = json_object();
+        if (!is_given(json_object_get(asked, "source_code")))
+                add_flaw(flaws, "source_code", "can't be blank");
+        check_language(flaws, request, json_object_get(asked, "language_id"));
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+                check_text(flaws, asked, texts[i]);
+        if (json_string_length(json_object_get(asked, "command_line_arguments")) > ARGUMENTS_MAX)
+                add_flaw(flaws, "command_line_arguments", "is too long (maximum is %d characters)", ARGUMENTS_MAX);
+        limits_of(request, limits);
+        for (size_t i = 0; i < LIMITS; i++)
+                check_limit(flaws, &limits[i], json_object_get(asked, limits[i].name));
+        check_options(flaws, asked);
+        return flaws;
+}
+
+/* ---- a submission as a request of ours ---- */
+
+static json_t *arguments_of(const json_t *line)
+{
+        struct arena arena = { 0 };
+        json_t *list = json_array();
+        size_t n = 0;
+        char **words_of = is_given(line) ? words_split(json_string_value(line), &arena, &n) : NULL;
+        for (size_t i = 0; i < n; i++)
+                json_array_append_new(list, words_text(words_of[i], strlen(words_of[i])));
+        arena_done(&arena);
+        return list;
+}
+
+static double limit_asked(const struct limit *limit, const json_t *asked)
+{
+        double number = limit->otherwise;
+        const json_t *json = json_object_get(asked, limit->name);
+        if (is_given(json))
+                words_number(json, &number);
+        return number;
+}
+
+/* The extra time is for the program to end by itself; that it took longer is seen all the same. */
+static json_t *our_limits(const struct http_request *request, const json_t *asked)
+{
+        const struct limits *most = &api_of(request)->settings->ceilings;
+        struct limit limits[LIMITS];
+        double n[LIMITS];
+        limits_of(request, limits);
+        for (size_t i = 0; i < LIMITS; i++)
+                n[i] = limit_asked(&limits[i], asked);
+        double cpu = n[CPU_TIME] > 0 ? n[CPU_TIME] + n[CPU_EXTRA] : 0;
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s}", "cpu_ms", words_scaled(cpu, 1000, 0, most->cpu_ms), "wall_ms",
+                         words_scaled(n[WALL_TIME], 1000, 1, most->wall_ms), "memory_bytes", words_scaled(n[MEMORY], KB, 4 * MIB, most->memory_bytes),
+                         "pids", words_scaled(n[PROCESSES], 1, 1, most->pids), "output_bytes", words_scaled(n[FILE_SIZE], KB, 0, most->output_bytes),
+                         "output_action", "kill");
+}
+
+static json_t *as_base64(const json_t *text, bool base64)
+{
+        struct arena arena = { 0 };
+        if (!json_is_string(text))
+                return json_null();
+        if (base64)
+                return words_base64(text);
+        json_t *json = json_string(model_base64(&arena, json_string_value(text), json_string_length(text)));
+        arena_done(&arena);
+        return json;
+}
+
+/* What a submission has that its record has not, as the text of a label. */
+static json_t *label_of(const struct http_request *request, const json_t *asked, bool base64)
+{
+        static const char *const texts[] = { "source_code", "stdin", "expected_output" };
+        const json_t *arguments = json_object_get(asked, "command_line_arguments");
+        struct limit limits[LIMITS];
+        char created[40];
+        double id;
+        json_t *about = json_object();
+        limits_of(request, limits);
+        time_print(time_now_ms(), created, sizeof created);
+        words_number(json_object_get(asked, "language_id"), &id);
+        json_object_set_new(about, "language_id", json_integer((json_int_t)id));
+        json_object_set_new(about, "created_at", json_string(created));
+        json_object_set_new(about, "command_line_arguments", is_given(arguments) ? json_deep_copy(arguments) : json_null());
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+                json_object_set_new(about, texts[i], as_base64(json_object_get(asked, texts[i]), base64));
+        for (size_t i = 0; i < LIMITS; i++)
+                json_object_set_new(about, limits[i].name, number_json(&limits[i], limit_asked(&limits[i], asked)));
+        char *text = json_dumps(about, JSON_COMPACT);
+        json_t *json = json_string(text);
+        free(text);
+        json_decref(about);
+        return json;
+}
+
+static json_t *ours_of(const struct http_request *request, const json_t *asked, bool base64)
+{
+        double id;
+        const json_t *arguments = json_object_get(asked, "command_line_arguments");
+        words_number(json_object_get(asked, "language_id"), &id);
+        return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:o}}", "language", languages[language_at(request, id)].name, "code_base64",
+                         as_base64(json_object_get(asked, "source_code"), base64), "stdin_base64",
+                         is_given(json_object_get(asked, "stdin")) ? as_base64(json_object_get(asked, "stdin"), base64) : json_string(""), "args",
+                         arguments_of(arguments), "limits", our_limits(request, asked), "labels", LABEL,
+                         label_of(request, asked, base64));
+}
+
+/* NULL: *ret_flaws says why, and is the caller's. */
+static struct run *run_of(struct http_request *request, const json_t *asked, bool base64, json_t **ret_flaws)
+{
+        struct csn_error err;
+        struct bytes bytes;
+        json_t *flaws = flaws_of(request, asked), *expected = as_base64(json_object_get(asked, "expected_output"), base64);
+        struct run *run = NULL;
+        if (json_is_string(expected) && !model_unbase64(&request->arena, json_string_value(expected), json_string_length(expected), &bytes))
+                add_flaw(flaws, "expected_output", "is not base64");
+        json_decref(expected);
+        if (!json_object_size(flaws) && !(run = words_judged_run(request, ours_of(request, asked, base64), &err)))
+                add_flaw(flaws, strncmp(err.field, "/code", 5) == 0 ? "source_code" : strncmp(err.field, "/stdin", 6) == 0 ? "stdin" : "base", "%s", err.text);
+        if (run)
+                json_decref(flaws);
+        else
+                *ret_flaws = flaws;
+        return run;
+}
+
+/* ---- a run as a submission ---- */
+
+/* How it was asked for. */
+struct form {
+        bool base64;
+        const char *fields;                /* names with commas between; NULL: those that are usual; "*": all */
+        bool broken;                       /* a text that is no UTF-8 was asked for as text */
+};
+
+#define USUAL "token,time,memory,stdout,stderr,compile_output,message,status"
+
+static const char *const known[] = {
+        "token", "source_code", "language_id", "stdin", "expected_output", "stdout", "status_id", "created_at", "finished_at", "time", "memory", "stderr",
+        "number_of_runs", "cpu_time_limit", "cpu_extra_time", "wall_time_limit", "memory_limit", "stack_limit", "max_processes_and_or_threads",
+        "enable_per_process_and_thread_time_limit", "enable_per_process_and_thread_memory_limit", "max_file_size", "compile_output", "exit_code", "exit_signal",
+        "message", "wall_time", "compiler_options", "command_line_arguments", "redirect_stderr_to_stdout", "callback_url", "additional_files", "enable_network",
+        "status", "language",
+};
+
+static bool lists(const char *fields, const char *name)
+{
+        size_t len = strlen(name);
+        for (const char *at = fields; *at; at += strcspn(at, ","), at += *at == ',')
+                if (strcspn(at, ",") == len && memcmp(at, name, len) == 0)
+                        return true;
+        return false;
+}
+
+static bool wants(const struct form *form, const char *name)
+{
+        return form->fields && lists(form->fields, "*") ? true : lists(form->fields ? form->fields : USUAL, name);
+}
+
+/* Takes the reference. */
+static void put(const struct form *form, json_t *answer, const char *name, json_t *json)
+{
+        if (wants(form, name))
+                json_object_set(answer, name, json);
+        json_decref(json);
+}
+
+static void put_bytes(struct form *form, json_t *answer, const char *name, const struct bytes *bytes)
+{
+        struct arena arena = { 0 };
+        json_t *json = json_null();
+        if (bytes && form->base64)
+                json = json_string(model_base64(&arena, bytes->bytes ? bytes->bytes : "", bytes->len));
+        else if (bytes && !(json = json_stringn(bytes->bytes ? bytes->bytes : "", bytes->len)))
+                form->broken = form->broken || wants(form, name);
+        put(form, answer, name, json ? json : json_null());
+        arena_done(&arena);
+}
+
+/* An empty stream is none. */
+static const struct bytes *stream(const struct bytes *bytes)
+{
+        return bytes->len ? bytes : NULL;
+}
+
+static const struct bytes *decoded(const json_t *about, const char *name, struct arena *arena)
+{
+        const json_t *text = json_object_get(about, name);
+        struct bytes *bytes = arena_alloc(arena, sizeof *bytes);
+        bool good = json_is_string(text) && model_unbase64(arena, json_string_value(text), json_string_length(text), bytes);
+        return good ? bytes : NULL;
+}
+
+static int signal_id(int number)
+{
+        switch (number) {
+        case SIGSEGV:
+                return SIGSEGV_ID;
+        case SIGXFSZ:
+                return SIGXFSZ_ID;
+        case SIGFPE:
+                return SIGFPE_ID;
+        case SIGABRT:
+                return SIGABRT_ID;
+        default:
+                return OTHER;
+        }
+}
+
+/* TypeScript is what has a compiler here and there; output that is too long is there a file that is. */
+static int judge(const struct run_result *result, const json_t *about, struct words_ending *ending, struct arena *arena)
+{
+        double cpu_s = json_number_value(json_object_get(about, "cpu_time_limit"));
+        const struct bytes *expected = decoded(about, "expected_output", arena);
+        if (ending->status && strcmp(ending->status, "XX") == 0)
+                return INTERNAL;
+        if (result->status == status_SYNTAX_ERROR && result->language && strcmp(result->language, lang_typescript.name) == 0)
+                return COMPILATION_ERROR;
+        if (ending->status && strcmp(ending->status, "TO") == 0)
+                return TIME_LIMIT;
+        if (cpu_s > 0 && result->usage.cpu_ms > cpu_s * 1000) {
+                *ending = (struct words_ending){ .status = "TO", .message = "Time limit exceeded", .code = -1 };
+                return TIME_LIMIT;
+        }
+        if (result->status == status_OUTPUT_LIMIT)
+                *ending = (struct words_ending){ .status = "SG", .message = "Caught fatal signal 25", .code = -1, .signal = SIGXFSZ };
+        if (ending->signal)
+                return signal_id(ending->signal);
+        if (ending->code)
+                return NZEC;
+        return !expected || words_same(expected, &result->stdout) ? ACCEPTED : WRONG_ANSWER;
+}
+
+static json_t *seconds(double ms)
+{
+        return json_sprintf("%.3f", ms / 1000);
+}
+
+static json_t *text_or_null(const char *text)
+{
+        return text ? json_string(text) : json_null();
+}
+
+static void put_ending(struct form *form, json_t *answer, const struct run_result *result, const json_t *about, struct arena *arena)
+{
+        static const struct bytes none = { 0 };
+        struct words_ending ending;
+        words_ending(result, arena, &ending);
+        int id = judge(result, about, &ending, arena);
+        bool ran = id != INTERNAL && id != COMPILATION_ERROR, has_memory = ran && HAS(&result->usage, usage, memory_peak_bytes);
+        struct bytes message = { arena_text(arena, "%s", ending.message && id != COMPILATION_ERROR ? ending.message : ""), 0 };
+        message.len = strlen(message.bytes);
+        put(form, answer, "status", status_json(id));
+        put(form, answer, "status_id", json_integer(id));
+        put_bytes(form, answer, "stdout", stream(ran ? &result->stdout : &none));
+        put_bytes(form, answer, "stderr", stream(ran ? &result->stderr : &none));
+        put_bytes(form, answer, "compile_output", stream(id == COMPILATION_ERROR ? &result->stderr : &none));
+        put_bytes(form, answer, "message", stream(&message));
+        put(form, answer, "time", ran ? seconds(result->usage.cpu_ms) : json_null());
+        put(form, answer, "wall_time", ran ? seconds(result->usage.wall_ms) : json_null());
+        put(form, answer, "memory", has_memory ? json_integer((json_int_t)(result->usage.memory_peak_bytes / 1024)) : json_null());
+        put(form, answer, "exit_code", ran && ending.code >= 0 ? json_integer(ending.code) : json_null());
+        put(form, answer, "exit_signal", ran && ending.signal ? json_integer(ending.signal) : json_null());
+        put(form, answer, "finished_at", text_or_null(result->finished_at));
+}
+
+/* One that goes on. */
+static void put_state(struct form *form, json_t *answer, const char *state)
+{
+        static const char *const empty[] = { "stdout", "stderr", "compile_output", "message", "time", "wall_time", "memory", "exit_code", "exit_signal",
+                                             "finished_at" };
+        int id = strcmp(state, "running") == 0 ? PROCESSING : IN_QUEUE;
+        put(form, answer, "status", status_json(id));
+        put(form, answer, "status_id", json_integer(id));
+        for (size_t i = 0; i < ARRAY_LEN(empty); i++)
+                put(form, answer, empty[i], json_null());
+}
+
+static void put_asked(struct form *form, json_t *answer, const json_t *about, struct arena *arena)
+{
+        static const char *const texts[] = { "source_code", "stdin", "expected_output" };
+        static const char *const as_given[] = {
+                "created_at", "language_id", "command_line_arguments", "number_of_runs", "cpu_time_limit", "cpu_extra_time", "wall_time_limit", "memory_limit",
+                "stack_limit", "max_processes_and_or_threads", "max_file_size" };
+        static const char *const off[] = { "enable_per_process_and_thread_time_limit", "enable_per_process_and_thread_memory_limit",
+                                           "redirect_stderr_to_stdout", "enable_network" };
+        static const char *const none[] = { "compiler_options", "callback_url", "additional_files" };
+        json_int_t id = json_integer_value(json_object_get(about, "language_id"));
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+                put_bytes(form, answer, texts[i], decoded(about, texts[i], arena));
+        for (size_t i = 0; i < ARRAY_LEN(as_given); i++) {
+                json_t *json = json_object_get(about, as_given[i]);
+                put(form, answer, as_given[i], json ? json_incref(json) : json_null());
+        }
+        for (size_t i = 0; i < ARRAY_LEN(off); i++)
+                put(form, answer, off[i], json_false());
+        for (size_t i = 0; i < ARRAY_LEN(none); i++)
+                put(form, answer, none[i], json_null());
+        for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+                if (languages[i].id == id)
+                        put(form, answer, "language", json_pack("{s:I, s:s}", "id", id, "name", languages[i].title));
+}
+
+static json_t *about_of(const struct pair *labels, size_t n)
+{
+        json_t *about = NULL;
+        for (size_t i = 0; i < n && !about; i++)
+                if (strcmp(labels[i].name, LABEL) == 0)
+                        about = json_loads(labels[i].value, 0, NULL);
+        if (json_is_object(about))
+                return about;
+        json_decref(about);
+        return NULL;
+}
+
+/* result is NULL while it goes on.  NULL: the run is no submission. */
+static json_t *submission(struct form *form, const char *token, const char *state, const struct pair *labels, size_t labels_n, const struct run_result *result)
+{
+        struct arena arena = { 0 };
+        json_t *about = about_of(labels, labels_n), *answer = about ? json_object() : NULL;
+        if (about) {
+                put(form, answer, "token", json_string(token));
+                put_asked(form, answer, about, &arena);
+                if (result)
+                        put_ending(form, answer, result, about, &arena);
+                else
+                        put_state(form, answer, state);
+        }
+        json_decref(about);
+        arena_done(&arena);
+        return answer;
+}
+
+/* *ret is NULL if the tenant has no such submission.  Errors: those of api_find_run(), CSN_E_PROTOCOL. */
+static int find(struct http_request *request, const char *token, struct form *form, json_t **ret, struct csn_error *err)
+{
+        struct api_found found;
+        struct run_result result;
+        *ret = NULL;
+        if (api_find_run(request, token, &found, err) < 0)
+                return -err->code;
+        if (found.run) {
+                const struct run_request *given = run_request(found.run);
+                *ret = submission(form, token, run_state_name(found.run), given->labels, given->labels_n, NULL);
+        } else if (found.record) {
+                struct arena arena = { 0 };
+                json_t *record = json_loadb(found.record, found.len, JSON_ALLOW_NUL, NULL);
+                int rc = client_read_record(record, &arena, &result, err);
+                if (rc == 0)
+                        *ret = submission(form, token, "over", result.labels, result.labels_n, &result);
+                json_decref(record);
+                arena_done(&arena);
+                return rc;
+        }
+        return 0;
+}
+
+/* ---- requests ---- */
+
+static void answer_error(struct http_request *request, unsigned status, const char *text)
+{
+        http_json(request, status, json_pack("{s:s}", "error", text));
+}
+
+/* False: the request has its answer. */
+static bool take_form(struct http_request *request, struct form *ret)
+{
+        const char *base64 = http_query(request, "base64_encoded");
+        struct buf wrong;
+        *ret = (struct form){ .base64 = base64 && strcmp(base64, "true") == 0, .fields = http_query(request, "fields") };
+        if (ret->fields && !ret->fields[0])
+                ret->fields = NULL;
+        buf_init(&wrong, 4 * KIB);
+        for (const char *at = ret->fields; at && *at; at += strcspn(at, ","), at += *at == ',') {
+                const char *name = arena_copy(&request->arena, at, strcspn(at, ","));
+                bool is_known = strcmp(name, "*") == 0;
+                for (size_t i = 0; i < ARRAY_LEN(known); i++)
+                        is_known = is_known || strcmp(known[i], name) == 0;
+                if (!is_known)
+                        buf_printf(&wrong, "%s%s", wrong.len ? ", " : "", name);
+        }
+        bool good = !wrong.len;
+        if (!good)
+                answer_error(request, MHD_HTTP_BAD_REQUEST, arena_text(&request->arena, "invalid fields: [%s]", wrong.bytes));
+        buf_done(&wrong);
+        return good;
+}
+
+#define NOT_TEXT "some attributes for this submission cannot be converted to UTF-8, use base64_encoded=true query parameter"
+
+static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+{
+        struct form *form = own;
+        json_t *answer = submission(form, result->id, "over", result->labels, result->labels_n, result);
+        if (form->broken) {
+                json_decref(answer);
+                answer = json_pack("{s:s, s:s}", "error", NOT_TEXT, "token", result->id);
+        }
+        http_json(request, MHD_HTTP_CREATED, answer);
+}
+
+static const struct api_words words = { .answer = on_answer };
+
+/* NULL: the request has its answer. */
+static json_t *take_body(struct http_request *request)
+{
+        struct csn_error err;
+        json_t *body = words_body(request, &err);
+        if (!body)
+                http_json(request, MHD_HTTP_BAD_REQUEST,
+                          json_pack("{s:i, s:o}", "status", MHD_HTTP_BAD_REQUEST, "error", words_text(err.text, strlen(err.text))));
+        return body;
+}
+
+void judge0_submit(struct http_request *request)
+{
+        const char *wait = http_query(request, "wait");
+        bool waits = wait && strcmp(wait, "true") == 0;
+        struct form form;
+        json_t *body, *flaws = NULL;
+        if (!take_form(request, &form) || !(body = take_body(request)))
+                return;
+        struct run *run = run_of(request, body, form.base64, &flaws);
+        json_decref(body);
+        if (!run) {
+                http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, flaws);
+        } else if (words_may_run(request, run)) {
+                struct form *own = arena_alloc(run_arena(run), sizeof *own);
+                *own = form;
+                api_start_run(request, run, waits ? &words : NULL, own, true);
+                if (!waits)
+                        http_json(request, MHD_HTTP_CREATED, json_pack("{s:s}", "token", run_id(run)));
+        }
+}
+
+void judge0_submission(struct http_request *request)
+{
+        struct csn_error err;
+        struct form form;
+        json_t *answer;
+        if (!take_form(request, &form))
+                return;
+        if (find(request, http_part(request, 0), &form, &answer, &err) < 0) {
+                http_fail(request, &err);
+        } else if (!answer) {
+                answer_nothing_there(request);
+        } else if (form.broken) {
+                json_decref(answer);
+                answer_error(request, MHD_HTTP_BAD_REQUEST, NOT_TEXT);
+        } else {
+                http_json(request, MHD_HTTP_OK, answer);
+        }
+}
+
+/* ---- batches ---- */
+
+/* False: the request has its answer. */
+static bool check_batch(struct http_request *request, size_t n)
+{
+        if (n > BATCH_MAX)
+                answer_error(request, MHD_HTTP_BAD_REQUEST, "number of submissions in a batch should be less than or equal to 20");
+        else if (n == 0)
+                answer_error(request, MHD_HTTP_BAD_REQUEST, "there should be at least one submission in a batch");
+        return n && n <= BATCH_MAX;
+}
+
+/* A token, or what is wrong with this one; when there is no room for the first, there is for none. */
+static json_t *start_one(struct http_request *request, const json_t *asked, bool base64, bool *started)
+{
+        struct http_limit limit;
+        struct csn_error err = { 0 };
+        json_t *flaws = NULL;
+        struct run *run = run_of(request, asked, base64, &flaws);
+        if (!run)
+                return flaws;
+        if (api_may_run(request, run, false, &limit, &err) < 0) {
+                run_free(run);
+                return json_pack("{s:o}", "error", words_text(err.text, strlen(err.text)));
+        }
+        api_start_run(request, run, NULL, NULL, true);
+        *started = true;
+        return json_pack("{s:s}", "token", run_id(run));
+}
+
+void judge0_submit_batch(struct http_request *request)
+{
+        struct form form;
+        json_t *body, *one;
+        bool started = false;
+        size_t i;
+        if (!take_form(request, &form) || !(body = take_body(request)))
+                return;
+        json_t *all = json_object_get(body, "submissions"), *list = json_array();
+        if (check_batch(request, json_array_size(all))) {
+                json_array_foreach(all, i, one) {
+                        json_array_append_new(list, start_one(request, one, form.base64, &started));
+                }
+                http_json(request, started ? MHD_HTTP_CREATED : MHD_HTTP_UNPROCESSABLE_CONTENT, json_incref(list));
+        }
+        json_decref(list);
+        json_decref(body);
+}
+
+void judge0_batch(struct http_request *request)
+{
+        const char *header = http_header(request, "tokens"), *tokens = header ? header : http_query(request, "tokens");
+        struct csn_error err = { 0 };
+        struct form form;
+        json_t *list, *answer;
+        size_t n = 0;
+        for (const char *at = tokens; at && *at; at += strcspn(at, ","), at += *at == ',')
+                n++;
+        if (!take_form(request, &form) || !check_batch(request, n))
+                return;
+        list = json_array();
+        for (const char *at = tokens; *at && !err.code; at += strcspn(at, ","), at += *at == ',')
+                if (find(request, arena_copy(&request->arena, at, strcspn(at, ",")), &form, &answer, &err) == 0)
+                        json_array_append_new(list, answer ? answer : json_null());
+        if (err.code)
+                http_fail(request, &err);
+        else if (form.broken)
+                answer_error(request, MHD_HTTP_BAD_REQUEST, "some attributes for one or more submissions cannot be converted to UTF-8, use base64_encoded=true "
+                                                            "query parameter");
+        else
+                http_json(request, MHD_HTTP_OK, json_pack("{s:O}", "submissions", list));
+        json_decref(list);
+}

@@ -1,0 +1,442 @@
+/*
+ * The words of SandboxFusion (bytedance/SandboxFusion, as trainers use it for rewards): POST /run_code, and honest answers where
+ * that service has data sets and this one has none.
+ *
+ * There a request is judged by pydantic and errors have FastAPI's form, {"detail": ...}.  A program that fails is an answer with
+ * "Failed", and what is not the program's fault is one with "SandboxError".
+ */
+#include "front/compat/sandboxfusion.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TIMEOUT_S 10                       /* run_timeout where none is given */
+#define FETCH_MAX 1000                     /* names in fetch_files */
+#define FETCH_BYTES_MAX (64 * MIB)         /* all that is fetched from one run */
+
+/* Names that the service knows; those that we do not run are no mistake of the client's. */
+static const char *const languages[] = {
+        "python", "cpp", "nodejs", "go", "go_test", "java", "php", "csharp", "bash", "typescript", "sql", "rust", "cuda", "lua", "R", "perl", "D_ut", "ruby",
+        "scala", "julia", "pytest", "junit", "kotlin_script", "jest", "verilog", "python_gpu", "lean", "swift", "racket",
+};
+
+/* In the run's arena. */
+struct fusion {
+        struct run *run;
+        char **names;                      /* to fetch */
+        size_t names_n;
+        struct bytes *kept;                /* room for FETCH_MAX */
+        size_t kept_n, bytes;
+};
+
+/* ---- what is wrong with a request ---- */
+
+enum kind { A_TEXT, A_TEXT_OR_NULL, A_NUMBER, AN_INTEGER, TEXTS, TEXTS_BY_NAME };
+
+static const struct { const char *name; enum kind kind; bool required; } fields[] = {
+        { "compile_timeout", A_NUMBER, false }, { "run_timeout", A_NUMBER, false },      { "memory_limit_MB", AN_INTEGER, false },
+        { "code", A_TEXT, true },               { "stdin", A_TEXT_OR_NULL, false },      { "language", A_TEXT, true },
+        { "files", TEXTS_BY_NAME, false },      { "fetch_files", TEXTS, false },         { "args", TEXTS, false },
+};
+
+void fusion_add_flaw(json_t *flaws, const char *type, const char *message, const char *field, json_t *part, json_t *input)
+{
+        json_t *place = json_pack("[s, s]", "body", field);
+        if (part)
+                json_array_append_new(place, part);
+        json_array_append_new(flaws, json_pack("{s:s, s:o, s:s, s:O}", "type", type, "loc", place, "msg", message, "input", input));
+}
+
+static bool is_whole(const json_t *json)
+{
+        double number;
+        return words_number(json, &number) && trunc(number) == number;
+}
+
+static void check_texts(json_t *flaws, const char *field, json_t *list)
+{
+        json_t *one;
+        size_t i;
+        json_array_foreach(list, i, one) {
+                if (!json_is_string(one))
+                        fusion_add_flaw(flaws, "string_type", "Input should be a valid string", field, json_integer((json_int_t)i), one);
+        }
+        if (json_array_size(list) > FETCH_MAX)
+                fusion_add_flaw(flaws, "too_long", "List should have at most 1000 items", field, NULL, json_null());
+}
+
+static void check_named(json_t *flaws, const char *field, json_t *object)
+{
+        const char *name;
+        json_t *one;
+        json_object_foreach(object, name, one) {
+                if (!json_is_string(one) && !json_is_null(one))
+                        fusion_add_flaw(flaws, "string_type", "Input should be a valid string", field, json_string(name), one);
+        }
+}
+
+static void check_field(json_t *flaws, const char *field, enum kind kind, json_t *json)
+{
+        double number;
+        if ((kind == A_TEXT || kind == A_TEXT_OR_NULL) && !json_is_string(json) && !(kind == A_TEXT_OR_NULL && json_is_null(json)))
+                fusion_add_flaw(flaws, "string_type", "Input should be a valid string", field, NULL, json);
+        else if (kind == A_NUMBER && !words_number(json, &number))
+                fusion_add_flaw(flaws, "float_type", "Input should be a valid number", field, NULL, json);
+        else if (kind == AN_INTEGER && !is_whole(json))
+                fusion_add_flaw(flaws, "int_type", "Input should be a valid integer", field, NULL, json);
+        else if (kind == TEXTS && !json_is_array(json))
+                fusion_add_flaw(flaws, "list_type", "Input should be a valid list", field, NULL, json);
+        else if (kind == TEXTS_BY_NAME && !json_is_object(json))
+                fusion_add_flaw(flaws, "dict_type", "Input should be a valid dictionary", field, NULL, json);
+        else if (kind == TEXTS)
+                check_texts(flaws, field, json);
+        else if (kind == TEXTS_BY_NAME)
+                check_named(flaws, field, json);
+}
+
+void fusion_answer_flaws(struct http_request *request, json_t *flaws)
+{
+        http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, json_pack("{s:o}", "detail", flaws));
+}
+
+void fusion_answer_detail(struct http_request *request, unsigned status, const char *fmt, ...)
+{
+        va_list args;
+        va_start(args, fmt);
+        json_t *text = json_vsprintf(fmt, args);
+        va_end(args);
+        http_json(request, status, json_pack("{s:o}", "detail", text));
+}
+
+json_t *fusion_body(struct http_request *request)
+{
+        struct csn_error err;
+        json_t *body = words_body(request, &err);
+        if (!body)
+                fusion_answer_flaws(request, json_pack("[{s:s, s:[s], s:s, s:{}, s:{s:s}}]", "type", "json_invalid", "loc", "body", "msg", "JSON decode error",
+                                                "input", "ctx", "error", err.text));
+        return body;
+}
+
+static json_t *flaws_of(json_t *body)
+{
+        json_t *flaws = json_array();
+        for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+                json_t *json = json_object_get(body, fields[i].name);
+                if (json)
+                        check_field(flaws, fields[i].name, fields[i].kind, json);
+                else if (fields[i].required)
+                        fusion_add_flaw(flaws, "missing", "Field required", fields[i].name, NULL, json_null());
+        }
+        return flaws;
+}
+
+/* ---- the request ---- */
+
+static json_t *limits_of(json_t *body)
+{
+        double seconds = TIMEOUT_S, memory = -1;
+        words_number(json_object_get(body, "run_timeout"), &seconds);
+        words_number(json_object_get(body, "memory_limit_MB"), &memory);
+        json_t *limits = json_pack("{s:o}", "wall_ms", words_scaled(seconds, 1000, 1, FUSION_WALL_MS_MAX));
+        if (memory > 0)
+                json_object_set_new(limits, "memory_bytes", words_scaled(memory, MIB, 4 * MIB, 1024 * GIB));
+        return limits;
+}
+
+/* "./a" is a. */
+static const char *plain(const char *name)
+{
+        return strncmp(name, "./", 2) == 0 ? name + 2 : name;
+}
+
+static json_t *inputs_of(json_t *body)
+{
+        json_t *list = json_array(), *content;
+        const char *name;
+        json_object_foreach(json_object_get(body, "files"), name, content) {
+                if (json_is_string(content) && !strstr(name, "IGNORE_THIS_FILE"))
+                        json_array_append_new(list, json_pack("{s:s, s:o}", "name", plain(name), "content_base64", words_base64(content)));
+        }
+        return list;
+}
+
+/* A name as a glob(7) pattern that means it alone. */
+static json_t *exactly(const char *name)
+{
+        struct buf text;
+        buf_init(&text, KIB * 3);
+        for (; *name; name++)
+                buf_printf(&text, "%s%c", strchr("*?[\\", *name) ? "\\" : "", *name);
+        json_t *json = json_string(text.bytes ? text.bytes : "");
+        buf_done(&text);
+        return json;
+}
+
+static json_t *exports_of(json_t *body)
+{
+        json_t *list = json_array(), *name;
+        size_t i;
+        json_array_foreach(json_object_get(body, "fetch_files"), i, name) {
+                json_array_append_new(list, json_pack("{s:o}", "pattern", exactly(plain(json_string_value(name)))));
+        }
+        return list;
+}
+
+static json_t *ours_of(json_t *body)
+{
+        json_t *stdin_text = json_object_get(body, "stdin");
+        json_t *ours = json_pack("{s:O, s:O, s:o, s:o, s:o}", "language", json_object_get(body, "language"), "code", json_object_get(body, "code"), "limits",
+                                 limits_of(body), "files", inputs_of(body), "exports", exports_of(body));
+        if (json_is_string(stdin_text))
+                json_object_set(ours, "stdin", stdin_text);
+        return ours;
+}
+
+/* ---- files that are fetched ---- */
+
+static int on_keep(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd, struct arena *arena, char **ret_url,
+                   struct csn_error *err)
+{
+        struct fusion *fusion = owner;
+        struct stat st;
+        (void)run_id, (void)user, (void)mime;
+        if (fstat(fd, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "read %s", name);
+        if (fusion->kept_n == FETCH_MAX || (uint64_t)st.st_size > FETCH_BYTES_MAX - fusion->bytes)
+                return err_set(err, CSN_E_INPUT, 0, "more than %llu MiB are fetched", FETCH_BYTES_MAX / MIB);
+        struct bytes *kept = &fusion->kept[fusion->kept_n];
+        kept->bytes = arena_alloc(arena, (size_t)st.st_size + 1);
+        for (ssize_t n = 1; n > 0 && kept->len < (size_t)st.st_size; kept->len += n > 0 ? (size_t)n : 0)
+                n = read(fd, kept->bytes + kept->len, (size_t)st.st_size - kept->len);
+        if (kept->len < (size_t)st.st_size)
+                return err_set(err, CSN_E_SYSTEM, errno, "read %s", name);
+        fusion->bytes += kept->len;
+        *ret_url = arena_text(arena, "%zu", fusion->kept_n++);
+        return 0;
+}
+
+static const struct run_shelf shelf = { .keep = on_keep };
+
+static const struct bytes *input_of(const struct fusion *fusion, const char *name)
+{
+        const struct run_request *given = run_request(fusion->run);
+        for (size_t i = 0; i < given->files_n; i++)
+                if (strcmp(given->files[i].name, name) == 0)
+                        return &given->files[i].content;
+        return NULL;
+}
+
+/* What is at a name now; NULL: nothing that can be taken. */
+static const struct bytes *content_of(const struct fusion *fusion, const struct run_result *result, const char *name)
+{
+        for (size_t i = 0; i < result->files_n; i++) {
+                const struct output_file *file = &result->files[i];
+                if (strcmp(file->name, name) != 0)
+                        continue;
+                if (HAS(file, output_file, url))
+                        return &fusion->kept[strtoul(file->url, NULL, 10)];
+                return file->error && strcmp(file->error, RUN_FILE_UNCHANGED) == 0 ? input_of(fusion, name) : NULL;
+        }
+        return NULL;
+}
+
+static json_t *fetched(const struct fusion *fusion, const struct run_result *result)
+{
+        struct arena arena = { 0 };
+        json_t *files = json_object();
+        for (size_t i = 0; i < fusion->names_n; i++) {
+                const struct bytes *content = content_of(fusion, result, plain(fusion->names[i]));
+                if (content)
+                        json_object_set_new(files, fusion->names[i], json_string(model_base64(&arena, content->bytes ? content->bytes : "", content->len)));
+        }
+        arena_done(&arena);
+        return files;
+}
+
+/* ---- the answer ---- */
+
+enum answer { SUCCESS, FAILED, SANDBOX_ERROR };
+
+static bool was_cut(const struct run_result *result)
+{
+        return result->truncated.stdout_bytes || result->truncated.stderr_bytes;
+}
+
+/* Of a program whose output is not all there nobody can say that it did what it should. */
+static enum answer answer_of(const struct run_result *result)
+{
+        switch (result->status) {
+        case status_COMPLETED:
+                return was_cut(result) ? FAILED : SUCCESS;
+        case status_FAILED:
+        case status_BLOCKED:
+        case status_SYNTAX_ERROR:
+        case status_TIMEOUT:
+        case status_MEMORY_EXCEEDED:
+        case status_DISK_EXCEEDED:
+        case status_PROCESS_LIMIT:
+        case status_OUTPUT_LIMIT:
+        case status_CRASHED:
+                return FAILED;
+        default:
+                return SANDBOX_ERROR;
+        }
+}
+
+/* As a parent sees it: the exit status, or a signal's number with a minus. */
+static json_t *return_code(const struct run_result *result)
+{
+        if (result->status == status_TIMEOUT)
+                return json_null();
+        if (HAS(result, run_result, exit_code))
+                return json_integer(result->exit_code);
+        return json_integer(HAS(result, run_result, signal) ? -result->signal : -SIGKILL);
+}
+
+static json_t *run_result_of(const struct run_result *result, enum answer answer)
+{
+        if (answer == SANDBOX_ERROR || result->status == status_BLOCKED)
+                return json_null();
+        return json_pack("{s:s, s:f, s:o, s:o, s:o}", "status", result->status == status_TIMEOUT ? "TimeLimitExceeded" : "Finished", "execution_time",
+                         result->usage.wall_ms / 1000, "return_code", return_code(result), "stdout", words_text(result->stdout.bytes, result->stdout.len),
+                         "stderr", words_text(result->stderr.bytes, result->stderr.len));
+}
+
+/* Empty where the program itself is all that there is to say; what we did to it, it cannot tell. */
+static const char *message_of(const struct run_result *result)
+{
+        bool own = result->status == status_FAILED || result->status == status_SYNTAX_ERROR || result->status == status_CRASHED ||
+                   result->status == status_TIMEOUT || result->status == status_COMPLETED;
+        return own || !HAS(result, run_result, error) ? "" : result->error.message;
+}
+
+static json_t *answer_with(enum answer answer, json_t *message, json_t *run, json_t *files)
+{
+        static const char *const names[] = { "Success", "Failed", "SandboxError" };
+        return json_pack("{s:s, s:o, s:n, s:o, s:n, s:o}", "status", names[answer], "message", message, "compile_result", "run_result", run,
+                         "executor_pod_name", "files", files);
+}
+
+json_t *fusion_answer(const struct run_result *result, json_t *files)
+{
+        enum answer answer = answer_of(result);
+        const char *message = message_of(result);
+        json_t *text = words_text(message, strlen(message));
+        if (result->status == status_COMPLETED && was_cut(result)) {
+                json_decref(text);
+                text = json_sprintf("the output is longer than output_bytes=%" PRIu64 " allows, and was cut", result->limits.output_bytes);
+        }
+        return answer_with(answer, text, run_result_of(result, answer), files);
+}
+
+bool fusion_succeeded(const struct run_result *result)
+{
+        return answer_of(result) == SUCCESS;
+}
+
+static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+{
+        http_json(request, MHD_HTTP_OK, fusion_answer(result, fetched(own, result)));
+}
+
+static const struct api_words words = { .answer = on_answer };
+
+/* ---- POST /run_code ---- */
+
+static void refuse(struct http_request *request, const struct csn_error *error)
+{
+        http_json(request, MHD_HTTP_OK, answer_with(SANDBOX_ERROR, words_text(error->text, strlen(error->text)), json_null(), json_object()));
+}
+
+/* One that they have and we have not is answered as their runner's failure would be.  False: the request has its answer. */
+static bool has_language(struct http_request *request, json_t *body)
+{
+        json_t *name = json_object_get(body, "language");
+        const struct language *language;
+        struct csn_error err;
+        if (lang_find(engine_languages(api_of(request)->engine), json_string_value(name), &language, &err) == 0)
+                return true;
+        for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+                if (strcmp(languages[i], json_string_value(name)) == 0) {
+                        refuse(request, &err);
+                        return false;
+                }
+        json_t *flaws = json_array();
+        fusion_add_flaw(flaws, "literal_error", err.text, "language", NULL, name);
+        fusion_answer_flaws(request, flaws);
+        return false;
+}
+
+static void start(struct http_request *request, json_t *body)
+{
+        struct csn_error err;
+        json_t *name;
+        size_t i;
+        struct run *run = words_judged_run(request, ours_of(body), &err);
+        if (!run) {
+                refuse(request, &err);
+                return;
+        }
+        if (!words_may_run(request, run))
+                return;
+        struct fusion *fusion = arena_alloc(run_arena(run), sizeof *fusion);
+        fusion->run = run;
+        fusion->names_n = json_array_size(json_object_get(body, "fetch_files"));
+        fusion->names = arena_alloc(run_arena(run), fusion->names_n * sizeof *fusion->names + 1);
+        if (fusion->names_n)
+                fusion->kept = arena_alloc(run_arena(run), FETCH_MAX * sizeof *fusion->kept);
+        json_array_foreach(json_object_get(body, "fetch_files"), i, name) {
+                fusion->names[i] = arena_text(run_arena(run), "%s", json_string_value(name));
+        }
+        run_set_shelf(run, &shelf, fusion);
+        api_start_run(request, run, &words, fusion, false);
+}
+
+void fusion_run_code(struct http_request *request)
+{
+        json_t *body = fusion_body(request);
+        if (!body)
+                return;
+        json_t *flaws = flaws_of(body);
+        if (json_array_size(flaws))
+                fusion_answer_flaws(request, json_incref(flaws));
+        else if (has_language(request, body))
+                start(request, body);
+        json_decref(flaws);
+        json_decref(body);
+}
+
+/* ---- data sets ---- */
+
+void fusion_list_datasets(struct http_request *request)
+{
+        http_json(request, MHD_HTTP_OK, json_array());
+}
+
+void fusion_dataset(struct http_request *request)
+{
+        json_t *body = fusion_body(request);
+        if (!body)
+                return;
+        const char *name = json_string_value(json_object_get(body, "dataset"));
+        if (name) {
+                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST, "no eval class found for dataset %s: this server runs programs (POST /run_code); it has no "
+                                     "data sets, and so no prompts and no metrics", name);
+        } else {
+                json_t *flaws = json_array();
+                fusion_add_flaw(flaws, "missing", "Field required", "dataset", NULL, json_null());
+                fusion_answer_flaws(request, flaws);
+        }
+        json_decref(body);
+}
+
+void fusion_ping(struct http_request *request)
+{
+        static const char pong[] = "\"pong\"";
+        http_answer(request, MHD_HTTP_OK, "application/json", mem_copy(pong, sizeof pong - 1), sizeof pong - 1);
+}

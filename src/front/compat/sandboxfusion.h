@@ -1,0 +1,24 @@
+/*
+ * fusion: what the two halves of the words of SandboxFusion share: programs (sandboxfusion.c), and programs with tests (sandboxfusion_submit.c).
+ */
+#ifndef FRONT_FUSION_H
+#define FRONT_FUSION_H
+
+#include "front/compat/compat.h"
+
+#define FUSION_WALL_MS_MAX 86400000        /* what limits.wall_ms can be */
+
+/* The body as an object.  NULL: the request has its answer. */
+json_t *fusion_body(struct http_request *request);
+/* One of pydantic's errors, in its words; takes the last part of its place, or NULL. */
+void fusion_add_flaw(json_t *flaws, const char *type, const char *message, const char *field, json_t *part, json_t *input);
+/* 422 {"detail": [...]}, the reference of which this takes. */
+void fusion_answer_flaws(struct http_request *request, json_t *flaws);
+/* {"detail": text} */
+void fusion_answer_detail(struct http_request *request, unsigned status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* A run as /run_code answers it, with `files`, whose reference this takes. */
+json_t *fusion_answer(const struct run_result *result, json_t *files);
+/* Whether that would be "Success". */
+bool fusion_succeeded(const struct run_result *result);
+
+#endif

@@ -1,0 +1,401 @@
+/*
+ * caissond: one engine, whose clients are connections to a socket.
+ *
+ * The life of the daemon is the order of its states: it serves; told to end it takes no more requests and
+ * lets runs go on for engine.shutdown_ms; then it kills them; then clients may read their last frames; then it
+ * is over.  Each state has a deadline, so it always ends.
+ */
+#include "front/daemon/daemon.h"
+#include "front/views/log_reader.h"
+
+#include "front/daemon/sd_notify.h"
+
+#include "backend/backend.h"
+#include "tools/tools.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#define CANCEL_US (15 * 1000000ULL)    /* collecting files of a killed run has this long as well */
+#define FLUSH_US (2 * 1000000ULL)      /* for a client to read what is left */
+#define ACCEPTS_AT_ONCE 64
+#define CLEAN_US (60 * 1000000ULL)
+#define AGAIN_US 100000ULL             /* until the next try, when there was no descriptor */
+
+/* 0, or the errno. */
+static int accept_one(struct daemon *daemon)
+{
+        /* cppcheck-suppress nullPointer ; accept(2): no address is filled in then */
+        int fd = accept4(daemon->endpoint.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+                return errno;
+        peer_new(daemon, fd);
+        return 0;
+}
+
+/* ---- the end ---- */
+
+static void enter(struct daemon *daemon, enum daemon_state state);
+
+static bool is_working(const struct daemon *daemon)
+{
+        return daemon->jobs || (daemon->api && !api_is_idle(daemon->api));
+}
+
+/* A state that has nothing left to wait for gives way to the next; so it is with one that is late. */
+static void next_state(struct daemon *daemon, bool late)
+{
+        bool working = is_working(daemon);
+        if (daemon->state == DRAINING && (late || !working))
+                enter(daemon, working ? CANCELLING : FLUSHING);
+        else if (daemon->state == CANCELLING && (late || !working))
+                enter(daemon, FLUSHING);
+        else if (daemon->state == FLUSHING && (late || !daemon->peers))
+                enter(daemon, OVER);
+}
+
+static void on_deadline(struct timer *timer)
+{
+        next_state(timer->owner, true);
+}
+
+/* From the loop and not from here: whoever calls is in the middle of a list of ours. */
+void daemon_look(struct daemon *daemon)
+{
+        bool waits = (daemon->state == FLUSHING && !daemon->peers) ||
+                     ((daemon->state == DRAINING || daemon->state == CANCELLING) && !is_working(daemon));
+        if (waits)
+                loop_timer(daemon->loop, &daemon->deadline, 0);
+}
+
+/*
+ * Whoever has connected and was not accepted yet is told so, and can run its program itself; of a socket of the
+ * service manager it is the next daemon that accepts them.
+ */
+static void stop_accepting(struct daemon *daemon)
+{
+        loop_unwatch(daemon->loop, &daemon->listener);
+        loop_untimer(daemon->loop, &daemon->again);
+        while (daemon->endpoint.ours && accept_one(daemon) == 0)
+                ;
+        fd_close(&daemon->endpoint.fd);
+}
+
+static void enter(struct daemon *daemon, enum daemon_state state)
+{
+        daemon->state = state;
+        if (state == DRAINING) {
+                uint64_t wait_us = daemon->settings->engine.shutdown_ms * 1000, most_us = wait_us + CANCEL_US + 2 * FLUSH_US;
+                notify_send("STOPPING=1\nSTATUS=Draining: nothing new is begun\nEXTEND_TIMEOUT_USEC=%" PRIu64, most_us);
+                stop_accepting(daemon);
+                if (daemon->api)
+                        api_drain(daemon->api);
+                loop_timer(daemon->loop, &daemon->deadline, wait_us);
+        } else if (state == CANCELLING) {
+                loop_timer(daemon->loop, &daemon->deadline, CANCEL_US);
+                for (struct job *job = daemon->jobs; job; job = job->next)
+                        job_cancel(job);
+                if (daemon->api)
+                        api_cancel(daemon->api);
+        } else if (state == FLUSHING) {
+                loop_timer(daemon->loop, &daemon->deadline, FLUSH_US);
+                for (struct peer *peer = daemon->peers; peer; peer = peer->next)
+                        peer_end(peer);
+        }
+        daemon_look(daemon);
+}
+
+/* ---- signals ---- */
+
+/* The first lets runs end, the second kills them and lets clients hear of it, the third waits for nobody. */
+static void on_signal(struct watch *watch, uint32_t what)
+{
+        struct daemon *daemon = watch->owner;
+        struct signalfd_siginfo info;
+        (void)what;
+        if (read(watch->fd, &info, sizeof info) != (ssize_t)sizeof info)
+                return;
+        if (info.ssi_signo == SIGHUP) {
+                if (daemon->state == SERVING)
+                        daemon_reload(daemon);
+                return;
+        }
+        size_t cells = 0;
+        for (struct cell *cell = cell_next(daemon->engine, NULL, NULL); cell; cell = cell_next(daemon->engine, cell, NULL))
+                cells++;
+        log_text(LOG_INFO, "signal %u: the daemon ends", info.ssi_signo);
+        if (cells && daemon->state == SERVING)
+                log_text(LOG_WARN, "%zu persistent sandboxes end with the daemon; what is in them cannot be kept", cells);
+        if (daemon->state == SERVING)
+                enter(daemon, DRAINING);
+        else
+                enter(daemon, daemon->state == DRAINING ? CANCELLING : OVER);
+}
+
+/* Only root could start another starter, and we are not root any more: the next daemon has one. */
+static void on_starter_lost(void *owner)
+{
+        struct daemon *daemon = owner;
+        err_set(&daemon->failure, CSN_E_SYSTEM, 0, "the process that starts others for the daemon was killed; the daemon ends, so that its service manager "
+                                                   "starts it again");
+        log_text(LOG_ERROR, "%s", daemon->failure.text);
+        if (daemon->state == SERVING)
+                enter(daemon, DRAINING);
+}
+
+static int watch_signals(struct daemon *daemon, struct csn_error *err)
+{
+        signal(SIGPIPE, SIG_IGN);
+        int fd = io_signals(io_ends, IO_ENDS, err);
+        if (fd < 0)
+                return fd;
+        daemon->signals = (struct watch){ .fd = fd, .ready = on_signal, .owner = daemon };
+        return loop_watch(daemon->loop, &daemon->signals, fd, EPOLLIN, err);
+}
+
+/* ---- connections ---- */
+
+static void listen_on(struct daemon *daemon)
+{
+        struct csn_error err;
+        if (loop_watch(daemon->loop, &daemon->listener, daemon->endpoint.fd, EPOLLIN, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+}
+
+static void accept_again(struct timer *timer)
+{
+        listen_on(timer->owner);
+}
+
+static void on_connection(struct watch *watch, uint32_t what)
+{
+        struct daemon *daemon = watch->owner;
+        int sys = 0;
+        (void)what;
+        for (int i = 0; i < ACCEPTS_AT_ONCE && sys == 0; i++)
+                sys = accept_one(daemon);
+        if (sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == ENOBUFS) {
+                /* The connection stays in the queue, and would wake us for ever. */
+                log_text(LOG_ERROR, "accept: %s", strerrordesc_np(sys));
+                loop_unwatch(daemon->loop, &daemon->listener);
+                loop_timer(daemon->loop, &daemon->again, AGAIN_US);
+        }
+}
+
+static void on_api_idle(void *owner)
+{
+        daemon_look(owner);
+}
+
+static void on_clean(struct timer *timer)
+{
+        struct daemon *daemon = timer->owner;
+        struct csn_error err;
+        bool more = false;
+        if (store_clean(daemon->store, daemon->settings->engine.audit_retention_ms, &more, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+        more = shelf_clean(daemon->store, daemon->settings) || more;
+        loop_timer(daemon->loop, &daemon->clean, more ? 0 : CLEAN_US);
+}
+
+/* On a full disk it serves what it can, and says so. */
+static int open_store(struct daemon *daemon, struct csn_error *err)
+{
+        struct csn_error full;
+        if (store_open_default(daemon->settings, &daemon->store, err) < 0)
+                return -err->code;
+        if (store_set_reserve(daemon->store, daemon->settings->engine.reserve_bytes, &full) < 0)
+                log_text(LOG_WARN, "engine.reserve_bytes: %s", full.text);
+        return 0;
+}
+
+static int open_api(struct daemon *daemon, struct csn_error *err)
+{
+        struct endpoint *endpoint = &daemon->endpoint;
+        bool stored = daemon->http_fd >= 0;
+        if ((stored && open_store(daemon, err) < 0) ||
+            api_open(daemon->engine, daemon->settings, daemon->store, take_fd(&daemon->http_fd), daemon->http_ours, on_api_idle, daemon, &daemon->api,
+                     err) < 0)
+                return -err->code;
+        if (stored) {
+                audit_recover(daemon->store);
+                loop_timer(daemon->loop, &daemon->clean, 0);
+        }
+        if (endpoint->local_fd < 0)
+                return 0;
+        return api_serve_local(daemon->api, take_fd(&endpoint->local_fd), endpoint->local_ours, daemon->uids, daemon->uids_n, err);
+}
+
+/* ---- in order ---- */
+
+/* Each run has several descriptors, and the usual soft limit of 1024 is for programs that use select(2). */
+static int raise_descriptors(const struct settings *settings, struct csn_error *err)
+{
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return 0;
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        if (limit.rlim_max < ENGINE_DESCRIPTORS_MIN)
+                return err_set(err, CSN_E_CONFIG, 0, "caissond may have %llu open files at once, and needs at least %d; raise the hard limit (ulimit -Hn, "
+                                                     "LimitNOFILE=)", (unsigned long long)limit.rlim_max, ENGINE_DESCRIPTORS_MIN);
+        if (engine_places(limit.rlim_max) < settings->engine.running_max)
+                log_text(LOG_WARN, "with %llu open files at once (ulimit -Hn) no more than %zu sandboxes can be there at once, and engine.running_max is %llu: "
+                                   "runs beyond wait", (unsigned long long)limit.rlim_max, engine_places(limit.rlim_max),
+                         (unsigned long long)settings->engine.running_max);
+        return 0;
+}
+
+/* The daemon works without it, so what is in the way is only told. */
+static void keep_log(const struct settings *settings)
+{
+        struct csn_error err;
+        struct arena arena = { 0 };
+        const char *path = logs_path(settings, &arena), *folder = settings_state_dir(settings, &arena);
+        int rc = 0;
+        if (settings->engine.log_bytes)
+                rc = io_make_folders(folder) < 0 ? err_set(&err, CSN_E_SYSTEM, errno, "make the folder %.300s", folder)
+                                                 : log_open(path, settings->engine.log_bytes, &err);
+        if (rc < 0)
+                log_text(LOG_WARN, "no log is kept: %s", err.text);
+        arena_done(&arena);
+}
+
+/* The name in the file system, the port below 1024: what may need rights that we give up. */
+static int bind_sockets(struct daemon *daemon, struct csn_error *err)
+{
+        const char *http = daemon->settings->engine.http;
+        if (endpoint_open(daemon->settings, &daemon->endpoint, err) < 0)
+                return -err->code;
+        daemon->http_fd = take_fd(&daemon->endpoint.http_fd);
+        daemon->http_ours = daemon->http_fd < 0 && http[0];
+        return daemon->http_ours ? http_bind(http, &daemon->http_fd, err) : 0;
+}
+
+/* Half of the time in which the service manager wants to hear that this loop turns. */
+static void on_watchdog(struct timer *timer)
+{
+        struct daemon *daemon = timer->owner;
+        notify_send("WATCHDOG=1");
+        loop_timer(daemon->loop, timer, notify_watchdog_us());
+}
+
+static void tell_ready(struct daemon *daemon)
+{
+        const char *http = api_address(daemon->api);
+        log_text(LOG_INFO, "serving %s", daemon->endpoint.path);
+        if (http)
+                log_text(LOG_INFO, "serving http://%s", http);
+        notify_send("READY=1\nSTATUS=Serving %s%s%s", daemon->endpoint.path, http ? " and http://" : "", http ? http : "");
+        if (notify_watchdog_us())
+                on_watchdog(&daemon->watchdog);
+}
+
+/* What is parsed from here on comes from strangers. */
+static int give_up_rights(struct daemon *daemon, struct csn_error *err)
+{
+        struct settings *settings = daemon->settings;
+        struct confine *confined = &daemon->confine;
+        const char *http = settings->engine.http;
+        /* Where it is depends on who asks. */
+        settings->engine.state_dir = settings_state_dir(settings, &settings->arena);
+        if (daemon->http_fd >= 0 || (settings->engine.log_bytes && io_make_folders(settings->engine.state_dir) == 0))
+                snprintf(confined->state_dir, sizeof confined->state_dir, "%s", settings->engine.state_dir);
+        if (daemon->endpoint.ours)
+                snprintf(confined->sockets[0], sizeof confined->sockets[0], "%s", daemon->endpoint.path);
+        if (daemon->http_ours && strncmp(http, "unix:", 5) == 0)
+                snprintf(confined->sockets[1], sizeof confined->sockets[1], "%s", http + 5);
+        if (daemon->endpoint.local_ours)
+                snprintf(confined->sockets[2], sizeof confined->sockets[2], "%s", daemon->endpoint.local_path);
+        confined->config = daemon->sources->file;
+        return confine(settings, confined, err);
+}
+
+static int serve(struct daemon *daemon, struct csn_error *err)
+{
+        const struct settings *settings = daemon->settings;
+        if (endpoint_uids(settings->engine.socket_uids, &daemon->arena, &daemon->uids, &daemon->uids_n, err) < 0 ||
+            bind_sockets(daemon, err) < 0 || engine_open(settings, &daemon->engine, err) < 0 || sources_prepare(settings, &daemon->sources_of_tools, err) < 0 ||
+            give_up_rights(daemon, err) < 0)
+                return -err->code;
+        daemon->loop = engine_loop(daemon->engine);
+        daemon->tools = tools_open(daemon->engine);
+        if (watch_signals(daemon, err) < 0 || helpers_watch(daemon->loop, on_starter_lost, daemon, err) < 0)
+                return -err->code;
+        keep_log(settings);
+        if (sources_open(daemon->sources_of_tools, daemon->tools, err) < 0)
+                return -err->code;
+        if (open_api(daemon, err) < 0 || endpoint_listen(&daemon->endpoint, err) < 0)
+                return -err->code;
+        listen_on(daemon);
+        engine_warm(daemon->engine, false);
+        tell_ready(daemon);
+        int rc = 0;
+        while (rc == 0 && daemon->state != OVER)
+                rc = engine_step(daemon->engine, -1, err);
+        if (rc == 0 && daemon->failure.code) {
+                *err = daemon->failure;
+                rc = -err->code;
+        }
+        return rc;
+}
+
+int daemon_serve(const struct settings_sources *sources, struct settings *settings, struct csn_error *err)
+{
+        struct daemon daemon = { .sources = sources, .settings = settings, .endpoint = { .fd = -1, .http_fd = -1, .local_fd = -1, .lock_fd = -1 },
+                                 .http_fd = -1, .signals = { .fd = -1 },
+                                 .started_us = clock_us() };
+        daemon.listener = (struct watch){ .fd = -1, .ready = on_connection, .owner = &daemon };
+        daemon.deadline = (struct timer){ .fired = on_deadline, .owner = &daemon };
+        daemon.clean = (struct timer){ .fired = on_clean, .owner = &daemon };
+        daemon.again = (struct timer){ .fired = accept_again, .owner = &daemon };
+        daemon.watchdog = (struct timer){ .fired = on_watchdog, .owner = &daemon };
+        notify_open();
+        settings->engine.allow_host = false;   /* it would give our rights to whoever may connect */
+        loop_give_way();
+        log_set_format((enum log_format)settings->engine.log_format);
+        int rc = raise_descriptors(settings, err);
+        if (rc == 0)
+                rc = daemon_test_policies(settings, err);
+        if (rc == 0)
+                rc = serve(&daemon, err);
+        daemon.state = OVER;
+        if (daemon.loop) {
+                while (daemon.peers)
+                        peer_close(daemon.peers);
+                loop_unwatch(daemon.loop, &daemon.listener);
+                loop_untimer(daemon.loop, &daemon.again);
+                loop_untimer(daemon.loop, &daemon.deadline);
+                loop_untimer(daemon.loop, &daemon.watchdog);
+                loop_unwatch(daemon.loop, &daemon.signals);
+                helpers_unwatch();
+        }
+        api_close(daemon.api);
+        fd_close(&daemon.http_fd);
+        if (daemon.loop)
+                loop_untimer(daemon.loop, &daemon.clean);
+        if (daemon.endpoint.ours || daemon.endpoint.local_ours)
+                helpers_remove_sockets();
+        endpoint_close(&daemon.endpoint);
+        fd_close(&daemon.signals.fd);
+        while (daemon.jobs) {   /* of an engine that failed; its runs are its own to free */
+                struct job *next = daemon.jobs->next;
+                free(daemon.jobs);
+                daemon.jobs = next;
+        }
+        tools_close(daemon.tools);
+        sources_close(daemon.sources_of_tools);
+        engine_close(daemon.engine);
+        helpers_stop();
+        store_close(daemon.store);
+        notify_close();
+        arena_done(&daemon.arena);
+        log_text(LOG_INFO, "the daemon has ended%s%s", rc < 0 ? ": " : "", rc < 0 ? err->text : "");
+        log_close();
+        return rc;
+}

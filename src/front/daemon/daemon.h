@@ -1,0 +1,112 @@
+/* caissond from the inside; for the files of this folder. */
+#ifndef FRONT_DAEMON_H
+#define FRONT_DAEMON_H
+
+#include "front/api/api.h"
+#include "front/daemon/confine.h"
+#include "front/socket/endpoint.h"
+#include "front/socket/frames.h"
+#include "front/views/views.h"
+
+#include "tools/sources/sources.h"
+
+/* Ceilings of what clients can make us hold. */
+#define PEERS_MAX 256                      /* connections in all */
+#define PEER_JOBS_MAX 4096                 /* live requests of one connection */
+#define PEER_INPUT 16384                   /* bytes read at once */
+#define PEER_PAUSE (MIB)                   /* who has more than this to read is not read from */
+#define PEER_OUTPUT_MAX (16 * MIB)         /* beyond this its OUTPUT is left out */
+#define PEER_QUEUE_MAX (1 * GIB)           /* beyond this, which only records can reach, the connection ends */
+#define DAEMON_OUTPUT_MAX (256 * MIB)      /* OUTPUT of all connections */
+#define DAEMON_HELD_MAX (1 * GIB)          /* requests of all connections that are not answered */
+
+enum daemon_state {
+        SERVING,
+        DRAINING,                  /* no new requests; runs go on for engine.shutdown_ms */
+        CANCELLING,                /* runs are being killed */
+        FLUSHING,                  /* no runs; clients read their last frames */
+        OVER,
+};
+
+struct daemon {
+        const struct settings_sources *sources;
+        struct settings *settings;
+        struct engine *engine;
+        struct tools *tools;
+        struct sources *sources_of_tools;
+        struct loop *loop;
+        struct endpoint endpoint;
+        enum daemon_state state;
+        struct watch listener, signals;
+        struct timer deadline;     /* of this state */
+        struct timer again;        /* accept once more, when there were no descriptors */
+        struct api *api;
+        struct store *store;       /* NULL: there is no engine.http */
+        struct timer clean;        /* the store */
+        struct timer watchdog;     /* the service manager's */
+        struct csn_error failure;  /* why it ends without having been told to; code 0: it does not */
+        struct confine confine;
+        int http_fd;               /* for the HTTP interface, until that has it */
+        bool http_ours;            /* and not the service manager's */
+        struct peer *peers;
+        size_t peers_n;
+        struct job *jobs;
+        size_t held;
+        size_t queued;
+        uint64_t started_us;
+        struct arena arena;
+        uid_t *uids;               /* who is answered; none: everybody */
+        size_t uids_n;
+};
+
+/* A live request.  It outlives its connection for as long as its run or its check takes to end. */
+struct job {
+        struct job *next;
+        struct daemon *daemon;
+        struct peer *peer;         /* NULL: nobody wants the answer any more */
+        struct run *run;           /* NULL: it is a check */
+        struct inquiry inquiry;
+        char owner[32];
+        uint32_t id;
+        size_t held;               /* bytes of its frame */
+        bool aliases;
+};
+
+void job_cancel(struct job *job);
+
+/* A frame on its way out. */
+struct outgoing {
+        struct outgoing *next;
+        uint8_t head[FRAME_HEADER];
+        char *payload;
+        size_t len, sent;          /* the header included */
+};
+
+struct peer {
+        struct peer *next;
+        struct daemon *daemon;
+        struct watch watch;
+        uid_t uid;
+        struct frame_reader reader;
+        uint8_t input[PEER_INPUT];
+        size_t input_at, input_n;
+        size_t held;               /* bytes announced for the frame that is being read */
+        size_t jobs_n;
+        struct outgoing *queue, **queue_end;
+        size_t queued;
+        bool closing;              /* what is queued goes out, nothing comes in */
+};
+
+/* connection.c: takes the descriptor. */
+void peer_new(struct daemon *daemon, int fd);
+void peer_close(struct peer *peer);
+void peer_end(struct peer *peer);      /* when its queue is empty */
+
+/* reload.c */
+void daemon_reload(struct daemon *daemon);
+int daemon_test_policies(const struct settings *settings, struct csn_error *err);
+
+/* daemon.c: a run is over, or a connection has closed; the daemon may be waiting for the last. */
+void daemon_look(struct daemon *daemon);
+
+#endif

@@ -1,0 +1,742 @@
+/*
+ * process.Process: programs.  One that was started belongs to the sandbox and not to the request that started it: whoever listens may go and
+ * others may come, and only its end, a signal or its time-out ends it.  What nobody listens to is lost.
+ */
+#include "front/e2b/envd/envd.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#define KEPT_US (30 * 1000000ULL)          /* the end of one that is over, for those who come late */
+#define KEPT_MAX 200                       /* of those */
+#define TAG_MAX 256                        /* bytes */
+#define KILL_PATIENCE_US 20000000          /* for a program to be gone before its end is reported to who asked for it */
+
+/* A stream of what happens to a program. */
+struct listener {
+        struct listener *next;
+        struct envd_process *process;
+        struct http_request *request;
+        bool began;                        /* it began the program, and its time-out is the program's */
+        struct timer beat, deadline;       /* the time-out of any other */
+        uint64_t beat_us;                  /* 0: none was asked for */
+};
+
+/* A request that waits until its bytes have gone, or until the program has. */
+struct waiting {
+        struct waiting *next, **list;
+        struct envd_process *process;
+        struct http_request *request;
+        struct bytes bytes;                /* the request's */
+        size_t at;
+        bool ends;                         /* the input ends then */
+        struct timer patience;
+};
+
+struct envd_process {
+        struct envd_process *next;
+        struct e2b_envd *envd;
+        struct loop *loop;
+        struct call call;
+        uint64_t pid, started_us;
+        json_t *config;
+        char *tag;                         /* or NULL */
+        bool terminal, input, over, timed_out;
+        int status;                        /* wait(2) */
+        uint64_t in_flight;                /* bytes of its input that it has not read */
+        struct listener *listeners;
+        struct waiting *inputs, *killers;
+        struct timer deadline, expiry;
+};
+
+/* ---- who listens ---- */
+
+static void listener_free(struct listener *listener)
+{
+        struct envd_process *process = listener->process;
+        for (struct listener **at = &process->listeners; *at; at = &(*at)->next)
+                if (*at == listener) {
+                        *at = listener->next;
+                        break;
+                }
+        loop_untimer(process->loop, &listener->beat);
+        loop_untimer(process->loop, &listener->deadline);
+        listener->request->gone = NULL;
+        listener->request->room = NULL;
+        free(listener);
+}
+
+/* Who reads slowest sets the pace, as the reader of a pipe does. */
+static void keep_pace(struct envd_process *process)
+{
+        bool full = false;
+        for (const struct listener *listener = process->listeners; listener; listener = listener->next)
+                full = full || http_queued(listener->request) >= HTTP_STREAM_MAX / 2;
+        call_hold(&process->call, full);
+}
+
+static void on_room(struct call *call);
+
+static void on_listener_gone(struct http_request *request)
+{
+        struct listener *listener = request->owner;
+        struct envd_process *process = listener->process;
+        listener_free(listener);
+        if (process->pid && !process->over)
+                keep_pace(process);
+}
+
+static void on_listener_room(struct http_request *request)
+{
+        struct envd_process *process = ((struct listener *)request->owner)->process;
+        keep_pace(process);
+        on_room(&process->call);           /* a call that is held hears of no room in its socket */
+}
+
+static void beat(struct listener *listener)
+{
+        if (listener->beat_us)
+                loop_timer(listener->process->loop, &listener->beat, listener->beat_us);
+}
+
+/* False: it is gone. */
+static bool tell(struct listener *listener, const char *name, json_t *event)
+{
+        if (rpc_send(listener->request, json_pack("{s:{s:o}}", "event", name, event))) {
+                beat(listener);
+                return true;
+        }
+        listener_free(listener);
+        return false;
+}
+
+static void on_beat(struct timer *timer)
+{
+        tell(timer->owner, "keepalive", json_object());
+}
+
+static void on_deadline(struct timer *timer)
+{
+        struct listener *listener = timer->owner;
+        struct http_request *request = listener->request;
+        listener_free(listener);
+        rpc_end(request, RPC_DEADLINE_EXCEEDED, "the time-out of the request is over");
+}
+
+/* Also when nobody listens any more: its client goes at the same moment. */
+static void on_program_deadline(struct timer *timer)
+{
+        struct envd_process *process = timer->owner;
+        process->timed_out = true;
+        call_signal(&process->call, SIGKILL, 0);
+}
+
+static struct listener *listen_to(struct envd_process *process, struct http_request *request, bool begins)
+{
+        struct listener *listener = mem_alloc(sizeof *listener);
+        uint64_t timeout_ms = rpc_header_number(http_header(request, "Connect-Timeout-Ms"));
+        *listener = (struct listener){ .next = process->listeners, .process = process, .request = request, .began = begins,
+                                       .beat = { .fired = on_beat, .owner = listener }, .deadline = { .fired = on_deadline, .owner = listener },
+                                       .beat_us = min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")), RPC_BEAT_MAX_S) * 1000000 };
+        process->listeners = listener;
+        request->owner = listener;
+        request->gone = on_listener_gone;
+        request->room = on_listener_room;
+        if (timeout_ms)
+                loop_timer(process->loop, begins ? &process->deadline : &listener->deadline, timeout_ms * 1000);
+        return listener;
+}
+
+static bool greet(struct listener *listener)
+{
+        rpc_begin(listener->request);
+        return tell(listener, "start", json_pack("{s:I}", "pid", (json_int_t)listener->process->pid));
+}
+
+/* ---- its end ---- */
+
+/* One that is in no list any more. */
+static void waiting_drop(struct waiting *waiting)
+{
+        loop_untimer(waiting->process->loop, &waiting->patience);
+        waiting->request->gone = NULL;
+        free(waiting);
+}
+
+static void waiting_free(struct waiting *waiting)
+{
+        for (struct waiting **at = waiting->list; *at; at = &(*at)->next)
+                if (*at == waiting) {
+                        *at = waiting->next;
+                        break;
+                }
+        waiting_drop(waiting);
+}
+
+/* The first of a list; its request is the caller's to answer. */
+static struct http_request *waiting_take(struct waiting **list)
+{
+        struct waiting *first = *list;
+        struct http_request *request = first->request;
+        *list = first->next;
+        waiting_drop(first);
+        return request;
+}
+
+static void on_waiting_gone(struct http_request *request)
+{
+        waiting_free(request->owner);
+}
+
+static void process_free(struct envd_process *process)
+{
+        for (struct envd_process **at = &process->envd->processes; *at; at = &(*at)->next)
+                if (*at == process) {
+                        *at = process->next;
+                        break;
+                }
+        while (process->listeners)
+                listener_free(process->listeners);
+        while (process->inputs)
+                waiting_take(&process->inputs);
+        while (process->killers)
+                waiting_take(&process->killers);
+        loop_untimer(process->loop, &process->deadline);
+        loop_untimer(process->loop, &process->expiry);
+        call_close(&process->call);
+        json_decref(process->config);
+        free(process->tag);
+        free(process);
+}
+
+uint64_t e2b_envd_started_us(const struct e2b_envd *envd)
+{
+        uint64_t last_us = 0;
+        for (const struct envd_process *process = envd ? envd->processes : NULL; process; process = process->next)
+                if (!process->over)
+                        last_us = max_u64(last_us, process->started_us);
+        return last_us;
+}
+
+void envd_free_processes(struct e2b_envd *envd)
+{
+        while (envd->processes)
+                process_free(envd->processes);
+}
+
+static void on_expiry(struct timer *timer)
+{
+        process_free(timer->owner);
+}
+
+/* "exit status 3", "signal: killed" */
+static json_t *end_event(const struct envd_process *process)
+{
+        char status[80];
+        bool exited = WIFEXITED(process->status);
+        int code = exited ? WEXITSTATUS(process->status) : -1, sig = exited ? 0 : WTERMSIG(process->status);
+        if (exited)
+                snprintf(status, sizeof status, "exit status %d", code);
+        else
+                snprintf(status, sizeof status, "signal: %s%s", sigdescr_np(sig) ? sigdescr_np(sig) : "unknown", WCOREDUMP(process->status) ? " (core dumped)" : "");
+        if (!exited)
+                status[8] = (char)tolower((unsigned char)status[8]);
+        json_t *json = json_pack("{s:i, s:b, s:s}", "exitCode", code, "exited", exited, "status", status);
+        if (code)
+                json_object_set_new(json, "error", json_string(status));
+        return json;
+}
+
+static void tell_end(struct listener *listener)
+{
+        const struct envd_process *process = listener->process;
+        struct http_request *request = listener->request;
+        bool timed_out = process->timed_out && listener->began;
+        if (!timed_out && !tell(listener, "end", end_event(process)))
+                return;
+        listener_free(listener);
+        rpc_end(request, timed_out ? RPC_DEADLINE_EXCEEDED : 0, "the time-out of the program is over, and it was killed");
+}
+
+static void answer_empty(struct http_request *request)
+{
+        rpc_answer(request, json_object());
+}
+
+static void fail_gone(struct http_request *request)
+{
+        rpc_fail(request, false, RPC_NOT_FOUND, "the process has ended");
+}
+
+/* Those who wait for something of it. */
+static void end_waiting(struct waiting **list, void (*answer)(struct http_request *))
+{
+        while (*list)
+                answer(waiting_take(list));
+}
+
+/* The oldest of those that are kept for their end. */
+static void keep_bound(const struct e2b_envd *envd)
+{
+        struct envd_process *oldest = NULL;
+        size_t n = 0;
+        for (struct envd_process *process = envd->processes; process; process = process->next)
+                if (process->over) {
+                        oldest = process;
+                        n++;
+                }
+        if (n > KEPT_MAX)
+                process_free(oldest);
+}
+
+/* The sandbox has ended, or nearly so: no stream has an end, by which its client knows. */
+static void cut(struct envd_process *process)
+{
+        while (process->listeners) {
+                struct http_request *request = process->listeners->request;
+                bool begun = process->pid;
+                listener_free(process->listeners);
+                begun ? http_cut(request) : e2b_not_found(request);
+        }
+        end_waiting(&process->inputs, e2b_not_found);
+        end_waiting(&process->killers, answer_empty);
+        process_free(process);
+}
+
+/* It was never started. */
+static void start_failed(struct envd_process *process, const struct csn_error *error)
+{
+        const char *cwd = rpc_string(process->config, "cwd");
+        struct http_request *request = process->listeners ? process->listeners->request : NULL;
+        if (request) {
+                listener_free(process->listeners);
+                if (strcmp(error->field, "/cwd") == 0)
+                        rpc_fail(request, true, RPC_INVALID_ARGUMENT, "cwd '%.300s' %s", cwd, error->sys == ENOTDIR ? "is not a directory"
+                                                                                              : error->sys == ENOENT ? "does not exist" : "cannot be entered");
+                else
+                        rpc_fail(request, true, error->code == CSN_E_BUSY ? RPC_RESOURCE_EXHAUSTED : RPC_INVALID_ARGUMENT, "error starting process: %s", error->text);
+        }
+        process_free(process);
+}
+
+static void on_ended(struct call *call, const struct csn_error *error)
+{
+        struct envd_process *process = call->owner;
+        if (error && !call->refused) {
+                cut(process);
+                return;
+        }
+        if (error && !process->pid) {
+                start_failed(process, error);
+                return;
+        }
+        process->over = true;
+        loop_untimer(process->loop, &process->deadline);
+        for (struct listener *listener = process->listeners, *next; listener; listener = next) {
+                next = listener->next;
+                tell_end(listener);
+        }
+        end_waiting(&process->inputs, fail_gone);
+        end_waiting(&process->killers, answer_empty);
+        loop_timer(process->loop, &process->expiry, KEPT_US);
+        keep_bound(process->envd);
+}
+
+/* ---- its input ---- */
+
+static void on_room(struct call *call)
+{
+        struct envd_process *process = call->owner;
+        while (process->inputs) {
+                struct waiting *waiting = process->inputs;
+                while (waiting->at < waiting->bytes.len) {
+                        size_t room = GUEST_IN_MAX - (size_t)min_u64(process->in_flight, GUEST_IN_MAX);
+                        size_t n = min_u64(min_u64(room, waiting->bytes.len - waiting->at), GUEST_DATA_MAX);
+                        if (!n || !call_send(call, GUEST_IN, waiting->bytes.bytes + waiting->at, n))
+                                return;
+                        process->in_flight += n;
+                        waiting->at += n;
+                }
+                if (waiting->ends && !call_send(call, GUEST_IN_END, "", 0))
+                        return;
+                if (waiting->ends)
+                        process->input = false;
+                answer_empty(waiting_take(&process->inputs));
+        }
+}
+
+/* ---- what the guest tells ---- */
+
+static void tell_output(struct envd_process *process, enum guest_kind kind, const uint8_t *bytes, size_t len)
+{
+        const char *name = process->terminal ? "pty" : kind == GUEST_OUT ? "stdout" : "stderr";
+        struct arena arena = { 0 };
+        const char *text = process->listeners ? model_base64(&arena, (const char *)bytes, len) : NULL;
+        for (struct listener *listener = process->listeners, *next; listener; listener = next) {
+                next = listener->next;
+                tell(listener, "data", json_pack("{s:s}", name, text));
+        }
+        arena_done(&arena);
+        keep_pace(process);
+}
+
+static void log_start(const struct envd_process *process)
+{
+        const json_t *args = json_object_get(process->config, "args");
+        const char *last = json_string_value(json_array_get(args, json_array_size(args) - 1)), *command = json_string_value(json_object_get(process->config, "cmd"));
+        e2b_log(process->envd->sandbox, "info", "process %llu started: %s%s%s", (unsigned long long)process->pid, command ? command : "", last ? " ... " : "",
+                last ? last : "");
+}
+
+static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+{
+        struct envd_process *process = call->owner;
+        struct csn_error err;
+        uint64_t number;
+        (void)fds;
+        switch (kind) {
+        case GUEST_STARTED:
+                if (process->pid || guest_get_number(bytes, len, &number, &err) < 0 || number == 0 || number > INT32_MAX)
+                        break;             /* a guest might say it twice */
+                process->pid = number;
+                process->started_us = clock_us();
+                log_start(process);
+                if (process->listeners)
+                        greet(process->listeners);
+                break;
+        case GUEST_OUT:
+        case GUEST_ERROR:
+                if (process->pid && len > 1)
+                        tell_output(process, kind, bytes + 1, len - 1);
+                break;
+        case GUEST_ROOM:
+                if (guest_get_number(bytes, len, &number, &err) < 0)
+                        break;
+                process->in_flight -= min_u64(number, process->in_flight);
+                on_room(call);
+                break;
+        case GUEST_EXITED:
+                if (guest_get_number(bytes, len, &number, &err) == 0)
+                        process->status = (int)(number & 0xffff);
+                e2b_log(process->envd->sandbox, process->status ? "warn" : "info", "process %llu ended with %s %d", (unsigned long long)process->pid,
+                        WIFEXITED(process->status) ? "status" : "signal", WIFEXITED(process->status) ? WEXITSTATUS(process->status) : WTERMSIG(process->status));
+                break;
+        default:
+                break;
+        }
+}
+
+/* ---- starting ---- */
+
+#define TERMINAL_MEMBERS { .name = "pty", .kind = E2B_OBJECT }, { .name = "pty.size", .kind = E2B_OBJECT }, \
+                         { .name = "pty.size.rows", .kind = E2B_NUMBER, .most = UINT16_MAX }, { .name = "pty.size.cols", .kind = E2B_NUMBER, .most = UINT16_MAX }
+
+static json_t *object_of(const json_t *json, const char *name)
+{
+        json_t *member = json_object_get(json, name);
+        return json_is_object(member) ? member : NULL;
+}
+
+/* argv of a ProcessConfig; NULL: it is none. */
+static char **read_args(const json_t *config, struct arena *arena, size_t *ret_n)
+{
+        const json_t *args = json_object_get(config, "args");
+        const char *command = rpc_string(config, "cmd");
+        size_t n = json_array_size(args);
+        char **argv = arena_alloc(arena, (n + 2) * sizeof *argv);
+        if (!command || !command[0] || n + 1 > WIRE_ARGS_MAX)
+                return NULL;
+        argv[0] = arena_text(arena, "%s", command);
+        for (size_t i = 0; i < n; i++) {
+                const char *arg = json_string_value(json_array_get(args, i));
+                if (!arg)
+                        return NULL;
+                argv[i + 1] = arena_text(arena, "%s", arg);
+        }
+        *ret_n = n + 1;
+        return argv;
+}
+
+static struct pair *read_envs(json_t *config, struct arena *arena, size_t *ret_n)
+{
+        json_t *envs = object_of(config, "envs"), *value;
+        struct pair *pairs = arena_alloc(arena, (json_object_size(envs) + 1) * sizeof *pairs);
+        const char *name;
+        size_t n = 0;
+        json_object_foreach(envs, name, value) {
+                pairs[n++] = (struct pair){ arena_text(arena, "%s", name), arena_text(arena, "%s", json_string_value(value)) };
+        }
+        *ret_n = n;
+        return pairs;
+}
+
+static uint64_t read_flags(const struct envd_process *process, int account)
+{
+        return (process->terminal ? GUEST_TERMINAL : 0) | (process->input && !process->terminal ? GUEST_INPUT : 0) |
+               (account == account_ROOT ? GUEST_AS_ROOT : 0);
+}
+
+/* What is told of it later: the program as it was understood, and no more of what its client sent.  The caller's reference. */
+static json_t *config_of(const struct guest_process *program, const struct pair *envs, size_t envs_n)
+{
+        json_t *args = json_array(), *names = json_object();
+        for (size_t i = 1; i < program->argv_n; i++)
+                json_array_append_new(args, json_string(program->argv[i]));
+        for (size_t i = 0; i < envs_n; i++)
+                json_object_set_new(names, envs[i].name, json_string(envs[i].value));
+        return json_pack("{s:s, s:o, s:o, s:s}", "cmd", program->argv[0], "args", args, "envs", names, "cwd", program->folder);
+}
+
+static int start(struct envd_process *process, const json_t *message, const struct envd_target *target, struct csn_error *err)
+{
+        static const struct call_events events = { on_packet, on_room, on_ended };
+        const json_t *size = object_of(object_of(message, "pty"), "size");
+        json_t *given = object_of(message, "process");
+        const char *cwd = rpc_string(given, "cwd");
+        char folder[GUEST_PATH_MAX];
+        struct arena arena = { 0 };
+        struct guest_process program = { .flags = read_flags(process, target->account), .rows = min_u64(rpc_number(size, "rows", 24), UINT16_MAX),
+                                         .columns = min_u64(rpc_number(size, "cols", 80), UINT16_MAX), .folder = folder };
+        size_t envs_n = 0;
+        const struct pair *envs = read_envs(given, &arena, &envs_n);
+        int rc = spell_path(cwd ? cwd : "", target->account, target->folder, folder, err);
+        program.argv = read_args(given, &arena, &program.argv_n);
+        if (rc == 0 && !program.argv)
+                rc = err_field(err, "process", "process needs cmd, the name of a program, and args, a list of at most %d texts", WIRE_ARGS_MAX - 1);
+        if (rc == 0 && process->tag && strlen(process->tag) > TAG_MAX)
+                rc = err_field(err, "tag", "tag has %zu bytes, %d are possible", strlen(process->tag), TAG_MAX);
+        if (rc == 0) {
+                program.env = cell_env(target->sandbox->cell, target->account, envs, envs_n, &arena, &program.env_n);
+                process->config = config_of(&program, envs, envs_n);
+                process->call = (struct call){ .events = &events, .owner = process };
+                rc = call_process(target->sandbox->cell, &process->call, &program, err);
+        }
+        arena_done(&arena);
+        return rc;
+}
+
+void envd_start(struct http_request *request)
+{
+        static const struct e2b_member members[] = { { .name = "process", .kind = E2B_OBJECT }, { .name = "process.cmd", .kind = E2B_TEXT },
+                                                     { .name = "process.args", .kind = E2B_TEXTS }, { .name = "process.envs", .kind = E2B_VARIABLES },
+                                                     { .name = "process.cwd", .kind = E2B_TEXT }, TERMINAL_MEMBERS, { .name = "tag", .kind = E2B_TEXT },
+                                                     { .name = "stdin", .kind = E2B_BOOL }, { 0 } };
+        struct envd_target target;
+        struct http_limit limit;
+        struct csn_error err;
+        json_t *message = envd_target(request, true, &target) ? rpc_body(request, true, members) : NULL;
+        if (!message)
+                return;
+        if (e2b_has_cpu_time(target.sandbox, &limit, &err) < 0) {
+                json_decref(message);
+                rpc_fail(request, true, err.code == CSN_E_BUSY ? RPC_RESOURCE_EXHAUSTED : RPC_INTERNAL, "%s", err.text);
+                return;
+        }
+        struct e2b_envd *envd = envd_of(target.sandbox);
+        struct envd_process *process = mem_alloc(sizeof *process);
+        const char *tag = rpc_string(message, "tag");
+        *process = (struct envd_process){ .next = envd->processes, .envd = envd, .loop = target.sandbox->api->loop,
+                                          .tag = tag ? mem_copy(tag, strlen(tag)) : NULL,
+                                          .terminal = object_of(message, "pty"), .input = rpc_bool(message, "stdin", true),
+                                          .deadline = { .fired = on_program_deadline, .owner = process },
+                                          .expiry = { .fired = on_expiry, .owner = process } };
+        envd->processes = process;
+        listen_to(process, request, true);
+        if (start(process, message, &target, &err) < 0) {
+                process_free(process);
+                envd_refuse(request, true, &err);
+        }
+        json_decref(message);
+}
+
+/* ---- which one ---- */
+
+#define WHICH_MEMBERS { .name = "process", .kind = E2B_OBJECT }, { .name = "process.pid", .kind = E2B_NUMBER, .most = UINT32_MAX }, \
+                      { .name = "process.tag", .kind = E2B_TEXT }
+
+static const struct e2b_member which_members[] = { WHICH_MEMBERS, { 0 } };
+
+static bool is_meant(const struct envd_process *process, uint64_t pid, const char *tag)
+{
+        return process->pid && (pid ? process->pid == pid : tag && process->tag && strcmp(process->tag, tag) == 0);
+}
+
+/* By `process`, a pid or a tag.  NULL: there is none, and that is answered. */
+static struct envd_process *find(struct http_request *request, bool stream, const json_t *message, bool ended)
+{
+        const json_t *selector = object_of(message, "process");
+        uint64_t pid = rpc_number(selector, "pid", 0);
+        const char *tag = rpc_string(selector, "tag");
+        struct e2b_sandbox *sandbox = e2b_target(request);
+        struct envd_process *late = NULL;
+        if (!sandbox) {
+                e2b_not_found(request);
+                return NULL;
+        }
+        for (struct envd_process *process = envd_of(sandbox)->processes; process; process = process->next) {
+                if (is_meant(process, pid, tag) && !process->over)
+                        return process;
+                if (is_meant(process, pid, tag) && !late)
+                        late = process;
+        }
+        if (ended && late)
+                return late;
+        if (pid)
+                rpc_fail(request, stream, RPC_NOT_FOUND, "process with pid %" PRIu64 " not found", pid);
+        else
+                rpc_fail(request, stream, RPC_NOT_FOUND, "process with tag %.100s not found", tag ? tag : "''");
+        return NULL;
+}
+
+void envd_connect(struct http_request *request)
+{
+        struct envd_target target;
+        json_t *message = envd_target(request, true, &target) ? rpc_body(request, true, which_members) : NULL;
+        struct envd_process *process = message ? find(request, true, message, true) : NULL;
+        json_decref(message);
+        if (!process)
+                return;
+        struct listener *listener = listen_to(process, request, false);
+        if (greet(listener) && process->over)
+                tell_end(listener);
+}
+
+void envd_list_processes(struct http_request *request)
+{
+        static const struct e2b_member members[] = { { 0 } };
+        struct envd_target target;
+        json_t *message = envd_target(request, false, &target) ? rpc_body(request, false, members) : NULL;
+        if (!message)
+                return;
+        json_t *list = json_array();
+        for (const struct envd_process *process = envd_of(target.sandbox)->processes; process; process = process->next) {
+                if (!process->pid || process->over)
+                        continue;
+                json_t *json = json_pack("{s:O, s:I}", "config", process->config, "pid", (json_int_t)process->pid);
+                if (process->tag)
+                        json_object_set_new(json, "tag", json_string(process->tag));
+                json_array_insert_new(list, 0, json);   /* the newest is the first of ours */
+        }
+        json_decref(message);
+        rpc_answer(request, json_pack("{s:o}", "processes", list));
+}
+
+/* ---- what is done to it ---- */
+
+/* A unary call about a program that goes on; its message is the caller's reference.  NULL: it is answered. */
+static struct envd_process *begin(struct http_request *request, const struct e2b_member *members, json_t **ret_message)
+{
+        struct envd_target target;
+        *ret_message = envd_target(request, false, &target) ? rpc_body(request, false, members) : NULL;
+        return *ret_message ? find(request, false, *ret_message, false) : NULL;
+}
+
+static struct waiting *wait_in(struct waiting **list, struct envd_process *process, struct http_request *request)
+{
+        struct waiting *waiting = mem_alloc(sizeof *waiting);
+        *waiting = (struct waiting){ .list = list, .process = process, .request = request };
+        while (*list)
+                list = &(*list)->next;
+        *list = waiting;
+        request->owner = waiting;
+        request->gone = on_waiting_gone;
+        return waiting;
+}
+
+static void on_impatience(struct timer *timer)
+{
+        struct waiting *waiting = timer->owner;
+        struct http_request *request = waiting->request;
+        waiting_free(waiting);
+        answer_empty(request);
+}
+
+static int signal_of(const char *name)
+{
+        return !name ? 0 : strcmp(name, "SIGNAL_SIGKILL") == 0 ? SIGKILL : strcmp(name, "SIGNAL_SIGTERM") == 0 ? SIGTERM : 0;
+}
+
+/* Who kills it and then looks expects it to be gone. */
+void envd_signal(struct http_request *request)
+{
+        static const struct e2b_member members[] = { WHICH_MEMBERS, { .name = "signal", .kind = E2B_WORD, .words = "SIGNAL_SIGKILL SIGNAL_SIGTERM" }, { 0 } };
+        json_t *message;
+        struct envd_process *process = begin(request, members, &message);
+        const char *name = rpc_string(message, "signal");
+        int sig = signal_of(name);
+        if (process && !sig) {
+                rpc_fail(request, false, RPC_UNIMPLEMENTED, "signal is missing; it has to be SIGNAL_SIGKILL or SIGNAL_SIGTERM");
+        } else if (process && !call_signal(&process->call, sig, 0)) {
+                rpc_fail(request, false, RPC_RESOURCE_EXHAUSTED, "the sandbox does not take it; try again");
+        } else if (process && sig == SIGKILL) {
+                struct waiting *waiting = wait_in(&process->killers, process, request);
+                waiting->patience = (struct timer){ .fired = on_impatience, .owner = waiting };
+                loop_timer(process->loop, &waiting->patience, KILL_PATIENCE_US);
+        } else if (process) {
+                answer_empty(request);
+        }
+        json_decref(message);
+}
+
+void envd_input(struct http_request *request)
+{
+        static const struct e2b_member members[] = { WHICH_MEMBERS, { .name = "input", .kind = E2B_OBJECT }, { .name = "input.stdin", .kind = E2B_TEXT },
+                                                     { .name = "input.pty", .kind = E2B_TEXT }, { 0 } };
+        json_t *message;
+        struct envd_process *process = begin(request, members, &message);
+        const json_t *input = object_of(message, "input");
+        const char *text = process ? rpc_string(input, process->terminal ? "pty" : "stdin") : NULL;
+        struct bytes bytes;
+        if (!process)
+                ;
+        else if (!text)
+                rpc_fail(request, false, RPC_INVALID_ARGUMENT, process->terminal ? "the process has a terminal: input has to have pty"
+                                                                                 : "the process has no terminal: input has to have stdin");
+        else if (!model_unbase64(&request->arena, text, strlen(text), &bytes))
+                rpc_fail(request, false, RPC_INVALID_ARGUMENT, "the input is no base64");
+        else if (!process->input && !process->terminal)
+                rpc_fail(request, false, RPC_FAILED_PRECONDITION, "stdin not enabled or closed");
+        else {
+                wait_in(&process->inputs, process, request)->bytes = bytes;
+                on_room(&process->call);
+        }
+        json_decref(message);
+}
+
+void envd_close_input(struct http_request *request)
+{
+        json_t *message;
+        struct envd_process *process = begin(request, which_members, &message);
+        json_decref(message);
+        if (!process)
+                return;
+        if (process->terminal) {
+                rpc_fail(request, false, RPC_FAILED_PRECONDITION, "cannot close the input of a terminal; send Ctrl+D (0x04) instead");
+        } else if (!process->input) {
+                rpc_fail(request, false, RPC_FAILED_PRECONDITION, "stdin not enabled or closed");
+        } else {
+                wait_in(&process->inputs, process, request)->ends = true;
+                on_room(&process->call);
+        }
+}
+
+void envd_update(struct http_request *request)
+{
+        static const struct e2b_member members[] = { WHICH_MEMBERS, TERMINAL_MEMBERS, { 0 } };
+        json_t *message;
+        struct envd_process *process = begin(request, members, &message);
+        const json_t *size = object_of(object_of(message, "pty"), "size");
+        uint64_t rows = rpc_number(size, "rows", 0), columns = rpc_number(size, "cols", 0);
+        if (!process)
+                ;
+        else if (size && !process->terminal)
+                rpc_fail(request, false, RPC_FAILED_PRECONDITION, "tty not assigned to process");
+        else if (size && (rows > UINT16_MAX || columns > UINT16_MAX || !call_resize(&process->call, (unsigned)rows, (unsigned)columns)))
+                rpc_fail(request, false, RPC_INVALID_ARGUMENT, "rows and cols have to be numbers up to %d", UINT16_MAX);
+        else
+                answer_empty(request);
+        json_decref(message);
+}

@@ -1,0 +1,347 @@
+/*
+ * Executions in E2B's words: a request that is answered by lines of JSON as they come.  A client that goes away takes its
+ * execution back; the context lives on.
+ */
+#include "front/e2b/interpreter/interpreter.h"
+
+#include "front/compat/compat.h"
+
+#include <stdio.h>
+
+#define BEAT_US (5 * 1000000ULL)           /* a sign of life is sent so often */
+#define GATHER_US 50000                    /* what is printed within that time is one line of the answer */
+#define REST_US 200000                     /* how much longer the rest of a line may take: print() writes text and line end by two calls */
+#define LINE_MAX (64 * MIB)
+
+struct execution {
+        struct http_request *request;      /* NULL: its client has gone */
+        struct loop *loop;
+        struct run *run;
+        const char *language;
+        struct timer beat, gather;
+        struct buf printed;                /* and not sent */
+        int stream;                        /* to which that belongs */
+        bool waits_for_rest;               /* of its last line */
+        bool begun;                        /* its number was told */
+        bool lost;                         /* the client did not read, and something could not be sent */
+        bool held;                         /* it waits until the client has read */
+};
+
+/* ---- lines ---- */
+
+/* Takes the reference. */
+static void send_line(struct execution *execution, json_t *line)
+{
+        char *text = model_write(line, JSON_COMPACT);
+        json_decref(line);
+        if (text && execution->request && !execution->lost) {
+                size_t len = strlen(text);
+                text[len] = '\n';          /* in place of its NUL */
+                execution->lost = !http_add(execution->request, text, len + 1);
+                if (!execution->held && http_queued(execution->request) > HTTP_STREAM_MAX / 2) {
+                        execution->held = true;
+                        run_hold(execution->run, true);
+                }
+        }
+        free(text);
+}
+
+static void go_on(struct execution *execution)
+{
+        if (execution->held)
+                run_hold(execution->run, false);
+        execution->held = false;
+}
+
+static void begin(struct execution *execution)
+{
+        uint64_t number = run_number(execution->run);
+        if (execution->begun || !number)
+                return;
+        execution->begun = true;
+        send_line(execution, json_pack("{s:s, s:I}", "type", "number_of_executions", "execution_count", (json_int_t)number));
+}
+
+/* At the end what is no whole character either. */
+static void send_printed(struct execution *execution, bool all)
+{
+        struct buf *printed = &execution->printed;
+        size_t len = all ? printed->len : utf8_whole(printed->bytes ? printed->bytes : "", printed->len);
+        char now[40];
+        loop_untimer(execution->loop, &execution->gather);
+        execution->waits_for_rest = false;
+        if (!len)
+                return;
+        time_print(time_now_ms(), now, sizeof now);
+        send_line(execution, json_pack("{s:s, s:o, s:s}", "type", execution->stream == 1 ? "stdout" : "stderr", "text", words_text(printed->bytes, len),
+                                       "timestamp", now));
+        memmove(printed->bytes, printed->bytes + len, printed->len - len);
+        printed->len -= len;
+}
+
+static void on_room(void *own)
+{
+        go_on(own);
+}
+
+static bool ends_a_line(const struct buf *printed)
+{
+        return printed->len > 0 && printed->bytes[printed->len - 1] == '\n';
+}
+
+static void on_gathered(struct timer *timer)
+{
+        struct execution *execution = timer->owner;
+        if (execution->waits_for_rest || ends_a_line(&execution->printed)) {
+                send_printed(execution, false);
+                return;
+        }
+        execution->waits_for_rest = true;
+        loop_timer(execution->loop, timer, REST_US);
+}
+
+static void on_beat(struct timer *timer)
+{
+        struct execution *execution = timer->owner;
+        send_line(execution, json_pack("{s:s}", "type", "keepalive"));
+        loop_timer(execution->loop, timer, BEAT_US);
+}
+
+/* ---- what happens in it ---- */
+
+static void on_output(void *own, int stream, const void *bytes, size_t len)
+{
+        struct execution *execution = own;
+        if (!execution->request)
+                return;
+        begin(execution);
+        if (stream != execution->stream)
+                send_printed(execution, true);
+        execution->stream = stream;
+        if (!buf_add(&execution->printed, bytes, len))
+                execution->lost = true;
+        else if (execution->printed.len > HTTP_STREAM_MAX / 8 || (execution->waits_for_rest && ends_a_line(&execution->printed)))
+                send_printed(execution, false);
+        else if (!execution->gather.active)
+                loop_timer(execution->loop, &execution->gather, GATHER_US);
+}
+
+static void on_display(void *own, json_t *bundle)
+{
+        struct execution *execution = own;
+        begin(execution);
+        send_printed(execution, true);
+        send_line(execution, e2b_result(bundle, execution->language, false));
+}
+
+/* E2B has what Python makes of lists and dictionaries as JSON, too. */
+static void add_json(json_t *bundle, const struct value *value)
+{
+        bool is_plain = strcmp(value->type, "dict") == 0 || strcmp(value->type, "list") == 0;
+        if (is_plain && HAS(value, value, value) && !json_object_get(bundle, "application/json"))
+                json_object_set_new(bundle, "application/json", model_read(value->value, strlen(value->value), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL));
+}
+
+/* The value as a bundle again: in a record contents are texts.  The caller's reference. */
+static json_t *bundle_of(const struct value *value)
+{
+        json_t *bundle = json_object();
+        for (size_t i = 0; i < value->data_n; i++) {
+                const char *name = value->data[i].name, *text = value->data[i].value, *plus = strrchr(name, '+');
+                bool is_json = strcmp(name, "application/json") == 0 || (plus && strcmp(plus, "+json") == 0);
+                json_t *content = is_json ? model_read(text, strlen(text), JSON_DECODE_ANY, NULL) : NULL;
+                json_object_set_new(bundle, name, content ? content : json_string(text));
+        }
+        add_json(bundle, value);
+        return bundle;
+}
+
+static json_t *error_line(const char *name, const char *value, const char *traceback)
+{
+        return json_pack("{s:s, s:s, s:s, s:s}", "type", "error", "name", name, "value", value, "traceback", traceback);
+}
+
+/* The traceback in one text; of a syntax error, which has none, the place. */
+static json_t *error_of(const struct failure *error)
+{
+        struct buf text;
+        buf_init(&text, LINE_MAX);
+        for (size_t i = 0; i < error->traceback_n; i++)
+                buf_printf(&text, "%s%s", i ? "\n" : "", error->traceback[i]);
+        if (!error->traceback_n && error->text)
+                buf_printf(&text, "  line %d\n    %s\n    %*s^\n", (int)error->line, error->text, error->column > 1 ? (int)min_u64(error->column - 1, 1000) : 0, "");
+        if (!error->traceback_n)
+                buf_printf(&text, "%s: %s", error->type, error->message);
+        json_t *line = error_line(error->type, error->message, text.bytes ? text.bytes : "");
+        buf_done(&text);
+        return line;
+}
+
+static void send_end(struct execution *execution, const struct run_result *result)
+{
+        begin(execution);
+        send_printed(execution, true);
+        if (HAS(&result->result, value, data)) {
+                json_t *bundle = bundle_of(&result->result);
+                send_line(execution, e2b_result(bundle, execution->language, true));
+                json_decref(bundle);
+        }
+        if (result->error.type)
+                send_line(execution, error_of(&result->error));
+        else if (result->status != status_COMPLETED)
+                send_line(execution, error_line(result->status == status_CANCELLED ? "ContextRestarting" : "UnexpectedEndOfExecution",
+                                                result->error.message ? result->error.message : "the execution ended", ""));
+        send_line(execution, json_pack("{s:s}", "type", "end_of_execution"));
+}
+
+/* A client whose sandbox was ended has to see that its answer is not whole. */
+static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+{
+        struct execution *execution = own;
+        const struct e2b_sandbox *sandbox = e2b_target(request);
+        bool is_over = !sandbox || cell_state(sandbox->cell) == CELL_OVER;
+        if (!is_over)
+                send_end(execution, result);
+        execution->request = NULL;
+        if (is_over || execution->lost)
+                http_cut(request);
+        else
+                http_end(request);
+}
+
+static void on_gone(void *own)
+{
+        struct execution *execution = own;
+        execution->request = NULL;
+        go_on(execution);                  /* or its interruption would wait for a reader */
+}
+
+static void on_drop(void *own)
+{
+        struct execution *execution = own;
+        loop_untimer(execution->loop, &execution->beat);
+        loop_untimer(execution->loop, &execution->gather);
+        buf_done(&execution->printed);
+}
+
+static const struct api_words words = { .answer = on_answer, .output = on_output, .display = on_display, .room = on_room, .gone = on_gone, .drop = on_drop };
+
+/* ---- POST /execute ---- */
+
+static void start(struct http_request *request, struct run *run, const char *language)
+{
+        struct loop *loop = api_of(request)->loop;
+        struct execution *execution = arena_alloc(run_arena(run), sizeof *execution);
+        *execution = (struct execution){ .request = request, .loop = loop, .run = run, .language = language,
+                                         .beat = { .fired = on_beat, .owner = execution }, .gather = { .fired = on_gathered, .owner = execution } };
+        buf_init(&execution->printed, HTTP_STREAM_MAX / 2);
+        http_stream(request, MHD_HTTP_OK, "application/x-ndjson");
+        loop_timer(loop, &execution->beat, BEAT_US);
+        api_start_run(request, run, &words, execution, false);
+}
+
+static void fail_text(struct http_request *request, unsigned status, const char *text)
+{
+        http_answer(request, status, "text/plain; charset=utf-8", mem_copy(text, strlen(text)), strlen(text));
+}
+
+void e2b_fail_member(struct http_request *request, const char *name, const char *type, const char *text, json_t *input)
+{
+        http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT,
+                  json_pack("{s:[{s:s, s:[s,s], s:s, s:O}]}", "detail", "type", type, "loc", "body", name, "msg", text, "input", input ? input : json_null()));
+}
+
+bool e2b_check_text(struct http_request *request, const json_t *body, const char *name)
+{
+        json_t *given = json_object_get(body, name);
+        bool good = !given || json_is_null(given) || json_is_string(given);
+        if (!good)
+                e2b_fail_member(request, name, "string_type", "Input should be a valid string", given);
+        return good;
+}
+
+/* Whether the members have the types that they should.  False: that is answered. */
+static bool check_members(struct http_request *request, json_t *body)
+{
+        json_t *code = json_object_get(body, "code"), *variables = json_object_get(body, "env_vars"), *value;
+        const char *name;
+        if (!json_is_string(code)) {
+                e2b_fail_member(request, "code", code ? "string_type" : "missing", code ? "Input should be a valid string" : "Field required", code);
+                return false;
+        }
+        if (!e2b_check_text(request, body, "context_id") || !e2b_check_text(request, body, "language"))
+                return false;
+        if (variables && !json_is_null(variables) && !json_is_object(variables)) {
+                e2b_fail_member(request, "env_vars", "dict_type", "Input should be a valid dictionary", variables);
+                return false;
+        }
+        json_object_foreach(variables, name, value) {
+                if (!json_is_string(value)) {
+                        e2b_fail_member(request, "env_vars", "string_type", "Input should be a valid string", value);
+                        return false;
+                }
+        }
+        return true;
+}
+
+/* Which one, by the body.  NULL: none, and that is answered. */
+static struct e2b_context *context_for(struct http_request *request, const json_t *body)
+{
+        struct e2b_sandbox *sandbox = e2b_target(request);
+        const char *id = json_string_value(json_object_get(body, "context_id")), *language = json_string_value(json_object_get(body, "language"));
+        struct e2b_context *one = NULL;
+        struct csn_error err;
+        if (id && language)
+                fail_text(request, MHD_HTTP_BAD_REQUEST, "Only one of context_id or language can be provided");
+        else if (id && !(one = e2b_context_find(sandbox, id)))
+                fail_text(request, MHD_HTTP_NOT_FOUND, arena_text(&request->arena, "Context %.100s not found", id));
+        else if (!id && e2b_context_of(sandbox, language, &one, &err) < 0)
+                fail_text(request, MHD_HTTP_BAD_REQUEST, err.text);
+        return one;
+}
+
+/* NULL with err: it cannot be. */
+static struct run *run_of(struct http_request *request, struct e2b_context *one, json_t *body, struct csn_error *err)
+{
+        json_t *variables = json_object_get(body, "env_vars");
+        struct context *context;
+        bool is_new;
+        if (e2b_context_open(e2b_target(request), one, NULL, &context, &is_new, err) < 0)
+                return NULL;
+        json_t *ours = json_pack("{s:s, s:s, s:O, s:b, s:b}", "context", context_id(context), "profile", "e2b", "code", json_object_get(body, "code"),
+                                 "show_saved", true, "quiet_errors", true);
+        if (json_is_object(variables))
+                json_object_set(ours, "env", variables);
+        return words_run(request, ours, err);
+}
+
+/* Whom the sandbox belongs to, to whose account this goes. */
+static void become_owner(struct http_request *request)
+{
+        snprintf(request->tenant, sizeof request->tenant, "%s", e2b_target(request)->tenant);
+}
+
+void e2b_execute(struct http_request *request)
+{
+        struct csn_error err;
+        struct http_limit limit = { 0 };
+        become_owner(request);
+        json_t *body = words_body(request, &err);
+        if (!body) {
+                e2b_fail_member(request, "", "json_invalid", err.text, NULL);
+                return;
+        }
+        struct e2b_context *one = check_members(request, body) ? context_for(request, body) : NULL;
+        struct run *run = one ? run_of(request, one, body, &err) : NULL;
+        json_decref(body);
+        if (!one)
+                return;
+        if (!run) {
+                e2b_error(request, err.code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s", err.text);
+        } else if (e2b_has_cpu_time(e2b_target(request), &limit, &err) < 0 || api_may_run(request, run, true, &limit, &err) < 0) {
+                run_free(run);
+                api_answer_busy(request, &limit, &err);
+        } else {
+                start(request, run, one->language);
+        }
+}

@@ -1,0 +1,629 @@
+/* A build: a sandbox of its own, in which one step is done after another; see build.h. */
+#include "front/e2b/templates/build.h"
+#include "front/e2b/envd/envd.h"
+
+#include <openssl/sha.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define CONTEXT "/tmp/.caisson-context"    /* where an archive is unpacked */
+#define REASON_MAX 1000
+
+/* One that is new or has nothing in it belongs to whoever the steps are done as. */
+static const char workdir_script[] = "mkdir -p -- \"$1\" && { [ -n \"$(ls -A -- \"$1\")\" ] || chown -- \"$2:\" \"$1\"; }";
+
+/*
+ * $1: where the archive is, with paths as they were below the client's folder; $2: what was to be copied; $3: to where; $4: whose it is; $5: its
+ * mode, or "".  A folder gives what is in it, as COPY of a Dockerfile does.
+ */
+static const char copy_script[] =
+        "set -e; shopt -s dotglob nullglob; src=${2%/}; src=${src#./}; cd -- \"$1\"\n"
+        "whole=; [ \"${src:-.}\" != . ] || whole=1; above=$(dirname -- \"${src:-.}\"); [ -z \"$whole\" ] && [ -d \"$above\" ] && cd -- \"$above\"\n"
+        "base=$(basename -- \"$src\"); wild='*[*?[{(]*'; [ -n \"$whole\" ] || [[ $src == $wild ]] || [ -e \"$base\" ] || [ -L \"$base\" ] || { echo \"there is no '$2' in the archive\" >&2; exit 1; }\n"
+        "entries=(*); [ ${#entries[@]} -gt 0 ] || { echo \"there is nothing in '$2'\" >&2; exit 1; }\n"
+        "chown -R -h -- \"$4:\" \"${entries[@]}\"; [ -z \"$5\" ] || chmod -R -- \"$5\" \"${entries[@]}\"\n"
+        "folder() { [ -d \"$1\" ] || { mkdir -p -- \"$1\"; chown -- \"$owner:\" \"$1\"; }; }; owner=$4\n"
+        "if [ ${#entries[@]} = 1 ] && [ -z \"$whole\" ] && [ -d \"${entries[0]}\" ] && [ ! -L \"${entries[0]}\" ]; then folder \"$3\"; cp -a -- \"${entries[0]}/.\" \"$3/\"\n"
+        "elif [ ${#entries[@]} = 1 ] && [ -z \"$whole\" ] && [ \"${3%/}\" = \"$3\" ] && [ ! -d \"$3\" ]; then folder \"$(dirname -- \"$3\")\"; cp -a -T -- \"${entries[0]}\" \"$3\"\n"
+        "else folder \"$3\"; cp -a -- \"${entries[@]}\" \"$3/\"; fi\n"
+        "cd /; rm -rf -- \"$1\"";
+
+static const char *arg_of(const json_t *step, size_t i)
+{
+        const char *text = json_string_value(json_array_get(json_object_get(step, "args"), i));
+        return text ? text : "";
+}
+
+static const json_t *step_of(const struct build *build)
+{
+        return json_array_get(build->steps, build->at);
+}
+
+void build_key(const char *text, char key[static BUILD_KEY_LEN + 1])
+{
+        uint8_t digest[SHA256_DIGEST_LENGTH];
+        SHA256((const unsigned char *)text, strlen(text), digest);
+        hex_print(digest, sizeof digest, key);
+}
+
+/* ---- its log ---- */
+
+__attribute__((format(printf, 3, 4))) static void note(struct build *build, const char *level, const char *fmt, ...)
+{
+        char text[2200];
+        struct arena arena = { 0 };
+        size_t len;
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        const char *clean = model_utf8(&arena, text, strlen(text), &len);
+        build->log_bytes += len;
+        if (json_array_size(build->log) < BUILD_LINES_MAX && build->log_bytes <= BUILD_LOG_BYTES)
+                json_array_append_new(build->log, json_pack("{s:o, s:s, s:s%}", "timestamp", e2b_time(time_now_ms()), "level", level, "message", clean, len));
+        arena_done(&arena);
+}
+
+static void note_step(struct build *build, bool cached)
+{
+        const json_t *step = step_of(build);
+        char text[400];
+        size_t len = 0;
+        for (size_t i = 0; i < json_array_size(json_object_get(step, "args")) && len < sizeof text - 1; i++)
+                if (arg_of(step, i)[0])
+                        len += (size_t)snprintf(text + len, sizeof text - len, " %s", arg_of(step, i));
+        if (!len)
+                text[0] = 0;
+        note(build, "info", "%s[builder %zu/%zu] %s%s", cached ? "CACHED " : "", build->at + 1, json_array_size(build->steps), e2b_text(step, "type"), text);
+}
+
+/* ---- its end ---- */
+
+static void rest(struct build *build)
+{
+        loop_untimer(build->api->loop, &build->deadline);
+        start_stop(&build->start);
+        errand_stop(&build->errand);
+        cell_copy_done(&build->copy);
+        cell_unwait(&build->ready);
+        cell_unwait(&build->over);
+        if (build->cell)
+                cell_kill(build->cell);
+        build->cell = NULL;
+        fd_close(&build->fd);
+        e2b_image_unref(build->image);
+        build->image = NULL;
+        json_decref(build->steps);
+        build->steps = NULL;
+        free(build->keys);
+        build->keys = NULL;
+}
+
+static void build_free(struct build *build)
+{
+        rest(build);
+        json_decref(build->recipe);
+        json_decref(build->log);
+        free(build->reason);
+        free(build->step);
+        free(build);
+}
+
+/* What became of it goes to its template, if that is still there. */
+static void keep(struct build *build)
+{
+        struct csn_error err;
+        json_t *template = kept_find(build->api, build->tenant, build->template_id), *kept = kept_build(template, build->id);
+        if (kept) {
+                json_object_set_new(kept, "status", json_string(build->state == BUILD_READY ? "ready" : "error"));
+                if (build->state == BUILD_READY)
+                        json_object_set(kept, "recipe", build->recipe);
+                else
+                        json_object_set_new(kept, "reason", json_string(build->reason));
+                json_object_set_new(template, "updatedAt", e2b_time(time_now_ms()));
+                if (kept_save(build->api, template, &err) < 0)
+                        log_text(LOG_WARN, "%s", err.text);
+        }
+        json_decref(template);
+}
+
+__attribute__((format(printf, 2, 3))) static void fail(struct build *build, const char *fmt, ...)
+{
+        char text[REASON_MAX], step[24];
+        struct arena arena = { 0 };
+        size_t len;
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        if (!build->cell && build->at == 0 && build->needs_cell)
+                snprintf(step, sizeof step, "base");
+        else if (build->at == json_array_size(build->steps))
+                snprintf(step, sizeof step, "finalize");
+        else
+                snprintf(step, sizeof step, "%zu", build->at + 1);
+        const char *clean = model_utf8(&arena, text, strlen(text), &len);
+        build->reason = mem_copy(clean, len);
+        build->step = mem_copy(step, strlen(step));
+        arena_done(&arena);
+        note(build, "error", "Build failed: %s", build->reason);
+        build->state = BUILD_ERROR;
+        keep(build);
+        rest(build);
+}
+
+static void succeed(struct build *build)
+{
+        json_object_set_new(build->recipe, "layer", json_string(build->layer));
+        note(build, "info", "Build finished");
+        build->state = BUILD_READY;
+        keep(build);
+        rest(build);
+}
+
+static void on_late(struct timer *timer)
+{
+        struct build *build = timer->owner;
+        fail(build, "the build took longer than the %llu ms of engine.build_ms", (unsigned long long)build->api->settings->engine.build_ms);
+}
+
+static void on_over(struct cell_waiter *waiter, const struct csn_error *error)
+{
+        struct build *build = waiter->owner;
+        (void)error;
+        build->cell = NULL;
+        fail(build, "the sandbox of the build has ended");
+}
+
+/* ---- what a step changes of the recipe ---- */
+
+/* What is relative is below the working folder. */
+static void resolve(const struct build *build, const char *path, char ret[static GUEST_PATH_MAX])
+{
+        const char *folder = e2b_text(build->recipe, "workdir");
+        if (path[0] == '/')
+                snprintf(ret, GUEST_PATH_MAX, "%s", path);
+        else
+                snprintf(ret, GUEST_PATH_MAX, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path);
+}
+
+/* Names and values in turn; clients make "A=B" the name of what is to be A=B and something that is nothing.  False: it failed. */
+static bool set_env(struct build *build)
+{
+        const json_t *step = step_of(build);
+        size_t n = json_array_size(json_object_get(step, "args"));
+        for (size_t i = 0; i < n; i += 2) {
+                const char *name = arg_of(step, i);
+                if (!name[0] || strchr(name, '=') || i + 1 == n) {
+                        fail(build, "ENV '%.60s': a name without = and a value belong together; a value with blanks needs quotes", name);
+                        return false;
+                }
+                json_object_set_new(json_object_get(build->recipe, "env"), name, json_string(arg_of(step, i + 1)));
+        }
+        return true;
+}
+
+/* False: it failed. */
+static bool apply(struct build *build)
+{
+        const json_t *step = step_of(build);
+        const char *type = e2b_text(step, "type"), *first = arg_of(step, 0);
+        char path[GUEST_PATH_MAX];
+        int account;
+        if (strcmp(type, "ENV") == 0) {
+                if (!set_env(build))
+                        return false;
+        } else if (strcmp(type, "USER") == 0) {
+                if (!first[0] || !spell_account(first, &account)) {
+                        fail(build, "USER '%.60s': there are user and root", first);
+                        return false;
+                }
+                json_object_set_new(build->recipe, "user", json_string(first));
+        } else if (strcmp(type, "WORKDIR") == 0) {
+                resolve(build, first, path);
+                json_object_set_new(build->recipe, "workdir", json_string(path));
+        }
+        size_t len = json_dumpb(build->recipe, NULL, 0, JSON_COMPACT);
+        if (len > BUILD_RECIPE_BYTES)
+                fail(build, "environment, folder and commands of the template have %zu bytes as JSON, %llu are possible", len, BUILD_RECIPE_BYTES);
+        return build->state == BUILD_BUILDING;
+}
+
+static bool changes_files(const json_t *step)
+{
+        const char *type = e2b_text(step, "type");
+        return strcmp(type, "RUN") == 0 || strcmp(type, "COPY") == 0 || strcmp(type, "WORKDIR") == 0;
+}
+
+/* ---- a step ---- */
+
+static void go_on(struct build *build);
+
+static void step_done(struct build *build)
+{
+        build->at++;
+        go_on(build);
+}
+
+static void on_saved(struct cell_copy *copy, const struct csn_error *error)
+{
+        struct build *build = copy->owner;
+        struct csn_error err;
+        cell_copy_done(copy);
+        if (!error && kept_name(build->api, KEPT_LAYER, build->tenant, build->keys[build->at], build->fd, &err) < 0)
+                error = &err;
+        fd_close(&build->fd);
+        if (error) {
+                fail(build, "%s", error->text);
+                return;
+        }
+        snprintf(build->layer, sizeof build->layer, "%s", build->keys[build->at]);
+        step_done(build);
+}
+
+static void save(struct build *build)
+{
+        struct csn_error err;
+        build->fd = kept_file(build->api, KEPT_LAYER, &err);
+        build->copy = (struct cell_copy){ .done = on_saved, .owner = build };
+        if (build->fd < 0 || cell_save(build->cell, &build->copy, build->fd, &err) < 0)
+                fail(build, "%s", err.text);
+}
+
+static void on_line(struct errand *errand, bool error, const char *text)
+{
+        struct build *build = errand->owner;
+        note(build, error ? "warn" : "info", "[builder %zu/%zu] [%s]: %s", build->at + 1, json_array_size(build->steps), error ? "stderr" : "stdout", text);
+}
+
+static void on_step(struct errand *errand, int status, const struct csn_error *error)
+{
+        struct build *build = errand->owner;
+        if (error)
+                fail(build, "failed to run command '%.300s': %s", arg_of(step_of(build), 0), error->text);
+        else if (!WIFEXITED(status))
+                fail(build, "failed to run command '%.300s': signal %d", arg_of(step_of(build), 0), WTERMSIG(status));
+        else if (WEXITSTATUS(status))
+                fail(build, "failed to run command '%.300s': exit status %d", arg_of(step_of(build), 0), WEXITSTATUS(status));
+        else
+                save(build);
+}
+
+static void run(struct build *build, const struct errand_what *what)
+{
+        struct csn_error err;
+        build->errand.line = on_line;
+        build->errand.done = on_step;
+        build->errand.owner = build;
+        if (errand_run(build->cell, &build->errand, what, &err) < 0)
+                fail(build, "%s", err.text);
+}
+
+/* What only root may is done by root, where there is one. */
+static int helper(const struct build *build)
+{
+        struct csn_error err;
+        return cell_has_account(build->cell, account_ROOT, &err) == 0 ? account_ROOT : account_USER;
+}
+
+static void on_unpacked(struct cell_copy *copy, const struct csn_error *error)
+{
+        struct build *build = copy->owner;
+        const json_t *step = step_of(build);
+        const char *owner = arg_of(step, 2);
+        char path[GUEST_PATH_MAX];
+        cell_copy_done(copy);
+        fd_close(&build->fd);
+        if (error) {
+                fail(build, "failed to unpack the files of COPY %.300s: %s", arg_of(step, 0), error->text);
+                return;
+        }
+        resolve(build, arg_of(step, 1), path);
+        run(build, &(struct errand_what){ .account = helper(build), .folder = "/", .command = copy_script,
+                                          .args = { CONTEXT, arg_of(step, 0), path, owner[0] ? owner : e2b_text(build->recipe, "user"), arg_of(step, 3), NULL } });
+}
+
+static void copy(struct build *build)
+{
+        const json_t *step = step_of(build);
+        char key[BUILD_KEY_LEN + 1];
+        struct csn_error err;
+        const char *owner = arg_of(step, 2);
+        int account;
+        build_key(e2b_text(step, "filesHash"), key);
+        build->fd = kept_open(build->api, KEPT_ARCHIVE, build->tenant, key);
+        build->copy = (struct cell_copy){ .done = on_unpacked, .owner = build };
+        if (!spell_account(owner, &account))
+                fail(build, "COPY for '%.60s': there are user and root", owner);
+        else if (build->fd < 0)
+                fail(build, "the files of COPY %.300s were not uploaded", arg_of(step, 0));
+        else if (cell_unpack(build->cell, &build->copy, build->fd, CONTEXT, &err) < 0)
+                fail(build, "%s", err.text);
+}
+
+static void begin_step(struct build *build)
+{
+        const json_t *step = step_of(build);
+        const char *type = e2b_text(step, "type"), *user = arg_of(step, 1);
+        int account;
+        if (strcmp(type, "COPY") == 0) {
+                copy(build);
+        } else if (strcmp(type, "WORKDIR") == 0) {
+                run(build, &(struct errand_what){ .account = helper(build), .folder = "/", .command = workdir_script,
+                                                  .args = { e2b_text(build->recipe, "workdir"), e2b_text(build->recipe, "user"), NULL } });
+        } else if (!spell_account(user[0] ? user : e2b_text(build->recipe, "user"), &account)) {
+                fail(build, "RUN as '%.60s': there are user and root", user);
+        } else {
+                run(build, &(struct errand_what){ .account = account, .folder = e2b_text(build->recipe, "workdir"), .env = json_object_get(build->recipe, "env"),
+                                                  .command = arg_of(step, 0) });
+        }
+}
+
+/* ---- one after another ---- */
+
+static void on_start_line(struct start *start, bool error, const char *text)
+{
+        note(start->owner, error ? "warn" : "info", "[start] [%s]: %s", error ? "stderr" : "stdout", text);
+}
+
+static void on_started(struct start *start, const struct csn_error *error)
+{
+        struct build *build = start->owner;
+        error ? fail(build, "%s", error->text) : succeed(build);
+}
+
+static void finalize(struct build *build)
+{
+        struct csn_error err;
+        if (!start_is_there(build->recipe)) {
+                succeed(build);
+                return;
+        }
+        note(build, "info", "[finalize] %s; ready: %s", e2b_text(build->recipe, "start"), e2b_text(build->recipe, "ready"));
+        build->start = (struct start){ .line = on_start_line, .done = on_started, .owner = build };
+        if (start_begin(&build->start, build->api, build->cell, build->recipe, true, &err) < 0)
+                fail(build, "%s", err.text);
+}
+
+static void go_on(struct build *build)
+{
+        for (; build->at < json_array_size(build->steps); build->at++) {
+                const json_t *step = step_of(build);
+                bool cached = build->at < build->cached;
+                note_step(build, cached && changes_files(step));
+                if (!apply(build))
+                        return;
+                if (!cached && changes_files(step)) {
+                        begin_step(build);
+                        return;
+                }
+        }
+        finalize(build);
+}
+
+static void on_loaded(struct cell_copy *copy, const struct csn_error *error)
+{
+        struct build *build = copy->owner;
+        cell_copy_done(copy);
+        fd_close(&build->fd);
+        if (error)
+                fail(build, "%s", error->text);
+        else
+                go_on(build);
+}
+
+static void on_ready(struct cell_waiter *waiter, const struct csn_error *error)
+{
+        struct build *build = waiter->owner;
+        struct csn_error err;
+        if (error) {
+                fail(build, "%s", error->text);
+                return;
+        }
+        if (build->layer[0])
+                build->fd = kept_open(build->api, KEPT_LAYER, build->tenant, build->layer);
+        int from = build->layer[0] ? build->fd : build->image ? build->image->fd : -1;
+        build->copy = (struct cell_copy){ .done = on_loaded, .owner = build };
+        if (build->layer[0] && build->fd < 0)
+                fail(build, "the files of an earlier step have gone; build it again");
+        else if (from < 0)
+                go_on(build);
+        else if (cell_load(build->cell, &build->copy, from, &err) < 0)
+                fail(build, "%s", err.text);
+}
+
+/* ---- its beginning ---- */
+
+static int check_steps(const json_t *steps, struct csn_error *err)
+{
+        static const char *const types[] = { "RUN", "COPY", "WORKDIR", "USER", "ENV" };
+        const json_t *step, *arg;
+        size_t i, j;
+        size_t len = steps ? json_dumpb(steps, NULL, 0, JSON_COMPACT) : 0;
+        if (steps && (!json_is_array(steps) || json_array_size(steps) > BUILD_STEPS_MAX || len > BUILD_STEPS_BYTES))
+                return err_field(err, "steps", "steps has to be a list of at most %d, with %llu bytes as JSON", BUILD_STEPS_MAX, BUILD_STEPS_BYTES);
+        json_array_foreach(steps, i, step) {
+                bool known = false;
+                for (size_t k = 0; k < ARRAY_LEN(types); k++)
+                        known = known || strcmp(e2b_text(step, "type"), types[k]) == 0;
+                if (!known)
+                        return err_field(err, "steps", "step %zu is \"%.40s\"; it has to be RUN, COPY, WORKDIR, USER or ENV", i + 1, e2b_text(step, "type"));
+                json_array_foreach(json_object_get(step, "args"), j, arg) {
+                        if (!json_is_string(arg) || strlen(json_string_value(arg)) != json_string_length(arg))
+                                return err_field(err, "steps", "step %zu: its args have to be texts without NUL", i + 1);
+                }
+                if (!json_array_size(json_object_get(step, "args")))
+                        return err_field(err, "steps", "step %zu has no args", i + 1);
+        }
+        return 0;
+}
+
+/* A key behind each step, and which steps need not be done again. */
+static void find_cached(struct build *build, const char *base, bool force)
+{
+        size_t n = json_array_size(build->steps), i;
+        const json_t *step;
+        char last[BUILD_KEY_LEN + 1];
+        build->keys = mem_alloc((n + 1) * sizeof *build->keys);
+        build_key(base, last);
+        json_array_foreach(build->steps, i, step) {
+                char *args = json_dumps(json_object_get(step, "args"), JSON_COMPACT);
+                struct arena arena = { 0 };
+                build_key(arena_text(&arena, "%s %s %s %s", last, e2b_text(step, "type"), args ? args : "", e2b_text(step, "filesHash")), build->keys[i]);
+                snprintf(last, sizeof last, "%s", build->keys[i]);
+                arena_done(&arena);
+                free(args);
+                force = force || json_is_true(json_object_get(step, "force"));
+                if (changes_files(step) && !force && kept_has(build->api, KEPT_LAYER, build->tenant, last)) {
+                        build->cached = i + 1;
+                        snprintf(build->layer, sizeof build->layer, "%s", last);
+                }
+        }
+        build->needs_cell = start_is_there(build->recipe);
+        for (i = build->cached; i < n; i++)
+                build->needs_cell = build->needs_cell || changes_files(json_array_get(build->steps, i));
+}
+
+/* All images are the host's programs, of which these come near. */
+static bool is_image(const char *name)
+{
+        static const char *const known[] = { "e2bdev/base", "e2bdev/code-interpreter", "debian", "ubuntu", "python", "node", "buildpack-deps" };
+        size_t prefix = strncmp(name, "docker.io/", 10) == 0 ? 10 : 0;
+        prefix += strncmp(name + prefix, "library/", 8) == 0 ? 8 : 0;
+        size_t len = strcspn(name + prefix, ":@");
+        for (size_t i = 0; i < ARRAY_LEN(known); i++)
+                if (strlen(known[i]) == len && memcmp(known[i], name + prefix, len) == 0)
+                        return true;
+        return false;
+}
+
+/* The template that it begins with, and what that is built to; *ret_key tells it from others. */
+static int find_base(struct build *build, const json_t *body, const char **ret_key, struct arena *arena, struct csn_error *err)
+{
+        const char *from = e2b_text(body, "fromTemplate"), *image = e2b_text(body, "fromImage");
+        const struct e2b_template *template = e2b_template_named("base");
+        json_t *recipe = NULL;
+        if (from[0] && e2b_template_find(build->api, build->tenant, from, &template, &build->image, &recipe, err) < 0)
+                return -err->code;
+        struct stat st = { 0 };
+        if (build->image)
+                fstat(build->image->fd, &st);
+        *ret_key = arena_text(arena, "%s %s %s %llu %lld.%09ld", build->tenant, template->name, recipe ? e2b_text(recipe, "buildID") : "",
+                              (unsigned long long)st.st_ino, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+        json_t *env = recipe ? json_deep_copy(json_object_get(recipe, "env")) : json_object();
+        build->recipe = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s}", "templateID", build->template_id, "name", "", "buildID", build->id, "base",
+                                  template->name, "layer", "", "env", env, "user", recipe ? e2b_text(recipe, "user") : "user", "workdir",
+                                  recipe ? e2b_text(recipe, "workdir") : "/home/user", "start", e2b_text(body, "startCmd"), "ready", e2b_text(body, "readyCmd"));
+        if (recipe && !start_is_there(build->recipe)) {
+                json_object_set(build->recipe, "start", json_object_get(recipe, "start"));
+                json_object_set(build->recipe, "ready", json_object_get(recipe, "ready"));
+        }
+        if (recipe)
+                snprintf(build->layer, sizeof build->layer, "%s", e2b_text(recipe, "layer"));
+        json_decref(recipe);
+        note(build, "info", "[base] FROM %s", from[0] ? from : image[0] ? image : "e2bdev/base");
+        if (!from[0] && image[0] && strncmp(image, "e2bdev/", 7) != 0)
+                note(build, "warn", "[base] there is no registry here: the base is this host's programs");
+        return 0;
+}
+
+/* Why a base is not there; NULL: it is, or nobody knows yet. */
+static const char *why_no_base(const json_t *body)
+{
+        const char *image = e2b_text(body, "fromImage");
+        if (json_is_object(json_object_get(body, "fromImageRegistry")))
+                return "there is no registry here; begin with e2bdev/base, or with a template";
+        return image[0] && !is_image(image) ? "this image is not there, and there is no registry here; begin with e2bdev/base, debian, ubuntu, python or node, "
+                                              "which all are this host's programs" : NULL;
+}
+
+static void begin(struct build *build)
+{
+        struct csn_error err;
+        if (!build->needs_cell) {
+                go_on(build);
+                return;
+        }
+        if (e2b_open_cell(build->api, build->tenant, e2b_template_named(e2b_text(build->recipe, "base")), build->recipe, json_object_get(build->recipe, "env"),
+                          "build", &build->cell, &err) < 0) {
+                fail(build, "%s", err.text);
+                return;
+        }
+        build->ready = (struct cell_waiter){ .done = on_ready, .owner = build };
+        build->over = (struct cell_waiter){ .done = on_over, .owner = build };
+        cell_wait(build->cell, CELL_WANTS_OVER, &build->over);
+        cell_wait(build->cell, CELL_WANTS_READY, &build->ready);
+}
+
+static int make_room(struct api *api, const char *tenant, struct csn_error *err)
+{
+        struct build **oldest = NULL;
+        size_t all = 0, own = 0;
+        for (struct build **at = &api->builds; *at; at = &(*at)->next) {
+                all++;
+                own += (*at)->state == BUILD_BUILDING && strcmp((*at)->tenant, tenant) == 0;
+                oldest = (*at)->state == BUILD_BUILDING ? oldest : at;
+        }
+        if (own >= BUILDS_OWNER_MAX || (all >= BUILDS_MAX && !oldest))
+                return err_set(err, CSN_E_BUSY, 0, "%zu builds of yours go on, and %d may: wait for one", own, BUILDS_OWNER_MAX);
+        if (all >= BUILDS_MAX) {
+                struct build *gone = *oldest;
+                *oldest = gone->next;
+                build_free(gone);
+        }
+        return 0;
+}
+
+int build_begin(struct api *api, const char *tenant, const json_t *template, const char *id, const json_t *body, struct csn_error *err)
+{
+        const char *key = "", *why = why_no_base(body);
+        size_t commands = strlen(e2b_text(body, "startCmd")) + strlen(e2b_text(body, "readyCmd"));
+        struct arena arena = { 0 };
+        struct csn_error base;
+        json_t *steps = json_object_get(body, "steps");
+        if (check_steps(steps, err) < 0 || make_room(api, tenant, err) < 0)
+                return -err->code;
+        if (commands > BUILD_RECIPE_BYTES)
+                return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands, BUILD_RECIPE_BYTES);
+        struct build *build = mem_alloc(sizeof *build);
+        *build = (struct build){ .next = api->builds, .api = api, .steps = steps ? json_incref(steps) : json_array(), .log = json_array(), .fd = -1,
+                                 .deadline = { .fired = on_late, .owner = build } };
+        snprintf(build->tenant, sizeof build->tenant, "%s", tenant);
+        snprintf(build->template_id, sizeof build->template_id, "%s", e2b_text(template, "id"));
+        snprintf(build->id, sizeof build->id, "%s", id);
+        api->builds = build;
+        loop_timer(api->loop, &build->deadline, api->settings->engine.build_ms * 1000);
+        if (!why && find_base(build, body, &key, &arena, &base) < 0)
+                why = base.text;
+        if (why) {
+                build->needs_cell = true;
+                fail(build, "%s", why);
+        } else {
+                json_object_set(build->recipe, "name", json_object_get(template, "name"));
+                json_object_set(build->recipe, "cpuCount", json_object_get(template, "cpuCount"));
+                json_object_set(build->recipe, "memoryMB", json_object_get(template, "memoryMB"));
+                find_cached(build, key, json_is_true(json_object_get(body, "force")));
+                begin(build);
+        }
+        arena_done(&arena);
+        return 0;
+}
+
+struct build *build_find(const struct api *api, const char *tenant, const char *id)
+{
+        for (struct build *build = api->builds; build; build = build->next)
+                if (strcmp(build->id, id) == 0 && strcmp(build->tenant, tenant) == 0)
+                        return build;
+        return NULL;
+}
+
+void build_close(struct api *api)
+{
+        for (struct build *one = api->builds, *next; one; one = next) {
+                next = one->next;
+                build_free(one);
+        }
+        api->builds = NULL;
+}

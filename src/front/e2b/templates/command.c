@@ -1,0 +1,91 @@
+/* A program in a sandbox, of which the lines and the end matter; see build.h. */
+#include "front/e2b/templates/build.h"
+
+#define LINE_BYTES_MAX 2000                /* what is longer is several */
+
+static void tell(struct errand *errand, int stream)
+{
+        struct buf *line = &errand->lines[stream];
+        struct arena arena = { 0 };
+        size_t len;
+        if (line->len)
+                errand->line(errand, stream == 1, model_utf8(&arena, line->bytes, line->len, &len));
+        line->len = 0;
+        arena_done(&arena);
+}
+
+static void take(struct errand *errand, int stream, const char *bytes, size_t len)
+{
+        for (size_t i = 0; i < len; i++)
+                if (bytes[i] == '\n')
+                        tell(errand, stream);
+                else if (bytes[i] != '\r' && bytes[i] != 0 && !buf_add(&errand->lines[stream], bytes + i, 1)) {
+                        tell(errand, stream);
+                        buf_add(&errand->lines[stream], bytes + i, 1);
+                }
+}
+
+static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+{
+        struct errand *errand = call->owner;
+        struct csn_error err;
+        uint64_t number;
+        (void)fds;
+        if (kind == GUEST_OUT || kind == GUEST_ERROR)
+                take(errand, kind == GUEST_ERROR, (const char *)bytes + 1, len - 1);
+        else if (kind == GUEST_EXITED && guest_get_number(bytes, len, &number, &err) == 0)
+                errand->status = (int)(number & 0xffff);
+}
+
+static void on_ended(struct call *call, const struct csn_error *error)
+{
+        struct errand *errand = call->owner;
+        tell(errand, 0);
+        tell(errand, 1);
+        errand->done(errand, errand->status, error);
+}
+
+static const struct pair *pairs_of(json_t *env, struct arena *arena, size_t *ret_n)
+{
+        struct pair *pairs = arena_alloc(arena, (json_object_size(env) + 1) * sizeof *pairs);
+        const char *name;
+        json_t *value;
+        *ret_n = 0;
+        json_object_foreach(env, name, value)
+                pairs[(*ret_n)++] = (struct pair){ arena_text(arena, "%s", name), arena_text(arena, "%s", json_string_value(value)) };
+        return pairs;
+}
+
+int errand_run(struct cell *cell, struct errand *errand, const struct errand_what *what, struct csn_error *err)
+{
+        static const struct call_events events = { .packet = on_packet, .ended = on_ended };
+        struct arena arena = { 0 };
+        size_t pairs_n, argv_n = 0;
+        const struct pair *pairs = pairs_of(what->env, &arena, &pairs_n);
+        char *argv[6 + ARRAY_LEN(what->args)];
+        const char *const head[] = { "/bin/bash", "-l", "-c", what->command, "bash" };
+        for (size_t i = 0; i < ARRAY_LEN(head); i++)
+                argv[argv_n++] = arena_text(&arena, "%s", head[i]);
+        for (size_t i = 0; i < ARRAY_LEN(what->args) && what->args[i]; i++)
+                argv[argv_n++] = arena_text(&arena, "%s", what->args[i]);
+        argv[argv_n] = NULL;
+        struct guest_process process = { .folder = arena_text(&arena, "%s", what->folder), .argv = argv, .argv_n = argv_n,
+                                         .flags = what->account == account_ROOT ? GUEST_AS_ROOT : 0 };
+        process.env = cell_env(cell, what->account, pairs, pairs_n, &arena, &process.env_n);
+        for (int i = 0; i < 2; i++) {
+                buf_done(&errand->lines[i]);
+                buf_init(&errand->lines[i], LINE_BYTES_MAX);
+        }
+        errand->status = 0;
+        errand->call = (struct call){ .events = &events, .owner = errand };
+        int rc = call_process(cell, &errand->call, &process, err);
+        arena_done(&arena);
+        return rc;
+}
+
+void errand_stop(struct errand *errand)
+{
+        call_close(&errand->call);
+        for (int i = 0; i < 2; i++)
+                buf_done(&errand->lines[i]);
+}

@@ -1,0 +1,153 @@
+/* What a template is here, ours and those that clients built; see front/e2b/e2b.h and build.h. */
+#include "front/e2b/templates/build.h"
+
+static const struct e2b_template templates[] = {
+        { "rki5dems9wqfm4r03t7g", "base", "system", false },
+        { "nlhz8vlwyupq845jsdg9", "code-interpreter-v1", "data", true },
+        { "k0wmwk4vs6mdkzzf3n2c", "mcp-gateway", "system", false },
+};
+
+const struct e2b_template *e2b_template_named(const char *name)
+{
+        const char *slash = strrchr(name, '/'), *bare = slash ? slash + 1 : name;
+        size_t len = strcspn(bare, ":");
+        if (bare[len] && strcmp(bare + len, ":default") != 0)
+                return NULL;
+        for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
+                const struct e2b_template *one = &templates[i];
+                if ((strlen(one->id) == len && memcmp(one->id, bare, len) == 0) || (strlen(one->name) == len && memcmp(one->name, bare, len) == 0))
+                        return one;
+        }
+        return NULL;
+}
+
+/* It is no file that is not there, and the text says nothing of one. */
+static int none(struct csn_error *err, const char *name, const char *what)
+{
+        err_set(err, CSN_E_INPUT, 0, "template '%.100s' %s", name, what);
+        err->sys = ENOENT;
+        return -err->code;
+}
+
+/* One that was built, with its files.  NULL with err->code 0: there is none of that name. */
+static const struct e2b_template *find_built(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image, json_t **ret_recipe,
+                                             struct csn_error *err)
+{
+        json_t *kept = kept_find(api, tenant, name), *build = kept_tagged(kept, kept_tag(name)), *recipe = json_object_get(build, "recipe");
+        const char *layer = e2b_text(recipe, "layer");
+        const struct e2b_template *template = recipe ? e2b_template_named(e2b_text(recipe, "base")) : NULL;
+        int fd = template && layer[0] ? kept_open(api, KEPT_LAYER, tenant, layer) : -1;
+        err->code = 0;
+        if (kept && !template)
+                none(err, name, build ? "has no build that is ready" : "has no build that is ready, and none with this tag");
+        else if (template && layer[0] && fd < 0)
+                err_set(err, CSN_E_SYSTEM, ENOENT, "the files of template '%.100s' have gone; build it again", name);
+        if (template && !err->code) {
+                *ret_recipe = json_incref(recipe);
+                if (fd >= 0)
+                        *ret_image = e2b_image_of(fd);
+        }
+        json_decref(kept);
+        return err->code ? NULL : template;
+}
+
+int e2b_template_find(const struct api *api, const char *tenant, const char *name, const struct e2b_template **ret, struct e2b_image **ret_image,
+                      json_t **ret_recipe, struct csn_error *err)
+{
+        err->code = 0;
+        *ret = e2b_template_named(name);
+        if (!*ret)
+                *ret = find_built(api, tenant, name, ret_image, ret_recipe, err);
+        if (!*ret && !err->code)
+                *ret = e2b_snapshot_find(api, tenant, name, ret_image, ret_recipe, err);
+        if (*ret)
+                return 0;
+        return err->code ? -err->code : none(err, name, "not found");
+}
+
+/* ---- what is told of them ---- */
+
+static json_t *describe(const struct e2b_template *template)
+{
+        return json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:[s], s:[s], s:s, s:s, s:n, s:i, s:i, s:s, s:s}", "templateID", template->id, "buildID",
+                         "00000000-0000-0000-0000-000000000000", "cpuCount", 2, "memoryMB", 1024, "diskSizeMB", 512, "public", 1, "aliases",
+                         template->name, "names", template->name, "createdAt", "2026-01-01T00:00:00.000Z", "updatedAt", "2026-01-01T00:00:00.000Z",
+                         "lastSpawnedAt", "spawnCount", 0, "buildCount", 1, "buildStatus", "ready", "envdVersion", E2B_ENVD_VERSION);
+}
+
+static json_t *describe_kept(const json_t *kept)
+{
+        const json_t *builds = json_object_get(kept, "builds"), *newest = json_array_get(builds, 0);
+        json_int_t cpus = json_integer_value(json_object_get(kept, "cpuCount")), memory = json_integer_value(json_object_get(kept, "memoryMB"));
+        return json_pack("{s:s, s:s, s:I, s:I, s:i, s:b, s:[s], s:[s], s:s, s:s, s:n, s:i, s:I, s:s, s:s}", "templateID", e2b_text(kept, "id"), "buildID",
+                         e2b_text(newest, "id"), "cpuCount", cpus ? cpus : 2, "memoryMB", memory ? memory : 1024, "diskSizeMB", 512, "public", 0, "aliases",
+                         e2b_text(kept, "name"), "names", e2b_text(kept, "name"), "createdAt", e2b_text(kept, "createdAt"), "updatedAt", e2b_text(kept, "updatedAt"),
+                         "lastSpawnedAt", "spawnCount", 0, "buildCount", (json_int_t)json_array_size(builds), "buildStatus", e2b_text(newest, "status"),
+                         "envdVersion", E2B_ENVD_VERSION);
+}
+
+void e2b_list_templates(struct http_request *request)
+{
+        json_t *list = json_array(), *all = kept_all(api_of(request), request->tenant), *kept;
+        size_t i;
+        json_array_foreach(all, i, kept) {
+                json_array_append_new(list, describe_kept(kept));
+        }
+        for (i = 0; i < ARRAY_LEN(templates); i++)
+                json_array_append_new(list, describe(&templates[i]));
+        json_decref(all);
+        http_json(request, MHD_HTTP_OK, list);
+}
+
+/* The template of the path: ours, or one that was built, the caller's reference.  False: there is none, and that is answered. */
+static bool named(struct http_request *request, const struct e2b_template **ret, json_t **ret_kept)
+{
+        const char *name = http_part(request, 0);
+        *ret = e2b_template_named(name);
+        *ret_kept = *ret ? NULL : kept_find(api_of(request), request->tenant, name);
+        if (*ret || *ret_kept)
+                return true;
+        e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", name);
+        return false;
+}
+
+void e2b_get_template(struct http_request *request)
+{
+        const struct e2b_template *template;
+        json_t *kept;
+        if (!named(request, &template, &kept))
+                return;
+        http_json(request, MHD_HTTP_OK, template ? describe(template) : describe_kept(kept));
+        json_decref(kept);
+}
+
+/* With a tag, whether that is there, too. */
+void e2b_template_alias(struct http_request *request)
+{
+        const struct e2b_template *template;
+        json_t *kept;
+        if (!named(request, &template, &kept))
+                return;
+        if (kept && strchr(http_part(request, 0), ':') && !kept_tagged(kept, kept_tag(http_part(request, 0))))
+                e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", http_part(request, 0));
+        else
+                http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:b}", "templateID", template ? template->id : e2b_text(kept, "id"), "public", template != NULL));
+        json_decref(kept);
+}
+
+void e2b_delete_template(struct http_request *request)
+{
+        struct api *api = api_of(request);
+        const char *name = http_part(request, 0);
+        struct csn_error err;
+        json_t *kept = kept_find(api, request->tenant, name);
+        if (kept && kept_forget(api, kept, &err) < 0)
+                http_fail(request, &err);
+        else if (kept || e2b_snapshot_forget(api, request->tenant, name))
+                e2b_no_content(request);
+        else if (e2b_template_named(name))
+                e2b_error(request, MHD_HTTP_FORBIDDEN, "template '%.100s' is part of this server", name);
+        else
+                e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", name);
+        json_decref(kept);
+}

@@ -1,0 +1,156 @@
+/*
+ * Requests of our own, which a front asks routes in place of a client; see http_ask() in http.h.
+ *
+ * They have no connection, so what libmicrohttpd does for others is done by a timer of theirs: everything is told from the
+ * loop, and never from within a function that was called.
+ */
+#include "front/http/http_private.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* ---- answers ---- */
+
+void http_inner_head(struct http_request *request, unsigned status, const char *type)
+{
+        request->status = status;
+        request->type = arena_text(&request->arena, "%s", type);
+}
+
+void http_inner_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len)
+{
+        request->state = HTTP_ANSWERED;
+        request->ended = true;
+        http_inner_head(request, status, type);
+        buf_done(&request->out);
+        request->out = (struct buf){ .bytes = text, .len = len, .size = len, .max = len };
+        http_resume(request);
+}
+
+void http_inner_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
+{
+        struct csn_error err;
+        char *bytes = size <= HTTP_FILE_MAX ? mem_alloc(size + 1) : NULL;
+        ssize_t n = bytes ? pread(fd, bytes, size, (off_t)offset) : 0;
+        close(fd);
+        if (bytes && n == (ssize_t)size) {
+                http_inner_answer(request, status, type, bytes, size);
+                return;
+        }
+        free(bytes);
+        err_field(&err, "", bytes ? "the file could not be read" : "the file is longer than %llu MiB; fetch it over HTTP", HTTP_FILE_MAX / MIB);
+        http_problem(request, bytes ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_CONTENT_TOO_LARGE, &err);
+}
+
+static void inner_free(struct http_request *request)
+{
+        const struct http *http = request->http;
+        http->events->over(http->owner, request);
+        http_request_free(request);
+        http->events->ended(http->owner);
+}
+
+static void inner_deliver(struct http_request *request)
+{
+        size_t n = request->out.len - request->out_at;
+        if (request->type) {
+                request->http->events->answered(request->http->owner, request, request->status);
+                request->inner->begun(request->inner_owner, request->status, request->type);
+                request->type = NULL;
+        }
+        if (n)
+                request->inner->bytes(request->inner_owner, request->out.bytes + request->out_at, n);
+        request->out.len = request->out_at = 0;
+        /* Whoever took them may have let go of the request. */
+        if (n >= HTTP_STREAM_MAX / 2 && request->room && !request->ended && request->state != HTTP_GONE)
+                request->room(request);
+}
+
+/* Something of it is to be read, or may be taken. */
+static void on_inner(struct timer *timer)
+{
+        struct http_request *request = timer->owner;
+        const struct http_inner *inner = request->inner;
+        if (request->state == HTTP_READING) {
+                request->state = HTTP_OWNED;
+                request->route->handle(request);
+        }
+        if (request->state == HTTP_OWNED && request->take && request->body_at < request->body.len)
+                request->body_at += request->take(request, request->body.bytes + request->body_at, request->body.len - request->body_at);
+        if (request->state == HTTP_OWNED && request->whole && request->body_at == request->body.len) {
+                void (*whole)(struct http_request *) = request->whole;
+                request->whole = NULL;
+                whole(request);
+        }
+        if (request->state != HTTP_GONE)
+                inner_deliver(request);
+        if (!request->ended && request->state != HTTP_GONE)
+                return;
+        void *owner = request->inner_owner;
+        bool good = request->ended && !request->cut && request->state != HTTP_GONE, told = !request->dropped;
+        inner_free(request);
+        if (told)
+                inner->over(owner, good);
+}
+
+void http_forget(struct http_request *request)
+{
+        bool told = (request->state == HTTP_OWNED || request->state == HTTP_STREAMING) && !request->ended;
+        request->state = HTTP_GONE;
+        request->dropped = true;
+        if (told && request->gone)
+                request->gone(request);
+        request->key = NULL;
+        http_resume(request);
+}
+
+/* ---- asking ---- */
+
+static struct pair *copy_pairs(struct arena *arena, const struct pair *pairs, size_t n)
+{
+        struct pair *copy = arena_alloc(arena, (n + 1) * sizeof *copy);
+        for (size_t i = 0; i < n; i++)
+                copy[i] = (struct pair){ arena_text(arena, "%s", pairs[i].name), arena_text(arena, "%s", pairs[i].value) };
+        return copy;
+}
+
+struct http_request *http_ask(struct http *http, const struct http_asked *asked, const struct http_inner *inner, void *owner)
+{
+        struct http_request *request = http_request_new(http, NULL, asked->path);
+        struct csn_error err;
+        unsigned status = 0;
+        request->state = HTTP_READING;
+        request->method = arena_text(&request->arena, "%s", asked->method);
+        request->path = arena_text(&request->arena, "%s", asked->path);
+        request->face = http->inner;
+        request->inner = inner;
+        request->inner_owner = owner;
+        request->asked.headers = copy_pairs(&request->arena, asked->headers, asked->headers_n);
+        request->asked.headers_n = asked->headers_n;
+        request->asked.query = copy_pairs(&request->arena, asked->query, asked->query_n);
+        request->asked.query_n = asked->query_n;
+        request->nudge.fired = on_inner;
+        snprintf(request->id, sizeof request->id, "%s", asked->id);
+        snprintf(request->tenant, sizeof request->tenant, "%s", asked->tenant);
+        request->key = asked->key;
+        trace_below(asked->trace, &request->trace);
+        if (!buf_add(&request->body, asked->body ? asked->body : "", asked->body_len)) {
+                err_field(&err, "/", "the body is longer than %llu MiB", HTTP_BODY_MAX / MIB);
+                http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
+        } else if (http_find_route(request, asked->method, &status, &err) < 0) {
+                http_problem(request, status, &err);
+        } else if (request->face->admit(request, &err) < 0) {
+                request->status ? http_problem(request, request->status, &err) : http_fail(request, &err);
+        }
+        http->held += request->body.len;
+        http_resume(request);
+        return request;
+}
+
+void http_open_inner(struct loop *loop, const struct http_face *face, const struct http_events *events, void *owner, struct http **ret)
+{
+        struct http *http = mem_alloc(sizeof *http);
+        *http = (struct http){ .loop = loop, .inner = face, .events = events, .owner = owner, .listener = -1, .local = true };
+        http->watch = (struct watch){ .fd = -1 };
+        *ret = http;
+}

@@ -1,0 +1,137 @@
+/*
+ * Connections that speak something else after 101 (RFC 9110, 15.2.2): libmicrohttpd hands over the socket, and takes it back to close it.  The request
+ * lives on as what the connection belongs to.
+ */
+#include "front/http/http_private.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define READ_MAX (16 * KIB)
+
+struct http_raw {
+        struct http_request *request;
+        struct MHD_UpgradeResponseHandle *handle;
+        struct watch watch;
+        struct buf in;                     /* that came and was not taken */
+};
+
+void raw_close(struct http_request *request)
+{
+        struct http_raw *raw = request->raw;
+        if (!raw)
+                return;
+        request->raw = NULL;
+        request->state = HTTP_GONE;
+        loop_unwatch(request->http->loop, &raw->watch);
+        buf_done(&raw->in);
+        MHD_upgrade_action(raw->handle, MHD_UPGRADE_ACTION_CLOSE);
+        http_kick(request->http);
+        free(raw);
+}
+
+static void broken(struct http_request *request)
+{
+        void (*gone)(struct http_request *) = request->ended ? NULL : request->gone;
+        raw_close(request);
+        if (gone)
+                gone(request);
+}
+
+/* Reads only where what came before was taken, and writes only where something waits. */
+static void listen_on(struct http_raw *raw)
+{
+        struct csn_error err;
+        uint32_t events = (raw->in.len ? 0 : EPOLLIN) | (http_queued(raw->request) ? EPOLLOUT : 0);
+        if (loop_watch(raw->request->http->loop, &raw->watch, raw->watch.fd, events | EPOLLRDHUP, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+}
+
+/* False: nothing can be done with it any more. */
+static bool give(struct http_raw *raw, const char *bytes, size_t len)
+{
+        struct http_request *request = raw->request;
+        size_t taken = request->take(request, bytes, len);
+        return request->raw && buf_add(&raw->in, bytes + taken, len - taken);
+}
+
+void raw_more(struct http_request *request)
+{
+        struct http_raw *raw = request->raw;
+        if (!raw || !raw->in.len)
+                return;
+        size_t taken = request->take(request, raw->in.bytes, raw->in.len);
+        if (!request->raw)
+                return;
+        memmove(raw->in.bytes, raw->in.bytes + taken, raw->in.len - taken);
+        raw->in.len -= taken;
+        listen_on(raw);
+}
+
+void raw_flush(struct http_request *request)
+{
+        struct http_raw *raw = request->raw;
+        if (!raw)
+                return;
+        size_t before = http_queued(request);
+        while (http_queued(request)) {
+                ssize_t n = send(raw->watch.fd, request->out.bytes + request->out_at, http_queued(request), MSG_NOSIGNAL | MSG_DONTWAIT);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        break;             /* a connection that is broken says so when it is read from */
+                request->out_at += (size_t)n;
+        }
+        if (!http_queued(request))
+                request->out_at = request->out.len = 0;
+        if (!http_queued(request) && request->ended) {
+                raw_close(request);
+                return;
+        }
+        listen_on(raw);
+        if (request->room && before >= HTTP_STREAM_MAX / 2 && http_queued(request) < HTTP_STREAM_MAX / 2)
+                request->room(request);
+}
+
+static void on_ready(struct watch *watch, uint32_t events)
+{
+        struct http_raw *raw = watch->owner;
+        struct http_request *request = raw->request;
+        char bytes[READ_MAX];
+        if (events & EPOLLOUT)
+                raw_flush(request);
+        if (!request->raw || !(events & ~(uint32_t)EPOLLOUT))
+                return;
+        if (raw->in.len && events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
+                broken(request);           /* who does not read it, and has gone */
+                return;
+        }
+        ssize_t n = recv(watch->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n <= 0 || !give(raw, bytes, (size_t)n))
+                broken(request);
+        else
+                listen_on(raw);
+}
+
+static void on_upgraded(void *owner, struct MHD_Connection *connection, void *own, const char *more, size_t more_len, MHD_socket fd,
+                        struct MHD_UpgradeResponseHandle *handle)
+{
+        struct http_request *request = owner;
+        struct http_raw *raw = mem_alloc(sizeof *raw);
+        (void)connection, (void)own;
+        *raw = (struct http_raw){ .request = request, .handle = handle, .watch = { .fd = fd, .ready = on_ready, .owner = raw } };
+        buf_init(&raw->in, HTTP_HEAD_MAX + READ_MAX);
+        request->raw = raw;
+        if (request->state == HTTP_GONE || (more_len && !give(raw, more, more_len))) {
+                broken(request);
+                return;
+        }
+        raw_flush(request);
+}
+
+struct MHD_Response *raw_response(struct http_request *request)
+{
+        return MHD_create_response_for_upgrade(on_upgraded, request);
+}

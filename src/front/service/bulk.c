@@ -1,0 +1,404 @@
+/*
+ * Many requests over one connection: one a line, and an answer a line as each is done.
+ *
+ * libmicrohttpd answers when it has the whole body, so until then records wait in a file that has no name.  Requests are
+ * taken from the body only while there is room for them; so neither side can make the other, or us, hold more than
+ * some ceilings, however many lines there are.
+ */
+#include "front/api/api.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LIVE_MAX 256                       /* of one connection at once; more lines wait in the socket */
+#define LINE_MAX_BYTES (16 * MIB)
+#define SPOOL_MAX (4 * GIB)                /* records that wait; then lines are answered without being run */
+#define ID_MAX 256
+#define READ_AT_ONCE (64 * KIB)
+
+struct bulk {
+        struct bulk *next;
+        struct api *api;
+        const struct bulk_kind *kind;
+        struct http_request *request;      /* NULL: it has gone */
+        char tenant[80], key[20], request_id[65];
+        struct trace trace;                /* the request's */
+        struct buf line;
+        bool too_long;                     /* the line that is being read */
+        uint64_t lines;
+        struct bulk_one *first;
+        size_t live;
+        bool whole;                        /* there are no more lines */
+        bool broken;                       /* an answer is lost, so there is no whole one any more */
+        int fd;                            /* answers from `sent` to `written` */
+        uint64_t sent, written;
+};
+
+struct bulk_one {
+        struct bulk_one *next;
+        struct bulk *bulk;
+        void *job;                         /* the kind's */
+        json_t *id;                        /* NULL: the line has none */
+        uint64_t line;
+        struct trace trace;
+};
+
+/* ---- answers ---- */
+
+static void bulk_free(struct bulk *bulk)
+{
+        if (bulk->request)
+                bulk->request->gone = NULL;
+        buf_done(&bulk->line);
+        fd_close(&bulk->fd);
+        for (struct bulk **at = &bulk->api->bulks; *at; at = &(*at)->next)
+                if (*at == bulk) {
+                        *at = bulk->next;
+                        break;
+                }
+        bulk->api->live--;
+        if (api_is_idle(bulk->api))
+                bulk->api->idle(bulk->api->owner);
+        free(bulk);
+}
+
+static void cancel_all(struct bulk *bulk)
+{
+        for (struct bulk_one *one = bulk->first; one; one = one->next)
+                bulk->kind->cancel(one->job);
+}
+
+/* Nobody gets answers any more. */
+static void abandon(struct bulk *bulk)
+{
+        bulk->request = NULL;
+        cancel_all(bulk);
+        if (!bulk->live)
+                bulk_free(bulk);
+}
+
+/* The bulk may be over and gone after it. */
+static void send_some(struct bulk *bulk)
+{
+        static char bytes[READ_AT_ONCE];
+        struct http_request *request = bulk->request;
+        while (!bulk->broken && bulk->sent < bulk->written && http_queued(request) < HTTP_STREAM_MAX / 2) {
+                ssize_t n = pread(bulk->fd, bytes, min_u64(sizeof bytes, bulk->written - bulk->sent), (off_t)bulk->sent);
+                bulk->broken = n <= 0 || !http_add(request, bytes, (size_t)n);
+                bulk->sent += n > 0 ? (uint64_t)n : 0;
+        }
+        if (bulk->broken) {
+                request->gone = NULL;
+                http_cut(request);
+                abandon(bulk);
+                return;
+        }
+        if (bulk->sent == bulk->written && bulk->sent) {
+                bulk->sent = bulk->written = 0;
+                if (ftruncate(bulk->fd, 0) < 0)
+                        log_text(LOG_WARN, "ftruncate: %s", strerrordesc_np(errno));
+        }
+        if (bulk->whole && !bulk->live && !bulk->written) {
+                bulk->request = NULL;
+                request->gone = NULL;
+                http_end(request);
+                bulk_free(bulk);
+        }
+}
+
+static void on_room(struct http_request *request)
+{
+        send_some(request->owner);
+}
+
+/* Takes the reference. */
+static void put_line(struct bulk *bulk, json_t *json)
+{
+        struct buf text;
+        buf_init(&text, FRONT_RECORD_MAX);
+        if (bulk->request && model_dump(json, false, &text) && buf_add(&text, "\n", 1)) {
+                bulk->broken = bulk->broken || pwrite(bulk->fd, text.bytes, text.len, (off_t)bulk->written) != (ssize_t)text.len;
+                bulk->written += text.len;
+        }
+        json_decref(json);
+        buf_done(&text);
+}
+
+static json_t *answer_of(uint64_t line, json_t *id)
+{
+        json_t *json = json_object();
+        if (id)
+                json_object_set(json, "id", id);
+        json_object_set_new(json, "line", json_integer((json_int_t)line));
+        return json;
+}
+
+static void put_error(struct bulk *bulk, json_t *id, const struct csn_error *error)
+{
+        json_t *json = answer_of(bulk->lines, id), *why = json_pack("{s:s, s:s}", "code", csn_code_name(error->code), "message", error->text);
+        if (error->field[0])
+                json_object_set_new(why, "field", json_string(error->field));
+        json_object_set_new(json, "error", why);
+        put_line(bulk, json);
+}
+
+/* ---- one of them ---- */
+
+static void one_free(struct bulk_one *one)
+{
+        for (struct bulk_one **at = &one->bulk->first; *at; at = &(*at)->next)
+                if (*at == one) {
+                        *at = one->next;
+                        break;
+                }
+        one->bulk->live--;
+        json_decref(one->id);
+        free(one);
+}
+
+struct log_context bulk_context(const struct bulk_one *one)
+{
+        return (struct log_context){ .request = one->bulk->request_id, .trace = one->trace.id, .owner = one->bulk->tenant };
+}
+
+const char *bulk_key(const struct bulk_one *one)
+{
+        return one->bulk->key;
+}
+
+const struct trace *bulk_trace(const struct bulk_one *one)
+{
+        return &one->trace;
+}
+
+void bulk_answer(struct bulk_one *one, const char *name, json_t *json)
+{
+        struct bulk *bulk = one->bulk;
+        json_t *answer = answer_of(one->line, one->id);
+        json_object_set_new(answer, name, json);
+        put_line(bulk, answer);
+        one_free(one);
+        if (!bulk->request && !bulk->live)
+                bulk_free(bulk);
+        else if (bulk->request && bulk->whole)
+                send_some(bulk);
+        else if (bulk->request)
+                http_more(bulk->request);
+}
+
+static void cancel(struct bulk *bulk, json_t *id)
+{
+        for (struct bulk_one *one = bulk->first; one; one = one->next)
+                if (one->id && json_equal(one->id, id))
+                        bulk->kind->cancel(one->job);
+}
+
+static bool is_id(const json_t *id)
+{
+        return !id || json_is_integer(id) || (json_is_string(id) && json_string_length(id) <= ID_MAX);
+}
+
+static void start(struct bulk *bulk, json_t *json, json_t *id)
+{
+        struct csn_error err;
+        struct bulk_one *one = mem_alloc(sizeof *one);
+        *one = (struct bulk_one){ .next = bulk->first, .bulk = bulk, .id = json_incref(id), .line = bulk->lines };
+        bulk->first = one;
+        bulk->live++;
+        trace_below(&bulk->trace, &one->trace);
+        if (http_draining(bulk->api->http, &err) < 0 || bulk->kind->begin(bulk->request, one, json, &one->job, &err) < 0) {
+                one_free(one);
+                put_error(bulk, id, &err);
+        }
+}
+
+/* An id is told as a text if it is a larger integer than JSON has here. */
+static json_t *name_in(const json_t *json, const char *member)
+{
+        json_t *name = json_object_get(json, member);
+        const char *digits = model_digits(name);
+        return digits ? json_string(digits) : json_incref(name);
+}
+
+/* {"id": …, and a request}, or {"cancel": ID}. */
+static void take_line(struct bulk *bulk)
+{
+        struct csn_error err;
+        json_error_t where;
+        size_t blank = strspn(bulk->line.bytes, " \t\r");
+        bulk->lines++;
+        if (blank == bulk->line.len)
+                return;
+        json_t *json = model_load(bulk->line.bytes, bulk->line.len, &where);
+        json_t *id = name_in(json, "id"), *end = name_in(json, "cancel");
+        json_object_del(json, "id");
+        if (!json_is_object(json) || !is_id(id)) {
+                err_field(&err, json ? "/id" : "", "%s", json ? "a line is an object; its id is a text of at most 256 bytes or a number" : where.text);
+                put_error(bulk, is_id(id) ? id : NULL, &err);
+        } else if (end) {
+                cancel(bulk, end);
+        } else if (bulk->written > SPOOL_MAX) {
+                err_set(&err, CSN_E_BUSY, 0, "records of %llu GiB wait for this connection's end; send the rest in another request", SPOOL_MAX / GIB);
+                put_error(bulk, id, &err);
+        } else {
+                start(bulk, json, id);
+        }
+        json_decref(id);
+        json_decref(end);
+        json_decref(json);
+}
+
+static void end_line(struct bulk *bulk)
+{
+        struct csn_error err;
+        if (bulk->too_long) {
+                bulk->lines++;
+                err_field(&err, "", "the line is longer than %llu MiB", LINE_MAX_BYTES / MIB);
+                put_error(bulk, NULL, &err);
+        } else if (bulk->line.len) {
+                take_line(bulk);
+        } else {
+                bulk->lines++;
+        }
+        bulk->line.len = 0;
+        bulk->too_long = false;
+}
+
+/* ---- the body ---- */
+
+static size_t take(struct http_request *request, const char *bytes, size_t len)
+{
+        struct bulk *bulk = request->owner;
+        size_t taken = 0;
+        while (taken < len && bulk->live < LIVE_MAX) {
+                const char *feed = memchr(bytes + taken, '\n', len - taken);
+                size_t n = feed ? (size_t)(feed - bytes) - taken : len - taken;
+                if (bulk->too_long || !buf_add(&bulk->line, bytes + taken, n))
+                        bulk->too_long = true;
+                taken += n + (feed != NULL);
+                if (feed)
+                        end_line(bulk);
+        }
+        return taken;
+}
+
+static void on_whole(struct http_request *request)
+{
+        struct bulk *bulk = request->owner;
+        if (bulk->line.len || bulk->too_long)
+                end_line(bulk);
+        bulk->whole = true;
+        request->room = on_room;
+        http_stream(request, MHD_HTTP_OK, "application/x-ndjson");
+        send_some(bulk);
+}
+
+static void on_gone(struct http_request *request)
+{
+        abandon(request->owner);
+}
+
+void api_bulk_of(struct http_request *request, const struct bulk_kind *kind)
+{
+        struct api *api = api_of(request);
+        struct csn_error err;
+        int fd = open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (fd < 0)
+                fd = memfd_create("answers", MFD_CLOEXEC);
+        if (fd < 0) {
+                err_set(&err, CSN_E_SYSTEM, errno, "a place for the answers");
+                http_fail(request, &err);
+                return;
+        }
+        struct bulk *bulk = mem_alloc(sizeof *bulk);
+        *bulk = (struct bulk){ .next = api->bulks, .api = api, .kind = kind, .request = request, .trace = request->trace, .fd = fd };
+        api->bulks = bulk;
+        snprintf(bulk->tenant, sizeof bulk->tenant, "%s", request->tenant);
+        snprintf(bulk->key, sizeof bulk->key, "%s", api_key(request) ? api_key(request)->id : "");
+        snprintf(bulk->request_id, sizeof bulk->request_id, "%s", request->id);
+        buf_init(&bulk->line, LINE_MAX_BYTES);
+        api->live++;
+        request->owner = bulk;
+        request->gone = on_gone;
+        request->take = take;
+        request->whole = on_whole;
+}
+
+/* Whoever has sent all lines gets their records; who is still sending could not be answered before the end of that. */
+void api_cancel_bulks(struct api *api)
+{
+        for (struct bulk *bulk = api->bulks, *next; bulk; bulk = next) {
+                struct http_request *request = bulk->request;
+                next = bulk->next;
+                if (request && !bulk->whole) {
+                        request->gone = NULL;
+                        http_drop(request);
+                        abandon(bulk);
+                } else {
+                        cancel_all(bulk);
+                }
+        }
+}
+
+/* ---- runs ---- */
+
+struct bulk_run {
+        struct bulk_one *one;
+        struct api *api;
+        struct run *run;
+        bool aliases;
+};
+
+static void on_done(void *owner, const struct run_result *result)
+{
+        struct bulk_run *job = owner;
+        struct bulk_one *one = job->one;
+        const struct log_context context = bulk_context(one);
+        json_t *record = front_record(result, job->aliases);
+        audit_run(job->api->store, &context, bulk_key(one), job->run, result);
+        trace_run(job->api, bulk_trace(one), job->run, result);
+        run_free(job->run);
+        free(job);
+        bulk_answer(one, "record", record);
+}
+
+static int begin_run(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job, struct csn_error *err)
+{
+        static const struct run_events events = { .done = on_done };
+        struct run_request given = { 0 };
+        struct http_limit limit;
+        struct run *run = run_new(api_of(request)->engine);
+        if (api_begin_run(request, run, &limit, err) < 0 || model_decode(&object_run_request, json, run_arena(run), &given, err) < 0 ||
+            api_check_tools(request, given.profile, &given.tools, err) < 0) {
+                run_free(run);
+                return -err->code;
+        }
+        *run_request(run) = given;
+        if (run_check_needed(run, err) < 0) {
+                run_free(run);
+                return -err->code;
+        }
+        struct bulk_run *job = mem_alloc(sizeof *job);
+        *job = (struct bulk_run){ .one = one, .api = api_of(request), .run = run, .aliases = given.aliases };
+        const struct log_context context = bulk_context(one);
+        struct csn_error full;
+        *ret_job = job;
+        if (audit_begin(job->api->store, &context, bulk_key(one), run, NULL, false, &full) < 0)
+                run_refuse(run, &full, &events, job);
+        else
+                run_start(run, false, &events, job);
+        return 0;
+}
+
+static void cancel_run(void *job)
+{
+        run_cancel(((struct bulk_run *)job)->run);
+}
+
+void api_bulk(struct http_request *request)
+{
+        static const struct bulk_kind runs = { begin_run, cancel_run };
+        api_bulk_of(request, &runs);
+}

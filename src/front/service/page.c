@@ -1,0 +1,69 @@
+/* Lists by pages; see api.h. */
+#include "front/api/api.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The end of the number, or NULL: there is none. */
+static const char *parse(const char *text, uint64_t *ret)
+{
+        char *end;
+        if (text[0] < '0' || text[0] > '9')
+                return NULL;
+        errno = 0;
+        *ret = strtoull(text, &end, 10);
+        return errno == 0 && *ret <= INT64_MAX ? end : NULL;
+}
+
+static bool parse_limit(const char *text, uint64_t *ret)
+{
+        const char *end = parse(text, ret);
+        return end && !*end && *ret >= 1 && *ret <= API_PAGE_MAX;
+}
+
+/* "12", or "12.3" */
+static bool parse_cursor(const char *text, struct api_page *ret)
+{
+        const char *end = parse(text, &ret->below);
+        ret->below_second = 0;
+        if (end && *end == '.')
+                end = parse(end + 1, &ret->below_second);
+        return end && !*end;
+}
+
+bool api_page_begin(struct http_request *request, uint64_t usual, struct api_page *ret)
+{
+        const char *limit = http_query(request, "limit"), *cursor = http_query(request, "cursor");
+        struct csn_error err;
+        *ret = (struct api_page){ .most = usual, .below = INT64_MAX, .below_second = INT64_MAX };
+        if (limit && !parse_limit(limit, &ret->most))
+                err_field(&err, "limit", "limit is \"%.20s\"; it has to be a number from 1 to %d", limit, API_PAGE_MAX);
+        else if (cursor && !parse_cursor(cursor, ret))
+                err_field(&err, "cursor", "cursor is \"%.20s\"; it has to be \"next\" of the page before", cursor);
+        else
+                return (ret->list = json_array());
+        http_fail(request, &err);
+        return false;
+}
+
+bool api_page_has(struct api_page *page, uint64_t number, uint64_t second)
+{
+        if (number > page->below || (number == page->below && second >= page->below_second))
+                return false;
+        if (json_array_size(page->list) == page->most) {
+                page->more = true;
+                return false;
+        }
+        page->last = number;
+        page->last_second = second;
+        return true;
+}
+
+void api_page_answer(struct http_request *request, struct api_page *page, const char *name)
+{
+        json_t *json = json_pack("{s:o}", name, page->list);
+        if (page->more)
+                json_object_set_new(json, "next", page->last_second ? json_sprintf("%" PRIu64 ".%" PRIu64, page->last, page->last_second)
+                                                                    : json_sprintf("%" PRIu64, page->last));
+        http_json(request, MHD_HTTP_OK, json);
+}

@@ -1,0 +1,178 @@
+/* Folders of workspaces: making, locking, counting and removing them; see workspace.h. */
+#include "front/service/workspace.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "engine/output/files.h"
+
+#define GONE_PREFIX "gone."                /* the tree of one is being removed */
+
+static int open_root(struct store *store, struct csn_error *err)
+{
+        int fd = -1;
+        return store_folder(store, "workspaces", &fd, err) < 0 ? -err->code : fd;
+}
+
+static int open_folder(int dir_fd, const char *name)
+{
+        return openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int make_folder(int dir_fd, const char *name)
+{
+        return mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST ? -1 : open_folder(dir_fd, name);
+}
+
+/* What somebody who died had not finished.  Only who has the lock may. */
+static void empty(int dir_fd)
+{
+        int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+        if (!dir) {
+                fd_close(&copy);
+                return;
+        }
+        for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+                if (entry->d_type != DT_DIR)
+                        unlinkat(dir_fd, entry->d_name, 0);
+        closedir(dir);
+}
+
+static int lock_folder(struct store *store, const char *id, struct workspace *ret, struct csn_error *err)
+{
+        auto_fd root = open_root(store, err);
+        if (root < 0)
+                return root;
+        auto_fd top = make_folder(root, id);
+        auto_fd dir = top < 0 ? -1 : make_folder(top, "files");
+        auto_fd temp = dir < 0 ? -1 : make_folder(top, "new");
+        if (temp < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the folder of a workspace");
+        if (flock(dir, LOCK_EX | LOCK_NB) < 0)
+                return err_field(err, "/workspace", "the workspace is busy: another run works in it"), err->code = CSN_E_BUSY, -CSN_E_BUSY;
+        empty(temp);
+        *ret = (struct workspace){ .store = store, .dir = take_fd(&dir), .temp = take_fd(&temp) };
+        snprintf(ret->id, sizeof ret->id, "%s", id);
+        return 0;
+}
+
+/* The row first: a folder without one is nobody's, and would be swept. */
+int workspace_take(struct store *store, const char *tenant, const char *user, const char *name, const struct store_room *room, struct workspace *ret,
+                   struct csn_error *err)
+{
+        char id[WORKSPACE_ID_MAX];
+        bool known;
+        workspaces_id(tenant, user, name, id);
+        if (workspaces_known(store, id, &known, err) < 0 || (!known && (store_has_room(store, err) < 0 || store_room_check(store, tenant, room, 0, err) < 0)))
+                return -err->code;
+        int rc = workspaces_use(store, tenant, user, name, err);
+        return rc < 0 ? rc : lock_folder(store, id, ret, err);
+}
+
+void workspace_leave(struct workspace *workspace)
+{
+        struct csn_error err;
+        if (workspace->dir < 0)
+                return;
+        if (workspaces_note(workspace->store, workspace->id, STORE_ENTRY_BYTES + files_weigh(workspace->dir, STORE_ENTRY_BYTES), &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+        fd_close(&workspace->temp);
+        fd_close(&workspace->dir);
+}
+
+int workspace_look(struct store *store, const char *id)
+{
+        struct csn_error err;
+        auto_fd root = open_root(store, &err);
+        auto_fd top = root < 0 ? -1 : open_folder(root, id);
+        return top < 0 ? -1 : open_folder(top, "files");
+}
+
+bool workspace_is_free(struct store *store, const char *id)
+{
+        auto_fd dir = workspace_look(store, id);
+        return dir < 0 || flock(dir, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* It has gone for everybody when its folder has another name; what the tree takes in time is taken after that. */
+int workspace_remove(struct store *store, const char *id, struct csn_error *err)
+{
+        struct workspace held = { .dir = -1, .temp = -1 };
+        char gone[WORKSPACE_ID_MAX + sizeof GONE_PREFIX];
+        auto_fd root = open_root(store, err);
+        if (root < 0)
+                return root;
+        if (lock_folder(store, id, &held, err) < 0)
+                return -err->code;
+        snprintf(gone, sizeof gone, GONE_PREFIX "%s", id);
+        io_remove_tree(root, gone);
+        int rc = renameat(root, id, root, gone) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "remove a workspace") : workspaces_forget(store, id, err);
+        io_remove_tree(root, gone);
+        fd_close(&held.temp);
+        fd_close(&held.dir);
+        return rc;
+}
+
+/* ---- what is old, and what was left ---- */
+
+int workspace_clean(struct store *store, uint64_t keep_ms, bool *ret_more, struct csn_error *err)
+{
+        struct arena arena = { 0 };
+        struct store_workspace *list;
+        size_t n = 0, gone = 0;
+        int rc = workspaces_old(store, time_now_ms() - (int64_t)keep_ms, &arena, &list, &n, err);
+        for (size_t i = 0; rc == 0 && i < n; i++) {
+                rc = workspace_remove(store, list[i].id, err);
+                gone += rc == 0;
+                rc = rc == -CSN_E_BUSY ? 0 : rc;   /* then it is used, and not old any more */
+        }
+        arena_done(&arena);
+        *ret_more = gone > 0;
+        return rc;
+}
+
+/* What they take was not counted. */
+static int sweep_rows(struct store *store, struct csn_error *err)
+{
+        size_t n = 0, noted = 1;
+        int rc = 0;
+        while (rc == 0 && noted) {
+                struct arena arena = { 0 };
+                struct store_workspace *list;
+                rc = workspaces_old(store, INT64_MIN, &arena, &list, &n, err);
+                noted = 0;
+                for (size_t i = 0; rc == 0 && i < n; i++) {
+                        struct workspace held;
+                        if (lock_folder(store, list[i].id, &held, err) == 0) {
+                                workspace_leave(&held);
+                                noted++;
+                        }
+                }
+                arena_done(&arena);
+        }
+        return rc;
+}
+
+int workspace_sweep(struct store *store, struct csn_error *err)
+{
+        auto_fd root = open_root(store, err);
+        int copy = root < 0 ? -1 : openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = root < 0 ? root : 0;
+        DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+        if (!dir) {
+                fd_close(&copy);
+                return rc < 0 ? rc : err_set(err, CSN_E_SYSTEM, errno, "read the folder of workspaces");
+        }
+        for (struct dirent *entry = readdir(dir); entry && rc == 0; entry = readdir(dir)) {
+                bool known = true, left = strncmp(entry->d_name, GONE_PREFIX, strlen(GONE_PREFIX)) == 0;
+                if (!left && strncmp(entry->d_name, "ws_", 3) == 0)
+                        rc = workspaces_known(store, entry->d_name, &known, err);
+                if (rc == 0 && (left || !known))
+                        io_remove_tree(root, entry->d_name);
+        }
+        closedir(dir);
+        return rc < 0 ? rc : sweep_rows(store, err);
+}

@@ -1,0 +1,59 @@
+/* What there is, as JSON: profiles and policies, for the command line and for HTTP. */
+#include "front/views/views.h"
+
+#include "backend/backend.h"
+
+json_t *front_profiles(const struct settings *settings, struct csn_error *err)
+{
+        struct arena arena = { 0 };
+        char **names = profile_names(settings, &arena);
+        json_t *list = json_array();
+        for (size_t i = 0; names[i] && list; i++) {
+                struct profile profile;
+                if (profile_find(settings, names[i], &arena, &profile, err) < 0) {
+                        json_decref(list);
+                        list = NULL;
+                } else {
+                        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", profile.name, "description", profile.text, "sets",
+                                                              model_encode(&object_run_request, &profile.request)));
+                }
+        }
+        arena_done(&arena);
+        return list;
+}
+
+int front_profile(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret, struct run_request *ret_whole,
+                  struct csn_error *err)
+{
+        *ret_whole = (struct run_request){ 0 };
+        SET(ret_whole, run_request, profile, arena_text(arena, "%s", name));
+        if (profile_find(settings, name, arena, ret, err) < 0)
+                return -err->code;
+        bool host = ret->request.backend && strcmp(ret->request.backend, "host") == 0;
+        if (host)
+                SET(ret_whole, run_request, backend, arena_text(arena, "host"));
+        /* The host backend is refused where it is not allowed, and can be shown all the same. */
+        return settings_apply(settings, ret_whole, arena, err) < 0 && !host ? -err->code : 0;
+}
+
+int front_load_policies(const struct settings *settings, struct policies **ret, struct csn_error *err)
+{
+        const char *const folders[] = { settings->engine.policies_dir, backend_policies_dir() };
+        return policies_load(folders, ARRAY_LEN(folders), ret, err);
+}
+
+json_t *front_policies(const struct policies *policies)
+{
+        json_t *list = json_array();
+        const struct policy *policy;
+        for (size_t i = 0; policies_name(policies, i); i++) {
+                if (policies_find(policies, policies_name(policies, i), &policy, NULL) < 0)
+                        continue;
+                json_t *all = policy_describe(policy);
+                json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O}", "name", json_object_get(all, "name"), "description",
+                                                      json_object_get(all, "description"), "extends", json_object_get(all, "extends"), "file",
+                                                      json_object_get(all, "file")));
+                json_decref(all);
+        }
+        return list;
+}

@@ -1,0 +1,247 @@
+/*
+ * Test code: it runs in one sandbox and the submission in another, and what passes between them passes here, unread.
+ * With shared_process both are in one, as the caller wishes and the result says.
+ */
+#include "grading/grading_private.h"
+
+#include <stdio.h>
+
+#define TESTS_MAX 10000
+#define LEAVE_MS 500                   /* for the submission to end when the tests are over */
+
+static struct attempt *other_of(const struct attempt *attempt)
+{
+        for (struct attempt *one = attempt->grading->attempts; one; one = one->next)
+                if (one != attempt)
+                        return one;
+        return NULL;
+}
+
+/* ---- between them ---- */
+
+static void pass_on(struct attempt *attempt, const char *message, size_t len)
+{
+        struct attempt *other = other_of(attempt);
+        int said = other ? run_say(other->run, message, len) : 0;
+        if (said < 0 && said != -EPIPE)
+                attempt_break(attempt);
+}
+
+/* ---- the tests ---- */
+
+static void begin_tests(struct attempt *attempt)
+{
+        const struct grade_request *request = &attempt->grading->request;
+        struct arena arena = { 0 };
+        size_t len;
+        json_t *begin = json_pack("{s:s, s:I, s:b, s:i, s:[sss]}", "setup", request->setup ? request->setup : "", "test_ms",
+                                  (json_int_t)(HAS(request, grade_request, case_cpu_ms) ? request->case_cpu_ms : CASE_CPU_MS), "stop_on_fail", request->stop_on_fail,
+                                  "output_max", CASE_OUTPUT, "modules", "solution", "submission", "main");
+        json_object_set_new(begin, "entry_point", request->entry_point ? json_string(request->entry_point) : json_null());
+        if (request->shared_process) {
+                const char *code = model_utf8(&arena, request->code.bytes ? request->code.bytes : "", request->code.len, &len);
+                json_object_set_new(begin, "shared", json_stringn(code, len));
+        } else {
+                json_object_set_new(begin, "shared", json_null());
+        }
+        arena_done(&arena);
+        attempt->ready = true;   /* its limits are those of the run */
+        if (talk_begin(attempt->run, attempt->kind->role, begin) == -EMSGSIZE)
+                attempt_break(attempt);
+}
+
+static struct case_result *add_test(struct grading *grading)
+{
+        if (grading->tests_n == grading->tests_size) {
+                size_t size = grading->tests_size ? 2 * grading->tests_size : 16;
+                struct case_result *more = arena_alloc(&grading->arena, size * sizeof *more);
+                if (grading->tests_n)
+                        memcpy(more, grading->tests, grading->tests_n * sizeof *more);
+                grading->tests = more;
+                grading->tests_size = size;
+        }
+        struct case_result *test = &grading->tests[grading->tests_n++];
+        *test = (struct case_result){ 0 };
+        SET(test, case_result, weight, 1);
+        return test;
+}
+
+static void add_verdict(struct grading *grading, const char *name, int status, const char *detail)
+{
+        struct case_result *test = add_test(grading);
+        SET(test, case_result, name, arena_text(&grading->arena, "%s", name));
+        SET(test, case_result, status, status);
+        SET(test, case_result, passed, status == case_status_PASSED);
+        SET(test, case_result, detail, arena_text(&grading->arena, "%s", detail));
+}
+
+/* "ZeroDivisionError: division by zero" */
+static char *type_in(struct grading *grading, const char *detail)
+{
+        size_t len = strspn(detail, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
+        return len && (detail[len] == ':' || !detail[len]) ? arena_text(&grading->arena, "%.*s", (int)len, detail) : NULL;
+}
+
+static void take_test(struct attempt *attempt, json_t *message)
+{
+        struct grading *grading = attempt->grading;
+        char *name = grading_text(grading, json_string_value(json_object_get(message, "name")));
+        char *detail = grading_text(grading, json_string_value(json_object_get(message, "detail")));
+        int status = case_status_of(json_string_value(json_object_get(message, "status")));
+        status = status < 0 ? case_status_ERROR : status;
+        if (grading->tests_n >= TESTS_MAX || !name) {
+                attempt_break(attempt);
+                return;
+        }
+        add_verdict(grading, name, status, detail ? detail : "OK");
+        struct case_result *test = &grading->tests[grading->tests_n - 1];
+        char *type = status == case_status_ERROR && detail ? type_in(grading, detail) : NULL;
+        grading_note(grading, test, message);
+        if (type)
+                SET(test, case_result, error_type, type);
+}
+
+static void leave(struct attempt *subject);
+
+static bool again(struct grading *grading)
+{
+        if (!grading_again(grading))
+                return false;
+        grading->phase = PHASE_STREAMS;   /* this one comes next */
+        grading->tests_begun = false;
+        grading->tests_n = 0;
+        return true;
+}
+
+static void tests_said(struct attempt *attempt, const char *op, json_t *message)
+{
+        if (strcmp(op, "test") == 0) {
+                take_test(attempt, message);
+        } else if (strcmp(op, "end") == 0) {
+                attempt->ended = true;
+                grading_signs(attempt->grading, json_object_get(message, "signs"), NULL);
+        } else {
+                attempt_break(attempt);
+        }
+}
+
+static void tests_done(struct attempt *attempt, const struct run_result *result)
+{
+        struct grading *grading = attempt->grading;
+        struct attempt *subject = other_of(attempt);
+        const char *text;
+        if (grading->request.shared_process)
+                attempt_keep_streams(attempt, result);
+        if (subject)
+                leave(subject);
+        if (attempt->ended || grading->cancelled || grading->has_error)
+                return;
+        if (status_is_ours(result->status) && again(grading))
+                return;
+        if (HAS(result, run_result, error) && (result->status == status_SYNTAX_ERROR || status_is_ours(result->status) || status_is_final(result->status))) {
+                struct failure error = result->error;
+                SET(&error, failure, field, arena_text(&grading->arena, "/tests"));
+                grading_fail(grading, result->status == status_SYNTAX_ERROR ? status_BAD_REQUEST : result->status, &error);
+                return;
+        }
+        if (grading->request.shared_process && attempt_ended_in_setup(attempt, result)) {
+                attempt_trouble(attempt, result);
+                return;
+        }
+        int status = attempt_verdict(attempt, result, &text);
+        if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
+                grading->kept_waiting = grading->tests_kept_waiting = true;
+        add_verdict(grading, grading->tests_n ? "the rest" : "tests", status, HAS(result, run_result, error) ? result->error.message : text);
+}
+
+/* ---- the submission ---- */
+
+static void begin_subject(struct attempt *attempt)
+{
+        static const struct attempt_kind kind = { .role = "tests", .greeted = begin_tests, .said = tests_said, .passed_on = pass_on, .done = tests_done };
+        struct grading *grading = attempt->grading;
+        const char *setup = grading->request.setup ? grading->request.setup : "";
+        const struct bytes tests = { grading->request.tests, strlen(grading->request.tests) };
+        int told = talk_begin(attempt->run, attempt->kind->role, json_pack("{s:s}", "setup", setup));
+        if (told == -EMSGSIZE)
+                attempt_break(attempt);
+        if (told < 0)
+                return;
+        struct attempt *other = attempt_new(grading, &kind, &tests);
+        attempt_limit(other, load_ms(grading), 2 * load_ms(grading) + 1000);
+        run_set_companion(other->run);
+        attempt_start(other);
+}
+
+static void subject_said(struct attempt *attempt, const char *op, json_t *message)
+{
+        if (strcmp(op, "ready") == 0)
+                attempt->ready = true;
+        else if (strcmp(op, "signs") == 0)
+                grading_signs(attempt->grading, json_object_get(message, "signs"), NULL);
+        else
+                attempt_break(attempt);
+}
+
+/* The tests are over: it may write what it has not written yet, and go. */
+static void on_leave(struct timer *timer)
+{
+        struct attempt *subject = timer->owner;
+        run_cancel(subject->run);
+}
+
+static void leave(struct attempt *subject)
+{
+        subject->ended = true;
+        subject->clock.fired = on_leave;
+        talk_json(subject->run, json_pack("{s:s}", "op", "end"));
+        loop_timer(engine_loop(subject->grading->grader->engine), &subject->clock, LEAVE_MS * 1000);
+}
+
+static void subject_done(struct attempt *attempt, const struct run_result *result)
+{
+        struct grading *grading = attempt->grading;
+        struct attempt *tests = other_of(attempt);
+        const char *text;
+        attempt_keep_streams(attempt, result);
+        if (attempt->ended || grading->cancelled)
+                return;
+        if (status_is_ours(result->status) && !grading->tests_n && again(grading)) {
+                if (tests) {
+                        tests->ended = true;
+                        run_cancel(tests->run);
+                }
+                return;
+        }
+        int status = attempt_verdict(attempt, result, &text);
+        if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
+                grading->kept_waiting = grading->tests_kept_waiting = true;
+        if (!attempt->ready)
+                attempt_trouble(attempt, result);
+        if (!tests)
+                return;
+        if (grading->has_error) {
+                tests->ended = true;
+                run_cancel(tests->run);
+        } else {
+                talk_json(tests->run, json_pack("{s:s, s:s, s:s}", "op", "peer_gone", "status", choices_case_status.values[status].text, "message", text));
+        }
+}
+
+/* ---- the phase ---- */
+
+void tests_go_on(struct grading *grading)
+{
+        static const struct attempt_kind subject = { .role = "subject", .greeted = begin_subject, .said = subject_said, .passed_on = pass_on, .done = subject_done };
+        static const struct attempt_kind shared = { .role = "tests", .greeted = begin_tests, .said = tests_said, .done = tests_done };
+        struct attempt *attempt;
+        grading->tests_begun = true;
+        if (grading->request.shared_process) {
+                const struct bytes tests = { grading->request.tests, strlen(grading->request.tests) };
+                attempt = attempt_new(grading, &shared, &tests);
+        } else {
+                attempt = attempt_new(grading, &subject, NULL);
+        }
+        attempt_limit(attempt, load_ms(grading), 2 * load_ms(grading) + 1000);
+        attempt_start(attempt);
+}

@@ -1,0 +1,290 @@
+/*
+ * Root for programs of `user`, in a sandbox whose owner wants that: there is no way from one to the other (credentials.c), so
+ * `sudo` there is a program that asks us, on a socket of the file system, to start another one as root with its descriptors.
+ *
+ * A request is one packet (SOCK_SEQPACKET): texts that each end with a NUL, which are the working folder, the number of arguments,
+ * those, and the environment; and the descriptors 0, 1 and 2.  Then each byte that comes is a signal for its process group, and the one
+ * packet that goes is the status of wait(2) in text.  Who asks is as hostile as any program inside, and gets nothing but root inside.
+ */
+#include "guest/guest.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SOCKET "/run/sudo.socket"
+#define SHIM "/usr/local/bin/sudo"
+#define ASKERS_MAX 64          /* at once; more wait in the backlog */
+#define TEXTS_MAX 4000
+
+static const char shim[] =
+        "#!/usr/bin/python3 -IS\n"
+        "import array, os, signal, socket, sys\n"
+        "arguments, env, user, login = sys.argv[1:], dict(os.environ), 'root', False\n"
+        "def usage(text):\n"
+        "    sys.exit(f'sudo: {text}')\n"
+        "while arguments and arguments[0].startswith('-'):\n"
+        "    option = arguments.pop(0)\n"
+        "    if option == '--':\n"
+        "        break\n"
+        "    if option in ('-u', '--user', '-g', '--group', '-p', '--prompt', '-C', '-h', '--host') and arguments:\n"
+        "        value = arguments.pop(0)\n"
+        "        user = value if option in ('-u', '--user') else user\n"
+        "    elif option.startswith('--user='):\n"
+        "        user = option[7:]\n"
+        "    elif option in ('-i', '--login', '-s', '--shell'):\n"
+        "        login = True\n"
+        "    elif option in ('-v', '-k', '-K', '--validate', '--reset-timestamp'):\n"
+        "        sys.exit(0)\n"
+        "    elif option.strip('-nEHSbPA') and not option.startswith(('--preserve-env', '--non-interactive', '--set-home', '--stdin')):\n"
+        "        usage(f'{option} is not known here')\n"
+        "while arguments and '=' in arguments[0] and not arguments[0].startswith('='):\n"
+        "    name, _, value = arguments.pop(0).partition('=')\n"
+        "    env[name] = value\n"
+        "arguments = arguments or (['/bin/bash'] if login else usage('say what to run'))\n"
+        "if user not in ('root', '#0'):\n"
+        "    if user not in ('user', '#1000'):\n"
+        "        usage(f'unknown user {user}')\n"
+        "    os.execvpe(arguments[0], arguments, env)\n"
+        "env.update(HOME='/root', USER='root', LOGNAME='root', SUDO_USER='user', SUDO_UID='1000', SUDO_GID='1000',\n"
+        "           PATH='/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin')\n"
+        "if os.getuid() == 0:\n"
+        "    os.execvpe(arguments[0], arguments, env)\n"
+        "texts = [os.getcwd(), str(len(arguments)), *arguments, *(f'{name}={value}' for name, value in env.items())]\n"
+        "door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+        "try:\n"
+        "    door.connect('" SOCKET "')\n"
+        "    door.sendmsg([b''.join(os.fsencode(text) + b'\\0' for text in texts)],\n"
+        "                 [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0, 1, 2]))])\n"
+        "except OSError as error:\n"
+        "    usage(f'there is no root to be had: {error}')\n"
+        "for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):\n"
+        "    signal.signal(number, lambda number, _: door.send(bytes([number])))\n"
+        "answer = door.recv(100)\n"
+        "if not answer:\n"
+        "    usage('the sandbox ends')\n"
+        "status = int(answer)\n"
+        "sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))\n";
+
+struct asker {
+        struct asker *next;
+        struct guest *guest;
+        struct watch sock;
+        pid_t pid;                   /* 0: its program has ended, or is not there yet */
+};
+
+struct sudo {
+        struct operation op;
+        struct watch door;
+        struct asker *askers;
+        size_t n;
+};
+
+/* ---- those who ask ---- */
+
+static void accept_more(struct sudo *sudo);
+
+static void asker_free(struct asker *asker)
+{
+        struct sudo *sudo = asker->guest->sudo;
+        for (struct asker **at = sudo ? &sudo->askers : NULL; at && *at; at = &(*at)->next)
+                if (*at == asker) {
+                        *at = asker->next;
+                        sudo->n--;
+                        break;
+                }
+        loop_unwatch(asker->guest->loop, &asker->sock);
+        fd_close(&asker->sock.fd);
+        free(asker);
+        if (sudo)
+                accept_more(sudo);
+}
+
+/* The child's side. */
+static _Noreturn void become(const struct guest *guest, char *folder, char **argv, char **env, const int fds[3])
+{
+        struct csn_error err = { 0 };
+        sigset_t none;
+        int kept[3];
+        for (int i = 0; i < 3; i++)
+                kept[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 10);
+        for (int i = 0; i < 3; i++)
+                if (dup2(kept[i], i) < 0)
+                        _exit(126);
+        if (setsid() < 0 || account_become(guest, true, &err) < 0 || chdir(folder) < 0)
+                _exit(126);
+        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        for (int sig = 1; sig < NSIG; sig++)
+                signal(sig, SIG_DFL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        environ = env;
+        execvp(argv[0], argv);
+        dprintf(2, "sudo: %.200s: %s\n", argv[0], errno == ENOENT ? "command not found" : strerror(errno));
+        _exit(127);
+}
+
+/* False: it is no request. */
+static bool start(struct asker *asker, char *bytes, size_t len, const int fds[3])
+{
+        char *texts[TEXTS_MAX + 1], *argv[TEXTS_MAX + 1], *end;
+        size_t n = 0;
+        if (!len || bytes[len - 1])
+                return false;
+        for (char *at = bytes; at < bytes + len && n < TEXTS_MAX; at += strlen(at) + 1)
+                texts[n++] = at;
+        unsigned long argc = n > 2 ? strtoul(texts[1], &end, 10) : 0;
+        if (!argc || *end || argc > n - 2 || n == TEXTS_MAX)
+                return false;
+        memcpy(argv, texts + 2, argc * sizeof *argv);
+        argv[argc] = NULL;
+        texts[n] = NULL;
+        asker->pid = fork();
+        if (asker->pid == 0)
+                become(asker->guest, texts[0], argv, texts + 2 + argc, fds);
+        if (asker->pid < 0)
+                asker->pid = 0;
+        return asker->pid > 0;
+}
+
+static void asker_ready(struct watch *watch, uint32_t events)
+{
+        static uint8_t bytes[WIRE_MAX];
+        struct asker *asker = watch->owner;
+        int fds[WIRE_FDS_MAX];
+        size_t fds_n;
+        (void)events;
+        ssize_t len = wire_receive(watch->fd, bytes, fds, &fds_n);
+        if (len < 0 && errno == EAGAIN)
+                return;
+        bool good = len > 0;
+        if (good && !asker->pid)
+                good = fds_n == 3 && start(asker, (char *)bytes, (size_t)len, fds);
+        else if (good && bytes[0] < NSIG)
+                kill(-asker->pid, bytes[0]);
+        for (size_t i = 0; i < WIRE_FDS_MAX; i++)
+                fd_close(&fds[i]);
+        if (good)
+                return;
+        if (asker->pid)
+                kill(-asker->pid, SIGHUP);
+        asker_free(asker);
+}
+
+void sudo_ended(struct guest *guest, pid_t pid, int status)
+{
+        char text[16];
+        for (struct asker *asker = guest->sudo ? guest->sudo->askers : NULL; asker; asker = asker->next) {
+                if (asker->pid != pid)
+                        continue;
+                int len = snprintf(text, sizeof text, "%d", status);
+                asker->pid = 0;
+                wire_send(asker->sock.fd, text, (size_t)len, NULL, 0);
+                asker_free(asker);
+                return;
+        }
+}
+
+/* ---- the door ---- */
+
+static void door_ready(struct watch *watch, uint32_t events)
+{
+        struct sudo *sudo = watch->owner;
+        struct csn_error err;
+        (void)events;
+        /* cppcheck-suppress nullPointer ; accept(2): no address is filled in then */
+        int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+                return;
+        struct asker *asker = mem_alloc(sizeof *asker);
+        *asker = (struct asker){ .next = sudo->askers, .guest = sudo->op.guest, .sock = { .fd = -1, .ready = asker_ready, .owner = asker } };
+        sudo->askers = asker;
+        asker->sock.fd = fd;
+        if (++sudo->n == ASKERS_MAX)
+                loop_unwatch(sudo->op.guest->loop, watch);
+        if (loop_watch(sudo->op.guest->loop, &asker->sock, fd, EPOLLIN, &err) < 0)
+                asker_free(asker);
+}
+
+static void accept_more(struct sudo *sudo)
+{
+        struct csn_error err;
+        if (sudo->door.fd >= 0 && !sudo->door.active && sudo->n < ASKERS_MAX)
+                loop_watch(sudo->op.guest->loop, &sudo->door, sudo->door.fd, EPOLLIN, &err);
+}
+
+static int lay_shim(struct csn_error *err)
+{
+        auto_fd fd = open(SHIM, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0755);
+        if (fd < 0 || fchmod(fd, 0755) < 0 || io_write_all(fd, shim, sizeof shim - 1) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make " SHIM);
+        return 0;
+}
+
+static int open_door(struct sudo *sudo, struct csn_error *err)
+{
+        const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SOCKET };
+        unlink(SOCKET);
+        sudo->door.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (sudo->door.fd < 0 || bind(sudo->door.fd, (const struct sockaddr *)&address, sizeof address) < 0 || chmod(SOCKET, 0666) < 0 ||
+            listen(sudo->door.fd, ASKERS_MAX) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "listen on " SOCKET);
+        return loop_watch(sudo->op.guest->loop, &sudo->door, sudo->door.fd, EPOLLIN, err);
+}
+
+static int sudo_take(struct operation *op, const uint8_t *bytes, size_t len, struct csn_error *err)
+{
+        (void)op, (void)bytes, (void)len;
+        return err_set(err, CSN_E_PROTOCOL, 0, "sudo was sent what is not for it");
+}
+
+static void sudo_room(struct operation *op)
+{
+        (void)op;
+}
+
+static void sudo_closed(struct operation *op)
+{
+        struct sudo *sudo = (struct sudo *)op;
+        if (op->guest->sudo == sudo)
+                op->guest->sudo = NULL;
+        while (sudo->askers) {
+                struct asker *asker = sudo->askers;
+                sudo->askers = asker->next;
+                asker_free(asker);
+        }
+        loop_unwatch(op->guest->loop, &sudo->door);
+        fd_close(&sudo->door.fd);
+        operation_release(op);
+        free(sudo);
+}
+
+void sudo_begin(struct guest *guest, int *sock)
+{
+        static const struct operation_kind kind = { sudo_take, sudo_room, sudo_closed };
+        struct sudo *sudo = mem_alloc(sizeof *sudo);
+        struct csn_error err = { 0 };
+        sudo->door = (struct watch){ .fd = -1, .ready = door_ready, .owner = sudo };
+        if (!operation_open(&sudo->op, guest, &kind, sock))
+                return;
+        if (!guest->has_root || guest->sudo) {
+                err_set(&err, CSN_E_INPUT, 0, guest->sudo ? "sudo is there already" : "this sandbox has no root");
+        } else {
+                guest->sudo = sudo;
+                account_files(guest, true);
+                if (lay_shim(&err) == 0)
+                        open_door(sudo, &err);
+                account_files(guest, false);
+        }
+        if (err.code)
+                operation_fail(&sudo->op, &err);
+        else
+                operation_tell_number(&sudo->op, GUEST_STARTED, 1);
+}

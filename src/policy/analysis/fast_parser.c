@@ -1,0 +1,895 @@
+/* The usual case of a parse; see fast_parser.h.  What is called a state, a production or an action is tree-sitter's. */
+#include "policy/analysis/fast_parser.h"
+
+#include <tree_sitter/parser.h>
+
+#define LANGUAGES_MAX 4
+#define LANGUAGE_VERSION 14            /* of the tables */
+#define VERSIONS_MAX 6                 /* tree-sitter drops what is beyond */
+#define SLOTS (VERSIONS_MAX + 4)       /* as many and some more within one step */
+#define LINKS_MAX 8                    /* likewise */
+#define WAYS_MAX 16                    /* back from a place, of which tree-sitter knows 64 */
+#define DEPTH_MAX 100                  /* of stacks that are made one */
+#define ROOT_STATE 1
+#define NO_TOKEN UINT16_MAX            /* a lexer's state: the end of a rule that may stand anywhere */
+#define NONE UINT32_MAX
+#define SCANNER_KEPT 200               /* bytes of a scanner's state; some scanners leave out what is longer */
+#define SCANNERS_MAX (8 * MIB)
+#define WORK_PER_BYTE 16              /* characters that are looked at and steps; programs that people write need 2 to 4 */
+#define WORK_MIN (64 * KIB)
+
+/* ---- tables ---- */
+
+/* A language's table by state and symbol, a line unpacked when it is needed first. */
+struct tables {
+        const TSLanguage *language;
+        uint16_t **lines;
+};
+
+static struct tables *tables_of(const TSLanguage *language)
+{
+        static struct tables known[LANGUAGES_MAX];
+        size_t i = 0;
+        while (i < LANGUAGES_MAX && known[i].language && known[i].language != language)
+                i++;
+        if (i == LANGUAGES_MAX || language->version != LANGUAGE_VERSION)
+                return NULL;
+        if (known[i].language)
+                return &known[i];
+        known[i] = (struct tables){ language, mem_alloc(language->state_count * sizeof(uint16_t *)) };
+        return &known[i];
+}
+
+static uint16_t *unpack(const TSLanguage *language, uint16_t state)
+{
+        uint16_t *line = mem_alloc(language->symbol_count * sizeof *line);
+        if (state < language->large_state_count) {
+                memcpy(line, &language->parse_table[(size_t)state * language->symbol_count], language->symbol_count * sizeof *line);
+                return line;
+        }
+        const uint16_t *data = &language->small_parse_table[language->small_parse_table_map[state - language->large_state_count]];
+        for (uint16_t groups = *data++; groups; groups--) {
+                uint16_t value = *data++;
+                for (uint16_t n = *data++; n; n--)
+                        line[*data++] = value;
+        }
+        return line;
+}
+
+static inline uint16_t look_up(struct tables *tables, uint16_t state, uint16_t symbol)
+{
+        if (!tables->lines[state])
+                tables->lines[state] = unpack(tables->language, state);
+        return tables->lines[state][symbol];
+}
+
+static inline const TSParseActionEntry *actions_of(struct tables *tables, uint16_t state, uint16_t symbol)
+{
+        return &tables->language->parse_actions[look_up(tables, state, symbol)];
+}
+
+/* ---- the text, as lexers and scanners read it ---- */
+
+struct lexer {
+        TSLexer data;                  /* first: it is what they are given */
+        const char *text;
+        uint32_t len, at, start, end;
+        uint8_t size;                  /* of the character at `at` */
+        bool runs;                     /* of blanks are skipped as one: a lexer comes back to the state where it met the first */
+        bool strange;                  /* something that is left to tree-sitter */
+};
+
+static inline void look(struct lexer *lexer)
+{
+        if (lexer->at >= lexer->len) {
+                lexer->data.lookahead = 0;
+                return;
+        }
+        const unsigned char *b = (const unsigned char *)lexer->text + lexer->at;
+        lexer->size = 1;
+        lexer->data.lookahead = b[0];
+        if (b[0] < 0x80)
+                return;
+        lexer->size = (uint8_t)utf8_step((const char *)b, lexer->len - lexer->at);
+        switch (lexer->size) {
+        case 2:
+                lexer->data.lookahead = (b[0] & 0x1f) << 6 | (b[1] & 0x3f);
+                break;
+        case 3:
+                lexer->data.lookahead = (b[0] & 0x0f) << 12 | (b[1] & 0x3f) << 6 | (b[2] & 0x3f);
+                break;
+        case 4:
+                lexer->data.lookahead = (b[0] & 0x07) << 18 | (b[1] & 0x3f) << 12 | (b[2] & 0x3f) << 6 | (b[3] & 0x3f);
+                break;
+        default:
+                lexer->size = 1;
+                lexer->strange = true;
+        }
+}
+
+static void lexer_advance(TSLexer *data, bool skip)
+{
+        struct lexer *lexer = (struct lexer *)data;
+        if (lexer->at >= lexer->len)
+                return;
+        lexer->at += lexer->size;
+        if (skip) {
+                if (lexer->runs && data->lookahead == ' ')
+                        while (lexer->at < lexer->len && lexer->text[lexer->at] == ' ')
+                                lexer->at++;
+                lexer->start = lexer->at;
+        }
+        look(lexer);
+}
+
+static void lexer_mark_end(TSLexer *data)
+{
+        struct lexer *lexer = (struct lexer *)data;
+        lexer->end = lexer->at;
+}
+
+static uint32_t lexer_column(TSLexer *data)
+{
+        ((struct lexer *)data)->strange = true;   /* no scanner of ours asks */
+        return 0;
+}
+
+/* There is one range, the text. */
+static bool lexer_at_range(const TSLexer *data)
+{
+        const struct lexer *lexer = (const struct lexer *)data;
+        return lexer->at == 0 && lexer->len > 0;
+}
+
+static bool lexer_eof(const TSLexer *data)
+{
+        const struct lexer *lexer = (const struct lexer *)data;
+        return lexer->at >= lexer->len;
+}
+
+static void lexer_log(const TSLexer *data, const char *fmt, ...)
+{
+        (void)data;
+        (void)fmt;
+}
+
+static void lexer_begin(struct lexer *lexer, uint32_t at)
+{
+        lexer->at = lexer->start = at;
+        lexer->end = NONE;
+        lexer->data.result_symbol = 0;
+        look(lexer);
+}
+
+static void lexer_finish(struct lexer *lexer)
+{
+        if (lexer->end == NONE)
+                lexer->end = lexer->at;
+        if (lexer->end < lexer->start)
+                lexer->start = lexer->end;
+}
+
+/* ---- a parse ---- */
+
+/*
+ * Stacks of several versions are one graph, tree-sitter's: a place on a stack has what was pushed last and the place
+ * below it, and where two versions came to the same there are several of both.
+ */
+struct link {
+        uint32_t below, knot;
+        uint32_t more;                 /* the next link of the same place; 0: none */
+};
+
+struct place {
+        struct link link;
+        uint32_t at;                   /* bytes that were read */
+        int32_t precedence;            /* of the best way here */
+        uint16_t state;
+};
+
+/* One way to read the text so far. */
+struct version {
+        uint32_t top;                  /* of `places` */
+        uint32_t scanner;              /* its state: a place in `scanners` */
+        bool gone;                     /* came to its end, or to nothing */
+};
+
+/* A way back from a version's top; what was passed is in `kids`, the last one first. */
+struct way {
+        uint32_t place, left;          /* how many are to come that are not extra */
+        uint32_t *kids;
+        uint32_t n, size;
+};
+
+struct token {
+        uint32_t from, scanner_before; /* where the lexer began, and with what */
+        uint32_t start, end;
+        uint32_t scanner;
+        uint16_t symbol, state;        /* state: that of the parser when it was read */
+        bool keyword, external;
+        bool known;
+        uint32_t knot;
+};
+
+struct quick {
+        struct tables *tables;
+        const TSLanguage *language;
+        struct lexer lexer;
+        struct knots *knots;
+        struct place *places;          /* [0] is where the text begins */
+        uint32_t places_n, places_size;
+        uint32_t kept;                 /* places below are linked from somewhere */
+        struct link *links;            /* beyond the first of a place; [0] is none */
+        uint32_t links_n, links_size;
+        struct version versions[SLOTS];
+        uint32_t n;                    /* of versions */
+        struct way ways[WAYS_MAX];
+        struct token token;            /* read last; another version may want it too */
+        void *scanner;
+        uint32_t live;                 /* the state that the scanner is in; NONE: nobody knows */
+        char now[TREE_SITTER_SERIALIZATION_BUFFER_SIZE];
+        struct buf states;             /* of the scanner, one after the other */
+        struct { uint32_t at, len; } *scanners;
+        size_t scanners_n, scanners_size;
+        uint64_t work, work_max;
+        uint32_t root;                 /* NONE: not at the end yet */
+        bool gave_up;
+};
+
+static void *room(void *list, uint32_t n, uint32_t *size, size_t each)
+{
+        if (n < *size)
+                return list;
+        *size = *size ? 2 * *size : 64;
+        return mem_resize(list, *size * each);
+}
+
+/*
+ * Room for one that is the last.  What is there most often is written in its place, by its members: to copy a structure
+ * that was just put together waits for the stores of its parts, each time.
+ */
+static inline struct knot *add_knot(struct quick *q)
+{
+        struct knots *knots = q->knots;
+        knots->list = room(knots->list, knots->n, &knots->size, sizeof *knots->list);
+        return &knots->list[knots->n++];
+}
+
+static inline uint32_t last_knot(const struct quick *q)
+{
+        return q->knots->n - 1;
+}
+
+static inline void add_kid(struct knots *knots, uint32_t kid)
+{
+        knots->kids = room(knots->kids, knots->kids_n, &knots->kids_size, sizeof *knots->kids);
+        knots->kids[knots->kids_n++] = kid;
+}
+
+static inline const struct place *top_of(const struct quick *q, const struct version *version)
+{
+        return &q->places[version->top];
+}
+
+static inline void push(struct quick *q, struct version *version, uint32_t knot, uint16_t state)
+{
+        q->places = room(q->places, q->places_n, &q->places_size, sizeof *q->places);
+        const struct knot *from = &q->knots->list[knot];
+        const uint32_t below = version->top, at = from->end;
+        const int32_t precedence = q->places[below].precedence + from->precedence;
+        q->places[q->places_n] = (struct place){ .link = { below, knot, 0 }, .at = at, .precedence = precedence, .state = state };
+        version->top = q->places_n++;
+}
+
+/* ---- tokens ---- */
+
+static bool same_scanner(const struct quick *q, uint32_t a, uint32_t b)
+{
+        return a == b || (q->scanners[a].len == q->scanners[b].len &&
+                          memcmp(q->states.bytes + q->scanners[a].at, q->states.bytes + q->scanners[b].at, q->scanners[a].len) == 0);
+}
+
+static void add_scanner(struct quick *q, const char *state, uint32_t len)
+{
+        q->scanners = q->scanners_n < q->scanners_size ? q->scanners : mem_resize(q->scanners, (q->scanners_size = 2 * q->scanners_size + 64) * sizeof *q->scanners);
+        q->scanners[q->scanners_n].at = (uint32_t)q->states.len;
+        q->scanners[q->scanners_n++].len = len;
+        if (!buf_add(&q->states, state, len))
+                q->gave_up = true;
+}
+
+/*
+ * A scanner is what its state says.  Handing it the state each time, as tree-sitter does, costs more than to see that
+ * it still has it.
+ */
+static bool scan(struct quick *q, const struct version *version, uint16_t state, bool all, struct token *token)
+{
+        const TSLanguage *language = q->language;
+        uint32_t before = version->scanner;
+        const char *bytes = q->states.bytes + q->scanners[before].at;
+        uint32_t len = q->scanners[before].len;
+        if (q->live != before)
+                language->external_scanner.deserialize(q->scanner, len ? bytes : NULL, len);
+        lexer_begin(&q->lexer, top_of(q, version)->at);
+        bool found = language->external_scanner.scan(q->scanner, &q->lexer.data, language->external_scanner.states + (size_t)state * language->external_token_count);
+        lexer_finish(&q->lexer);
+        uint32_t now_len = language->external_scanner.serialize(q->scanner, q->now);
+        /* A few bytes, each just stored: memcmp(3) would load several at once, and wait for them. */
+        bool same = now_len == len;
+        for (uint32_t i = 0; same && i < len; i++)
+                same = q->now[i] == bytes[i];
+        q->live = same && len < SCANNER_KEPT ? before : NONE;
+        if (!found)
+                return false;
+        uint16_t symbol = language->external_scanner.symbol_map[q->lexer.data.result_symbol];
+        /* Of empty tokens that change nothing there may be no end. */
+        if (same && q->lexer.end <= top_of(q, version)->at) {
+                const TSParseActionEntry *entry = actions_of(q->tables, token->state, symbol);
+                if (entry->entry.count && entry[1].action.type == TSParseActionTypeShift && entry[1].action.shift.extra)
+                        q->gave_up = true;
+                if (all)
+                        return false;
+        }
+        token->symbol = symbol;
+        token->scanner = before;
+        token->external = true;
+        if (!same) {
+                token->scanner = (uint32_t)q->scanners_n;
+                add_scanner(q, q->now, now_len);
+        }
+        return true;
+}
+
+static bool lex_in(struct quick *q, const struct version *version, TSLexMode mode, bool all, struct token *token)
+{
+        struct lexer *lexer = &q->lexer;
+        uint32_t at = top_of(q, version)->at;
+        if (mode.external_lex_state) {
+                bool found = scan(q, version, mode.external_lex_state, all, token);
+                q->work += lexer->at - at;
+                if (found)
+                        return true;
+        }
+        lexer_begin(lexer, at);
+        lexer->runs = true;
+        bool found = q->language->lex_fn(&lexer->data, mode.lex_state);
+        lexer->runs = false;
+        lexer_finish(lexer);
+        q->work += lexer->at - at + 1;
+        token->symbol = lexer->data.result_symbol;
+        return found;
+}
+
+/* false: there is none, or tree-sitter has to say what it is. */
+static bool lex(struct quick *q, const struct version *version, uint16_t state)
+{
+        const TSLanguage *language = q->language;
+        TSLexMode mode = language->lex_modes[state];
+        struct lexer *lexer = &q->lexer;
+        struct token *token = &q->token;
+        *token = (struct token){ .from = top_of(q, version)->at, .scanner_before = version->scanner, .scanner = version->scanner, .state = state, .knot = NONE };
+        if (mode.lex_state == NO_TOKEN)
+                q->gave_up = true;
+        /* What comes of a mistake matters only where another version may go on. */
+        if (q->gave_up || (!lex_in(q, version, mode, false, token) && (q->n == 1 || !lex_in(q, version, language->lex_modes[0], true, token))))
+                return false;
+        token->start = lexer->start;
+        token->end = lexer->end;
+        if (!token->external && token->symbol == language->keyword_capture_token && token->symbol) {
+                lexer_begin(lexer, token->start);
+                token->keyword = language->keyword_lex_fn(&lexer->data, 0);
+                lexer_finish(lexer);
+                uint16_t word = lexer->data.result_symbol;
+                if (token->keyword && lexer->end == token->end && actions_of(q->tables, state, word)->entry.count)
+                        token->symbol = word;
+        }
+        q->gave_up = q->gave_up || lexer->strange;
+        token->known = true;
+        return !q->gave_up;
+}
+
+/* Whether the token that was read last is what would be read now; as tree-sitter has it. */
+static bool is_current(struct quick *q, const struct version *version, uint16_t state)
+{
+        const struct token *token = &q->token;
+        if (!token->known || token->from != top_of(q, version)->at || !same_scanner(q, token->scanner_before, version->scanner))
+                return false;
+        const TSLexMode *now = &q->language->lex_modes[state], *then = &q->language->lex_modes[token->state];
+        const TSParseActionEntry *entry = actions_of(q->tables, state, token->symbol);
+        if (now->lex_state == NO_TOKEN)
+                return false;
+        if (entry->entry.count && now->lex_state == then->lex_state && now->external_lex_state == then->external_lex_state &&
+            (token->symbol != q->language->keyword_capture_token || (!token->keyword && token->state == state)))
+                return true;
+        if (token->start == token->end && token->symbol)
+                return false;
+        return now->external_lex_state == 0 && entry->entry.reusable;
+}
+
+/* ---- where versions meet ---- */
+
+/* What stands before a token and is no part of it counts, too. */
+static bool is_like(const struct quick *q, const struct link *a, const struct link *b)
+{
+        const struct knot *x = &q->knots->list[a->knot], *y = &q->knots->list[b->knot];
+        if (a->knot == b->knot)
+                return true;
+        return x->symbol == y->symbol && x->n == y->n && x->extra == y->extra && x->end - x->start == y->end - y->start &&
+               x->start - q->places[a->below].at == y->start - q->places[b->below].at &&
+               (x->n || same_scanner(q, x->first, y->first));
+}
+
+static bool same_place(const struct place *a, const struct place *b)
+{
+        return a->state == b->state && a->at == b->at;
+}
+
+static void add_link(struct quick *q, uint32_t to, struct link link, unsigned depth);
+
+static void add_links(struct quick *q, uint32_t to, uint32_t from, unsigned depth)
+{
+        for (struct link link = q->places[from].link;; link = q->links[link.more]) {
+                add_link(q, to, link, depth);
+                if (!link.more)
+                        return;
+        }
+}
+
+/* As tree-sitter does it, and in its order: who comes first stays where nothing else decides. */
+static void add_link(struct quick *q, uint32_t to, struct link link, unsigned depth)
+{
+        struct place *place = &q->places[to];
+        struct link *old = &place->link;
+        int32_t own = q->knots->list[link.knot].precedence, precedence = q->places[link.below].precedence + own;
+        unsigned n = 1;
+        if (link.below == to)
+                return;
+        if (depth == DEPTH_MAX) {
+                q->gave_up = true;
+                return;
+        }
+        q->work++;
+        for (;; old = &q->links[old->more], n++) {
+                bool like = is_like(q, old, &link);
+                if (like && old->below == link.below) {
+                        if (own > q->knots->list[old->knot].precedence) {
+                                old->knot = link.knot;
+                                place->precedence = precedence;
+                        }
+                        return;
+                }
+                if (like && same_place(&q->places[old->below], &q->places[link.below])) {
+                        add_links(q, old->below, link.below, depth + 1);
+                        place->precedence = precedence > place->precedence ? precedence : place->precedence;
+                        return;
+                }
+                if (!old->more)
+                        break;
+        }
+        if (n == LINKS_MAX) {
+                q->gave_up = true;
+                return;
+        }
+        old->more = q->links_n;
+        q->links = room(q->links, q->links_n, &q->links_size, sizeof *q->links);
+        q->links[q->links_n++] = (struct link){ link.below, link.knot, 0 };
+        place->precedence = precedence > place->precedence ? precedence : place->precedence;
+        q->kept = q->places_n;
+}
+
+static void drop_version(struct quick *q, uint32_t i)
+{
+        q->n--;
+        memmove(&q->versions[i], &q->versions[i + 1], (q->n - i) * sizeof *q->versions);
+}
+
+/* Whether the second is a part of the first from now on, and no version of its own. */
+static bool merge(struct quick *q, uint32_t i, uint32_t j)
+{
+        const struct version *a = &q->versions[i], *b = &q->versions[j];
+        if (a->gone || b->gone || !same_place(top_of(q, a), top_of(q, b)) || !same_scanner(q, a->scanner, b->scanner))
+                return false;
+        if (a->top != b->top)
+                add_links(q, a->top, b->top, 0);
+        drop_version(q, j);
+        return true;
+}
+
+/* ---- steps ---- */
+
+static void shift(struct quick *q, struct version *version, uint16_t state, uint16_t symbol, bool extra)
+{
+        struct token *token = &q->token;
+        if (token->knot == NONE || q->knots->list[token->knot].symbol != symbol || q->knots->list[token->knot].extra != extra) {
+                const uint32_t start = token->start, end = token->end, first = token->external ? token->scanner : 0;
+                *add_knot(q) = (struct knot){ .start = start, .end = end, .first = first, .symbol = symbol, .extra = extra };
+                token->knot = last_knot(q);
+        }
+        push(q, version, token->knot, state);
+        version->scanner = token->scanner;
+}
+
+/* What was passed on a way, without the extras that came last, as children of a new knot. */
+static struct knot build(struct quick *q, const TSParseAction *action, const struct way *way, uint32_t extras, uint32_t at)
+{
+        struct knots *knots = q->knots;
+        uint32_t n = way->n - extras;
+        struct knot knot = { .symbol = action->reduce.symbol, .production = action->reduce.production_id, .n = n, .start = at, .end = at };
+        if (!n)
+                return knot;
+        knot.start = knots->list[way->kids[way->n - 1]].start;
+        knot.end = knots->list[way->kids[extras]].end;
+        knot.first = n == 1 ? way->kids[extras] : knots->kids_n;
+        for (uint32_t i = way->n; i-- > extras;) {
+                knot.precedence += knots->list[way->kids[i]].precedence;
+                if (n > 1)
+                        add_kid(knots, way->kids[i]);
+        }
+        return knot;
+}
+
+/*
+ * Of two readings of one text the one that is less: in the order of the text, by symbols and by numbers of children.
+ * What is the same knot in both is equal.
+ */
+static bool is_less(struct quick *q, const struct knot *a, const struct knot *b)
+{
+        const struct knots *knots = q->knots;
+        struct { const struct knot *a, *b; uint32_t i; } way[DEPTH_MAX];
+        uint32_t n = 0;
+        for (;;) {
+                if (a->symbol != b->symbol)
+                        return a->symbol < b->symbol;
+                if (a->n != b->n)
+                        return a->n < b->n;
+                if (n == DEPTH_MAX || ++q->work > q->work_max) {
+                        q->gave_up = true;
+                        return false;
+                }
+                way[n].a = a;
+                way[n].b = b;
+                way[n++].i = 0;
+                for (uint32_t x = 0, y = 0; x == y;) {
+                        while (n && way[n - 1].i == way[n - 1].a->n)
+                                n--;
+                        if (!n)
+                                return false;
+                        uint32_t i = way[n - 1].i++;
+                        x = knot_child(knots, way[n - 1].a, i);
+                        y = knot_child(knots, way[n - 1].b, i);
+                        a = &knots->list[x];
+                        b = &knots->list[y];
+                }
+        }
+}
+
+/* Which of two readings tree-sitter takes: that with the higher precedence, and then the one that is less. */
+static bool is_better(struct quick *q, const struct knot *left, const struct knot *right)
+{
+        return left->precedence == right->precedence ? is_less(q, right, left) : right->precedence > left->precedence;
+}
+
+static void add_kid_to(struct way *way, uint32_t knot)
+{
+        way->kids = room(way->kids, way->n, &way->size, sizeof *way->kids);
+        way->kids[way->n++] = knot;
+}
+
+/* One step back, by a link; others start from a copy. */
+static void step_back(const struct quick *q, struct way *way, struct link link)
+{
+        add_kid_to(way, link.knot);
+        way->place = link.below;
+        way->left -= !q->knots->list[link.knot].extra;
+}
+
+static struct way *copy_way(struct quick *q, const struct way *from, uint32_t *n)
+{
+        if (*n == WAYS_MAX) {
+                q->gave_up = true;
+                return NULL;
+        }
+        struct way *to = &q->ways[(*n)++];
+        to->place = from->place;
+        to->left = from->left;
+        to->n = 0;
+        for (uint32_t i = 0; i < from->n; i++)
+                add_kid_to(to, from->kids[i]);
+        return to;
+}
+
+/* All ways back over so many knots: in q->ways, in tree-sitter's order, which is that of their arrival. */
+static uint32_t ways_back(struct quick *q, uint32_t top, uint32_t count)
+{
+        uint32_t n = 1, done = 0;
+        q->ways[0].place = top;
+        q->ways[0].left = count;
+        q->ways[0].n = 0;
+        while (done < n && !q->gave_up)
+                for (uint32_t i = done, now = n; i < now; i++) {
+                        struct way *way = &q->ways[i];
+                        if (!way->left) {
+                                struct way arrived = *way;
+                                memmove(&q->ways[done + 1], &q->ways[done], (i - done) * sizeof arrived);
+                                q->ways[done++] = arrived;
+                                continue;
+                        }
+                        const struct link first = q->places[way->place].link;
+                        for (uint32_t more = first.more; more && !q->gave_up; more = q->links[more].more) {
+                                struct way *other = copy_way(q, way, &n);
+                                if (other)
+                                        step_back(q, other, q->links[more]);
+                        }
+                        step_back(q, way, first);
+                }
+        return n;
+}
+
+static uint32_t trailing_extras(const struct quick *q, const struct way *way)
+{
+        uint32_t n = 0;
+        while (n < way->n && q->knots->list[way->kids[n]].extra)
+                n++;
+        return n;
+}
+
+/* Ways that meet in one place are readings of one rule, and the best of them stays. */
+static void reduce_ways(struct quick *q, uint32_t from, const TSParseAction *action)
+{
+        const struct version before = q->versions[from];
+        uint32_t n = ways_back(q, before.top, action->reduce.child_count), at = top_of(q, &before)->at;
+        bool done[WAYS_MAX] = { false };
+        for (uint32_t i = 0; i < n && !q->gave_up; i++) {
+                const struct way *best = &q->ways[i];
+                if (done[i])
+                        continue;
+                uint32_t extras = trailing_extras(q, best);
+                struct knot knot = build(q, action, best, extras, at);
+                for (uint32_t j = i + 1; j < n; j++) {
+                        const struct way *way = &q->ways[j];
+                        if (done[j] || way->place != best->place)
+                                continue;
+                        uint32_t other_extras = trailing_extras(q, way);
+                        const struct knot other = build(q, action, way, other_extras, at);
+                        done[j] = true;
+                        if (is_better(q, &knot, &other)) {
+                                knot = other;
+                                best = way;
+                                extras = other_extras;
+                        }
+                }
+                knot.precedence += action->reduce.dynamic_precedence;
+                if (q->n == SLOTS) {
+                        q->gave_up = true;
+                        return;
+                }
+                struct version *version = &q->versions[q->n++];
+                uint16_t state = look_up(q->tables, q->places[best->place].state, action->reduce.symbol);
+                *version = (struct version){ .top = best->place, .scanner = before.scanner };
+                *add_knot(q) = knot;
+                push(q, version, last_knot(q), state);
+                while (extras--)
+                        push(q, version, best->kids[extras], state);
+                for (uint32_t j = 0; j + 1 < q->n; j++)
+                        if (j != from && merge(q, j, q->n - 1))
+                                break;
+        }
+}
+
+/* The usual case of it: one version, one way, and nothing that may stand anywhere.  false: it is another. */
+static bool reduce_plainly(struct quick *q, const TSParseAction *action)
+{
+        struct version *version = &q->versions[0];
+        struct knots *knots = q->knots;
+        uint32_t n = action->reduce.child_count, at = version->top, end = q->places[at].at, start = end;
+        int32_t precedence = action->reduce.dynamic_precedence;
+        while (knots->kids_n + n >= knots->kids_size)
+                knots->kids = room(knots->kids, knots->kids_size, &knots->kids_size, sizeof *knots->kids);
+        uint32_t *kids = knots->kids + knots->kids_n;
+        for (uint32_t i = n; i-- > 0;) {
+                const struct link *link = &q->places[at].link;
+                const struct knot *child = &knots->list[link->knot];
+                if (link->more || child->extra)
+                        return false;
+                kids[i] = link->knot;
+                precedence += child->precedence;
+                start = child->start;
+                at = link->below;
+        }
+        const uint32_t first = n == 1 ? kids[0] : n ? knots->kids_n : 0;
+        const uint16_t symbol = action->reduce.symbol, production = action->reduce.production_id;
+        knots->kids_n += n == 1 ? 0 : n;
+        version->top = at;
+        q->places_n = at + 1 > q->kept ? at + 1 : q->kept;
+        *add_knot(q) = (struct knot){ .start = start, .end = end, .n = n, .first = first, .symbol = symbol, .production = production,
+                                      .precedence = precedence };
+        push(q, version, last_knot(q), look_up(q->tables, q->places[at].state, symbol));
+        return true;
+}
+
+/* The root gets what stands before and after it. */
+static void accept(struct quick *q, struct version *version)
+{
+        struct knots *knots = q->knots;
+        struct way *way = &q->ways[0];
+        way->n = 0;
+        shift(q, version, ROOT_STATE, q->token.symbol, true);
+        uint32_t place = version->top, main = NONE;
+        for (; place; place = q->places[place].link.below) {
+                const struct link *link = &q->places[place].link;
+                if (link->more)
+                        q->gave_up = true;
+                if (!knots->list[link->knot].extra && main == NONE)
+                        main = way->n;
+                add_kid_to(way, link->knot);
+        }
+        const struct knot old = knots->list[way->kids[main]];
+        struct knot root = old;
+        root.first = knots->kids_n;
+        for (uint32_t i = way->n; i-- > 0;) {
+                if (i != main)
+                        add_kid(knots, way->kids[i]);
+                for (uint32_t k = 0; i == main && k < old.n; k++)
+                        add_kid(knots, knot_child(knots, &old, k));
+        }
+        root.n = knots->kids_n - root.first;
+        root.start = knots->list[knots->kids[root.first]].start;
+        root.end = top_of(q, version)->at;
+        if (root.n == 1)
+                root.first = knots->kids[root.first];
+        version->gone = true;
+        if (q->root == NONE || is_better(q, &knots->list[q->root], &root)) {
+                *add_knot(q) = root;
+                q->root = last_knot(q);
+        }
+}
+
+/*
+ * Everything that the grammar says for a token in a state.  Each reduction is a version of its own, and the first of the
+ * last one takes the place of this one unless the token is shifted here.
+ */
+static bool act(struct quick *q, uint32_t at, const TSParseActionEntry *entry, uint16_t symbol, bool *ret_reduced)
+{
+        struct version *version = &q->versions[at];
+        uint32_t last = NONE;
+        *ret_reduced = false;
+        for (unsigned i = 1; i <= entry->entry.count; i++) {
+                const TSParseAction *action = &entry[i].action;
+                if (action->type == TSParseActionTypeShift && !action->shift.repetition) {
+                        shift(q, version, action->shift.extra ? top_of(q, version)->state : action->shift.state, symbol, action->shift.extra);
+                        return true;
+                }
+                if (action->type == TSParseActionTypeReduce) {
+                        uint32_t before = q->n;
+                        *ret_reduced = true;
+                        if (before == 1 && entry->entry.count == 1 && reduce_plainly(q, action))
+                                return false;
+                        reduce_ways(q, at, action);
+                        last = q->n > before ? before : last;
+                } else if (action->type == TSParseActionTypeAccept) {
+                        accept(q, version);
+                        return true;
+                } else if (action->type == TSParseActionTypeRecover) {
+                        version->gone = true;
+                        return true;
+                }
+        }
+        if (last != NONE) {
+                *version = q->versions[last];
+                drop_version(q, last);
+        } else if (*ret_reduced) {
+                version->gone = true;   /* it became a part of another */
+        }
+        return false;
+}
+
+/* Until the version has one token more, or has come to its end. */
+static void advance(struct quick *q, uint32_t at)
+{
+        struct version *version = &q->versions[at];
+        uint16_t state = top_of(q, version)->state, symbol;
+        bool reduced;
+        if (!is_current(q, version, state) && !lex(q, version, state)) {
+                version->gone = true;
+                return;
+        }
+        symbol = q->token.symbol;
+        for (;;) {
+                const TSParseActionEntry *entry = actions_of(q->tables, top_of(q, version)->state, symbol);
+                if (++q->work > q->work_max)
+                        q->gave_up = true;
+                if (act(q, at, entry, symbol, &reduced) || version->gone || q->gave_up)
+                        return;
+                if (reduced)
+                        continue;
+                /* A word that means nothing here may be a name. */
+                uint16_t word = q->language->keyword_capture_token;
+                if (!q->token.keyword || symbol == word || !actions_of(q->tables, top_of(q, version)->state, word)->entry.count) {
+                        version->gone = true;
+                        return;
+                }
+                symbol = word;
+        }
+}
+
+/* ---- versions ---- */
+
+/* Those that have come to the same become one; of the others the one with the higher precedence comes first. */
+static void condense(struct quick *q)
+{
+        for (uint32_t i = 0; i < q->n;)
+                if (q->versions[i].gone)
+                        drop_version(q, i);
+                else
+                        i++;
+        for (uint32_t i = 1; i < q->n; i++)
+                for (uint32_t j = 0; j < i; j++) {
+                        if (merge(q, j, i)) {
+                                i--;
+                                break;
+                        }
+                        struct version *a = &q->versions[j], *b = &q->versions[i], old = *a;
+                        if (top_of(q, a)->precedence < top_of(q, b)->precedence) {
+                                *a = *b;
+                                *b = old;
+                        }
+                }
+        if (q->n > VERSIONS_MAX)
+                q->gave_up = true;
+}
+
+static void run(struct quick *q)
+{
+        uint32_t last = 0;
+        while (q->n && !q->gave_up) {
+                for (uint32_t i = 0; i < q->n; i++)
+                        while (!q->versions[i].gone && !q->gave_up) {
+                                advance(q, i);
+                                uint32_t at = top_of(q, &q->versions[i])->at;
+                                if (at > last || (i && at == last)) {
+                                        last = at;
+                                        break;
+                                }
+                        }
+                if (q->n > 1 || q->versions[0].gone)
+                        condense(q);
+        }
+}
+
+bool quick_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct knots *ret)
+{
+        struct quick q = { .tables = tables_of(language), .language = language, .knots = ret, .root = NONE, .live = NONE, .n = 1,
+                           .work_max = WORK_MIN + WORK_PER_BYTE * (uint64_t)len };
+        *ret = (struct knots){ 0 };
+        if (!q.tables || (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0))
+                return false;
+        q.lexer = (struct lexer){ .data = { .advance = lexer_advance, .mark_end = lexer_mark_end, .get_column = lexer_column,
+                                            .is_at_included_range_start = lexer_at_range, .eof = lexer_eof, .log = lexer_log },
+                                  .text = text, .len = len };
+        buf_init(&q.states, SCANNERS_MAX);
+        add_scanner(&q, "", 0);
+        if (language->external_scanner.create)
+                q.scanner = language->external_scanner.create();
+        q.places = room(NULL, 0, &q.places_size, sizeof *q.places);
+        q.places[q.places_n++] = (struct place){ .state = ROOT_STATE };
+        q.links = room(NULL, 0, &q.links_size, sizeof *q.links);
+        q.links[q.links_n++] = (struct link){ 0 };
+        run(&q);
+        if (language->external_scanner.destroy)
+                language->external_scanner.destroy(q.scanner);
+        for (size_t i = 0; i < WAYS_MAX; i++)
+                free(q.ways[i].kids);
+        free(q.places);
+        free(q.links);
+        free(q.scanners);
+        buf_done(&q.states);
+        ret->root = q.root;
+        return q.root != NONE && !q.gave_up;
+}
+
+void quick_free(struct knots *knots)
+{
+        free(knots->list);
+        free(knots->kids);
+        *knots = (struct knots){ 0 };
+}

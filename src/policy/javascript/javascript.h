@@ -1,0 +1,317 @@
+/*
+ * The analysis of JavaScript and TypeScript; for javascript*.c.
+ *
+ *   javascript.c         the program as Node.js reads it, and the order of the rest
+ *   typescript.c   the tree of a TypeScript program without its types, which is one of JavaScript
+ *   syntax.c   what the grammar lets pass and Node.js does not
+ *   scope.c   scopes, and what each name is bound to
+ *   value.c   values: paths such as globalThis.eval or node:fs.promises, and constants
+ *   string.c    constant texts: escapes, and the methods that put texts together
+ *   call.c    calls that take or give names: require, Reflect.get, call, apply, fromCharCode …
+ *   eval.c    what expressions stand for
+ *   facts.c   all that, said as facts
+ *
+ * A name that nothing in the program binds is a member of globalThis; the modules that Node.js brings along are
+ * node:NAME however they were asked for, their submodules node:NAME.SUB, and packages have the name that npm knows.
+ * As in the analysis of Python, values are found bottom-up in rounds and nothing here calls itself.
+ */
+#ifndef POLICY_JAVASCRIPT_H
+#define POLICY_JAVASCRIPT_H
+
+#include "policy/analysis/facts.h"
+#include "policy/analysis/symbols.h"
+
+#define JS_KINDS_OF(X)                                                                                                             \
+        X(PROGRAM, program) X(EXPORT, export_statement) X(EXPORT_CLAUSE, export_clause) X(EXPORT_NAME, export_specifier)           \
+        X(NAMESPACE_EXPORT, namespace_export) X(IMPORT_WORD, import) X(IMPORT, import_statement) X(IMPORT_CLAUSE, import_clause)   \
+        X(NAMESPACE, namespace_import) X(NAMED_IMPORTS, named_imports) X(IMPORT_NAME, import_specifier)                            \
+        X(STATEMENT, expression_statement) X(VAR, variable_declaration) X(LEXICAL, lexical_declaration)                            \
+        X(DECLARATOR, variable_declarator) X(BLOCK, statement_block) X(ELSE, else_clause) X(IF, if_statement)                      \
+        X(SWITCH, switch_statement) X(SWITCH_BODY, switch_body) X(DEFAULT_CASE, switch_default) X(FOR, for_statement)              \
+        X(FOR_IN, for_in_statement) X(WHILE, while_statement) X(DO, do_statement) X(TRY, try_statement) X(WITH, with_statement)    \
+        X(BREAK, break_statement) X(CONTINUE, continue_statement) X(RETURN, return_statement) X(THROW, throw_statement)            \
+        X(LABELED, labeled_statement) X(CATCH, catch_clause) X(PAREN, parenthesized_expression) X(YIELD, yield_expression)         \
+        X(OBJECT, object) X(OBJECT_PATTERN, object_pattern) X(ASSIGNMENT_PATTERN, assignment_pattern)                              \
+        X(OBJECT_DEFAULT, object_assignment_pattern) X(ARRAY, array) X(ARRAY_PATTERN, array_pattern) X(JSX, jsx_element)           \
+        X(JSX_OPEN, jsx_opening_element) X(JSX_SINGLE, jsx_self_closing_element) X(CLASS, class)                                   \
+        X(CLASS_DECLARATION, class_declaration) X(HERITAGE, class_heritage) X(FUNCTION, function_expression)                       \
+        X(FUNCTION_DECLARATION, function_declaration) X(GENERATOR, generator_function)                                             \
+        X(GENERATOR_DECLARATION, generator_function_declaration) X(ARROW, arrow_function) X(CHAIN, optional_chain)                 \
+        X(CALL, call_expression) X(NEW, new_expression) X(AWAIT, await_expression) X(MEMBER, member_expression)                    \
+        X(SUBSCRIPT, subscript_expression) X(ASSIGNMENT, assignment_expression) X(AUGMENTED, augmented_assignment_expression)      \
+        X(SPREAD, spread_element) X(TERNARY, ternary_expression) X(BINARY, binary_expression) X(UNARY, unary_expression)           \
+        X(UPDATE, update_expression) X(SEQUENCE, sequence_expression) X(STRING, string) X(TEMPLATE, template_string)               \
+        X(FRAGMENT, string_fragment) X(ESCAPE, escape_sequence) X(HOLE, template_substitution) X(REGEX, regex)                     \
+        X(REGEX_PATTERN, regex_pattern) X(REGEX_FLAGS, regex_flags) X(NUMBER, number) X(IDENTIFIER, identifier)                    \
+        X(PROPERTY, property_identifier) X(PRIVATE, private_property_identifier) X(SHORTHAND, shorthand_property_identifier)       \
+        X(SHORTHAND_PATTERN, shorthand_property_identifier_pattern) X(LABEL, statement_identifier) X(META, meta_property)          \
+        X(THIS, this) X(SUPER, super) X(TRUE, true) X(FALSE, false) X(NULL, null) X(UNDEFINED, undefined) X(ARGUMENTS, arguments)  \
+        X(DECORATOR, decorator) X(CLASS_BODY, class_body) X(FIELD, field_definition) X(PARAMETERS, formal_parameters)              \
+        X(STATIC_BLOCK, class_static_block) X(REST, rest_pattern) X(METHOD, method_definition) X(PAIR, pair)                       \
+        X(PAIR_PATTERN, pair_pattern) X(COMPUTED, computed_property_name) X(COMMENT, comment) X(HTML_COMMENT, html_comment)        \
+        X(ERROR, ERROR)
+
+/* What TypeScript's grammar has besides. */
+#define JS_TYPES_OF(X)                                                                                                             \
+        X(TYPE_ANNOTATION, type_annotation) X(TYPE_ARGUMENTS, type_arguments) X(TYPE_PARAMETERS, type_parameters)                  \
+        X(ASSERTS_ANNOTATION, asserts_annotation) X(PREDICATE_ANNOTATION, type_predicate_annotation)                               \
+        X(INTERFACE, interface_declaration) X(TYPE_ALIAS, type_alias_declaration) X(AMBIENT, ambient_declaration)                  \
+        X(FUNCTION_SIGNATURE, function_signature) X(METHOD_SIGNATURE, method_signature)                                            \
+        X(ABSTRACT_SIGNATURE, abstract_method_signature) X(INDEX_SIGNATURE, index_signature) X(IMPLEMENTS, implements_clause)      \
+        X(TYPE_NAME, type_identifier) X(PREDEFINED, predefined_type) X(AS, as_expression) X(SATISFIES, satisfies_expression)       \
+        X(NON_NULL, non_null_expression) X(TYPE_ASSERTION, type_assertion) X(INSTANTIATION, instantiation_expression)              \
+        X(EXTENDS, extends_clause) X(ABSTRACT_CLASS, abstract_class_declaration) X(TYPED_FIELD, public_field_definition)           \
+        X(REQUIRED_PARAMETER, required_parameter) X(OPTIONAL_PARAMETER, optional_parameter) X(MODIFIER, accessibility_modifier)    \
+        X(OVERRIDE, override_modifier) X(ENUM, enum_declaration) X(ENUM_BODY, enum_body) X(ENUM_MEMBER, enum_assignment)           \
+        X(SPACE, internal_module) X(MODULE, module) X(NESTED_NAME, nested_identifier) X(IMPORT_ALIAS, import_alias)                \
+        X(IMPORT_REQUIRE, import_require_clause) X(OBJECT_TYPE, object_type) X(INTERFACE_BODY, interface_body)
+
+#define JS_FIELDS_OF(X)                                                                                                            \
+        X(name) X(alias) X(source) X(value) X(body) X(parameters) X(parameter) X(function) X(arguments) X(object) X(property)      \
+        X(index) X(operator) X(argument) X(condition) X(alternative) X(consequence) X(left) X(right) X(kind) X(key) X(label)       \
+        X(constructor) X(declaration) X(handler) X(finalizer) X(optional_chain) X(pattern)
+
+#define X(name, text) JS_##name,
+enum js_kind {
+        JS_OTHER,
+        JS_KINDS_OF(X)
+        JS_TYPES_OF(X)
+        JS_IMPORT_TYPES,               /* import { type A } from "x": nothing is taken, but x is loaded */
+};
+#undef X
+#define X(name) JSF_##name,
+enum js_field { JSF_NONE, JS_FIELDS_OF(X) };
+#undef X
+
+extern const struct grammar js_grammar, js_typescript_grammar;
+
+/* ---- values ---- */
+
+enum js_what {
+        JSV_TEXT,                      /* text, len */
+        JSV_SOME_TEXT,                 /* one that is not constant */
+        JSV_BYTES,                     /* of a Buffer */
+        JSV_NUMBER,
+        JSV_PLAIN,                     /* any other primitive or object that is no function; text: its string, or NULL */
+        JSV_LIST,                      /* items, n; NULL: not constant */
+        JSV_OBJECT,                    /* items, n: key, value, key, value … */
+        JSV_PATH,                      /* text: "globalThis.eval", "node:fs.promises", "lodash" */
+        JSV_FUNCTION,                  /* node: of the program; 0: of another */
+        JSV_METHOD,                    /* of a primitive, an array, a function …; text: its name */
+};
+
+/* One of the things that an expression may stand for; NULL: nobody knows. */
+struct js_value {
+        enum js_what what;
+        bool open;                     /* of the first: it may be something else, too */
+        bool reached;                  /* a module that was come by in another way than by an import */
+        const char *text;
+        size_t len;
+        int64_t number;
+        struct js_value **items;
+        size_t n;
+        uint32_t node;
+        struct js_value *next;         /* what else it may be */
+};
+
+#define JS_VALUES_MAX 8                /* alternatives */
+#define JS_TEXT_MAX (64 * KIB)         /* of a text that is put together */
+#define JS_ITEMS_MAX 2048
+#define JS_SPENT_MAX (32 * MIB)        /* on all of them; a program that needs more is not worth it */
+#define JS_PATH_MAX 200
+#define JS_SOURCES_MAX 64              /* of one name */
+
+/* ---- names ---- */
+
+enum js_role { JSR_LOAD, JSR_STORE, JSR_WORD };   /* WORD: not a name that is looked up */
+
+/* How a part is taken out of what a pattern gets. */
+enum js_step_how { JSS_MEMBER, JSS_INDEX, JSS_REST, JSS_ITEM };
+struct js_step {
+        enum js_step_how how;
+        uint32_t key;                  /* MEMBER: the node that names it */
+        int64_t index;
+        unsigned depth;
+        const struct js_step *up;      /* what this is a part of */
+};
+#define JS_STEPS_MAX 32
+
+/* Where a value comes from: a node, and the way into it.  node 0: unknown. */
+struct js_from {
+        uint32_t node;
+        const struct js_step *steps;
+};
+
+struct js_source {
+        struct js_from from;
+        struct js_value *value;        /* so far */
+        bool ready;
+        uint32_t binding;
+        struct js_source *next;        /* of the same binding */
+        struct js_source *next_fed;    /* from the same node */
+};
+
+/* How a name was declared; bits.  MERGED: an enum or a namespace, of which there may be more with one name. */
+enum { JSD_LEXICAL = 1, JSD_VAR = 2, JSD_FUNCTION = 4, JSD_PARAMETER = 8, JSD_CATCH = 16, JSD_IMPLICIT = 32, JSD_MERGED = 64 };
+
+struct js_binding {
+        uint32_t scope, name;
+        unsigned declared;
+        struct js_source *sources;
+        unsigned sources_n;
+        struct js_value *value;
+        bool any, read;                /* read: in this round */
+};
+
+enum js_scope_kind { JSC_MODULE, JSC_FUNCTION, JSC_BODY, JSC_BLOCK, JSC_CATCH, JSC_CLASS, JSC_WITH };
+struct js_scope {
+        enum js_scope_kind kind;
+        uint32_t parent, node;
+};
+
+/* A member that a pattern takes: const { env } = process. */
+struct js_taken {
+        uint32_t at;
+        struct js_from from;
+};
+
+struct js_assigned {
+        uint32_t target;
+        struct js_from from;
+};
+
+struct js {
+        const struct tree *tree;
+        struct arena *arena;
+        struct facts *facts;
+        uint32_t *order;
+        uint8_t *roles;
+        uint32_t *scope_of;
+        uint32_t *name_of;             /* of an identifier: place in names + 1 */
+        uint8_t *alone;                /* functions that are called without an object */
+        uint32_t *owner;               /* of a node: the function whose `this` it sees; UINT32_MAX: none that is known */
+        struct js_scope *scopes;
+        size_t scopes_n, scopes_size;
+        struct names names;
+        struct js_binding *bindings;
+        size_t bindings_n, bindings_size;
+        struct index binding_index;
+        struct js_taken *taken;
+        size_t taken_n, taken_size;
+        struct js_assigned *assigned;  /* until all declarations are known */
+        size_t assigned_n, assigned_size;
+        struct js_value **values;      /* of each node */
+        struct js_source **feeds;      /* the names that get a node's value */
+        struct { uint32_t function, node, next; struct js_value *before; } *returns;
+        size_t returns_n, returns_size;
+        uint32_t *first_return;        /* of a function: place in returns + 1, as `next` is */
+        struct { uint32_t name; struct js_value *value; } *members;   /* what is assigned to members of anything */
+        size_t members_n, members_size;
+        size_t spent;                  /* bytes of texts and lists that were put together */
+        bool changed;
+};
+
+#define JS_NODE(js, i) (&(js)->tree->nodes[i])
+
+static inline bool js_is(const char *word, const char *text, size_t len)
+{
+        return strlen(word) == len && memcmp(word, text, len) == 0;
+}
+
+bool js_is_function(unsigned kind);
+/* The first child that is neither a sign nor a comment; the next one after `child`. */
+uint32_t js_first(const struct tree *tree, uint32_t parent);
+uint32_t js_next(const struct tree *tree, uint32_t child);
+/* Without the parentheses around it. */
+uint32_t js_bare(const struct tree *tree, uint32_t node);
+/* Whether a node has this word among its signs: async, *, get. */
+bool js_has_word(const struct tree *tree, uint32_t node, const char *word);
+bool js_text_is(const struct tree *tree, uint32_t node, const char *text);
+
+void js_check(struct facts *facts, const struct tree *tree);
+
+/* ---- typescript.c ---- */
+
+/*
+ * A tree of TypeScript becomes that of the program that is run: types, declarations of what is elsewhere and signatures
+ * go, casts are what they cast.  What JavaScript does not have stays as JS_ENUM (its body a JS_OBJECT), JS_MODULE for
+ * both words, JS_IMPORT_ALIAS, JS_IMPORT_TYPES, an identifier right in a JS_IMPORT for import a = require("b"), and a
+ * JS_MODIFIER beside a parameter that is a member, too.
+ */
+void js_erase_types(struct facts *facts, struct tree *tree);
+/* The text with types that the grammar does not know put in another way; NULL if there are none. */
+const char *js_mend_types(const struct tree *tree, struct arena *arena);
+/* Whether all that differs from `text` is types in the tree that came of it. */
+bool js_mended_types(const struct tree *tree, const char *text);
+
+/* ---- scope.c ---- */
+
+void js_scopes(struct js *js);
+struct name js_word(struct js *js, uint32_t node);
+uint32_t js_intern(struct js *js, const char *text, size_t len);
+struct js_binding *js_binding(const struct js *js, uint32_t scope, uint32_t name);
+/* The binding that a name means in a scope, or NULL: it is a global. */
+struct js_binding *js_resolve(const struct js *js, uint32_t scope, uint32_t name);
+struct js_value *js_lookup(struct js *js, uint32_t node);
+/* The function that a call means, where one can see it; 0: none. */
+uint32_t js_called_function(struct js *js, uint32_t call);
+
+/* ---- string.c ---- */
+
+/* Append what stands between two places of a text, its escapes undone; false: it cannot be told. */
+bool js_unescape(const char *text, size_t start, size_t end, bool identifier, struct buf *buf);
+/* As `"" + value` would have it; NULL: not constant. */
+struct js_value *js_string_of(struct js *js, struct js_value *value);
+/* What a method of a constant text, list or Buffer gives. */
+struct js_value *js_text_method(struct js *js, struct js_value *of, const char *name, size_t len, struct js_value **args, size_t args_n);
+struct js_value *js_decoded(struct js *js, const struct js_value *text, const char *encoding, size_t len);
+struct js_value *js_from_codes(struct js *js, struct js_value **args, size_t n);
+struct js_value *js_unpercent(struct js *js, const struct js_value *text);
+
+/* ---- value.c ---- */
+
+struct js_value *js_value_new(struct js *js, enum js_what what);
+struct js_value *js_value_text(struct js *js, enum js_what what, const char *text, size_t len);
+/* Whether so much more may be put together. */
+bool js_spend(struct js *js, size_t bytes);
+struct js_value *js_value_number(struct js *js, int64_t number);
+struct js_value *js_value_list(struct js *js, struct js_value **items, size_t n);
+struct js_value *js_path(struct js *js, const char *base, const char *name, size_t len);   /* base may be NULL */
+struct js_value *js_module(struct js *js, const char *name, size_t len);   /* as require() and import name it */
+bool js_same(const struct js_value *a, const struct js_value *b);
+struct js_value *js_either(struct js *js, struct js_value *a, struct js_value *b);
+struct js_value *js_open(struct js *js, struct js_value *value);
+struct js_value *js_only(struct js_value *value, enum js_what what);
+bool js_is_callable(const struct js_value *value);
+struct js_value *js_member(struct js *js, struct js_value *base, const char *name, size_t len);
+struct js_value *js_item(struct js *js, struct js_value *base, struct js_value *key);
+/* What a pattern's part gets. */
+struct js_value *js_apply(struct js *js, const struct js_from *from);
+/* "fs/promises", "node:fs" -> "node:fs.promises"; "@a/b/c" -> "@a/b"; NULL: a file of the program's own. */
+const char *js_module_name(struct js *js, const char *name, size_t len, size_t *ret_len);
+
+/* ---- call.c ---- */
+
+/* A call taken apart; f.call(this, x), f.apply(this, [x]) and Reflect.apply(f, this, [x]) are f(x). */
+struct js_call {
+        uint32_t node;
+        bool is_new, is_import, is_bind;   /* bind: f.bind(this, x), which is f(x) later */
+        struct js_value *function;
+        const char *method;            /* obj.method(…): its name; or NULL */
+        size_t method_len;
+        struct js_value *object;
+        struct js_value **args;        /* NULL: unknown */
+        size_t args_n;
+        bool splat;                    /* there are more that cannot be told */
+};
+struct js_call js_call(struct js *js, uint32_t node);
+struct js_value *js_call_value(struct js *js, const struct js_call *call);
+/* Reflect.get and its like: the object, and the name (NULL: not constant). */
+bool js_taking(const struct js_call *call, struct js_value **ret_object, struct js_value **ret_name);
+/* Whether it is require(), import() or the like, by which name. */
+const char *js_importing(const struct js_call *call);
+
+void js_values(struct js *js);
+void js_facts(struct js *js);
+
+#endif

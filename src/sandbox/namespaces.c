@@ -1,0 +1,210 @@
+/*
+ * Namespaces (namespaces(7), user_namespaces(7)).  The network namespace is there before (netns_pool.c), and the others are
+ * made by the clone3(2) that makes process 1; but the cgroup namespace, which takes its root from where the process is
+ * when it is made, and the second user namespace, which locks what was mounted in the first.
+ */
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+/*
+ * Who maps without rights may have no supplementary groups (user_namespaces(7)); others keep them from whoever needs none.  What is denied in a
+ * namespace is denied in all that are made below it.
+ */
+enum groups { GROUPS_DENY, GROUPS_AS_ABOVE };
+
+static int write_maps(const char *folder, enum groups groups, const char *uid_map, const char *gid_map, struct csn_error *err)
+{
+        const char *const files[][2] = { { "setgroups", "deny" }, { "uid_map", uid_map }, { "gid_map", gid_map } };
+        for (size_t i = groups == GROUPS_AS_ABOVE; i < ARRAY_LEN(files); i++) {
+                char path[64];
+                snprintf(path, sizeof path, "%s/%s", folder, files[i][0]);
+                if (io_write_file(AT_FDCWD, path, files[i][1]) < 0)
+                        return err_set(err, errno == EPERM || errno == EACCES ? CSN_E_UNSUPPORTED : CSN_E_SYSTEM, errno, "map ids into a user namespace (%s), "
+                                       "which needs CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID", files[i][0]);
+        }
+        return 0;
+}
+
+int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err)
+{
+        char folder[32], uid_map[64], gid_map[64];
+        snprintf(folder, sizeof folder, "/proc/%d", pid);
+        /* Rootless, the only ids that may be mapped are our own. */
+        int inner = rootless ? SANDBOX_UID : 0;
+        uint32_t count = rootless ? 1 : uids->count;
+        snprintf(uid_map, sizeof uid_map, "%d %u %u", inner, rootless ? geteuid() : uids->first, count);
+        snprintf(gid_map, sizeof gid_map, "%d %u %u", inner, rootless ? getegid() : uids->first, count);
+        /* Root inside has groups. */
+        return write_maps(folder, rootless ? GROUPS_DENY : GROUPS_AS_ABOVE, uid_map, gid_map, err);
+}
+
+/* Ids inside, in the order of the block: all but its last one, and `nobody`. */
+static int map_block(const char *folder, uint32_t first, uint32_t last, struct csn_error *err)
+{
+        char map[80];
+        snprintf(map, sizeof map, "0 %u %d\n%d %u 1\n", first, UID_BLOCK - 1, SANDBOX_NOBODY, last);
+        return write_maps(folder, GROUPS_AS_ABOVE, map, map, err);
+}
+
+int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err)
+{
+        char folder[32];
+        snprintf(folder, sizeof folder, "/proc/%d", pid);
+        return map_block(folder, first, first + UID_BLOCK - 1, err);
+}
+
+static int map_self(uint32_t outer, enum groups groups, struct csn_error *err)
+{
+        char map[64];
+        /* /proc/self belongs to the overflow uid unless we are dumpable. */
+        if (prctl(PR_SET_DUMPABLE, 1) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
+        snprintf(map, sizeof map, "%d %u 1", SANDBOX_UID, outer);
+        return write_maps("/proc/self", groups, map, map, err);
+}
+
+/*
+ * The only way out, where one was asked for: a socket of this network namespace on which somebody outside
+ * accepts.  There is no interface, no route and no packet that leaves.
+ */
+static int listen_for_proxy(struct plan *plan, struct csn_error *err)
+{
+        struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(WIRE_PROXY_PORT),
+                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        auto_fd sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (sock < 0 || bind(sock, (struct sockaddr *)&address, sizeof address) < 0 || listen(sock, 64) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "listen for the proxy");
+        plan->proxy = take_fd(&sock);
+        return 0;
+}
+
+/*
+ * A socket in a file, because an abstract one of ours would be out of reach for what Landlock scopes.  Whoever removes the
+ * file has no tools any more, and whoever puts another in its place fools himself.
+ */
+static int listen_for_tools(struct plan *plan, struct csn_error *err)
+{
+        const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = WIRE_HATCH_PATH };
+        auto_fd sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (sock < 0 || bind(sock, (const struct sockaddr *)&address, sizeof address) < 0 || chmod(WIRE_HATCH_PATH, 0666) < 0 || listen(sock, 1024) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "listen at %s", WIRE_HATCH_PATH);
+        plan->hatch = take_fd(&sock);
+        return 0;
+}
+
+int ns_child(struct plan *plan, struct csn_error *err)
+{
+        /* A block was mapped by the keeper, which alone has the right to. */
+        if (!(plan->shape.flags & WIRE_ROOT) && map_self(plan->keeper_uid, GROUPS_DENY, err) < 0)
+                return -err->code;
+        plan->boundary.host_uid = plan->host_uid;
+        plan->boundary.ids = 1;
+        if (unshare(CLONE_NEWCGROUP) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make a cgroup namespace");
+        plan->boundary.namespaces |= CLONE_NEWCGROUP;
+        if (plan->shape.flags & WIRE_PROXY && listen_for_proxy(plan, err) < 0)
+                return -err->code;
+        if (plan->boundary.namespaces & CLONE_NEWNET)
+                plan->boundary.network = plan->proxy >= 0 ? WIRE_NET_PROXY : WIRE_NET_OWN;
+        if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "set the host name");
+        return 0;
+}
+
+/* No namespace of any kind can be made inside from here on, whatever a process may gain. */
+static int close_sysctls(int dir_fd, struct csn_error *err)
+{
+        static const char *const kinds[] = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time" };
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+                char file[40];
+                snprintf(file, sizeof file, "max_%s_namespaces", kinds[i]);
+                /* time namespaces came with Linux 5.6; a kernel can also be built without some kinds. */
+                if (io_write_file(dir_fd, file, "0") < 0 && errno != ENOENT)
+                        return err_set(err, CSN_E_SYSTEM, errno, "write 0 to %s", file);
+        }
+        return 0;
+}
+
+/*
+ * inotify counts against the owner of each user namespace above (kernel/ucount.c), so all sandboxes of one
+ * keeper share what the host allows its owner.  A share of it for each leaves something for the others.
+ */
+#define INOTIFY_INSTANCES "16"
+#define INOTIFY_WATCHES "8192"
+
+static int bound_inotify(int dir_fd, struct csn_error *err)
+{
+        if (io_write_file(dir_fd, "max_inotify_instances", INOTIFY_INSTANCES) < 0 || io_write_file(dir_fd, "max_inotify_watches", INOTIFY_WATCHES) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "bound inotify");
+        return 0;
+}
+
+static int enter_inner(struct csn_error *err)
+{
+        return unshare(CLONE_NEWUSER) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make the inner user namespace") : 0;
+}
+
+/*
+ * More than one id is mapped by somebody with rights in the namespace above, which we leave.  So a copy of us stays
+ * there for that long; nothing foreign is here yet.
+ */
+static int enter_inner_block(struct csn_error *err)
+{
+        int pair[2], status;
+        char go;
+        if (pipe2(pair, O_CLOEXEC) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make a pipe");
+        auto_fd reading = pair[0];
+        auto_fd writing = pair[1];
+        pid_t pid = fork();
+        if (pid < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "fork for the inner user namespace");
+        if (pid == 0) {
+                fd_close(&writing);
+                int rc = read(reading, &go, 1) == 1 ? map_block("/proc/1", 0, SANDBOX_NOBODY, err) : -1;
+                _exit(rc < 0 ? (err->sys ? err->sys : EIO) : 0);
+        }
+        int rc = enter_inner(err);
+        if (rc == 0 && prctl(PR_SET_DUMPABLE, 1) < 0)
+                rc = err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
+        if (rc == 0 && write(writing, "", 1) != 1)
+                rc = err_set(err, CSN_E_SYSTEM, errno, "write to a pipe");
+        fd_close(&writing);
+        if (waitpid(pid, &status, 0) != pid)
+                return err_set(err, CSN_E_SYSTEM, errno, "wait for the maps of the inner user namespace");
+        if (rc == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+                rc = err_set(err, CSN_E_SYSTEM, WIFEXITED(status) ? WEXITSTATUS(status) : 0, "map the ids of the inner user namespace");
+        return rc;
+}
+
+static int enter_inner_self(struct csn_error *err)
+{
+        return enter_inner(err) < 0 ? -err->code : map_self(SANDBOX_UID, GROUPS_AS_ABOVE, err);
+}
+
+int ns_lock_child(struct plan *plan, struct csn_error *err)
+{
+        bool rooted = plan->shape.flags & WIRE_ROOT;
+        /* The share is one for each uid, and root has many: here they are counted together, as those of the owner of the next. */
+        if (rooted && bound_inotify(plan->sysctl_dir, err) < 0)
+                return -err->code;
+        if ((rooted ? enter_inner_block(err) : enter_inner_self(err)) < 0 || bound_inotify(plan->sysctl_dir, err) < 0)
+                return -err->code;
+        if (plan->shape.flags & WIRE_HATCH && listen_for_tools(plan, err) < 0)
+                return -err->code;
+        if (rooted)
+                plan->boundary.ids = UID_BLOCK;
+        int rc = close_sysctls(plan->sysctl_dir, err);
+        fd_close(&plan->sysctl_dir);
+        return rc;
+}

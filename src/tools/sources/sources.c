@@ -1,0 +1,47 @@
+/* From the configuration to sources, and back when it changes; see sources.h. */
+#include "tools/sources/server_config.h"
+
+int sources_prepare(const struct settings *settings, struct sources **ret, struct csn_error *err)
+{
+        struct sources *sources = mem_alloc(sizeof *sources);
+        sources->launcher.sock = -1;
+        sources->settings = settings;
+        int rc = registry_read(settings, &sources->registry, err);
+        if (rc == 0 && sources->registry.programs_n)
+                rc = launcher_start(&sources->launcher, sources->registry.programs, sources->registry.programs_n, err);
+        if (rc < 0) {
+                sources_close(sources);
+                return rc;
+        }
+        *ret = sources;
+        return 0;
+}
+
+static int add(struct sources *sources, const struct server *server, struct csn_error *err)
+{
+        struct tool_source *source;
+        int rc = server->kind == SERVER_DEFINED ? defined_new(sources, server, &source, err) : mcp_new(sources, server, &source, err);
+        if (rc == 0 && (rc = tools_add(sources->tools, source, err)) < 0)
+                source->kind->close(source);
+        return rc < 0 ? err_wrap(err, "%s", server->where) : 0;
+}
+
+int sources_open(struct sources *sources, struct tools *tools, struct csn_error *err)
+{
+        sources->tools = tools;
+        sources->loop = engine_loop(tools_engine(tools));
+        for (const struct server *server = sources->registry.servers; server; server = server->next)
+                if (add(sources, server, err) < 0)
+                        return -err->code;
+        return 0;
+}
+
+void sources_close(struct sources *sources)
+{
+        if (!sources)
+                return;
+        fetcher_close(sources->fetcher);
+        launcher_stop(&sources->launcher);
+        registry_done(&sources->registry);
+        free(sources);
+}
