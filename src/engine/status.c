@@ -38,16 +38,16 @@ static json_t *one_run(const struct run *run, uint64_t now_us)
         json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", run->id, "state", run_state_name(run), "language", language ? language : "",
                          "profile", request->profile ? request->profile : "", "owner", run->owner_key, "age_ms",
                          (json_int_t)((now_us - run->created_us) / 1000));
-        if (!run->box)
+        if (!run->instance)
                 return json;
         /* Whoever watches asks again and again; so it is the last answer that is told, and the next one asked for. */
-        const struct wire_seen *seen = &run->box->seen;
+        const struct wire_seen *seen = &run->instance->seen;
         if (seen->processes) {
                 json_object_set_new(json, "cpu_ms", json_integer((json_int_t)(seen->cpu_us / 1000)));
                 json_object_set_new(json, "memory_bytes", json_integer((json_int_t)seen->memory_bytes));
                 json_object_set_new(json, "processes", json_integer((json_int_t)seen->processes));
         }
-        box_look(run->box);
+        instance_look(run->instance);
         return json;
 }
 

@@ -6,116 +6,116 @@ static struct backend_link *link_of(const struct engine *engine, const struct ba
         return engine->links[backend_index(backend)];
 }
 
-static void close_ends(struct box *box)
+static void close_ends(struct instance *instance)
 {
-        fd_close(&box->ends.home);
-        fd_close(&box->ends.out);
-        fd_close(&box->ends.error);
-        fd_close(&box->ends.channel);
-        fd_close(&box->ends.proxy);
-        fd_close(&box->ends.hatch);
+        fd_close(&instance->ends.home);
+        fd_close(&instance->ends.out);
+        fd_close(&instance->ends.error);
+        fd_close(&instance->ends.channel);
+        fd_close(&instance->ends.proxy);
+        fd_close(&instance->ends.hatch);
 }
 
-static void is_ready(struct box *box)
+static void is_ready(struct instance *instance)
 {
-        if (box->starting)
-                box->engine->starting--;
-        box->starting = false;
+        if (instance->starting)
+                instance->engine->starting--;
+        instance->starting = false;
 }
 
-static void box_free(struct box *box)
+static void instance_free(struct instance *instance)
 {
-        is_ready(box);
-        close_ends(box);
-        for (struct box **at = &box->engine->boxes; *at; at = &(*at)->next)
-                if (*at == box) {
-                        *at = box->next;
-                        box->engine->boxes_n--;
+        is_ready(instance);
+        close_ends(instance);
+        for (struct instance **at = &instance->engine->instances; *at; at = &(*at)->next)
+                if (*at == instance) {
+                        *at = instance->next;
+                        instance->engine->instances_n--;
                         break;
                 }
-        free(box);
+        free(instance);
 }
 
-void boxes_free(struct engine *engine)
+void instances_free(struct engine *engine)
 {
-        while (engine->boxes)
-                box_free(engine->boxes);
+        while (engine->instances)
+                instance_free(engine->instances);
 }
 
 /* ---- news ---- */
 
 static void on_ready(void *owner, const struct wire_boundary *boundary, const struct backend_ends *ends)
 {
-        struct box *box = owner;
-        struct engine *engine = box->engine;
-        box->boundary = *boundary;
-        box->ends = *ends;
-        box->ready_us = clock_us();
-        if (box->state == BOX_MAKING) {
-                box->state = BOX_SHELL;
-                is_ready(box);
+        struct instance *instance = owner;
+        struct engine *engine = instance->engine;
+        instance->boundary = *boundary;
+        instance->ends = *ends;
+        instance->ready_us = clock_us();
+        if (instance->state == INSTANCE_MAKING) {
+                instance->state = INSTANCE_SHELL;
+                is_ready(instance);
         }
-        if (box->run)
-                run_attached(box->run, box);
-        else if (box->cell)
-                cell_attached(box->cell, box);
-        else if (box->pool)
-                pool_changed(box);
+        if (instance->run)
+                run_attached(instance->run, instance);
+        else if (instance->cell)
+                cell_attached(instance->cell, instance);
+        else if (instance->pool)
+                pool_changed(instance);
         engine_dispatch(engine);           /* one less is being made */
 }
 
 static void on_joined(void *owner, const struct wire_boundary *boundary)
 {
-        struct box *box = owner;
-        box->boundary = *boundary;
-        box->ready_us = clock_us();
-        box->state = BOX_WARM;
-        is_ready(box);
-        if (box->context)
-                context_joined(box->context);
-        else if (box->run)
-                run_confined(box->run, boundary);
-        else if (box->cell)
-                cell_confined(box->cell, boundary);
-        else if (box->pool)
-                pool_changed(box);
-        engine_dispatch(box->engine);
+        struct instance *instance = owner;
+        instance->boundary = *boundary;
+        instance->ready_us = clock_us();
+        instance->state = INSTANCE_WARM;
+        is_ready(instance);
+        if (instance->context)
+                context_joined(instance->context);
+        else if (instance->run)
+                run_confined(instance->run, boundary);
+        else if (instance->cell)
+                cell_confined(instance->cell, boundary);
+        else if (instance->pool)
+                pool_changed(instance);
+        engine_dispatch(instance->engine);
 }
 
 static void on_seen(void *owner, const struct wire_seen *seen)
 {
-        struct box *box = owner;
-        box->seen = *seen;
-        if (box->cell)
-                cell_seen(box->cell, seen);
+        struct instance *instance = owner;
+        instance->seen = *seen;
+        if (instance->cell)
+                cell_seen(instance->cell, seen);
 }
 
 static void on_frozen(void *owner, bool on, const struct csn_error *error)
 {
-        struct box *box = owner;
-        if (box->cell)
-                cell_frozen(box->cell, on, error);
+        struct instance *instance = owner;
+        if (instance->cell)
+                cell_frozen(instance->cell, on, error);
 }
 
 static void on_sent(void *owner, int door)
 {
-        const struct box *box = owner;
-        if (box->run)
-                box->run->door_fd = door;
+        const struct instance *instance = owner;
+        if (instance->run)
+                instance->run->door_fd = door;
         else
                 fd_close(&door);
 }
 
 static void on_exited(void *owner, const struct wire_exit *how)
 {
-        struct box *box = owner;
-        struct engine *engine = box->engine;
-        struct run *run = box->run;
-        struct cell *cell = box->cell;
-        struct context *context = box->context;
-        if (box->pool)
-                pool_lost(box);
-        box_free(box);
+        struct instance *instance = owner;
+        struct engine *engine = instance->engine;
+        struct run *run = instance->run;
+        struct cell *cell = instance->cell;
+        struct context *context = instance->context;
+        if (instance->pool)
+                pool_lost(instance);
+        instance_free(instance);
         if (run)
                 run_exited(run, how);
         else if (cell)
@@ -127,17 +127,17 @@ static void on_exited(void *owner, const struct wire_exit *how)
 
 static void on_refused(void *owner, const struct csn_error *error)
 {
-        struct box *box = owner;
-        struct engine *engine = box->engine;
-        struct run *run = box->run;
-        struct cell *cell = box->cell;
-        struct context *context = box->context;
-        bool again = box->kept && error->code != CSN_E_INPUT;
-        if (box->pool) {
+        struct instance *instance = owner;
+        struct engine *engine = instance->engine;
+        struct run *run = instance->run;
+        struct cell *cell = instance->cell;
+        struct context *context = instance->context;
+        bool again = instance->kept && error->code != CSN_E_INPUT;
+        if (instance->pool) {
                 log_text(LOG_INFO, "a sandbox that waited is gone: %s", error->text);
-                pool_lost(box);
+                pool_lost(instance);
         }
-        box_free(box);
+        instance_free(instance);
         if (run)
                 run_refused(run, error, again);
         else if (cell)
@@ -162,145 +162,145 @@ static void on_lost(void *owner, const struct csn_error *error)
         engine_dispatch(engine);
 }
 
-const struct backend_events box_events = { on_ready, on_joined, on_seen, on_frozen, on_sent, on_exited, on_refused, on_zygote, on_lost };
+const struct backend_events instance_events = { on_ready, on_joined, on_seen, on_frozen, on_sent, on_exited, on_refused, on_zygote, on_lost };
 
 /* ---- what is asked of the backend ---- */
 
-int box_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err)
+int instance_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err)
 {
         struct backend_link **link = &engine->links[backend_index(backend)];
         const struct backend_options options = { .uid_range = engine->uid_range,
                                                  .cgroup_parent = engine->settings->engine.cgroup_parent,
                                                  .settings = engine->settings,
                                                  .engine = engine };
-        return *link ? 0 : backend->open(engine->loop, &options, &box_events, link, err);
+        return *link ? 0 : backend->open(engine->loop, &options, &instance_events, link, err);
 }
 
-static struct box *make(struct engine *engine, const struct backend *backend)
+static struct instance *make(struct engine *engine, const struct backend *backend)
 {
-        struct box *box = mem_alloc(sizeof *box);
-        *box = (struct box){ .next = engine->boxes, .engine = engine, .backend = backend, .id = ++engine->boxes_made, .starting = true,
+        struct instance *instance = mem_alloc(sizeof *instance);
+        *instance = (struct instance){ .next = engine->instances, .engine = engine, .backend = backend, .id = ++engine->instances_made, .starting = true,
                              .ends = { -1, -1, -1, -1, -1, -1 } };
-        engine->boxes = box;
-        engine->boxes_n++;
+        engine->instances = instance;
+        engine->instances_n++;
         engine->starting++;
-        return box;
+        return instance;
 }
 
-int box_new(struct engine *engine, const struct backend *backend, const struct wire_shape *shape, struct run *run, struct pool *pool,
-            struct box **ret, struct csn_error *err)
+int instance_new(struct engine *engine, const struct backend *backend, const struct wire_shape *shape, struct run *run, struct pool *pool,
+            struct instance **ret, struct csn_error *err)
 {
-        if (box_open_link(engine, backend, err) < 0)
+        if (instance_open_link(engine, backend, err) < 0)
                 return -err->code;
-        struct box *box = make(engine, backend);
-        box->run = run;
-        box->pool = pool;
-        box->shape = *shape;
-        box->shape.label = NULL;
+        struct instance *instance = make(engine, backend);
+        instance->run = run;
+        instance->pool = pool;
+        instance->shape = *shape;
+        instance->shape.label = NULL;
         if (run)
-                run->box = box;
-        if (backend->prepare(link_of(engine, backend), box->id, box, shape, err) < 0) {
+                run->instance = instance;
+        if (backend->prepare(link_of(engine, backend), instance->id, instance, shape, err) < 0) {
                 if (run)
-                        run->box = NULL;
-                box_free(box);
+                        run->instance = NULL;
+                instance_free(instance);
                 return -err->code;
         }
-        *ret = box;
+        *ret = instance;
         return 0;
 }
 
-int box_new_cell(struct engine *engine, const struct wire_shape *shape, struct cell *cell, struct box **ret, struct csn_error *err)
+int instance_new_cell(struct engine *engine, const struct wire_shape *shape, struct cell *cell, struct instance **ret, struct csn_error *err)
 {
-        if (box_new(engine, &backend_native, shape, NULL, NULL, ret, err) < 0)
+        if (instance_new(engine, &backend_native, shape, NULL, NULL, ret, err) < 0)
                 return -err->code;
         (*ret)->cell = cell;
         return 0;
 }
 
-int box_guest(struct box *box, const struct wire_limits *limits, int *ret_sock, struct csn_error *err)
+int instance_guest(struct instance *instance, const struct wire_limits *limits, int *ret_sock, struct csn_error *err)
 {
-        return box->backend->guest(link_of(box->engine, box->backend), box->id, limits, ret_sock, err);
+        return instance->backend->guest(link_of(instance->engine, instance->backend), instance->id, limits, ret_sock, err);
 }
 
-void box_freeze(struct box *box, bool on)
+void instance_freeze(struct instance *instance, bool on)
 {
-        struct backend_link *link = link_of(box->engine, box->backend);
+        struct backend_link *link = link_of(instance->engine, instance->backend);
         if (link)
-                box->backend->freeze(link, box->id, on);
+                instance->backend->freeze(link, instance->id, on);
 }
 
-int box_enter(struct engine *engine, const struct box *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR], struct box **ret,
+int instance_enter(struct engine *engine, const struct instance *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR], struct instance **ret,
               struct csn_error *err)
 {
         struct backend_link *link = link_of(engine, host->backend);
         if (!link)
                 return err_set(err, CSN_E_BUSY, 0, "the supervisor is gone");
-        struct box *box = make(engine, host->backend);
-        box->state = BOX_JOINING;
-        box->context = context;
-        if (host->backend->enter(link, box->id, box, host->id, zygote, fds, err) < 0) {
-                box_free(box);
+        struct instance *instance = make(engine, host->backend);
+        instance->state = INSTANCE_JOINING;
+        instance->context = context;
+        if (host->backend->enter(link, instance->id, instance, host->id, zygote, fds, err) < 0) {
+                instance_free(instance);
                 return -err->code;
         }
-        *ret = box;
+        *ret = instance;
         return 0;
 }
 
-int box_begin(struct box *box, const struct backend_program *program, struct csn_error *err)
+int instance_begin(struct instance *instance, const struct backend_program *program, struct csn_error *err)
 {
-        return box->backend->start(link_of(box->engine, box->backend), box->id, program, err);
+        return instance->backend->start(link_of(instance->engine, instance->backend), instance->id, program, err);
 }
 
-static void is_joining(struct box *box)
+static void is_joining(struct instance *instance)
 {
-        box->state = BOX_JOINING;
-        box->kept = true;
-        if (!box->starting)
-                box->engine->starting++;
-        box->starting = true;
+        instance->state = INSTANCE_JOINING;
+        instance->kept = true;
+        if (!instance->starting)
+                instance->engine->starting++;
+        instance->starting = true;
 }
 
-int box_join(struct box *box, uint32_t zygote, struct csn_error *err)
+int instance_join(struct instance *instance, uint32_t zygote, struct csn_error *err)
 {
-        is_joining(box);
-        return box->backend->join(link_of(box->engine, box->backend), box->id, zygote, err);
+        is_joining(instance);
+        return instance->backend->join(link_of(instance->engine, instance->backend), instance->id, zygote, err);
 }
 
-int box_worker(struct box *box, const struct wire_program *program, struct csn_error *err)
+int instance_worker(struct instance *instance, const struct wire_program *program, struct csn_error *err)
 {
-        is_joining(box);
-        return box->backend->worker(link_of(box->engine, box->backend), box->id, program, err);
+        is_joining(instance);
+        return instance->backend->worker(link_of(instance->engine, instance->backend), instance->id, program, err);
 }
 
-int box_start(struct box *box, struct run *run, struct csn_error *err)
+int instance_start(struct instance *instance, struct run *run, struct csn_error *err)
 {
-        box->run = run;
-        run->box = box;
-        if (box->pool) {
-                box->pool = NULL;
-                box->kept = true;
+        instance->run = run;
+        run->instance = instance;
+        if (instance->pool) {
+                instance->pool = NULL;
+                instance->kept = true;
         }
-        if (box->ends.home >= 0)
-                run_attached(run, box);
-        return box->backend->start(link_of(box->engine, box->backend), box->id, &run->what, err);
+        if (instance->ends.home >= 0)
+                run_attached(run, instance);
+        return instance->backend->start(link_of(instance->engine, instance->backend), instance->id, &run->what, err);
 }
 
-void box_look(struct box *box)
+void instance_look(struct instance *instance)
 {
-        struct backend_link *link = link_of(box->engine, box->backend);
-        if (link && box->backend->look)
-                box->backend->look(link, box->id);
+        struct backend_link *link = link_of(instance->engine, instance->backend);
+        if (link && instance->backend->look)
+                instance->backend->look(link, instance->id);
 }
 
-void box_left(struct box *box, unsigned status)
+void instance_left(struct instance *instance, unsigned status)
 {
-        struct backend_link *link = link_of(box->engine, box->backend);
-        if (link && box->backend->left)
-                box->backend->left(link, box->id, status);
+        struct backend_link *link = link_of(instance->engine, instance->backend);
+        if (link && instance->backend->left)
+                instance->backend->left(link, instance->id, status);
 }
 
-void box_kill(struct box *box)
+void instance_kill(struct instance *instance)
 {
-        if (link_of(box->engine, box->backend))
-                box->backend->kill(link_of(box->engine, box->backend), box->id);
+        if (link_of(instance->engine, instance->backend))
+                instance->backend->kill(link_of(instance->engine, instance->backend), instance->id);
 }

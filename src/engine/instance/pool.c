@@ -38,7 +38,7 @@ struct pool {
         struct wire_shape shape;
         const struct language *language;   /* whose interpreter it holds, or NULL: none */
         int image;
-        struct box *newest;                /* of those that wait, linked to the ones before it */
+        struct instance *newest;                /* of those that wait, linked to the ones before it */
         size_t waiting, making, target;
         bool expected;                     /* of a usual request, and stays */
         uint64_t hits, misses, memory, used_ms, halved_ms, rest_ms, rests_until_ms;
@@ -124,7 +124,7 @@ static void start_zygote(struct engine *engine, int image)
                 if (lang_python.zygote_env)
                         program.env[program.env_n++] = arena_text(run_arena(run), "%s", lang_python.zygote_env);
         }
-        if (!run || box_open_link(engine, &backend_native, &err) < 0 ||
+        if (!run || instance_open_link(engine, &backend_native, &err) < 0 ||
             backend_native.zygote(engine->links[0], zygote->id, &program, &err) < 0)
                 pools_zygote(engine, zygote->id, NULL, &err);
         run_free(run);
@@ -164,9 +164,9 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
                 zygote->retry_ms = 0;
                 free(zygote->info);
                 zygote->info = mem_copy(info, strlen(info));
-                for (struct box *box = engine->boxes; box; box = box->next)
-                        if (box->pool && box->pool->language && box->state == BOX_SHELL)
-                                pool_changed(box);
+                for (struct instance *instance = engine->instances; instance; instance = instance->next)
+                        if (instance->pool && instance->pool->language && instance->state == INSTANCE_SHELL)
+                                pool_changed(instance);
                 pools_refill(engine);
                 engine_dispatch(engine);
         }
@@ -190,23 +190,23 @@ uint32_t pools_find_zygote(struct engine *engine, int image)
 
 /* ---- what waits in one ---- */
 
-static void link_waiting(struct pool *pool, struct box *box)
+static void link_waiting(struct pool *pool, struct instance *instance)
 {
-        box->next_waiting = pool->newest;
-        pool->newest = box;
+        instance->next_waiting = pool->newest;
+        pool->newest = instance;
         pool->waiting++;
-        pool->memory += box->boundary.memory_bytes;
+        pool->memory += instance->boundary.memory_bytes;
         pool->making--;
         pool->rest_ms = 0;
 }
 
-static bool unlink_waiting(struct pool *pool, struct box *box)
+static bool unlink_waiting(struct pool *pool, struct instance *instance)
 {
-        for (struct box **at = &pool->newest; *at; at = &(*at)->next_waiting)
-                if (*at == box) {
-                        *at = box->next_waiting;
+        for (struct instance **at = &pool->newest; *at; at = &(*at)->next_waiting)
+                if (*at == instance) {
+                        *at = instance->next_waiting;
                         pool->waiting--;
-                        pool->memory -= box->boundary.memory_bytes;
+                        pool->memory -= instance->boundary.memory_bytes;
                         return true;
                 }
         return false;
@@ -223,12 +223,12 @@ static uint64_t memory_of_all(const struct pools *pools)
 /* The oldest, which is the last that would be taken. */
 static void give_up(struct pool *pool)
 {
-        struct box *box = pool->newest;
-        while (box->next_waiting)
-                box = box->next_waiting;
-        unlink_waiting(pool, box);
-        box->pool = NULL;
-        box_kill(box);
+        struct instance *instance = pool->newest;
+        while (instance->next_waiting)
+                instance = instance->next_waiting;
+        unlink_waiting(pool, instance);
+        instance->pool = NULL;
+        instance_kill(instance);
 }
 
 /* ---- which pool ---- */
@@ -329,7 +329,7 @@ static struct pool *pool_for(struct engine *engine, const struct run *run, const
         return pool;
 }
 
-/* ---- its boxes ---- */
+/* ---- its instances ---- */
 
 /* Each pool may have one; what goes beyond the bound with it is taken from where most waits. */
 static void keep_bound(struct engine *engine)
@@ -353,58 +353,58 @@ static void failed(struct pool *pool)
         pool->rests_until_ms = clock_ms() + pool->rest_ms;
 }
 
-void pool_lost(struct box *box)
+void pool_lost(struct instance *instance)
 {
-        struct pool *pool = box->pool;
-        if (!unlink_waiting(pool, box)) {
+        struct pool *pool = instance->pool;
+        if (!unlink_waiting(pool, instance)) {
                 failed(pool);
         }
-        box->pool = NULL;
-        pools_refill(box->engine);
+        instance->pool = NULL;
+        pools_refill(instance->engine);
 }
 
-static int put_interpreter(struct box *box, struct csn_error *err)
+static int put_interpreter(struct instance *instance, struct csn_error *err)
 {
-        const struct language *language = box->pool->language;
-        struct zygote *zygote = &box->engine->pools->zygotes[box->pool->image];
+        const struct language *language = instance->pool->language;
+        struct zygote *zygote = &instance->engine->pools->zygotes[instance->pool->image];
         if (language->zygote)
-                return zygote->serves ? box_join(box, zygote->id, err) : 0;
+                return zygote->serves ? instance_join(instance, zygote->id, err) : 0;
         struct wire_program program = { 0 };
         struct arena arena = { 0 };
         lang_wait_program(language, run_usual_env(), &arena, &program);
-        int rc = box_worker(box, &program, err);
+        int rc = instance_worker(instance, &program, err);
         arena_done(&arena);
         return rc;
 }
 
-void pool_changed(struct box *box)
+void pool_changed(struct instance *instance)
 {
         struct csn_error err;
-        if (box->state == BOX_WARM || !box->pool->language) {
-                link_waiting(box->pool, box);
-                keep_bound(box->engine);
-                pools_refill(box->engine);
-                engine_dispatch(box->engine);
-        } else if (put_interpreter(box, &err) < 0) {
+        if (instance->state == INSTANCE_WARM || !instance->pool->language) {
+                link_waiting(instance->pool, instance);
+                keep_bound(instance->engine);
+                pools_refill(instance->engine);
+                engine_dispatch(instance->engine);
+        } else if (put_interpreter(instance, &err) < 0) {
                 log_text(LOG_WARN, "%s", err.text);
-                box_kill(box);
+                instance_kill(instance);
         }
 }
 
 /* The newest, whose memory the processor still has near. */
-static struct box *take(struct pool *pool)
+static struct instance *take(struct pool *pool)
 {
-        struct box *box = pool ? pool->newest : NULL;
+        struct instance *instance = pool ? pool->newest : NULL;
         if (!pool)
                 return NULL;
         pool->used_ms = clock_ms();
-        if (!box) {
+        if (!instance) {
                 pool->misses++;
                 return NULL;
         }
-        unlink_waiting(pool, box);
+        unlink_waiting(pool, instance);
         pool->hits++;
-        return box;
+        return instance;
 }
 
 static void grow(const struct engine *engine, struct pool *pool)
@@ -421,35 +421,35 @@ bool pools_are_warm(struct engine *engine, const struct run *run)
 }
 
 /* One that waits, or else more will. */
-static struct box *take_or_grow(struct engine *engine, struct pool *pool)
+static struct instance *take_or_grow(struct engine *engine, struct pool *pool)
 {
-        struct box *box = take(pool);
-        if (pool && !box)
+        struct instance *instance = take(pool);
+        if (pool && !instance)
                 grow(engine, pool);
-        return box;
+        return instance;
 }
 
-struct box *pools_take_shell(struct engine *engine, const struct run *run)
+struct instance *pools_take_shell(struct engine *engine, const struct run *run)
 {
-        struct box *box = engine->pools ? take_or_grow(engine, pool_for(engine, run, NULL)) : NULL;
+        struct instance *instance = engine->pools ? take_or_grow(engine, pool_for(engine, run, NULL)) : NULL;
         if (engine->pools && !engine->pools->refill.active)
                 loop_timer(engine->loop, &engine->pools->refill, REFILL_CELL_US);
-        if (box)
-                box->pool = NULL;
-        return box;
+        if (instance)
+                instance->pool = NULL;
+        return instance;
 }
 
-void pools_take(struct engine *engine, struct run *run, struct box **ret_box, uint32_t *ret_zygote)
+void pools_take(struct engine *engine, struct run *run, struct instance **ret_instance, uint32_t *ret_zygote)
 {
         bool ahead = fits_ahead(run);
-        struct box *box = ahead ? take_or_grow(engine, pool_for(engine, run, run->language)) : NULL;
-        if (!box) {
-                box = take_or_grow(engine, pool_for(engine, run, NULL));
+        struct instance *instance = ahead ? take_or_grow(engine, pool_for(engine, run, run->language)) : NULL;
+        if (!instance) {
+                instance = take_or_grow(engine, pool_for(engine, run, NULL));
                 const struct zygote *zygote = &engine->pools->zygotes[run->request.image];
                 if (ahead && run->language->zygote && zygote->serves)
                         *ret_zygote = zygote->id;
         }
-        *ret_box = box;
+        *ret_instance = instance;
 }
 
 /* ---- more and less ---- */
@@ -463,11 +463,11 @@ static bool lacks(const struct engine *engine, const struct pool *pool)
 static bool make_one(struct engine *engine, struct pool *pool)
 {
         struct csn_error err;
-        struct box *box;
+        struct instance *instance;
         struct wire_shape shape = pool->shape;
         shape.label = (char *)(uintptr_t)POOL_LABEL;
         pool->making++;
-        if (box_new(engine, &backend_native, &shape, NULL, pool, &box, &err) == 0)
+        if (instance_new(engine, &backend_native, &shape, NULL, pool, &instance, &err) == 0)
                 return true;
         log_text(LOG_WARN, "%s", err.text);
         failed(pool);
@@ -477,7 +477,7 @@ static bool make_one(struct engine *engine, struct pool *pool)
 static bool has_room(const struct engine *engine, const struct pool *pool)
 {
         uint64_t size = pool->newest ? pool->newest->boundary.memory_bytes : 0;
-        if (engine->boxes_n + 1 >= engine->places)   /* one place is for a run */
+        if (engine->instances_n + 1 >= engine->places)   /* one place is for a run */
                 return false;
         return pool->waiting + pool->making == 0 ||
                memory_of_all(engine->pools) + size * (pool->making + 1) <= engine->settings->engine.pool_memory_bytes;

@@ -101,7 +101,7 @@ static bool make_text(struct context *context, const struct run *run, bool first
 {
         json_t *json = run_as_execution(run);
         /* A fork of a zygote comes in the home directory. */
-        if (first && context->box && !HAS(&run->request, run_request, cwd) && context_is_elsewhere(context))
+        if (first && context->instance && !HAS(&run->request, run_request, cwd) && context_is_elsewhere(context))
                 json_object_set_new(json, "cwd", json_string(context->request.cwd));
         context->text = model_write(json, JSON_COMPACT);
         context->text_len = context->text ? strlen(context->text) : 0;
@@ -208,7 +208,7 @@ static void finish_done(struct context *context)
 
 static void interrupt(struct context *context, int sig)
 {
-        call_signal(&context->call, sig, context->box ? context->pid : 0);
+        call_signal(&context->call, sig, context->instance ? context->pid : 0);
 }
 
 static void time_is_up(struct context *context, unsigned which)
@@ -278,8 +278,8 @@ void context_cell_seen(struct context *context, const struct wire_seen *seen)
 
 static void kill_interpreter(struct context *context)
 {
-        if (context->box)
-                box_kill(context->box);
+        if (context->instance)
+                instance_kill(context->instance);
         else
                 interrupt(context, SIGKILL);
         if (!context->clock.active || context->meaning != CLOCK_LEFT)
@@ -374,7 +374,7 @@ static void ended(struct context *context)
 {
         if (context->dying)
                 return;
-        if (!context->current || !context->cell->box) {
+        if (!context->current || !context->cell->instance) {
                 died_now(context, &context->how);
                 return;
         }
@@ -388,7 +388,7 @@ static void died_now(struct context *context, const struct wire_exit *how)
 {
         context->dying = false;
         died(context, how);
-        if (context->state == CONTEXT_DEAD && context->cell->state == CELL_READY && context->cell->box)
+        if (context->state == CONTEXT_DEAD && context->cell->state == CELL_READY && context->cell->instance)
                 start_again(context);
 }
 
@@ -408,8 +408,8 @@ static void on_clock(struct timer *timer)
                 kill_interpreter(context);
                 break;
         case CLOCK_LEFT:
-                if (context->box) {
-                        box_kill(context->box);   /* its end follows */
+                if (context->instance) {
+                        instance_kill(context->instance);   /* its end follows */
                         break;
                 }
                 if (!context->left && !context->how.has_status)
@@ -472,11 +472,11 @@ static void enter(struct context *context, int fds[WIRE_FDS_MAX])
 {
         struct csn_error err;
         uint32_t zygote = pools_find_zygote(context->cell->engine, context->cell->template->request.image);
-        if (!context->cell->box)
+        if (!context->cell->instance)
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* what it said last is read when it is dead */
         else if (!zygote)
                 err_set(&err, CSN_E_BUSY, 0, "the zygote is gone");
-        else if (box_enter(context->cell->engine, context->cell->box, context, zygote, fds, &context->box, &err) == 0)
+        else if (instance_enter(context->cell->engine, context->cell->instance, context, zygote, fds, &context->instance, &err) == 0)
                 return;
         context_left(context, NULL, &err);
 }
@@ -498,7 +498,7 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
                 take_frame(context, bytes + 1, len - 1);
                 break;
         case GUEST_ENDS:
-                if (fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0 && !context->box)
+                if (fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0 && !context->instance)
                         enter(context, fds);
                 break;
         case GUEST_EXITED:
@@ -520,7 +520,7 @@ static void on_ended(struct call *call, const struct csn_error *error)
         struct context *context = call->owner;
         if (error && !context->why[0])
                 note_why(context, error);
-        if (context->box)
+        if (context->instance)
                 set_clock(context, CLOCK_LEFT, LEFT_MS);   /* how it ended is the supervisor's to tell */
         else
                 ended(context);
@@ -529,17 +529,17 @@ static void on_ended(struct call *call, const struct csn_error *error)
 void context_joined(struct context *context)
 {
         struct csn_error err;
-        if (box_begin(context->box, &context->program, &err) == 0)
+        if (instance_begin(context->instance, &context->program, &err) == 0)
                 return;
         note_why(context, &err);
-        box_kill(context->box);
+        instance_kill(context->instance);
 }
 
 void context_left(struct context *context, const struct wire_exit *how, const struct csn_error *error)
 {
         bool never = context->state == CONTEXT_STARTING && error;
         struct csn_error err;
-        context->box = NULL;
+        context->instance = NULL;
         if (how)
                 context->how = *how;
         if (error && !context->why[0])
@@ -650,9 +650,9 @@ int context_open(struct cell *cell, const struct context_request *request, struc
 /* Of the interpreter: it is killed, and its end is nobody's business any more. */
 static void let_go(struct context *context)
 {
-        if (context->box)
-                context->box->context = NULL, box_kill(context->box);
-        context->box = NULL;
+        if (context->instance)
+                context->instance->context = NULL, instance_kill(context->instance);
+        context->instance = NULL;
         call_close(&context->look);
         call_close(&context->call);
         stop_clock(context);
@@ -686,7 +686,7 @@ static int renew(struct context *context, struct csn_error *err)
 int context_restart(struct context *context, struct context_waiter *waiter, struct csn_error *err)
 {
         struct csn_error error;
-        if (context->cell->state != CELL_READY || !context->cell->box)
+        if (context->cell->state != CELL_READY || !context->cell->instance)
                 return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->cell->state == CELL_PAUSED ? "paused; resume it" : "over");
         err_set(&error, CSN_E_CANCELLED, 0, "the context was restarted");
         stop(context, &error);
@@ -889,7 +889,7 @@ json_t *context_describe(const struct context *context)
         time_print(context->created_ms, created, sizeof created);
         json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:b}", "id", context->id, "sandbox", context->cell->id, "language",
                                  context->language->name, "state", states[context->state], "cwd", context->request.cwd, "executions",
-                                 (json_int_t)context->executions, "waiting", (json_int_t)context->waiting, "created_at", created, "warm", context->box != NULL);
+                                 (json_int_t)context->executions, "waiting", (json_int_t)context->waiting, "created_at", created, "warm", context->instance != NULL);
         if (context->request.user == account_ROOT)
                 json_object_set_new(json, "user", json_string("root"));
         if (context->state == CONTEXT_DEAD)

@@ -106,8 +106,8 @@ static void call_ready(struct watch *watch, uint32_t events)
 static int open_call(struct cell *cell, struct call *call, struct buf *request, bool fits, struct csn_error *err)
 {
         int pair[2];
-        /* Without its box it is ending: what is open is closed, and nothing new begins. */
-        if (cell->state != CELL_READY || !cell->box)
+        /* Without its instance it is ending: what is open is closed, and nothing new begins. */
+        if (cell->state != CELL_READY || !cell->instance)
                 return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s", cell->state == CELL_MAKING ? "not ready yet" : cell->state == CELL_PAUSED ? "paused; resume it" : "over");
         if (!fits)
                 return err_set(err, CSN_E_INPUT, 0, "command, environment and names are together longer than %d KiB", WIRE_MAX / 1024);

@@ -86,7 +86,7 @@ void cell_ended(struct cell *cell, const struct csn_error *error)
                 over = *error;
         if (!over.code)
                 err_set(&over, CSN_E_BUSY, 0, "the sandbox has ended");
-        cell->box = NULL;
+        cell->instance = NULL;
         /* Calls may be asked for their sandbox' state while they end. */
         end_calls(cell, &over);
         contexts_end(cell, &over);
@@ -155,8 +155,8 @@ static void end(struct cell *cell, const struct csn_error *why)
 {
         if (cell->why.code == 0 && why)
                 cell->why = *why;
-        if (cell->box)
-                box_kill(cell->box);
+        if (cell->instance)
+                instance_kill(cell->instance);
 }
 
 void cell_kill(struct cell *cell)
@@ -329,15 +329,15 @@ int cell_set_network(struct cell *cell, const struct egress_rules *rules, struct
         return egress_change(cell->egress, rules, err);
 }
 
-void cell_attached(struct cell *cell, struct box *box)
+void cell_attached(struct cell *cell, struct instance *instance)
 {
         struct csn_error err;
         /* Its home is read through the guest, and the guest writes nothing of its own. */
-        cell->home_fd = take_fd(&box->ends.home);
-        fd_close(&box->ends.out);
-        fd_close(&box->ends.error);
-        fd_close(&box->ends.channel);
-        if (open_proxy(cell, take_fd(&box->ends.proxy), &err) < 0 || open_hatch(cell, take_fd(&box->ends.hatch), &err) < 0 || box_guest(box, &cell->template->what.limits, &cell->sock.fd, &err) < 0 ||
+        cell->home_fd = take_fd(&instance->ends.home);
+        fd_close(&instance->ends.out);
+        fd_close(&instance->ends.error);
+        fd_close(&instance->ends.channel);
+        if (open_proxy(cell, take_fd(&instance->ends.proxy), &err) < 0 || open_hatch(cell, take_fd(&instance->ends.hatch), &err) < 0 || instance_guest(instance, &cell->template->what.limits, &cell->sock.fd, &err) < 0 ||
             loop_watch(cell->engine->loop, &cell->sock, cell->sock.fd, EPOLLIN, &err) < 0)
                 broken(cell, &err);
         else
@@ -349,7 +349,7 @@ void cell_attached(struct cell *cell, struct box *box)
 void cell_refused(struct cell *cell, const struct csn_error *error, bool again)
 {
         struct csn_error err;
-        cell->box = NULL;
+        cell->instance = NULL;
         if (!again || cell->greeted || cell->why.code || toolbox_wanted(&cell->template->request.tools)) {
                 cell_ended(cell, error);
                 return;
@@ -363,7 +363,7 @@ void cell_refused(struct cell *cell, const struct csn_error *error, bool again)
         cell->egress = NULL;
         cell->template->has_boundary = false;
         cell->template->result = (struct run_result){ 0 };   /* it may have been described already */
-        if (box_new_cell(cell->engine, &cell->template->shape, cell, &cell->box, &err) < 0)
+        if (instance_new_cell(cell->engine, &cell->template->shape, cell, &cell->instance, &err) < 0)
                 cell_ended(cell, &err);
 }
 
@@ -389,11 +389,11 @@ void cell_frozen(struct cell *cell, bool on, const struct csn_error *error)
 
 static int change(struct cell *cell, enum cell_state from, bool on, struct csn_error *err)
 {
-        if (cell->state != from || cell->changing || !cell->box)
+        if (cell->state != from || cell->changing || !cell->instance)
                 return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s", cell->changing ? "being paused or resumed" : cell->state == CELL_MAKING ? "not ready yet"
                                                                         : cell->state == CELL_PAUSED ? "paused already" : "not paused");
         cell->changing = true;
-        box_freeze(cell->box, on);
+        instance_freeze(cell->instance, on);
         return 0;
 }
 
@@ -420,8 +420,8 @@ void cell_seen(struct cell *cell, const struct wire_seen *seen)
 
 void cell_look(struct cell *cell)
 {
-        if (cell->box)
-                box_look(cell->box);
+        if (cell->instance)
+                instance_look(cell->instance);
 }
 
 json_t *cell_use(const struct cell *cell)
@@ -447,7 +447,7 @@ const char *cell_id(const struct cell *cell)
 
 enum cell_state cell_state(const struct cell *cell)
 {
-        return cell->state != CELL_MAKING && !cell->box ? CELL_OVER : cell->state;
+        return cell->state != CELL_MAKING && !cell->instance ? CELL_OVER : cell->state;
 }
 
 const struct limits *cell_limits(const struct cell *cell)
@@ -626,12 +626,12 @@ int cell_open(struct engine *engine, const struct sandbox_request *request, cons
         template->what.limits.cpu_ms = 0;
         cell->next = engine->cells;
         engine->cells = cell;
-        cell->box = pools_take_shell(engine, template);
-        if (cell->box) {
-                cell->box->cell = cell;
-                cell->box->kept = true;
-                cell_attached(cell, cell->box);
-        } else if (box_new_cell(engine, &template->shape, cell, &cell->box, err) < 0) {
+        cell->instance = pools_take_shell(engine, template);
+        if (cell->instance) {
+                cell->instance->cell = cell;
+                cell->instance->kept = true;
+                cell_attached(cell, cell->instance);
+        } else if (instance_new_cell(engine, &template->shape, cell, &cell->instance, err) < 0) {
                 loop_untimer(engine->loop, &cell->ttl);
                 cell_free(&cell->gone);
                 return -err->code;

@@ -8,7 +8,7 @@
 struct cell {
         struct cell *next;
         struct engine *engine;
-        struct box *box;                 /* NULL: it is over */
+        struct instance *instance;                 /* NULL: it is over */
         char id[40];
         char owner[OWNER_KEY_MAX];
         enum cell_state state;
@@ -47,7 +47,7 @@ struct context {
         struct context_request request;  /* in the arena */
         struct call call;
         struct call look;                /* whether its folder is there */
-        struct box *box;                 /* of an interpreter from a zygote */
+        struct instance *instance;                 /* of an interpreter from a zygote */
         struct backend_program program;  /* its; in `started` */
         struct arena started;
         bool left;                       /* it has ended, and what it printed last is on its way */
@@ -80,8 +80,8 @@ struct context {
         bool no_interpreter;             /* because this host has none of its language */
 };
 
-/* News of its box. */
-void cell_attached(struct cell *cell, struct box *box);
+/* News of its instance. */
+void cell_attached(struct cell *cell, struct instance *instance);
 void cell_confined(struct cell *cell, const struct wire_boundary *boundary);
 void cell_seen(struct cell *cell, const struct wire_seen *seen);
 /* A program in it has ended: what that used is told soon. */
@@ -89,13 +89,13 @@ void cell_meter(struct cell *cell);
 void cell_frozen(struct cell *cell, bool on, const struct csn_error *error);
 void cell_exited(struct cell *cell, const struct wire_exit *how);
 void cell_ended(struct cell *cell, const struct csn_error *error);
-/* It could not be begun; `again`: in a box that waited, and another may do. */
+/* It could not be begun; `again`: in a instance that waited, and another may do. */
 void cell_refused(struct cell *cell, const struct csn_error *error, bool again);
 /* Something is done in it: it is not idle. */
 void cell_touch(struct cell *cell);
 void cells_close(struct engine *engine);
 
-/* News of the box of an interpreter that came from a zygote. */
+/* News of the instance of an interpreter that came from a zygote. */
 void context_joined(struct context *context);
 void context_left(struct context *context, const struct wire_exit *how, const struct csn_error *error);
 /* Its cell was looked at. */

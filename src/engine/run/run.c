@@ -33,8 +33,8 @@ static void kill_run(struct run *run)
 {
         if (run->context)
                 context_cancel(run);
-        else if (run->box)
-                box_kill(run->box);
+        else if (run->instance)
+                instance_kill(run->instance);
 }
 
 void run_printed(struct run *run, int number, const void *bytes, size_t len)
@@ -111,8 +111,8 @@ static bool read_channel(struct run *run)
         is_started(run);
         talk_take(run, frame[4]);
         int status = channel_left(&run->channel);
-        if (status >= 0 && run->box)
-                box_left(run->box, (unsigned)status);
+        if (status >= 0 && run->instance)
+                instance_left(run->instance, (unsigned)status);
         return true;
 }
 
@@ -208,7 +208,7 @@ static void finish(struct run *run)
 
 static void leave(struct run *run)
 {
-        run->box = NULL;
+        run->instance = NULL;
         queue_left(run);
         is_started(run);
 }
@@ -226,7 +226,7 @@ void run_exited(struct run *run, const struct wire_exit *how)
         run->how = *how;
         run->ended_us = clock_us();
         run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
-        leave(run);   /* its box is gone already */
+        leave(run);   /* its instance is gone already */
         drain(run);
         egress_close(run->egress);
         run->egress = NULL;
@@ -301,23 +301,23 @@ static int attach_stream(struct stream *stream, struct run *run, int number, int
 }
 
 /* The sandbox' ends are the run's from here on. */
-void run_attached(struct run *run, struct box *box)
+void run_attached(struct run *run, struct instance *instance)
 {
         struct csn_error err;
-        run->boundary = box->boundary;
-        run->has_boundary = run->backend != &backend_native || box->state == BOX_WARM;   /* else the rest comes to run_confined() */
-        run->home_fd = take_fd(&box->ends.home);
-        run->channel_watch = (struct watch){ .fd = take_fd(&box->ends.channel), .ready = channel_ready, .owner = run };
-        if (attach_stream(&run->streams[0], run, 1, take_fd(&box->ends.out), &err) < 0 ||
-            attach_stream(&run->streams[1], run, 2, take_fd(&box->ends.error), &err) < 0 ||
+        run->boundary = instance->boundary;
+        run->has_boundary = run->backend != &backend_native || instance->state == INSTANCE_WARM;   /* else the rest comes to run_confined() */
+        run->home_fd = take_fd(&instance->ends.home);
+        run->channel_watch = (struct watch){ .fd = take_fd(&instance->ends.channel), .ready = channel_ready, .owner = run };
+        if (attach_stream(&run->streams[0], run, 1, take_fd(&instance->ends.out), &err) < 0 ||
+            attach_stream(&run->streams[1], run, 2, take_fd(&instance->ends.error), &err) < 0 ||
             loop_watch(run->engine->loop, &run->channel_watch, run->channel_watch.fd, EPOLLIN, &err) < 0) {
                 run_warn(run, "output_lost", "%s", err.text);
                 kill_run(run);
         }
-        if (box->ends.proxy >= 0)
-                open_proxy(run, take_fd(&box->ends.proxy));
-        if (box->ends.hatch >= 0)
-                open_hatch(run, take_fd(&box->ends.hatch));
+        if (instance->ends.proxy >= 0)
+                open_proxy(run, take_fd(&instance->ends.proxy));
+        if (instance->ends.hatch >= 0)
+                open_hatch(run, take_fd(&instance->ends.hatch));
 }
 
 void run_confined(struct run *run, const struct wire_boundary *boundary)
@@ -364,23 +364,23 @@ bool run_may_begin(const struct run *run)
 static int begin(struct run *run, struct csn_error *err)
 {
         struct engine *engine = run->engine;
-        struct box *box = NULL;
+        struct instance *instance = NULL;
         uint32_t zygote = 0;
         if (make_stdin(run, err) < 0)
                 return -err->code;
         if (engine->pools && !run->cold && run->backend == &backend_native)
-                pools_take(engine, run, &box, &zygote);
-        if (!box && box_new(engine, run->backend, &run->shape, run, NULL, &box, err) < 0)
+                pools_take(engine, run, &instance, &zygote);
+        if (!instance && instance_new(engine, run->backend, &run->shape, run, NULL, &instance, err) < 0)
                 return -err->code;
-        run->box = box;
-        box->run = run;
-        if (box->state != BOX_WARM && !zygote && starts_slowly(run)) {
+        run->instance = instance;
+        instance->run = run;
+        if (instance->state != INSTANCE_WARM && !zygote && starts_slowly(run)) {
                 run->starts_cold = true;
                 engine->cold++;
         }
-        if (zygote && box_join(box, zygote, err) < 0)
+        if (zygote && instance_join(instance, zygote, err) < 0)
                 return -err->code;
-        return box_start(box, run, err);
+        return instance_start(instance, run, err);
 }
 
 static void finish_refused(struct run *run, const struct csn_error *error)
@@ -397,11 +397,11 @@ static void begin_now(struct run *run)
         run->begun_us = clock_us();
         if (begin(run, &err) == 0)
                 return;
-        struct box *box = run->box;
+        struct instance *instance = run->instance;
         leave(run);
-        if (box) {
-                box->run = NULL;   /* its end is nobody's business any more */
-                box_kill(box);
+        if (instance) {
+                instance->run = NULL;   /* its end is nobody's business any more */
+                instance_kill(instance);
         }
         finish_refused(run, &err);
 }
@@ -414,7 +414,7 @@ static size_t running_max(const struct engine *engine)
 
 static bool has_place(struct engine *engine)
 {
-        if (engine->boxes_n < engine->places)
+        if (engine->instances_n < engine->places)
                 return true;
         if (queue_is_ready(engine))
                 pools_make_place(engine);   /* its end calls engine_dispatch() */
@@ -626,9 +626,9 @@ void run_free(struct run *run)
         stop_check(run);
         json_decref(run->displays);
         check_done(&run->check);
-        if (run->box) {
-                run->box->run = NULL;
-                box_kill(run->box);
+        if (run->instance) {
+                run->instance->run = NULL;
+                instance_kill(run->instance);
                 leave(run);
         }
         close_ends(run);
@@ -657,19 +657,19 @@ static size_t cores(void)
  */
 #define OWN_DESCRIPTORS 64
 #define KEPT_SHARE 8
-#define BOX_DESCRIPTORS 12
+#define INSTANCE_DESCRIPTORS 12
 
 size_t engine_places(uint64_t descriptors)
 {
         uint64_t free_ = descriptors - descriptors / KEPT_SHARE;
-        return free_ < OWN_DESCRIPTORS + BOX_DESCRIPTORS ? 1 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / BOX_DESCRIPTORS, 1000000);
+        return free_ < OWN_DESCRIPTORS + INSTANCE_DESCRIPTORS ? 1 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / INSTANCE_DESCRIPTORS, 1000000);
 }
 
-#define BOX_DESCRIPTORS_HERE 5             /* of a sandbox' twelve: those of the engine */
+#define INSTANCE_DESCRIPTORS_HERE 5             /* of a sandbox' twelve: those of the engine */
 
 size_t engine_client_descriptors(uint64_t descriptors)
 {
-        uint64_t own = OWN_DESCRIPTORS + engine_places(descriptors) * BOX_DESCRIPTORS_HERE;
+        uint64_t own = OWN_DESCRIPTORS + engine_places(descriptors) * INSTANCE_DESCRIPTORS_HERE;
         return descriptors > own ? (size_t)min_u64(descriptors - own, 1000000) : 0;
 }
 
@@ -716,7 +716,7 @@ void engine_close(struct engine *engine)
                 next = run->next;
                 run_free(run);
         }
-        boxes_free(engine);
+        instances_free(engine);
         if (engine->tools)
                 engine->tools->end(engine->tools_owner);
         checker_close(engine->checker);

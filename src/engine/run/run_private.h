@@ -59,7 +59,7 @@ struct run {
         char id[40];
         struct run *next_queued;
         struct owner *whose;           /* while it waits or goes on (queue.c) */
-        struct box *box;               /* the sandbox that it has, or NULL */
+        struct instance *instance;               /* the sandbox that it has, or NULL */
         uint64_t number;               /* of an execution in a context; 0: it has not begun */
         struct context *context;       /* in which it waits or goes on; it has no sandbox of its own then */
         json_t *displays;              /* of an execution in a context: MIME bundles, an array; or NULL */
@@ -131,9 +131,9 @@ struct engine {
         size_t checking, queued, running, starting;
         size_t judged;                           /* runs of run_set_judged() that go on */
         size_t cold, cores;                      /* runs whose interpreter is starting; processors that we may use */
-        struct box *boxes;
-        size_t boxes_n, places;                  /* how many there are, and how many the descriptors are enough for */
-        uint32_t boxes_made;
+        struct instance *instances;
+        size_t instances_n, places;                  /* how many there are, and how many the descriptors are enough for */
+        uint32_t instances_made;
         uint64_t cells_made, contexts_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
@@ -160,7 +160,7 @@ void check_unreadable(struct check *check);
 struct checker *engine_checker(struct engine *engine);
 
 /* What a sandbox tells about the run that has it. */
-void run_attached(struct run *run, struct box *box);
+void run_attached(struct run *run, struct instance *instance);
 /* What its processes gave up, which READY could not tell yet. */
 void run_confined(struct run *run, const struct wire_boundary *boundary);
 void run_exited(struct run *run, const struct wire_exit *how);
@@ -198,57 +198,57 @@ void metrics_note(struct run *run);
 
 /* ---- instance.c: sandboxes ---- */
 
-enum box_state {
-        BOX_MAKING,            /* the backend makes it */
-        BOX_SHELL,             /* it stands, and nothing is in it */
-        BOX_JOINING,           /* an interpreter is on its way */
-        BOX_WARM,              /* it waits, or the program of a run begins */
+enum instance_state {
+        INSTANCE_MAKING,            /* the backend makes it */
+        INSTANCE_SHELL,             /* it stands, and nothing is in it */
+        INSTANCE_JOINING,           /* an interpreter is on its way */
+        INSTANCE_WARM,              /* it waits, or the program of a run begins */
 };
 
-struct box {
-        struct box *next;
+struct instance {
+        struct instance *next;
         struct engine *engine;
         const struct backend *backend;
         uint32_t id;
-        enum box_state state;
+        enum instance_state state;
         struct wire_shape shape;
         struct pool *pool;             /* that it belongs to while no run has it, or NULL */
         struct run *run;
-        struct cell *cell;             /* whose box it is, or NULL */
-        struct context *context;       /* it is an interpreter from a zygote, in the sandbox of another box */
+        struct cell *cell;             /* whose instance it is, or NULL */
+        struct context *context;       /* it is an interpreter from a zygote, in the sandbox of another instance */
         bool starting;                 /* counted in engine->starting */
         bool kept;                     /* it waited, or an interpreter was put into it: another may do */
         struct wire_boundary boundary;
         struct backend_ends ends;      /* ours until a run has them */
         uint64_t ready_us;
         struct wire_seen seen;         /* when it was looked at last */
-        struct box *next_waiting;      /* in its pool */
+        struct instance *next_waiting;      /* in its pool */
 };
 
 /* A sandbox for a run, or with run NULL for a pool.  Errors as backends have them. */
-int box_new(struct engine *engine, const struct backend *backend, const struct wire_shape *shape, struct run *run, struct pool *pool,
-            struct box **ret, struct csn_error *err);
-int box_join(struct box *box, uint32_t zygote, struct csn_error *err);
-int box_worker(struct box *box, const struct wire_program *program, struct csn_error *err);
+int instance_new(struct engine *engine, const struct backend *backend, const struct wire_shape *shape, struct run *run, struct pool *pool,
+            struct instance **ret, struct csn_error *err);
+int instance_join(struct instance *instance, uint32_t zygote, struct csn_error *err);
+int instance_worker(struct instance *instance, const struct wire_program *program, struct csn_error *err);
 /* Give it to a run and let it start. */
-int box_start(struct box *box, struct run *run, struct csn_error *err);
+int instance_start(struct instance *instance, struct run *run, struct csn_error *err);
 /* Its program has ended by its own account, with this exit status. */
-void box_left(struct box *box, unsigned status);
-void box_kill(struct box *box);
+void instance_left(struct instance *instance, unsigned status);
+void instance_kill(struct instance *instance);
 /* For a cell; and process 1 of one that stands becomes its guest.  *ret_sock is the caller's. */
-int box_new_cell(struct engine *engine, const struct wire_shape *shape, struct cell *cell, struct box **ret, struct csn_error *err);
-int box_guest(struct box *box, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
-void box_freeze(struct box *box, bool on);
+int instance_new_cell(struct engine *engine, const struct wire_shape *shape, struct cell *cell, struct instance **ret, struct csn_error *err);
+int instance_guest(struct instance *instance, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
+void instance_freeze(struct instance *instance, bool on);
 /* The interpreter of a zygote into the sandbox `host`, with these descriptors, which stay the caller's; and its program. */
-int box_enter(struct engine *engine, const struct box *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR], struct box **ret,
+int instance_enter(struct engine *engine, const struct instance *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR], struct instance **ret,
               struct csn_error *err);
-int box_begin(struct box *box, const struct backend_program *program, struct csn_error *err);
-/* Ask what it uses; the answer comes to box->seen. */
-void box_look(struct box *box);
+int instance_begin(struct instance *instance, const struct backend_program *program, struct csn_error *err);
+/* Ask what it uses; the answer comes to instance->seen. */
+void instance_look(struct instance *instance);
 /* The backend, started when it is needed first. */
-int box_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err);
-void boxes_free(struct engine *engine);
-extern const struct backend_events box_events;
+int instance_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err);
+void instances_free(struct engine *engine);
+extern const struct backend_events instance_events;
 
 /* ---- pool.c: what waits ---- */
 
@@ -257,10 +257,10 @@ extern const struct backend_events box_events;
 void pools_open(struct engine *engine, bool grades);
 void pools_close(struct engine *engine);
 /*
- * The best that there is for a run: an interpreter that waits (*ret_box is warm), a sandbox without one, or
+ * The best that there is for a run: an interpreter that waits (*ret_instance is warm), a sandbox without one, or
  * none; and the zygote to join then, or 0.
  */
-void pools_take(struct engine *engine, struct run *run, struct box **ret_box, uint32_t *ret_zygote);
+void pools_take(struct engine *engine, struct run *run, struct instance **ret_instance, uint32_t *ret_zygote);
 /*
  * An interpreter waits for this run, or is forked for it: it need not start one.  Asks for the zygote that the run would use; while one is
  * being started, pools_zygote_comes() is true.
@@ -268,10 +268,10 @@ void pools_take(struct engine *engine, struct run *run, struct box **ret_box, ui
 bool pools_are_warm(struct engine *engine, const struct run *run);
 bool pools_zygote_comes(const struct engine *engine);
 /* A sandbox without an interpreter, of the shape of a run that is never started; NULL: none waits. */
-struct box *pools_take_shell(struct engine *engine, const struct run *run);
-/* News of a box that belongs to a pool. */
-void pool_changed(struct box *box);
-void pool_lost(struct box *box);
+struct instance *pools_take_shell(struct engine *engine, const struct run *run);
+/* News of a instance that belongs to a pool. */
+void pool_changed(struct instance *instance);
+void pool_lost(struct instance *instance);
 void pools_zygote(struct engine *engine, uint32_t id, const char *info, const struct csn_error *error);
 /* The backend is gone, and with it all zygotes. */
 void pools_lost(struct engine *engine);
@@ -307,10 +307,10 @@ bool toolbox_wanted(const struct tools_request *request);
 /* Errors: CSN_E_INPUT. */
 int toolbox_open(struct engine *engine, const struct tools_for *whom, struct toolbox *ret, struct csn_error *err);
 /* Its sandbox is there.  Takes the descriptor. */
-int toolbox_serve(struct toolbox *box, struct loop *loop, int listen_fd, struct csn_error *err);
+int toolbox_serve(struct toolbox *instance, struct loop *loop, int listen_fd, struct csn_error *err);
 /* Its sandbox is not there any more. */
-void toolbox_unserve(struct toolbox *box);
-void toolbox_close(struct toolbox *box);
+void toolbox_unserve(struct toolbox *instance);
+void toolbox_close(struct toolbox *instance);
 
 /* work_dir.c: the folder of this host that a run works in. */
 int work_open(struct run *run, struct csn_error *err);

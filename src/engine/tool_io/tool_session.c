@@ -34,25 +34,25 @@ int toolbox_open(struct engine *engine, const struct tools_for *whom, struct too
         return engine->tools->open(engine->tools_owner, whom, &ret->broker, err);
 }
 
-int toolbox_serve(struct toolbox *box, struct loop *loop, int listen_fd, struct csn_error *err)
+int toolbox_serve(struct toolbox *instance, struct loop *loop, int listen_fd, struct csn_error *err)
 {
-        return hatch_open(loop, listen_fd, box->message_max, box->requests_max, &box->tools->hatch, box->broker, &box->hatch, err);
+        return hatch_open(loop, listen_fd, instance->message_max, instance->requests_max, &instance->tools->hatch, instance->broker, &instance->hatch, err);
 }
 
-void toolbox_unserve(struct toolbox *box)
+void toolbox_unserve(struct toolbox *instance)
 {
-        if (box->hatch)
-                box->tools->stop(box->broker);
-        hatch_close(box->hatch);
-        box->hatch = NULL;
+        if (instance->hatch)
+                instance->tools->stop(instance->broker);
+        hatch_close(instance->hatch);
+        instance->hatch = NULL;
 }
 
-void toolbox_close(struct toolbox *box)
+void toolbox_close(struct toolbox *instance)
 {
-        toolbox_unserve(box);
-        if (box->broker)
-                box->tools->close(box->broker);
-        box->broker = NULL;
+        toolbox_unserve(instance);
+        if (instance->broker)
+                instance->tools->close(instance->broker);
+        instance->broker = NULL;
 }
 
 void *run_broker(const struct run *run)
