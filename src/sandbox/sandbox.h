@@ -487,52 +487,52 @@ struct sandbox {
         struct plan plan;
 };
 
-void sandbox_init(struct sandbox *box);
+void sandbox_init(struct sandbox *sandbox);
 
 /*
  * Ask the keeper for a sandbox.  sandbox_made() follows when it answered.  Errors: CSN_E_UNSUPPORTED with the
  * remedy, CSN_E_BUSY (no uid or no descriptor free), CSN_E_SYSTEM.
  */
-int sandbox_open(struct sandbox *box, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
+int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
                  struct cgroup_base *base, const struct uid_range *uids, struct outbox *keeper, struct csn_error *err);
 
 /* Put a process into a cgroup, by its pidfd. */
 int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_error *err);
 
 /* tree_usage() of everything inside. */
-void sandbox_tree(const struct sandbox *box, struct tree_usage *ret);
+void sandbox_tree(const struct sandbox *sandbox, struct tree_usage *ret);
 
 /* What it uses now, by the controllers that there are and /proc for the others; process 1 is not counted as one. */
-void sandbox_seen(const struct sandbox *box, struct wire_seen *ret);
+void sandbox_seen(const struct sandbox *sandbox, struct wire_seen *ret);
 
 /* Process 1 is there: put it into its cgroup and let it go on.  pid_fd becomes the sandbox'. */
-int sandbox_made(struct sandbox *box, pid_t pid, int pid_fd, struct csn_error *err);
+int sandbox_made(struct sandbox *sandbox, pid_t pid, int pid_fd, struct csn_error *err);
 
 /* Ask a zygote for an interpreter in it; sandbox_joined() follows when it answered. */
-int sandbox_join(struct sandbox *box, uint32_t id, struct outbox *zygote, struct csn_error *err);
+int sandbox_join(struct sandbox *sandbox, uint32_t id, struct outbox *zygote, struct csn_error *err);
 /* It goes into `leaf`, which is the sandbox' own, or that of the guest where it visits. */
-int sandbox_joined(struct sandbox *box, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err);
+int sandbox_joined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err);
 /* One that visits `host`, with descriptors as ENTER has them, which are taken. */
-int sandbox_visit(struct sandbox *box, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err);
+int sandbox_visit(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err);
 
 /* Let process 1, or the interpreter that joined, go on with this: INIT_WORKER, INIT_RUN, INIT_END. */
-int sandbox_tell(struct sandbox *box, uint32_t op, struct csn_error *err);
+int sandbox_tell(struct sandbox *sandbox, uint32_t op, struct csn_error *err);
 
 /* Change the cgroup's limits to those of the program, where they differ; one that visits has those of its host. */
-int sandbox_limit(struct sandbox *box, struct csn_error *err);
+int sandbox_limit(struct sandbox *sandbox, struct csn_error *err);
 
 /* Kill everything inside, at once: process 1 takes its whole pid namespace along (pid_namespaces(7)). */
-void sandbox_kill(struct sandbox *box);
+void sandbox_kill(struct sandbox *sandbox);
 /* The interpreter that joined alone, if one did. */
-void sandbox_kill_program(const struct sandbox *box);
+void sandbox_kill_program(const struct sandbox *sandbox);
 /* Whether it is there still, dead or alive: false once its parent has taken its status. */
-bool sandbox_has_program(const struct sandbox *box);
+bool sandbox_has_program(const struct sandbox *sandbox);
 
 /*
  * Give back uid and cgroup once process 1 is dead.  False: the cgroup is not empty yet, call again later
  * (the uid stays taken until then).
  */
-bool sandbox_close(struct sandbox *box);
+bool sandbox_close(struct sandbox *sandbox);
 
 /* What processes inside and the parent tell each other over control and talk, one packet each. */
 enum init_op {

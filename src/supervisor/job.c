@@ -21,13 +21,13 @@ static void tell_boundary(struct job *job, enum wire_op op)
         int ends[WIRE_ENDS];
         size_t n = 0;
         buf_init(&message, WIRE_MAX);
-        job->boundary.memory_bytes = cgroup_leaf_memory(&job->box.leaf);
+        job->boundary.memory_bytes = cgroup_leaf_memory(&job->sandbox.leaf);
         for (int i = 0; i < WIRE_ENDS && op == WIRE_READY; i++)
-                if (job->box.outer[i] >= 0)
-                        ends[n++] = job->box.outer[i];
+                if (job->sandbox.outer[i] >= 0)
+                        ends[n++] = job->sandbox.outer[i];
         sup_answer(job->sup, &message, wire_put_boundary(&message, op, job->id, &job->boundary), ends, n);
         for (int i = 0; i < WIRE_ENDS && op == WIRE_READY; i++)
-                fd_close(&job->box.outer[i]);
+                fd_close(&job->sandbox.outer[i]);
 }
 
 static void tell_exited(struct job *job)
@@ -61,16 +61,16 @@ void job_free(struct job *job)
 static void job_try_close(struct timer *timer)
 {
         struct job *job = timer->owner;
-        if (sandbox_close(&job->box)) {
+        if (sandbox_close(&job->sandbox)) {
                 job_free(job);
                 return;
         }
         if (!job->quarantined && clock_us() - job->closing_us > QUARANTINE_MS * 1000ULL) {
-                log_text(LOG_ERROR, "the cgroup %s does not empty; its uid %u stays out of use", job->box.leaf.name,
-                         job->box.plan.host_uid);
+                log_text(LOG_ERROR, "the cgroup %s does not empty; its uid %u stays out of use", job->sandbox.leaf.name,
+                         job->sandbox.plan.host_uid);
                 job->quarantined = true;
         }
-        cgroup_leaf_kill(&job->box.leaf);
+        cgroup_leaf_kill(&job->sandbox.leaf);
         loop_timer(job->sup->loop, timer, (job->quarantined ? QUARANTINE_MS : CLOSE_RETRY_MS) * 1000ULL);
 }
 
@@ -91,11 +91,11 @@ void job_close(struct job *job)
 static void count_usage(struct job *job)
 {
         struct cgroup_usage usage;
-        cgroup_leaf_usage(&job->box.leaf, &usage);
+        cgroup_leaf_usage(&job->sandbox.leaf, &usage);
         struct wire_exit *how = &job->how;
         how->cpu_us = usage.cpu_us ? usage.cpu_us : job->cpu_us;
         /* Before Linux 5.19 version 2 has no memory.peak, but it counts that the limit was met. */
-        uint64_t peak = usage.oom_hits ? job->box.plan.limits.memory_bytes : job->memory_peak;
+        uint64_t peak = usage.oom_hits ? job->sandbox.plan.limits.memory_bytes : job->memory_peak;
         how->memory_peak = usage.memory_peak ? usage.memory_peak : peak;
         how->pids_peak = usage.pids_peak ? usage.pids_peak - 1 : 0;   /* process 1 is ours */
         how->oom_kills = usage.oom_kills;
@@ -122,13 +122,13 @@ static void let_die(struct job *job)
 {
         struct csn_error err;
         loop_untimer(job->sup->loop, &job->freezing);
-        if (job->frozen && cgroup_leaf_freeze(&job->box.leaf, false, &err) < 0)
+        if (job->frozen && cgroup_leaf_freeze(&job->sandbox.leaf, false, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
 }
 
 void job_end_visit(struct job *job)
 {
-        if (!job->host || job->box.program || job->state == JOB_CLOSING)
+        if (!job->host || job->sandbox.program || job->state == JOB_CLOSING)
                 return;
         job_report(job);
         if (!job->forking)
@@ -139,7 +139,7 @@ void job_end_visit(struct job *job)
 static void count_waiting(struct job *job)
 {
         struct tree_usage tree;
-        sandbox_tree(&job->box, &tree);
+        sandbox_tree(&job->sandbox, &tree);
         job->waited_us = tree.waited_us;
 }
 
@@ -157,7 +157,7 @@ void job_kill(struct job *job, unsigned reason)
         loop_untimer(job->sup->loop, &job->poll);
         if (job->told)
                 loop_unwatch(job->sup->loop, &job->control);   /* nothing that process 1 could say changes anything */
-        sandbox_kill(&job->box);   /* without a process 1 yet: job_made() does it */
+        sandbox_kill(&job->sandbox);   /* without a process 1 yet: job_made() does it */
         let_die(job);
         job_end_visit(job);
 }
@@ -180,14 +180,14 @@ static void expect_within(struct job *job, uint64_t ms)
 /* Whether time is left to a program whose limit does not count what other programs took of it. */
 static bool has_waited(struct job *job)
 {
-        const struct wire_limits *limits = &job->box.plan.limits;
+        const struct wire_limits *limits = &job->sandbox.plan.limits;
         uint64_t used_us = clock_us() - job->running_us;
         struct cgroup_usage usage;
         struct tree_usage tree;
         if (!limits->waiting_ms)
                 return false;
-        sandbox_tree(&job->box, &tree);
-        cgroup_leaf_usage(&job->box.leaf, &usage);
+        sandbox_tree(&job->sandbox, &tree);
+        cgroup_leaf_usage(&job->sandbox.leaf, &usage);
         /* What it was held back by its own share nobody else took. */
         uint64_t waited_us = tree.waited_us > usage.throttled_us ? tree.waited_us - usage.throttled_us : 0;
         uint64_t end_us = limits->wall_ms * 1000 + min_u64(waited_us, limits->waiting_ms * 1000);
@@ -227,14 +227,14 @@ static void job_oom(struct watch *watch, uint32_t events)
 static void job_poll(struct timer *timer)
 {
         struct job *job = timer->owner;
-        const struct wire_limits *limits = &job->box.plan.limits;
+        const struct wire_limits *limits = &job->sandbox.plan.limits;
         struct cgroup_usage usage;
         struct tree_usage tree = { 0 };
-        cgroup_leaf_usage(&job->box.leaf, &usage);
-        bool counted = job->box.plan.abilities.controllers & WIRE_CTL_CPU;
-        bool bounded = job->box.plan.abilities.controllers & WIRE_CTL_MEMORY;
+        cgroup_leaf_usage(&job->sandbox.leaf, &usage);
+        bool counted = job->sandbox.plan.abilities.controllers & WIRE_CTL_CPU;
+        bool bounded = job->sandbox.plan.abilities.controllers & WIRE_CTL_MEMORY;
         if (!counted || !bounded)
-                sandbox_tree(&job->box, &tree);
+                sandbox_tree(&job->sandbox, &tree);
         if (!bounded && tree.memory_bytes > limits->memory_bytes) {
                 job_kill(job, WIRE_MEMORY);
                 return;
@@ -255,11 +255,11 @@ static void job_poll(struct timer *timer)
 
 static void job_runs(struct job *job)
 {
-        const struct wire_limits *limits = &job->box.plan.limits;
+        const struct wire_limits *limits = &job->sandbox.plan.limits;
         job->state = JOB_RUNNING;
         job->running_us = clock_us();
         expect_within(job, limits->wall_ms);
-        if (!job->host && (limits->cpu_ms || job->box.plan.degraded))
+        if (!job->host && (limits->cpu_ms || job->sandbox.plan.degraded))
                 loop_timer(job->sup->loop, &job->poll, POLL_MS * 1000);
         if (job->freeze_due)
                 job_hold(job, job->freeze_to);
@@ -275,21 +275,21 @@ static void job_ended(struct job *job, int status, bool left)
         job->how.has_status = 1;
         if (job->host) {
                 job_report(job);
-                job->box.program = 0;
+                job->sandbox.program = 0;
                 job_close(job);
                 return;
         }
-        if (cgroup_leaf_processes(&job->box.leaf) == 1) {
+        if (cgroup_leaf_processes(&job->sandbox.leaf) == 1) {
                 /* The kernel counts process 1 alone: what remains is ours, and needs nobody to wait for it. */
                 job_report(job);
                 job_kill(job, 0);
                 return;
         }
         job->state = JOB_BACKGROUND;
-        if (job->box.program && sandbox_tell(&job->box, INIT_END, &err) < 0)
+        if (job->sandbox.program && sandbox_tell(&job->sandbox, INIT_END, &err) < 0)
                 log_text(LOG_DEBUG, "%s", err.text);   /* process 1 is dead; that comes next */
         /* Process 1 ends by itself when nothing is left; what still runs then gets a little time. */
-        expect_within(job, left || job->box.program ? job->box.plan.limits.background_ms : SETUP_MS);
+        expect_within(job, left || job->sandbox.program ? job->sandbox.plan.limits.background_ms : SETUP_MS);
 }
 
 void job_advance(struct job *job)
@@ -299,11 +299,11 @@ void job_advance(struct job *job)
         int rc = 0;
         if (job->state == JOB_READY && job->interpreter == WISH_WORKER) {
                 job->state = JOB_JOINING;
-                rc = sandbox_tell(&job->box, INIT_WORKER, &err);
+                rc = sandbox_tell(&job->sandbox, INIT_WORKER, &err);
         } else if (job->state == JOB_READY && job->interpreter == WISH_GUEST) {
                 job->state = JOB_STARTING;
-                if ((rc = sandbox_limit(&job->box, &err)) == 0)
-                        rc = sandbox_tell(&job->box, INIT_GUEST, &err);
+                if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
+                        rc = sandbox_tell(&job->sandbox, INIT_GUEST, &err);
         } else if (job->state == JOB_READY && job->interpreter == WISH_ZYGOTE) {
                 struct outbox *zygote = zygote_outbox(job->sup, job->zygote, &known);
                 if (!known)
@@ -311,14 +311,14 @@ void job_advance(struct job *job)
                 if (!zygote && known)
                         return;
                 job->state = JOB_JOINING;
-                if (rc == 0 && (rc = sandbox_join(&job->box, job->id, zygote, &err)) == 0) {
+                if (rc == 0 && (rc = sandbox_join(&job->sandbox, job->id, zygote, &err)) == 0) {
                         job->forking = true;
-                        rc = loop_watch(job->sup->loop, &job->talk, job->box.talk, EPOLLIN, &err);
+                        rc = loop_watch(job->sup->loop, &job->talk, job->sandbox.talk, EPOLLIN, &err);
                 }
         } else if (job->wants_start && (job->state == JOB_JOINED || (job->state == JOB_READY && job->interpreter == WISH_NONE))) {
                 job->state = JOB_STARTING;
-                if ((rc = sandbox_limit(&job->box, &err)) == 0)
-                        rc = sandbox_tell(&job->box, INIT_RUN, &err);
+                if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
+                        rc = sandbox_tell(&job->sandbox, INIT_RUN, &err);
         } else {
                 return;
         }
@@ -338,15 +338,15 @@ static void wait_for_engine(struct job *job, enum job_state state)
 /* The home directory, and a socket for each flag that asks for one.  False: it is not those. */
 static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
 {
-        uint64_t flags = job->box.plan.shape.flags;
+        uint64_t flags = job->sandbox.plan.shape.flags;
         int proxy = flags & WIRE_PROXY ? 1 : 0, hatch = flags & WIRE_HATCH ? proxy + 1 : 0, last = hatch ? hatch : proxy;
         if (fds[last] < 0 || fds[last + 1] >= 0)
                 return false;
-        job->box.outer[WIRE_END_HOME] = take_fd(&fds[0]);
+        job->sandbox.outer[WIRE_END_HOME] = take_fd(&fds[0]);
         if (proxy)
-                job->box.outer[WIRE_END_PROXY] = take_fd(&fds[proxy]);
+                job->sandbox.outer[WIRE_END_PROXY] = take_fd(&fds[proxy]);
         if (hatch)
-                job->box.outer[WIRE_END_HATCH] = take_fd(&fds[hatch]);
+                job->sandbox.outer[WIRE_END_HATCH] = take_fd(&fds[hatch]);
         return true;
 }
 
@@ -362,11 +362,11 @@ static bool is_closing(const struct job *job)
 /* What process 1 has done, and what we did for it: each is noted when it was done. */
 static void take_walls(struct job *job, const struct init_message *ready)
 {
-        const struct sandbox *box = &job->box;
+        const struct sandbox *sandbox = &job->sandbox;
         job->boundary = ready->boundary;
-        job->boundary.controllers = cgroup_leaf_limited(&box->leaf, ready->doors);
+        job->boundary.controllers = cgroup_leaf_limited(&sandbox->leaf, ready->doors);
         job->boundary.cgroup = job->boundary.controllers ? cgroup_mode(job->sup->cgroups) : WIRE_CGROUP_NONE;
-        job->boundary.own_uid = box->uid_lock >= 0;
+        job->boundary.own_uid = sandbox->uid_lock >= 0;
         job->boundary.rootless = job->sup->keeper.rootless;
 }
 
@@ -393,13 +393,13 @@ static void job_said(struct job *job, const struct init_message *message, int fd
                 take_walls(job, message);
                 tell_boundary(job, WIRE_READY);
                 wait_for_engine(job, JOB_READY);
-        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->box.program && !job->inside) {
+        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->sandbox.program && !job->inside) {
                 job->inside = true;
                 take_facts(job, &message->boundary);
                 if (job->host) {
                         tell_boundary(job, WIRE_JOINED);
                         wait_for_engine(job, JOB_JOINED);
-                } else if (sandbox_tell(&job->box, INIT_LEAVE, &err) < 0) {
+                } else if (sandbox_tell(&job->sandbox, INIT_LEAVE, &err) < 0) {
                         job_refuse(job, &err);
                 }
         } else if (message->op == INIT_CLOSED && !by_program && !job->told && !job->closed && is_closing(job)) {
@@ -410,9 +410,9 @@ static void job_said(struct job *job, const struct init_message *message, int fd
         } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
                 tell_boundary(job, WIRE_JOINED);
                 wait_for_engine(job, JOB_JOINED);
-        } else if (message->op == INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->box.program != 0)) {
+        } else if (message->op == INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->sandbox.program != 0)) {
                 job_runs(job);
-        } else if (message->op == INIT_EXITED && job->state == JOB_RUNNING && !job->box.program && job->interpreter != WISH_GUEST) {
+        } else if (message->op == INIT_EXITED && job->state == JOB_RUNNING && !job->sandbox.program && job->interpreter != WISH_GUEST) {
                 job_ended(job, message->status, message->left != 0);
         } else {
                 job_kill(job, 0);
@@ -472,7 +472,7 @@ static void job_died(struct job *job)
 {
         struct csn_error err;
         hear_the_last(&job->control);
-        job->box.pid = 0;
+        job->sandbox.pid = 0;
         if (job->state < JOB_RUNNING && !job->told) {
                 err_set(&err, CSN_E_SYSTEM, 0, "process 1 of the sandbox ended before the program began");
                 job_refuse(job, &err);
@@ -496,7 +496,7 @@ static void program_died(struct job *job, int status)
                 job_refuse(job, &err);
         }
         if (job->host && job->state != JOB_CLOSING) {
-                job->box.program = 0;
+                job->sandbox.program = 0;
                 job_report(job);
                 job_close(job);
         }
@@ -504,8 +504,8 @@ static void program_died(struct job *job, int status)
 
 bool job_process_died(struct job *job, const struct keeper_message *died)
 {
-        bool first = job->box.pid == died->pid;
-        if (!first && job->box.program != died->pid)
+        bool first = job->sandbox.pid == died->pid;
+        if (!first && job->sandbox.program != died->pid)
                 return false;
         job->cpu_us += died->cpu_us;
         job->memory_peak = max_u64(job->memory_peak, died->memory_peak);
@@ -537,13 +537,13 @@ static void job_look_frozen(struct timer *timer)
 {
         struct job *job = timer->owner;
         struct csn_error err, again;
-        if (cgroup_leaf_is_frozen(&job->box.leaf) == job->frozen) {
+        if (cgroup_leaf_is_frozen(&job->sandbox.leaf) == job->frozen) {
                 tell_frozen(job);
         } else if (clock_us() - job->freezing_us < FREEZE_MS * 1000ULL) {
                 loop_timer(job->sup->loop, timer, FREEZE_LOOK_MS * 1000);
         } else {
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox did not %s within %d seconds", job->frozen ? "stand still" : "go on", FREEZE_MS / 1000);
-                if (job->frozen && cgroup_leaf_freeze(&job->box.leaf, false, &again) < 0)
+                if (job->frozen && cgroup_leaf_freeze(&job->sandbox.leaf, false, &again) < 0)
                         log_text(LOG_ERROR, "%s", again.text);
                 job->frozen = false;
                 job_unable(job, &err);
@@ -554,7 +554,7 @@ void job_hold(struct job *job, bool on)
 {
         struct csn_error err;
         job->freeze_due = false;
-        if (cgroup_leaf_freeze(&job->box.leaf, on, &err) < 0) {
+        if (cgroup_leaf_freeze(&job->sandbox.leaf, on, &err) < 0) {
                 job_unable(job, &err);
         } else {
                 job->frozen = on;
@@ -573,14 +573,14 @@ void job_hold(struct job *job, bool on)
  */
 void job_leave(struct job *job, unsigned status)
 {
-        if (!cgroup_leaf_has_one_program(&job->box.leaf) || cgroup_leaf_memory(&job->box.leaf) > LEFT_MEMORY)
+        if (!cgroup_leaf_has_one_program(&job->sandbox.leaf) || cgroup_leaf_memory(&job->sandbox.leaf) > LEFT_MEMORY)
                 return;
         job->ended_us = clock_us();
         job->how.status = status << 8;   /* wait(2) */
         job->how.has_status = 1;
-        sandbox_kill_program(&job->box);
+        sandbox_kill_program(&job->sandbox);
         job_report(job);
-        if (!job->box.program || !cgroup_leaf_has_one_program(&job->box.leaf)) {
+        if (!job->sandbox.program || !cgroup_leaf_has_one_program(&job->sandbox.leaf)) {
                 job_kill(job, 0);
                 return;
         }
@@ -595,9 +595,9 @@ void job_leave(struct job *job, unsigned status)
 int job_watch(struct job *job, struct csn_error *err)
 {
         struct loop *loop = job->sup->loop;
-        if (loop_watch(loop, &job->control, job->box.control, EPOLLIN, err) < 0)
+        if (loop_watch(loop, &job->control, job->sandbox.control, EPOLLIN, err) < 0)
                 return -err->code;
-        if (job->box.leaf.oom_event >= 0 && loop_watch(loop, &job->oom, job->box.leaf.oom_event, EPOLLIN, err) < 0)
+        if (job->sandbox.leaf.oom_event >= 0 && loop_watch(loop, &job->oom, job->sandbox.leaf.oom_event, EPOLLIN, err) < 0)
                 return -err->code;
         return 0;
 }
@@ -611,7 +611,7 @@ struct job *job_new(struct supervisor *sup, uint32_t id)
                              .poll = { .fired = job_poll, .owner = job }, .closing = { .fired = job_try_close, .owner = job },
                              .freezing = { .fired = job_look_frozen, .owner = job } };
         sup->jobs = job;
-        sandbox_init(&job->box);
+        sandbox_init(&job->sandbox);
         return job;
 }
 

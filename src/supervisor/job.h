@@ -26,7 +26,7 @@ struct job {
         struct supervisor *sup;
         uint32_t id;
         enum job_state state;
-        struct sandbox box;
+        struct sandbox sandbox;
         enum wish interpreter;
         uint32_t zygote;
         uint32_t host;                 /* the guest in whose sandbox it is an interpreter; it has none of its own then */

@@ -16,7 +16,7 @@ bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const 
         struct job *job = find_job(sup, id);
         struct csn_error err;
         auto_fd fd = pid_fd;
-        if (!job || (job->state != JOB_MAKING && job->state != JOB_DYING) || job->box.pid)
+        if (!job || (job->state != JOB_MAKING && job->state != JOB_DYING) || job->sandbox.pid)
                 return false;
         if (error) {
                 job_refuse(job, error);
@@ -26,10 +26,10 @@ bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const 
         bool doomed = job->state == JOB_DYING;
         if (!doomed)
                 job->state = JOB_SETUP;
-        if (sandbox_made(&job->box, pid, take_fd(&fd), &err) < 0 && !doomed)
+        if (sandbox_made(&job->sandbox, pid, take_fd(&fd), &err) < 0 && !doomed)
                 job_refuse(job, &err);
         if (doomed)
-                sandbox_kill(&job->box);
+                sandbox_kill(&job->sandbox);
         return true;
 }
 
@@ -44,8 +44,8 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
         if (job->state != JOB_JOINING) {
                 /* It was given up meanwhile.  Its pid namespace is dead or dies now, but that of a guest goes on. */
                 if (job->host) {
-                        job->box.program_fd = take_fd(&fd);
-                        sandbox_kill(&job->box);
+                        job->sandbox.program_fd = take_fd(&fd);
+                        sandbox_kill(&job->sandbox);
                         job_end_visit(job);
                 }
                 return true;
@@ -56,14 +56,14 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
                 err = *error;
                 rc = -err.code;
         } else if (!host) {
-                job->box.program_fd = take_fd(&fd);
+                job->sandbox.program_fd = take_fd(&fd);
                 rc = err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");
         } else {
-                rc = sandbox_joined(&job->box, &host->box.leaf, pid, take_fd(&fd), &err);
+                rc = sandbox_joined(&job->sandbox, &host->sandbox.leaf, pid, take_fd(&fd), &err);
         }
         /* The keeper's word on its death may have come before the zygote's on its birth, and then nothing more comes. */
-        if (job->box.program && !sandbox_has_program(&job->box)) {
-                job->box.program = 0;
+        if (job->sandbox.program && !sandbox_has_program(&job->sandbox)) {
+                job->sandbox.program = 0;
                 rc = err_set(&err, CSN_E_SYSTEM, 0, "the interpreter ended before the program began");
         }
         if (rc < 0)
@@ -90,7 +90,7 @@ void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_er
                         continue;
                 }
                 job->forking = false;
-                if (job->state == JOB_READY || (job->state == JOB_JOINING && !job->box.program))
+                if (job->state == JOB_READY || (job->state == JOB_JOINING && !job->sandbox.program))
                         job_refuse(job, gone);
                 else if (job->state == JOB_DYING)
                         job_end_visit(job);
@@ -115,7 +115,7 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
                 job_close(job);
                 return 0;
         }
-        if (sandbox_open(&job->box, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids, &sup->keeper_box, &refusal) < 0 ||
+        if (sandbox_open(&job->sandbox, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids, &sup->keeper_box, &refusal) < 0 ||
             job_watch(job, &refusal) < 0) {
                 job_refuse(job, &refusal);
                 job_close(job);
@@ -134,7 +134,7 @@ static bool is_over(const struct job *job)
 /* Its process 1 is root inside and starts no program; the guest does. */
 static bool has_root(const struct job *job)
 {
-        return job->box.plan.shape.flags & WIRE_ROOT;
+        return job->sandbox.plan.shape.flags & WIRE_ROOT;
 }
 
 int job_join(struct supervisor *sup, uint32_t id, uint32_t zygote, struct csn_error *err)
@@ -173,7 +173,7 @@ int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         job->wants_start = true;
         if (job->state == JOB_READY || job->state == JOB_JOINED)
                 job->asked_us = clock_us();
-        if (plan_limit(&job->box.plan, limits, &refusal) < 0)
+        if (plan_limit(&job->sandbox.plan, limits, &refusal) < 0)
                 job_refuse(job, &refusal);
         else
                 job_advance(job);
@@ -186,10 +186,10 @@ int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         struct csn_error refusal;
         if (is_over(job))
                 return 0;
-        if (job->interpreter != WISH_NONE || job->wants_start || job->host || !(job->box.plan.shape.flags & WIRE_LASTING))
+        if (job->interpreter != WISH_NONE || job->wants_start || job->host || !(job->sandbox.plan.shape.flags & WIRE_LASTING))
                 return unexpected("GUEST", err);
         job->interpreter = WISH_GUEST;
-        if (plan_limit(&job->box.plan, limits, &refusal) < 0)
+        if (plan_limit(&job->sandbox.plan, limits, &refusal) < 0)
                 job_refuse(job, &refusal);
         else
                 job_advance(job);
@@ -209,7 +209,7 @@ int job_enter(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zy
         if (is_over(host) || host->state < JOB_STARTING || host->state > JOB_RUNNING) {
                 err_set(&refusal, CSN_E_BUSY, 0, "the sandbox is over");
                 job_refuse(job, &refusal);
-        } else if (sandbox_visit(&job->box, &host->box, fds, &refusal) < 0) {
+        } else if (sandbox_visit(&job->sandbox, &host->sandbox, fds, &refusal) < 0) {
                 job_refuse(job, &refusal);
         } else {
                 job->boundary = host->boundary;
@@ -268,7 +268,7 @@ void job_look(struct supervisor *sup, uint32_t id)
         struct buf message;
         if (is_over(job) || job->state < JOB_READY)
                 return;
-        sandbox_seen(&job->box, &seen);
+        sandbox_seen(&job->sandbox, &seen);
         buf_init(&message, WIRE_MAX);
         sup_answer(sup, &message, wire_put_seen(&message, id, &seen), NULL, 0);
 }

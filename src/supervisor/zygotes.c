@@ -25,7 +25,7 @@ struct zygote {
         bool serves;
         bool told;                 /* GONE went out */
         struct watch watch;
-        struct outbox box;
+        struct outbox sandbox;
         struct cgroup_leaf leaf;
         struct timer deadline, closing;
 };
@@ -44,7 +44,7 @@ static void zygote_free(struct zygote *zygote)
         loop_untimer(loop, &zygote->deadline);
         loop_untimer(loop, &zygote->closing);
         loop_unwatch(loop, &zygote->watch);
-        outbox_done(&zygote->box);
+        outbox_done(&zygote->sandbox);
         fd_close(&zygote->watch.fd);
         fd_close(&zygote->pid_fd);
         for (struct zygote **at = &zygote->sup->zygotes; *at; at = &(*at)->next)
@@ -129,7 +129,7 @@ static void ready(struct watch *watch, uint32_t events)
         struct zygote_message message;
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
-        if (events & EPOLLOUT && outbox_flush(&zygote->box) < 0) {
+        if (events & EPOLLOUT && outbox_flush(&zygote->sandbox) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "talk to the zygote");
                 end(zygote, &err);
                 return;
@@ -152,7 +152,7 @@ struct outbox *zygote_outbox(struct supervisor *sup, uint32_t id, bool *ret_know
 {
         struct zygote *zygote = find_zygote(sup, id);
         *ret_known = zygote && !zygote->told;
-        return *ret_known && zygote->serves ? &zygote->box : NULL;
+        return *ret_known && zygote->serves ? &zygote->sandbox : NULL;
 }
 
 /* ---- start and end ---- */
@@ -193,7 +193,7 @@ int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program 
                                    .watch = { .fd = -1, .ready = ready, .owner = zygote },
                                    .deadline = { .fired = loading_took_too_long, .owner = zygote },
                                    .closing = { .fired = try_close, .owner = zygote } };
-        zygote->box = (struct outbox){ .loop = sup->loop, .watch = &zygote->watch };
+        zygote->sandbox = (struct outbox){ .loop = sup->loop, .watch = &zygote->watch };
         cgroup_leaf_init(&zygote->leaf);
         sup->zygotes = zygote;
         why = sup->no_keeper;
