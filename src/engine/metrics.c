@@ -150,13 +150,13 @@ static void print_zygotes(struct buf *buf, const struct engine *engine)
         json_decref(zygotes);
 }
 
-static void print_cells(struct buf *buf, struct engine *engine)
+static void print_psandboxes(struct buf *buf, struct engine *engine)
 {
-        static const char *const states[] = { [CELL_MAKING] = "starting", [CELL_READY] = "running", [CELL_PAUSED] = "paused" };
+        static const char *const states[] = { [PSANDBOX_MAKING] = "starting", [PSANDBOX_READY] = "running", [PSANDBOX_PAUSED] = "paused" };
         size_t counts[ARRAY_LEN(states)] = { 0 }, contexts = 0;
-        for (struct cell *cell = cell_next(engine, NULL, NULL); cell; cell = cell_next(engine, cell, NULL)) {
-                counts[cell_state(cell)]++;
-                for (struct context *context = context_next(cell, NULL); context; context = context_next(cell, context))
+        for (struct psandbox *psandbox = psandbox_next(engine, NULL, NULL); psandbox; psandbox = psandbox_next(engine, psandbox, NULL)) {
+                counts[psandbox_state(psandbox)]++;
+                for (struct context *context = context_next(psandbox, NULL); context; context = context_next(psandbox, context))
                         contexts++;
         }
         head(buf, "sandboxes", "gauge", "Persistent sandboxes, by state.");
@@ -182,7 +182,7 @@ void engine_metrics(struct engine *engine, struct buf *buf)
         one(buf, "output_bytes_total", "counter", "What programs wrote to their standard output and error.", (double)metrics->output_bytes);
         one(buf, "cpu_seconds_total", "counter", "CPU time of programs.", metrics->cpu_seconds);
         print_tools(buf, metrics);
-        print_cells(buf, engine);
+        print_psandboxes(buf, engine);
         print_pools(buf, json_object_get(status, "pools"));
         print_zygotes(buf, engine);
         json_decref(status);

@@ -57,8 +57,8 @@ static void on_ready(void *owner, const struct wire_boundary *boundary, const st
         }
         if (instance->run)
                 run_attached(instance->run, instance);
-        else if (instance->cell)
-                cell_attached(instance->cell, instance);
+        else if (instance->psandbox)
+                psandbox_attached(instance->psandbox, instance);
         else if (instance->pool)
                 pool_changed(instance);
         engine_dispatch(engine);           /* one less is being made */
@@ -75,8 +75,8 @@ static void on_joined(void *owner, const struct wire_boundary *boundary)
                 context_joined(instance->context);
         else if (instance->run)
                 run_confined(instance->run, boundary);
-        else if (instance->cell)
-                cell_confined(instance->cell, boundary);
+        else if (instance->psandbox)
+                psandbox_confined(instance->psandbox, boundary);
         else if (instance->pool)
                 pool_changed(instance);
         engine_dispatch(instance->engine);
@@ -86,15 +86,15 @@ static void on_seen(void *owner, const struct wire_seen *seen)
 {
         struct instance *instance = owner;
         instance->seen = *seen;
-        if (instance->cell)
-                cell_seen(instance->cell, seen);
+        if (instance->psandbox)
+                psandbox_seen(instance->psandbox, seen);
 }
 
 static void on_frozen(void *owner, bool on, const struct csn_error *error)
 {
         struct instance *instance = owner;
-        if (instance->cell)
-                cell_frozen(instance->cell, on, error);
+        if (instance->psandbox)
+                psandbox_frozen(instance->psandbox, on, error);
 }
 
 static void on_sent(void *owner, int door)
@@ -111,15 +111,15 @@ static void on_exited(void *owner, const struct wire_exit *how)
         struct instance *instance = owner;
         struct engine *engine = instance->engine;
         struct run *run = instance->run;
-        struct cell *cell = instance->cell;
+        struct psandbox *psandbox = instance->psandbox;
         struct context *context = instance->context;
         if (instance->pool)
                 pool_lost(instance);
         instance_free(instance);
         if (run)
                 run_exited(run, how);
-        else if (cell)
-                cell_exited(cell, how);
+        else if (psandbox)
+                psandbox_exited(psandbox, how);
         else if (context)
                 context_left(context, how, NULL);
         engine_dispatch(engine);
@@ -130,7 +130,7 @@ static void on_refused(void *owner, const struct csn_error *error)
         struct instance *instance = owner;
         struct engine *engine = instance->engine;
         struct run *run = instance->run;
-        struct cell *cell = instance->cell;
+        struct psandbox *psandbox = instance->psandbox;
         struct context *context = instance->context;
         bool again = instance->kept && error->code != CSN_E_INPUT;
         if (instance->pool) {
@@ -140,8 +140,8 @@ static void on_refused(void *owner, const struct csn_error *error)
         instance_free(instance);
         if (run)
                 run_refused(run, error, again);
-        else if (cell)
-                cell_refused(cell, error, again);
+        else if (psandbox)
+                psandbox_refused(psandbox, error, again);
         else if (context)
                 context_left(context, NULL, error);
         engine_dispatch(engine);
@@ -209,11 +209,11 @@ int instance_new(struct engine *engine, const struct backend *backend, const str
         return 0;
 }
 
-int instance_new_cell(struct engine *engine, const struct wire_shape *shape, struct cell *cell, struct instance **ret, struct csn_error *err)
+int instance_new_psandbox(struct engine *engine, const struct wire_shape *shape, struct psandbox *psandbox, struct instance **ret, struct csn_error *err)
 {
         if (instance_new(engine, &backend_native, shape, NULL, NULL, ret, err) < 0)
                 return -err->code;
-        (*ret)->cell = cell;
+        (*ret)->psandbox = psandbox;
         return 0;
 }
 

@@ -14,7 +14,7 @@
 #define TICK_US 250000
 #define TRIM_MS 500            /* without a run, and memory that many runs at once needed is given back */
 #define REFILL_US 500          /* after the end of a run: its caller may have the next one already */
-#define REFILL_CELL_US 20000   /* after a persistent sandbox was given away: what is done in it first comes first */
+#define REFILL_PSANDBOX_US 20000   /* after a persistent sandbox was given away: what is done in it first comes first */
 #define MAKING_MAX 2
 #define RETRY_MS 1000          /* how long a pool that could not be filled rests, or a zygote that failed; doubled with each failure in a row */
 #define RETRY_MAX_MS 60000
@@ -433,7 +433,7 @@ struct instance *pools_take_shell(struct engine *engine, const struct run *run)
 {
         struct instance *instance = engine->pools ? take_or_grow(engine, pool_for(engine, run, NULL)) : NULL;
         if (engine->pools && !engine->pools->refill.active)
-                loop_timer(engine->loop, &engine->pools->refill, REFILL_CELL_US);
+                loop_timer(engine->loop, &engine->pools->refill, REFILL_PSANDBOX_US);
         if (instance)
                 instance->pool = NULL;
         return instance;

@@ -1,5 +1,5 @@
 /*
- * Contexts: live interpreters in a cell.  Python comes from a zygote where one serves, everything else is started by the
+ * Contexts: live interpreters in a sandbox.  Python comes from a zygote where one serves, everything else is started by the
  * guest; in both cases the guest holds the descriptors and one call carries output, errors and the private channel
  * (src/lang/README.md, Contexts).
  */
@@ -23,7 +23,7 @@
 
 static struct loop *loop_of(const struct context *context)
 {
-        return context->cell->engine->loop;
+        return context->psandbox->engine->loop;
 }
 
 static void stop_clock(struct context *context)
@@ -37,7 +37,7 @@ static void set_clock(struct context *context, int meaning, uint64_t ms)
 {
         stop_clock(context);
         context->meaning = meaning;
-        if (context->cell->state == CELL_PAUSED)
+        if (context->psandbox->state == PSANDBOX_PAUSED)
                 context->clock_left_us = ms * 1000;
         else
                 loop_timer(loop_of(context), &context->clock, ms * 1000);
@@ -138,7 +138,7 @@ static void died_now(struct context *context, const struct wire_exit *how);
 static void serve(struct context *context)
 {
         struct csn_error err;
-        while (context->state == CONTEXT_IDLE && context->first && !context->stopping && context->cell->state == CELL_READY) {
+        while (context->state == CONTEXT_IDLE && context->first && !context->stopping && context->psandbox->state == PSANDBOX_READY) {
                 if (context->request.fresh && context->used) {
                         if (renew(context, &err) == 0)
                                 return;
@@ -160,17 +160,17 @@ static void serve(struct context *context)
                 context->done = context->after_due = context->early = false;
                 context->before_due = true;
                 context->unwanted = !make_text(context, run, first);
-                context->before = context->cell->seen;
+                context->before = context->psandbox->seen;
                 context->executions++;
                 run->number = ++context->number;
                 context->began_us = clock_us();
                 run->state = RUN_RUNNING;
                 run->begun_us = context->began_us;
-                run->boundary = context->cell->template->boundary;
+                run->boundary = context->psandbox->template->boundary;
                 run->has_boundary = true;
                 run->channel.state = CHANNEL_READY;
-                cell_look(context->cell);
-                cell_touch(context->cell);
+                psandbox_look(context->psandbox);
+                psandbox_touch(context->psandbox);
                 give_pending(context, run);    /* which may be more than it may print, and cancel it */
         }
 }
@@ -179,7 +179,7 @@ static void serve(struct context *context)
 static void finish(struct context *context, struct wire_exit how)
 {
         struct run *run = context->current;
-        const struct wire_seen *after = &context->cell->seen;
+        const struct wire_seen *after = &context->psandbox->seen;
         context->current = NULL;
         context->done = context->after_due = false;
         stop_clock(context);
@@ -192,8 +192,8 @@ static void finish(struct context *context, struct wire_exit how)
         how.oom_kills = after->oom_kills - min_u64(context->before.oom_kills, after->oom_kills);
         how.pids_hits = after->pids_hits - min_u64(context->before.pids_hits, after->pids_hits);
         how.reasons |= context->timed_out;
-        context->cell->told_us += how.cpu_us;
-        cell_touch(context->cell);
+        context->psandbox->told_us += how.cpu_us;
+        psandbox_touch(context->psandbox);
         run_context_over(run, &how);
 }
 
@@ -235,7 +235,7 @@ static void measure(struct context *context, const struct wire_seen *seen)
 static void on_meter(struct timer *timer)
 {
         const struct context *context = timer->owner;
-        cell_look(context->cell);
+        psandbox_look(context->psandbox);
 }
 
 /* Not before this: one that is very fast would have used up the memory by then, and its end would be a riddle. */
@@ -260,7 +260,7 @@ static void begin(struct context *context, const struct wire_seen *seen)
         }
 }
 
-void context_cell_seen(struct context *context, const struct wire_seen *seen)
+void context_psandbox_seen(struct context *context, const struct wire_seen *seen)
 {
         if (context->dying) {
                 context->dying = false;
@@ -340,7 +340,7 @@ static void died(struct context *context, const struct wire_exit *how)
                          WIFSIGNALED((int)how->status) ? WTERMSIG((int)how->status) : WEXITSTATUS((int)how->status));
         if (run && !hand_on(context)) {
                 struct wire_exit end = *how;
-                bool oom = context->cell->seen.oom_kills > context->before.oom_kills;
+                bool oom = context->psandbox->seen.oom_kills > context->before.oom_kills;
                 if (end.has_status && WIFSIGNALED((int)end.status) && oom)
                         end.reasons |= WIRE_MEMORY;
                 finish(context, end);
@@ -374,21 +374,21 @@ static void ended(struct context *context)
 {
         if (context->dying)
                 return;
-        if (!context->current || !context->cell->instance) {
+        if (!context->current || !context->psandbox->instance) {
                 died_now(context, &context->how);
                 return;
         }
         call_close(&context->call);
         stop_clock(context);
         context->dying = true;
-        cell_look(context->cell);
+        psandbox_look(context->psandbox);
 }
 
 static void died_now(struct context *context, const struct wire_exit *how)
 {
         context->dying = false;
         died(context, how);
-        if (context->state == CONTEXT_DEAD && context->cell->state == CELL_READY && context->cell->instance)
+        if (context->state == CONTEXT_DEAD && context->psandbox->state == PSANDBOX_READY && context->psandbox->instance)
                 start_again(context);
 }
 
@@ -438,7 +438,7 @@ static bool take_hello(struct context *context, const uint8_t *bytes, size_t len
 static void take_done(struct context *context)
 {
         context->done = context->after_due = true;
-        cell_look(context->cell);
+        psandbox_look(context->psandbox);
 }
 
 /* In a run nothing follows a text that does not parse; a context goes on, and says when. */
@@ -471,12 +471,12 @@ static void take_frame(struct context *context, const uint8_t *bytes, size_t len
 static void enter(struct context *context, int fds[WIRE_FDS_MAX])
 {
         struct csn_error err;
-        uint32_t zygote = pools_find_zygote(context->cell->engine, context->cell->template->request.image);
-        if (!context->cell->instance)
+        uint32_t zygote = pools_find_zygote(context->psandbox->engine, context->psandbox->template->request.image);
+        if (!context->psandbox->instance)
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* what it said last is read when it is dead */
         else if (!zygote)
                 err_set(&err, CSN_E_BUSY, 0, "the zygote is gone");
-        else if (instance_enter(context->cell->engine, context->cell->instance, context, zygote, fds, &context->instance, &err) == 0)
+        else if (instance_enter(context->psandbox->engine, context->psandbox->instance, context, zygote, fds, &context->instance, &err) == 0)
                 return;
         context_left(context, NULL, &err);
 }
@@ -554,7 +554,7 @@ void context_left(struct context *context, const struct wire_exit *how, const st
                 note_why(context, &err);
         }
         context->left = true;
-        if (context->call.cell)
+        if (context->call.psandbox)
                 set_clock(context, CLOCK_LEFT, LEFT_MS);
         else
                 ended(context);
@@ -566,20 +566,20 @@ static int start_process(struct context *context, const struct wire_program *pro
 {
         const struct guest_process process = { .flags = GUEST_CHANNELED | (context->request.user == account_ROOT ? GUEST_AS_ROOT : 0), .folder = context->request.cwd, .argv = program->argv, .argv_n = program->argv_n,
                                                .env = program->env, .env_n = program->env_n };
-        return call_process(context->cell, &context->call, &process, err);
+        return call_process(context->psandbox, &context->call, &process, err);
 }
 
 static int start(struct context *context, struct csn_error *err)
 {
         static const struct call_events events = { on_packet, on_room, on_ended };
         struct wire_program *program = &context->program.program;
-        struct cell *cell = context->cell;
+        struct psandbox *psandbox = context->psandbox;
         /* What waits in a zygote becomes `user` and nobody else. */
-        bool warm = context->language->zygote && !context->cold && context->request.user == account_USER && pools_find_zygote(cell->engine, cell->template->request.image) != 0;
+        bool warm = context->language->zygote && !context->cold && context->request.user == account_USER && pools_find_zygote(psandbox->engine, psandbox->template->request.image) != 0;
         arena_done(&context->started);
-        context->program = (struct backend_program){ .limits = cell->template->what.limits, .stdin_fd = -1 };
+        context->program = (struct backend_program){ .limits = psandbox->template->what.limits, .stdin_fd = -1 };
         lang_context_program(context->language, &context->started, warm, program);
-        program->env = cell_env(cell, context->request.user, context->request.env, context->request.env_n, &context->started, &program->env_n);
+        program->env = psandbox_env(psandbox, context->request.user, context->request.env, context->request.env_n, &context->started, &program->env_n);
         context->state = CONTEXT_STARTING;
         context->call.events = &events;
         context->call.owner = context;
@@ -588,7 +588,7 @@ static int start(struct context *context, struct csn_error *err)
         context->no_interpreter = false;
         context->left = context->used = false;
         context->number = 0;
-        int rc = warm ? call_stdio(cell, &context->call, err) : start_process(context, program, err);
+        int rc = warm ? call_stdio(psandbox, &context->call, err) : start_process(context, program, err);
         if (rc < 0)
                 return rc;
         set_clock(context, CLOCK_START, START_MS);
@@ -608,7 +608,7 @@ static void keep_request(struct context *context, const struct context_request *
                                              .value = arena_text(&context->arena, "%s", request->env[i].value) };
 }
 
-int context_open(struct cell *cell, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err)
+int context_open(struct psandbox *psandbox, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err)
 {
         const struct language *language;
         size_t n = 0;
@@ -616,24 +616,24 @@ int context_open(struct cell *cell, const struct context_request *request, struc
                 return -err->code;
         if (!language->context)
                 return err_field(err, "/language", "there are no contexts of %s", language->title);
-        if (cell_has_account(cell, request->user, err) < 0)
+        if (psandbox_has_account(psandbox, request->user, err) < 0)
                 return -err->code;
-        for (struct context *context = cell->contexts; context; context = context->next)
+        for (struct context *context = psandbox->contexts; context; context = context->next)
                 n++;
-        if (n >= cell->engine->settings->engine.contexts_max)
+        if (n >= psandbox->engine->settings->engine.contexts_max)
                 return err_set(err, CSN_E_BUSY, 0, "the sandbox has %zu contexts, as many as engine.contexts_max allows; close one", n);
         struct context *context = mem_alloc(sizeof *context);
-        *context = (struct context){ .cell = cell, .language = language, .clock = { .fired = on_clock, .owner = context },
+        *context = (struct context){ .psandbox = psandbox, .language = language, .clock = { .fired = on_clock, .owner = context },
                                      .meter = { .fired = on_meter, .owner = context },
-                                     .made = ++cell->engine->contexts_made, .created_ms = time_now_ms() };
+                                     .made = ++psandbox->engine->contexts_made, .created_ms = time_now_ms() };
         for (int i = 0; i < 2; i++)
                 capture_init(&context->pending[i], PENDING_MAX);
         snprintf(context->id, sizeof context->id, "ctx_");
         hex_random(16, context->id + 4);
         keep_request(context, request);
         wait_for(context, waiter);
-        context->next = cell->contexts;
-        cell->contexts = context;
+        context->next = psandbox->contexts;
+        psandbox->contexts = context;
         bool elsewhere = context_is_elsewhere(context);
         if ((elsewhere ? context_look(context, err) : start(context, err)) < 0) {
                 if (waiter)
@@ -686,8 +686,8 @@ static int renew(struct context *context, struct csn_error *err)
 int context_restart(struct context *context, struct context_waiter *waiter, struct csn_error *err)
 {
         struct csn_error error;
-        if (context->cell->state != CELL_READY || !context->cell->instance)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->cell->state == CELL_PAUSED ? "paused; resume it" : "over");
+        if (context->psandbox->state != PSANDBOX_READY || !context->psandbox->instance)
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "over");
         err_set(&error, CSN_E_CANCELLED, 0, "the context was restarted");
         stop(context, &error);
         context->cold = false;
@@ -704,7 +704,7 @@ int context_restart(struct context *context, struct context_waiter *waiter, stru
 static void context_free(struct context *context, const struct csn_error *error)
 {
         /* First, so that nobody who is told of the end finds it. */
-        for (struct context **at = &context->cell->contexts; *at; at = &(*at)->next)
+        for (struct context **at = &context->psandbox->contexts; *at; at = &(*at)->next)
                 if (*at == context) {
                         *at = context->next;
                         break;
@@ -731,19 +731,19 @@ void context_close(struct context *context)
         context_free(context, &error);
 }
 
-void contexts_end(struct cell *cell, const struct csn_error *error)
+void contexts_end(struct psandbox *psandbox, const struct csn_error *error)
 {
-        for (struct context *context = cell->contexts; context; context = cell->contexts) {
-                cell->contexts = context->next;
+        for (struct context *context = psandbox->contexts; context; context = psandbox->contexts) {
+                psandbox->contexts = context->next;
                 context_free(context, error);
         }
 }
 
 /* Clocks stand while nothing runs; what was due meanwhile is made up for. */
-void contexts_frozen(struct cell *cell, bool on)
+void contexts_frozen(struct psandbox *psandbox, bool on)
 {
         uint64_t now = clock_us();
-        for (struct context *context = cell->contexts; context; context = context->next) {
+        for (struct context *context = psandbox->contexts; context; context = context->next) {
                 if (on && context->clock.active) {
                         uint64_t left = context->clock.at_us > now ? context->clock.at_us - now : 1;
                         stop_clock(context);
@@ -754,7 +754,7 @@ void contexts_frozen(struct cell *cell, bool on)
                         loop_timer(loop_of(context), &context->meter, METER_LEAST_US);
                 }
                 if (!on && context->current)
-                        context->began_us += now - max_u64(context->began_us, cell->paused_us);
+                        context->began_us += now - max_u64(context->began_us, psandbox->paused_us);
                 if (!on && context->state == CONTEXT_DEAD)
                         start_again(context);
                 else if (!on)
@@ -762,11 +762,11 @@ void contexts_frozen(struct cell *cell, bool on)
         }
 }
 
-size_t contexts_resting(const struct cell *cell)
+size_t contexts_resting(const struct psandbox *psandbox)
 {
         size_t n = 0;
-        for (const struct context *context = cell->contexts; context; context = context->next)
-                n += context->call.cell && context->state == CONTEXT_IDLE;
+        for (const struct context *context = psandbox->contexts; context; context = context->next)
+                n += context->call.psandbox && context->state == CONTEXT_IDLE;
         return n;
 }
 
@@ -783,8 +783,8 @@ int context_submit(struct run *run, struct csn_error *err)
         struct context *context = context_find(run->engine, run->request.context, run->owner_key);
         if (!context)
                 return err_field(err, "/context", "there is no context %.60s any more", run->request.context);
-        if (context->cell->state != CELL_READY)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->cell->state == CELL_PAUSED ? "paused; resume it" : "not ready");
+        if (context->psandbox->state != PSANDBOX_READY)
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "not ready");
         if (context->waiting >= QUEUE_MAX)
                 return err_set(err, CSN_E_BUSY, 0, "%zu executions wait for this context already", context->waiting);
         run->context = context;
@@ -858,15 +858,15 @@ void context_interrupt(struct context *context)
                 interrupt(context, SIGINT);
 }
 
-struct context *context_next(struct cell *cell, struct context *context)
+struct context *context_next(struct psandbox *psandbox, struct context *context)
 {
-        return context ? context->next : cell->contexts;
+        return context ? context->next : psandbox->contexts;
 }
 
 struct context *context_find(struct engine *engine, const char *id, const char *owner)
 {
-        for (struct cell *cell = cell_next(engine, NULL, owner); cell; cell = cell_next(engine, cell, owner))
-                for (struct context *context = cell->contexts; context; context = context->next)
+        for (struct psandbox *psandbox = psandbox_next(engine, NULL, owner); psandbox; psandbox = psandbox_next(engine, psandbox, owner))
+                for (struct context *context = psandbox->contexts; context; context = context->next)
                         if (strcmp(context->id, id) == 0)
                                 return context;
         return NULL;
@@ -887,7 +887,7 @@ json_t *context_describe(const struct context *context)
         static const char *const states[] = { "starting", "idle", "busy", "dead" };
         char created[40];
         time_print(context->created_ms, created, sizeof created);
-        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:b}", "id", context->id, "sandbox", context->cell->id, "language",
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:b}", "id", context->id, "sandbox", context->psandbox->id, "language",
                                  context->language->name, "state", states[context->state], "cwd", context->request.cwd, "executions",
                                  (json_int_t)context->executions, "waiting", (json_int_t)context->waiting, "created_at", created, "warm", context->instance != NULL);
         if (context->request.user == account_ROOT)

@@ -43,7 +43,7 @@ int context_look(struct context *context, struct csn_error *err)
                                          .path = arena_text(&context->arena, "%s/.", context->request.cwd), .to = (char[]){ "" }, .space = (char[]){ "" } };
         context->look.events = &events;
         context->look.owner = context;
-        return call_file(context->cell, &context->look, &file, err);
+        return call_file(context->psandbox, &context->look, &file, err);
 }
 
 /* ---- what an execution in a context asks for, and what it has of its sandbox ---- */
@@ -104,9 +104,9 @@ static int check_same(const char *of, json_t *asked, json_t *own, struct csn_err
 }
 
 /* An execution cannot have otherwise what its sandbox has. */
-static int check_part_of_sandbox(const struct run_request *request, const struct cell *cell, struct csn_error *err)
+static int check_part_of_sandbox(const struct run_request *request, const struct psandbox *psandbox, struct csn_error *err)
 {
-        json_t *asked = part_of_sandbox(request), *own = part_of_sandbox(&cell->template->request);
+        json_t *asked = part_of_sandbox(request), *own = part_of_sandbox(&psandbox->template->request);
         int rc = check_same("limits", json_object_get(asked, "limits"), json_object_get(own, "limits"), err);
         if (rc == 0)
                 rc = check_same("", asked, own, err);
@@ -141,9 +141,9 @@ static int check_bounds(const struct limits *asked, const struct limits *most, s
 }
 
 /* The limits of an execution that does not say: those of its sandbox, as far as ceilings that are newer let them. */
-static void take_limits(struct run *run, const struct cell *cell)
+static void take_limits(struct run *run, const struct psandbox *psandbox)
 {
-        struct limits limits = cell->template->request.limits;
+        struct limits limits = psandbox->template->request.limits;
         const struct limits *ceilings = &run->engine->settings->ceilings;
         for (size_t i = 0; i < object_limits.n; i++) {
                 const struct field *field = &object_limits.fields[i];
@@ -174,9 +174,9 @@ int context_bind(struct run *run, struct csn_error *err)
                 return -err->code;
         else if (language != context->language)
                 return err_field(err, "/language", "the context is one of %s, not of %s", context->language->title, language->title);
-        if (check_part_of_sandbox(request, context->cell, err) < 0 || check_bounds(&request->limits, &context->cell->bounds, err) < 0)
+        if (check_part_of_sandbox(request, context->psandbox, err) < 0 || check_bounds(&request->limits, &context->psandbox->bounds, err) < 0)
                 return -err->code;
-        take_limits(run, context->cell);
+        take_limits(run, context->psandbox);
         /* Or a profile might ask for a network that nobody may have; that of the sandbox was allowed when it was made. */
         SET(request, run_request, network, network_NONE);
         request->allow_n = 0;
@@ -188,7 +188,7 @@ void context_adopt(struct run *run, bool profile)
 {
         struct run_request *request = &run->request;
         const struct context *context = context_find(run->engine, request->context, run->owner_key);
-        const struct run *template = context->cell->template;
+        const struct run *template = context->psandbox->template;
         const struct run_request *own = &template->request;
         for (size_t i = 0; i < object_limits.n; i++) {
                 const struct field *field = &object_limits.fields[i];

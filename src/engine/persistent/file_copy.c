@@ -1,5 +1,5 @@
 /*
- * Copies of a cell's files: all that may differ from what a new one has, as a tar archive out of one and into another; and archives of
+ * Copies of a sandbox's files: all that may differ from what a new one has, as a tar archive out of one and into another; and archives of
  * others into a folder.
  *
  * Both are a shell and tar inside, with the rights that the programs of the sandbox have, so an archive is never read out
@@ -44,7 +44,7 @@ static const char unpack_script[] =
         "mkdir -p \"$1\" && tar --extract --file=- --directory=\"$1\" --no-same-owner --ignore-zeros $2\n";
 
 /* Its end is told when the shell's is: a call is not given up from within. */
-static void fail(struct cell_copy *copy, const struct csn_error *error)
+static void fail(struct psandbox_copy *copy, const struct csn_error *error)
 {
         copy->why = *error;
         copy->ended = true;
@@ -55,7 +55,7 @@ static void fail(struct cell_copy *copy, const struct csn_error *error)
 
 static void feed(struct call *call)
 {
-        struct cell_copy *copy = call->owner;
+        struct psandbox_copy *copy = call->owner;
         struct csn_error err;
         char block[BLOCK];
         while (!copy->ended && copy->in_flight + BLOCK <= GUEST_IN_MAX) {
@@ -75,14 +75,14 @@ static void feed(struct call *call)
 
 static void on_room(struct call *call)
 {
-        struct cell_copy *copy = call->owner;
+        struct psandbox_copy *copy = call->owner;
         if (!copy->saves)
                 feed(call);
 }
 
 /* ---- out ---- */
 
-static void keep(struct cell_copy *copy, const uint8_t *bytes, size_t len)
+static void keep(struct psandbox_copy *copy, const uint8_t *bytes, size_t len)
 {
         struct csn_error err;
         if (copy->ended)
@@ -99,7 +99,7 @@ static void keep(struct cell_copy *copy, const uint8_t *bytes, size_t len)
 
 static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
-        struct cell_copy *copy = call->owner;
+        struct psandbox_copy *copy = call->owner;
         struct csn_error err;
         uint64_t number;
         (void)fds;
@@ -134,7 +134,7 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
 /* tar ends with 1 if a file changed while it was read, which somebody has to expect who copies what is in use. */
 static void on_ended(struct call *call, const struct csn_error *error)
 {
-        struct cell_copy *copy = call->owner;
+        struct psandbox_copy *copy = call->owner;
         struct csn_error err;
         loop_untimer(copy->engine->loop, &copy->deadline);
         bool good = WIFEXITED(copy->status) && WEXITSTATUS(copy->status) <= (copy->saves ? 1 : 0);
@@ -153,7 +153,7 @@ static void on_ended(struct call *call, const struct csn_error *error)
 /* Whatever the programs inside do: what goes on of it is killed when the call is closed. */
 static void on_late(struct timer *timer)
 {
-        struct cell_copy *copy = timer->owner;
+        struct psandbox_copy *copy = timer->owner;
         struct csn_error err;
         call_close(&copy->call);
         err_set(&err, CSN_E_SYSTEM, 0, "the sandbox' files could not be copied within the %llu ms of engine.copy_ms",
@@ -162,14 +162,14 @@ static void on_late(struct timer *timer)
 }
 
 /* One of the scripts, with its arguments or NULL. */
-static int begin(struct cell *cell, struct cell_copy *copy, int fd, const char *script, const char *folder, const char *option, struct csn_error *err)
+static int begin(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *script, const char *folder, const char *option, struct csn_error *err)
 {
         static const struct call_events events = { on_packet, on_room, on_ended };
         char *argv[] = { (char[]){ "/bin/bash" }, (char[]){ "-c" }, (char *)(uintptr_t)script, (char[]){ "copy" }, (char *)(uintptr_t)folder,
                          (char *)(uintptr_t)option, NULL };
         char *env[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "LC_ALL=C.UTF-8" }, NULL };
-        const struct limits *limits = cell_limits(cell);
-        bool root = cell->request.root, saves = script == save_script;
+        const struct limits *limits = psandbox_limits(psandbox);
+        bool root = psandbox->request.root, saves = script == save_script;
         struct guest_process process = { .folder = (char[]){ "/" }, .argv = argv, .argv_n = folder ? 6 : 4, .env = env, .env_n = 2,
                                          .flags = (saves ? 0 : GUEST_INPUT) | (root ? GUEST_AS_ROOT : 0) };
         copy->fd = fd;
@@ -181,32 +181,32 @@ static int begin(struct cell *cell, struct cell_copy *copy, int fd, const char *
         copy->max = OVERHEAD * (limits->disk_bytes + limits->tmp_bytes);
         buf_init(&copy->said, KEPT_TEXT + 1);
         copy->call = (struct call){ .events = &events, .owner = copy };
-        if (call_process(cell, &copy->call, &process, err) < 0)
+        if (call_process(psandbox, &copy->call, &process, err) < 0)
                 return -err->code;
-        copy->engine = cell->engine;
+        copy->engine = psandbox->engine;
         copy->deadline = (struct timer){ .fired = on_late, .owner = copy };
         loop_timer(copy->engine->loop, &copy->deadline, copy->engine->settings->engine.copy_ms * 1000);
         return 0;
 }
 
-int cell_save(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err)
+int psandbox_save(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, struct csn_error *err)
 {
-        return begin(cell, copy, fd, save_script, NULL, NULL, err);
+        return begin(psandbox, copy, fd, save_script, NULL, NULL, err);
 }
 
-int cell_load(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err)
+int psandbox_load(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, struct csn_error *err)
 {
-        return begin(cell, copy, fd, load_script, NULL, NULL, err);
+        return begin(psandbox, copy, fd, load_script, NULL, NULL, err);
 }
 
-int cell_unpack(struct cell *cell, struct cell_copy *copy, int fd, const char *folder, struct csn_error *err)
+int psandbox_unpack(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *folder, struct csn_error *err)
 {
         uint8_t magic[2] = { 0 };
         bool packed = pread(fd, magic, sizeof magic, 0) == sizeof magic && magic[0] == 0x1f && magic[1] == 0x8b;   /* RFC 1952 */
-        return begin(cell, copy, fd, unpack_script, folder, packed ? "-z" : "--", err);
+        return begin(psandbox, copy, fd, unpack_script, folder, packed ? "-z" : "--", err);
 }
 
-void cell_copy_done(struct cell_copy *copy)
+void psandbox_copy_done(struct psandbox_copy *copy)
 {
         call_close(&copy->call);
         if (copy->engine)

@@ -9,17 +9,17 @@
 
 static void forget(struct call *call)
 {
-        if (!call->cell)
+        if (!call->psandbox)
                 return;
-        for (struct call **at = &call->cell->calls; *at; at = &(*at)->next)
+        for (struct call **at = &call->psandbox->calls; *at; at = &(*at)->next)
                 if (*at == call) {
                         *at = call->next;
                         break;
                 }
-        loop_unwatch(call->cell->engine->loop, &call->watch);
+        loop_unwatch(call->psandbox->engine->loop, &call->watch);
         fd_close(&call->watch.fd);
-        cell_touch(call->cell);
-        call->cell = NULL;
+        psandbox_touch(call->psandbox);
+        call->psandbox = NULL;
 }
 
 void call_close(struct call *call)
@@ -52,10 +52,10 @@ static bool take_packet(struct call *call, const uint8_t *bytes, size_t len, int
         call->done = kind == GUEST_EXITED || kind == GUEST_DONE;
         bool done = call->done;
         call->events->packet(call, kind, bytes, len, fds);
-        if (!call->cell)
+        if (!call->psandbox)
                 return false;
         if (kind == GUEST_EXITED)
-                cell_meter(call->cell);
+                psandbox_meter(call->psandbox);
         if (done)
                 end(call, NULL);
         return !done;
@@ -77,7 +77,7 @@ static bool read_packet(struct call *call)
         } else {
                 err_set(&err, len < 0 ? CSN_E_PROTOCOL : CSN_E_BUSY, len < 0 ? errno : 0, "the sandbox ended, or its guest broke off");
                 /* The end of a sandbox that we ended is seen here before the supervisor tells of it. */
-                end(call, call->cell->why.code ? &call->cell->why : &err);
+                end(call, call->psandbox->why.code ? &call->psandbox->why : &err);
         }
         for (size_t i = 0; i < WIRE_FDS_MAX; i++)
                 fd_close(&fds[i]);
@@ -89,7 +89,7 @@ static void call_ready(struct watch *watch, uint32_t events)
         struct call *call = watch->owner;
         struct csn_error err;
         if (events & EPOLLOUT) {
-                if (loop_watch(call->cell->engine->loop, watch, watch->fd, EPOLLIN, &err) < 0) {
+                if (loop_watch(call->psandbox->engine->loop, watch, watch->fd, EPOLLIN, &err) < 0) {
                         end(call, &err);
                         return;
                 }
@@ -97,18 +97,18 @@ static void call_ready(struct watch *watch, uint32_t events)
                 if (!(events & ~(uint32_t)EPOLLOUT))
                         return;
         }
-        for (int i = 0; i < PACKETS_AT_ONCE && call->cell && call->watch.active && read_packet(call); i++)
+        for (int i = 0; i < PACKETS_AT_ONCE && call->psandbox && call->watch.active && read_packet(call); i++)
                 ;
 }
 
 /* ---- what goes ---- */
 
-static int open_call(struct cell *cell, struct call *call, struct buf *request, bool fits, struct csn_error *err)
+static int open_call(struct psandbox *psandbox, struct call *call, struct buf *request, bool fits, struct csn_error *err)
 {
         int pair[2];
         /* Without its instance it is ending: what is open is closed, and nothing new begins. */
-        if (cell->state != CELL_READY || !cell->instance)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s", cell->state == CELL_MAKING ? "not ready yet" : cell->state == CELL_PAUSED ? "paused; resume it" : "over");
+        if (psandbox->state != PSANDBOX_READY || !psandbox->instance)
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s", psandbox->state == PSANDBOX_MAKING ? "not ready yet" : psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "over");
         if (!fits)
                 return err_set(err, CSN_E_INPUT, 0, "command, environment and names are together longer than %d KiB", WIRE_MAX / 1024);
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
@@ -116,68 +116,68 @@ static int open_call(struct cell *cell, struct call *call, struct buf *request, 
         auto_fd ours = pair[0], theirs = pair[1];
         call->watch = (struct watch){ .fd = -1, .ready = call_ready, .owner = call };
         call->done = call->refused = false;
-        if (outbox_put(&cell->out, request->bytes, request->len, &theirs, 1) < 0)
+        if (outbox_put(&psandbox->out, request->bytes, request->len, &theirs, 1) < 0)
                 return err_set(err, CSN_E_BUSY, errno, "talk to the guest of the sandbox");
-        if (loop_watch(cell->engine->loop, &call->watch, ours, EPOLLIN, err) < 0)
+        if (loop_watch(psandbox->engine->loop, &call->watch, ours, EPOLLIN, err) < 0)
                 return -err->code;
         take_fd(&ours);
-        call->cell = cell;
-        call->next = cell->calls;
-        cell->calls = call;
-        cell_touch(cell);
+        call->psandbox = psandbox;
+        call->next = psandbox->calls;
+        psandbox->calls = call;
+        psandbox_touch(psandbox);
         return 0;
 }
 
-int call_process(struct cell *cell, struct call *call, const struct guest_process *process, struct csn_error *err)
+int call_process(struct psandbox *psandbox, struct call *call, const struct guest_process *process, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
-        int rc = open_call(cell, call, &request, guest_put_process(&request, process), err);
+        int rc = open_call(psandbox, call, &request, guest_put_process(&request, process), err);
         buf_done(&request);
         return rc;
 }
 
-int call_stdio(struct cell *cell, struct call *call, struct csn_error *err)
+int call_stdio(struct psandbox *psandbox, struct call *call, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
-        int rc = open_call(cell, call, &request, guest_put(&request, GUEST_STDIO), err);
+        int rc = open_call(psandbox, call, &request, guest_put(&request, GUEST_STDIO), err);
         buf_done(&request);
         return rc;
 }
 
-int call_file(struct cell *cell, struct call *call, const struct guest_file *file, struct csn_error *err)
+int call_file(struct psandbox *psandbox, struct call *call, const struct guest_file *file, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
-        int rc = open_call(cell, call, &request, guest_put_file(&request, file), err);
+        int rc = open_call(psandbox, call, &request, guest_put_file(&request, file), err);
         buf_done(&request);
         return rc;
 }
 
-int call_connect(struct cell *cell, struct call *call, unsigned port, struct csn_error *err)
+int call_connect(struct psandbox *psandbox, struct call *call, unsigned port, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
-        int rc = open_call(cell, call, &request, guest_put_number(&request, GUEST_CONNECT, port), err);
+        int rc = open_call(psandbox, call, &request, guest_put_number(&request, GUEST_CONNECT, port), err);
         buf_done(&request);
         return rc;
 }
 
-int call_health(struct cell *cell, struct call *call, unsigned port, struct csn_error *err)
+int call_health(struct psandbox *psandbox, struct call *call, unsigned port, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
-        int rc = open_call(cell, call, &request, guest_put_number(&request, GUEST_HEALTH, port), err);
+        int rc = open_call(psandbox, call, &request, guest_put_number(&request, GUEST_HEALTH, port), err);
         buf_done(&request);
         return rc;
 }
 
-int call_sudo(struct cell *cell, struct call *call, struct csn_error *err)
+int call_sudo(struct psandbox *psandbox, struct call *call, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
-        int rc = open_call(cell, call, &request, guest_put(&request, GUEST_SUDO), err);
+        int rc = open_call(psandbox, call, &request, guest_put(&request, GUEST_SUDO), err);
         buf_done(&request);
         return rc;
 }
@@ -185,8 +185,8 @@ int call_sudo(struct cell *cell, struct call *call, struct csn_error *err)
 static bool send_packet(struct call *call, struct buf *packet, bool fits)
 {
         struct csn_error err;
-        bool sent = fits && call->cell && wire_send(call->watch.fd, packet->bytes, packet->len, NULL, 0) == 0;
-        if (!sent && fits && call->cell && call->watch.active && loop_watch(call->cell->engine->loop, &call->watch, call->watch.fd, EPOLLIN | EPOLLOUT, &err) < 0)
+        bool sent = fits && call->psandbox && wire_send(call->watch.fd, packet->bytes, packet->len, NULL, 0) == 0;
+        if (!sent && fits && call->psandbox && call->watch.active && loop_watch(call->psandbox->engine->loop, &call->watch, call->watch.fd, EPOLLIN | EPOLLOUT, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         buf_done(packet);
         return sent;
@@ -216,10 +216,10 @@ bool call_resize(struct call *call, unsigned rows, unsigned columns)
 void call_hold(struct call *call, bool on)
 {
         struct csn_error err;
-        if (!call->cell)
+        if (!call->psandbox)
                 return;
         if (on)
-                loop_unwatch(call->cell->engine->loop, &call->watch);
-        else if (!call->watch.active && loop_watch(call->cell->engine->loop, &call->watch, call->watch.fd, EPOLLIN, &err) < 0)
+                loop_unwatch(call->psandbox->engine->loop, &call->watch);
+        else if (!call->watch.active && loop_watch(call->psandbox->engine->loop, &call->watch, call->watch.fd, EPOLLIN, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
 }

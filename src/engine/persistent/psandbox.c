@@ -13,157 +13,157 @@
 
 /* ---- those who wait ---- */
 
-void cell_wait(struct cell *cell, enum cell_want want, struct cell_waiter *waiter)
+void psandbox_wait(struct psandbox *psandbox, enum psandbox_want want, struct psandbox_waiter *waiter)
 {
-        waiter->cell = cell;
+        waiter->psandbox = psandbox;
         waiter->want = want;
-        waiter->next = cell->waiters;
-        cell->waiters = waiter;
+        waiter->next = psandbox->waiters;
+        psandbox->waiters = waiter;
 }
 
-void cell_unwait(struct cell_waiter *waiter)
+void psandbox_unwait(struct psandbox_waiter *waiter)
 {
-        if (!waiter->cell)
+        if (!waiter->psandbox)
                 return;
-        for (struct cell_waiter **at = &waiter->cell->waiters; *at; at = &(*at)->next)
+        for (struct psandbox_waiter **at = &waiter->psandbox->waiters; *at; at = &(*at)->next)
                 if (*at == waiter) {
                         *at = waiter->next;
                         break;
                 }
-        waiter->cell = NULL;
+        waiter->psandbox = NULL;
 }
 
 /* A callback may take others off the list, so each time it is searched from its beginning. */
-static void tell(struct cell *cell, enum cell_want want, const struct csn_error *error)
+static void tell(struct psandbox *psandbox, enum psandbox_want want, const struct csn_error *error)
 {
-        for (struct cell_waiter *waiter = cell->waiters; waiter;) {
+        for (struct psandbox_waiter *waiter = psandbox->waiters; waiter;) {
                 if (waiter->want != want) {
                         waiter = waiter->next;
                         continue;
                 }
-                cell_unwait(waiter);
+                psandbox_unwait(waiter);
                 waiter->done(waiter, error);
-                waiter = cell->waiters;
+                waiter = psandbox->waiters;
         }
 }
 
 /* ---- its end ---- */
 
-static void cell_free(struct timer *timer)
+static void psandbox_free(struct timer *timer)
 {
-        struct cell *cell = timer->owner;
-        for (struct cell **at = &cell->engine->cells; *at; at = &(*at)->next)
-                if (*at == cell) {
-                        *at = cell->next;
+        struct psandbox *psandbox = timer->owner;
+        for (struct psandbox **at = &psandbox->engine->psandboxes; *at; at = &(*at)->next)
+                if (*at == psandbox) {
+                        *at = psandbox->next;
                         break;
                 }
-        loop_untimer(cell->engine->loop, &cell->gone);
-        run_free(cell->template);
-        free(cell);
+        loop_untimer(psandbox->engine->loop, &psandbox->gone);
+        run_free(psandbox->template);
+        free(psandbox);
 }
 
 /* What still was on its way is delivered, then all that is open ends. */
-static void end_calls(struct cell *cell, const struct csn_error *error)
+static void end_calls(struct psandbox *psandbox, const struct csn_error *error)
 {
-        while (cell->calls) {
-                struct call *call = cell->calls;
+        while (psandbox->calls) {
+                struct call *call = psandbox->calls;
                 call_hold(call, false);
-                for (int i = 0; i < 64 && cell->calls == call && call->watch.active; i++)
+                for (int i = 0; i < 64 && psandbox->calls == call && call->watch.active; i++)
                         call->watch.ready(&call->watch, EPOLLIN);
-                if (cell->calls != call)
+                if (psandbox->calls != call)
                         continue;
                 call_close(call);
                 call->events->ended(call, error);
         }
 }
 
-void cell_ended(struct cell *cell, const struct csn_error *error)
+void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error)
 {
-        struct csn_error over = cell->why;
-        if (cell->state == CELL_OVER)
+        struct csn_error over = psandbox->why;
+        if (psandbox->state == PSANDBOX_OVER)
                 return;
         if (!over.code && error)
                 over = *error;
         if (!over.code)
                 err_set(&over, CSN_E_BUSY, 0, "the sandbox has ended");
-        cell->instance = NULL;
+        psandbox->instance = NULL;
         /* Calls may be asked for their sandbox' state while they end. */
-        end_calls(cell, &over);
-        contexts_end(cell, &over);
-        cell->state = CELL_OVER;
-        loop_untimer(cell->engine->loop, &cell->ttl);
-        loop_untimer(cell->engine->loop, &cell->idle);
-        loop_untimer(cell->engine->loop, &cell->greeting);
-        loop_untimer(cell->engine->loop, &cell->meter);
-        loop_unwatch(cell->engine->loop, &cell->sock);
-        outbox_done(&cell->out);
-        fd_close(&cell->sock.fd);
-        fd_close(&cell->home_fd);
-        egress_close(cell->egress);
-        cell->egress = NULL;
-        toolbox_close(&cell->template->toolbox);
-        tell(cell, CELL_WANTS_READY, &over);
-        tell(cell, CELL_WANTS_PAUSED, &over);
-        tell(cell, CELL_WANTS_SEEN, &over);
-        tell(cell, CELL_WANTS_OVER, NULL);
-        loop_timer(cell->engine->loop, &cell->gone, 0);
+        end_calls(psandbox, &over);
+        contexts_end(psandbox, &over);
+        psandbox->state = PSANDBOX_OVER;
+        loop_untimer(psandbox->engine->loop, &psandbox->ttl);
+        loop_untimer(psandbox->engine->loop, &psandbox->idle);
+        loop_untimer(psandbox->engine->loop, &psandbox->greeting);
+        loop_untimer(psandbox->engine->loop, &psandbox->meter);
+        loop_unwatch(psandbox->engine->loop, &psandbox->sock);
+        outbox_done(&psandbox->out);
+        fd_close(&psandbox->sock.fd);
+        fd_close(&psandbox->home_fd);
+        egress_close(psandbox->egress);
+        psandbox->egress = NULL;
+        toolbox_close(&psandbox->template->toolbox);
+        tell(psandbox, PSANDBOX_WANTS_READY, &over);
+        tell(psandbox, PSANDBOX_WANTS_PAUSED, &over);
+        tell(psandbox, PSANDBOX_WANTS_SEEN, &over);
+        tell(psandbox, PSANDBOX_WANTS_OVER, NULL);
+        loop_timer(psandbox->engine->loop, &psandbox->gone, 0);
 }
 
 /* While a context executes, what the whole sandbox uses goes into the record of that. */
-static void charge(struct cell *cell, uint64_t used_us)
+static void charge(struct psandbox *psandbox, uint64_t used_us)
 {
-        const struct engine *engine = cell->engine;
-        for (struct context *context = context_next(cell, NULL); context; context = context_next(cell, context))
+        const struct engine *engine = psandbox->engine;
+        for (struct context *context = context_next(psandbox, NULL); context; context = context_next(psandbox, context))
                 if (context->current)
                         return;
-        uint64_t owed_ms = (used_us - min_u64(cell->told_us, used_us)) / 1000;
+        uint64_t owed_ms = (used_us - min_u64(psandbox->told_us, used_us)) / 1000;
         if (!engine->meter || !owed_ms)
                 return;
-        cell->told_us += owed_ms * 1000;
-        engine->meter(engine->meter_owner, cell->owner, owed_ms);
+        psandbox->told_us += owed_ms * 1000;
+        engine->meter(engine->meter_owner, psandbox->owner, owed_ms);
 }
 
-void cell_meter(struct cell *cell)
+void psandbox_meter(struct psandbox *psandbox)
 {
-        if (cell->engine->meter && !cell->meter_due)
-                loop_timer(cell->engine->loop, &cell->meter, METER_SOON_US);
-        cell->meter_due = true;
+        if (psandbox->engine->meter && !psandbox->meter_due)
+                loop_timer(psandbox->engine->loop, &psandbox->meter, METER_SOON_US);
+        psandbox->meter_due = true;
 }
 
 static void on_meter(struct timer *timer)
 {
-        struct cell *cell = timer->owner;
-        cell->meter_due = false;
-        cell_look(cell);
-        loop_timer(cell->engine->loop, timer, METER_US);
+        struct psandbox *psandbox = timer->owner;
+        psandbox->meter_due = false;
+        psandbox_look(psandbox);
+        loop_timer(psandbox->engine->loop, timer, METER_US);
 }
 
-void cell_exited(struct cell *cell, const struct wire_exit *how)
+void psandbox_exited(struct psandbox *psandbox, const struct wire_exit *how)
 {
         struct csn_error why;
         if (how->reasons & WIRE_MEMORY)
-                err_set(&why, CSN_E_BUSY, 0, "the sandbox was ended: it used more than memory_bytes=%" PRIu64, cell->template->request.limits.memory_bytes);
+                err_set(&why, CSN_E_BUSY, 0, "the sandbox was ended: it used more than memory_bytes=%" PRIu64, psandbox->template->request.limits.memory_bytes);
         else if (how->reasons & WIRE_WALL)
                 err_set(&why, CSN_E_BUSY, 0, "the sandbox' time is over");
         else
                 err_set(&why, CSN_E_BUSY, 0, "the sandbox has ended");
-        cell_ended(cell, &why);
-        charge(cell, how->cpu_us);
+        psandbox_ended(psandbox, &why);
+        charge(psandbox, how->cpu_us);
 }
 
-static void end(struct cell *cell, const struct csn_error *why)
+static void end(struct psandbox *psandbox, const struct csn_error *why)
 {
-        if (cell->why.code == 0 && why)
-                cell->why = *why;
-        if (cell->instance)
-                instance_kill(cell->instance);
+        if (psandbox->why.code == 0 && why)
+                psandbox->why = *why;
+        if (psandbox->instance)
+                instance_kill(psandbox->instance);
 }
 
-void cell_kill(struct cell *cell)
+void psandbox_kill(struct psandbox *psandbox)
 {
         struct csn_error why;
         err_set(&why, CSN_E_CANCELLED, 0, "the sandbox was ended");
-        end(cell, &why);
+        end(psandbox, &why);
 }
 
 static void on_silence(struct timer *timer)
@@ -180,40 +180,40 @@ static void on_ttl(struct timer *timer)
         end(timer->owner, &why);
 }
 
-static bool is_busy(const struct cell *cell)
+static bool is_busy(const struct psandbox *psandbox)
 {
         size_t n = 0;
-        for (const struct call *call = cell->calls; call; call = call->next)
-                n += call != &cell->sudo;
-        return n > contexts_resting(cell) || cell->state != CELL_READY;
+        for (const struct call *call = psandbox->calls; call; call = call->next)
+                n += call != &psandbox->sudo;
+        return n > contexts_resting(psandbox) || psandbox->state != PSANDBOX_READY;
 }
 
 static void on_idle(struct timer *timer)
 {
-        struct cell *cell = timer->owner;
+        struct psandbox *psandbox = timer->owner;
         struct csn_error why;
-        if (is_busy(cell)) {
-                cell_touch(cell);
+        if (is_busy(psandbox)) {
+                psandbox_touch(psandbox);
                 return;
         }
-        err_set(&why, CSN_E_BUSY, 0, "nobody used the sandbox for idle_ms=%" PRIu64, cell->request.idle_ms);
-        end(cell, &why);
+        err_set(&why, CSN_E_BUSY, 0, "nobody used the sandbox for idle_ms=%" PRIu64, psandbox->request.idle_ms);
+        end(psandbox, &why);
 }
 
-void cell_touch(struct cell *cell)
+void psandbox_touch(struct psandbox *psandbox)
 {
-        if (cell->request.idle_ms && cell->state != CELL_OVER)
-                loop_timer(cell->engine->loop, &cell->idle, cell->request.idle_ms * 1000);
+        if (psandbox->request.idle_ms && psandbox->state != PSANDBOX_OVER)
+                loop_timer(psandbox->engine->loop, &psandbox->idle, psandbox->request.idle_ms * 1000);
 }
 
 /* ---- the guest ---- */
 
-static void broken(struct cell *cell, const struct csn_error *err)
+static void broken(struct psandbox *psandbox, const struct csn_error *err)
 {
-        if (!cell->why.code)
-                log_text(LOG_WARN, "the guest of %s is not trusted any more: %s", cell->id, err->text);
-        loop_unwatch(cell->engine->loop, &cell->sock);   /* whatever else it says until it is dead */
-        end(cell, err);
+        if (!psandbox->why.code)
+                log_text(LOG_WARN, "the guest of %s is not trusted any more: %s", psandbox->id, err->text);
+        loop_unwatch(psandbox->engine->loop, &psandbox->sock);   /* whatever else it says until it is dead */
+        end(psandbox, err);
 }
 
 static void on_sudo_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
@@ -228,67 +228,67 @@ static void on_sudo_room(struct call *call)
 
 static void on_sudo_ended(struct call *call, const struct csn_error *error)
 {
-        const struct cell *cell = call->owner;
-        if (error && !cell->why.code)
-                log_text(LOG_WARN, "there is no sudo in %s: %s", cell->id, error->text);
+        const struct psandbox *psandbox = call->owner;
+        if (error && !psandbox->why.code)
+                log_text(LOG_WARN, "there is no sudo in %s: %s", psandbox->id, error->text);
 }
 
 /* Before anything else is asked of the guest, which serves in that order. */
-static void give_sudo(struct cell *cell)
+static void give_sudo(struct psandbox *psandbox)
 {
         static const struct call_events events = { on_sudo_packet, on_sudo_room, on_sudo_ended };
         struct csn_error err;
-        cell->sudo = (struct call){ .events = &events, .owner = cell };
-        if (call_sudo(cell, &cell->sudo, &err) < 0)
-                on_sudo_ended(&cell->sudo, &err);
+        psandbox->sudo = (struct call){ .events = &events, .owner = psandbox };
+        if (call_sudo(psandbox, &psandbox->sudo, &err) < 0)
+                on_sudo_ended(&psandbox->sudo, &err);
 }
 
 /* The guest and the supervisor have both told. */
-static void stand(struct cell *cell)
+static void stand(struct psandbox *psandbox)
 {
-        if (cell->state != CELL_MAKING || cell->why.code || !cell->greeted || !cell->template->has_boundary)
+        if (psandbox->state != PSANDBOX_MAKING || psandbox->why.code || !psandbox->greeted || !psandbox->template->has_boundary)
                 return;
-        loop_untimer(cell->engine->loop, &cell->greeting);
-        cell->state = CELL_READY;
-        cell_touch(cell);
-        if (cell->request.sudo)
-                give_sudo(cell);
-        tell(cell, CELL_WANTS_READY, NULL);
+        loop_untimer(psandbox->engine->loop, &psandbox->greeting);
+        psandbox->state = PSANDBOX_READY;
+        psandbox_touch(psandbox);
+        if (psandbox->request.sudo)
+                give_sudo(psandbox);
+        tell(psandbox, PSANDBOX_WANTS_READY, NULL);
 }
 
-void cell_confined(struct cell *cell, const struct wire_boundary *boundary)
+void psandbox_confined(struct psandbox *psandbox, const struct wire_boundary *boundary)
 {
-        cell->template->boundary = *boundary;
-        cell->template->has_boundary = true;
-        stand(cell);
+        psandbox->template->boundary = *boundary;
+        psandbox->template->has_boundary = true;
+        stand(psandbox);
 }
 
-static void guest_said(struct cell *cell, const uint8_t *bytes, size_t len)
+static void guest_said(struct psandbox *psandbox, const uint8_t *bytes, size_t len)
 {
         uint64_t version;
         struct csn_error err, error;
         enum guest_kind kind = guest_kind_of(bytes, len);
-        if (kind == GUEST_FAILED && !cell->greeted && guest_get_error(bytes, len, &error, &err) == 0) {
-                broken(cell, &error);
-        } else if (kind != GUEST_GREET || cell->greeted || guest_get_number(bytes, len, &version, &err) < 0 || version != GUEST_VERSION) {
+        if (kind == GUEST_FAILED && !psandbox->greeted && guest_get_error(bytes, len, &error, &err) == 0) {
+                broken(psandbox, &error);
+        } else if (kind != GUEST_GREET || psandbox->greeted || guest_get_number(bytes, len, &version, &err) < 0 || version != GUEST_VERSION) {
                 err_set(&err, CSN_E_PROTOCOL, 0, "the guest said what it may not");
-                broken(cell, &err);
+                broken(psandbox, &err);
         } else {
-                cell->greeted = true;
-                stand(cell);
+                psandbox->greeted = true;
+                stand(psandbox);
         }
 }
 
 static void guest_ready(struct watch *watch, uint32_t events)
 {
         static uint8_t bytes[WIRE_MAX];
-        struct cell *cell = watch->owner;
+        struct psandbox *psandbox = watch->owner;
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
         struct csn_error err;
-        if (events & EPOLLOUT && outbox_flush(&cell->out) < 0) {
+        if (events & EPOLLOUT && outbox_flush(&psandbox->out) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "talk to the guest");
-                broken(cell, &err);
+                broken(psandbox, &err);
                 return;
         }
         if (!(events & ~(uint32_t)EPOLLOUT))
@@ -297,142 +297,142 @@ static void guest_ready(struct watch *watch, uint32_t events)
         for (size_t i = 0; i < fds_n; i++)
                 fd_close(&fds[i]);
         if (len > 0)
-                guest_said(cell, bytes, (size_t)len);
+                guest_said(psandbox, bytes, (size_t)len);
         else if (len == 0 || errno != EAGAIN)
-                loop_unwatch(cell->engine->loop, watch);   /* its end is the supervisor's to tell, and comes next */
+                loop_unwatch(psandbox->engine->loop, watch);   /* its end is the supervisor's to tell, and comes next */
 }
 
 static void on_connection(void *owner, const char *host, unsigned port, const char *refusal)
 {
-        const struct cell *cell = owner;
+        const struct psandbox *psandbox = owner;
         if (refusal)
-                log_text(LOG_INFO, "the proxy of %s refused %.100s:%u: %s", cell->id, host, port, refusal);
+                log_text(LOG_INFO, "the proxy of %s refused %.100s:%u: %s", psandbox->id, host, port, refusal);
 }
 
-static int open_proxy(struct cell *cell, int fd, struct csn_error *err)
+static int open_proxy(struct psandbox *psandbox, int fd, struct csn_error *err)
 {
         static const struct egress_events events = { on_connection };
-        const struct run_request *request = &cell->template->request;
+        const struct run_request *request = &psandbox->template->request;
         const struct egress_rules rules = { .public_ = request->network == network_PUBLIC, .hosts = request->allow, .hosts_n = request->allow_n };
-        return fd < 0 ? 0 : egress_open(cell->engine->loop, fd, &rules, &events, cell, &cell->egress, err);
+        return fd < 0 ? 0 : egress_open(psandbox->engine->loop, fd, &rules, &events, psandbox, &psandbox->egress, err);
 }
 
-static int open_hatch(struct cell *cell, int fd, struct csn_error *err)
+static int open_hatch(struct psandbox *psandbox, int fd, struct csn_error *err)
 {
-        return fd < 0 ? 0 : toolbox_serve(&cell->template->toolbox, cell->engine->loop, fd, err);
+        return fd < 0 ? 0 : toolbox_serve(&psandbox->template->toolbox, psandbox->engine->loop, fd, err);
 }
 
-int cell_set_network(struct cell *cell, const struct egress_rules *rules, struct csn_error *err)
+int psandbox_set_network(struct psandbox *psandbox, const struct egress_rules *rules, struct csn_error *err)
 {
-        if (!cell->egress)
+        if (!psandbox->egress)
                 return err_field(err, "/network", "the sandbox has no network: make one with \"network\": \"public\"");
-        return egress_change(cell->egress, rules, err);
+        return egress_change(psandbox->egress, rules, err);
 }
 
-void cell_attached(struct cell *cell, struct instance *instance)
+void psandbox_attached(struct psandbox *psandbox, struct instance *instance)
 {
         struct csn_error err;
         /* Its home is read through the guest, and the guest writes nothing of its own. */
-        cell->home_fd = take_fd(&instance->ends.home);
+        psandbox->home_fd = take_fd(&instance->ends.home);
         fd_close(&instance->ends.out);
         fd_close(&instance->ends.error);
         fd_close(&instance->ends.channel);
-        if (open_proxy(cell, take_fd(&instance->ends.proxy), &err) < 0 || open_hatch(cell, take_fd(&instance->ends.hatch), &err) < 0 || instance_guest(instance, &cell->template->what.limits, &cell->sock.fd, &err) < 0 ||
-            loop_watch(cell->engine->loop, &cell->sock, cell->sock.fd, EPOLLIN, &err) < 0)
-                broken(cell, &err);
+        if (open_proxy(psandbox, take_fd(&instance->ends.proxy), &err) < 0 || open_hatch(psandbox, take_fd(&instance->ends.hatch), &err) < 0 || instance_guest(instance, &psandbox->template->what.limits, &psandbox->sock.fd, &err) < 0 ||
+            loop_watch(psandbox->engine->loop, &psandbox->sock, psandbox->sock.fd, EPOLLIN, &err) < 0)
+                broken(psandbox, &err);
         else
-                loop_timer(cell->engine->loop, &cell->greeting, GREETING_MS * 1000ULL);
-        if (cell->engine->meter)
-                loop_timer(cell->engine->loop, &cell->meter, METER_US);
+                loop_timer(psandbox->engine->loop, &psandbox->greeting, GREETING_MS * 1000ULL);
+        if (psandbox->engine->meter)
+                loop_timer(psandbox->engine->loop, &psandbox->meter, METER_US);
 }
 
-void cell_refused(struct cell *cell, const struct csn_error *error, bool again)
+void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, bool again)
 {
         struct csn_error err;
-        cell->instance = NULL;
-        if (!again || cell->greeted || cell->why.code || toolbox_wanted(&cell->template->request.tools)) {
-                cell_ended(cell, error);
+        psandbox->instance = NULL;
+        if (!again || psandbox->greeted || psandbox->why.code || toolbox_wanted(&psandbox->template->request.tools)) {
+                psandbox_ended(psandbox, error);
                 return;
         }
-        loop_untimer(cell->engine->loop, &cell->greeting);
-        loop_unwatch(cell->engine->loop, &cell->sock);
-        outbox_done(&cell->out);
-        fd_close(&cell->sock.fd);
-        fd_close(&cell->home_fd);
-        egress_close(cell->egress);
-        cell->egress = NULL;
-        cell->template->has_boundary = false;
-        cell->template->result = (struct run_result){ 0 };   /* it may have been described already */
-        if (instance_new_cell(cell->engine, &cell->template->shape, cell, &cell->instance, &err) < 0)
-                cell_ended(cell, &err);
+        loop_untimer(psandbox->engine->loop, &psandbox->greeting);
+        loop_unwatch(psandbox->engine->loop, &psandbox->sock);
+        outbox_done(&psandbox->out);
+        fd_close(&psandbox->sock.fd);
+        fd_close(&psandbox->home_fd);
+        egress_close(psandbox->egress);
+        psandbox->egress = NULL;
+        psandbox->template->has_boundary = false;
+        psandbox->template->result = (struct run_result){ 0 };   /* it may have been described already */
+        if (instance_new_psandbox(psandbox->engine, &psandbox->template->shape, psandbox, &psandbox->instance, &err) < 0)
+                psandbox_ended(psandbox, &err);
 }
 
 /* ---- pausing ---- */
 
-void cell_frozen(struct cell *cell, bool on, const struct csn_error *error)
+void psandbox_frozen(struct psandbox *psandbox, bool on, const struct csn_error *error)
 {
-        cell->changing = false;
+        psandbox->changing = false;
         if (error) {
-                tell(cell, CELL_WANTS_PAUSED, error);
-                tell(cell, CELL_WANTS_READY, error);
+                tell(psandbox, PSANDBOX_WANTS_PAUSED, error);
+                tell(psandbox, PSANDBOX_WANTS_READY, error);
                 return;
         }
-        cell->state = on ? CELL_PAUSED : CELL_READY;
-        cell_touch(cell);
+        psandbox->state = on ? PSANDBOX_PAUSED : PSANDBOX_READY;
+        psandbox_touch(psandbox);
         if (on)
-                cell->paused_us = clock_us();
-        contexts_frozen(cell, on);
+                psandbox->paused_us = clock_us();
+        contexts_frozen(psandbox, on);
         if (on)
-                loop_untimer(cell->engine->loop, &cell->idle);
-        tell(cell, on ? CELL_WANTS_PAUSED : CELL_WANTS_READY, NULL);
+                loop_untimer(psandbox->engine->loop, &psandbox->idle);
+        tell(psandbox, on ? PSANDBOX_WANTS_PAUSED : PSANDBOX_WANTS_READY, NULL);
 }
 
-static int change(struct cell *cell, enum cell_state from, bool on, struct csn_error *err)
+static int change(struct psandbox *psandbox, enum psandbox_state from, bool on, struct csn_error *err)
 {
-        if (cell->state != from || cell->changing || !cell->instance)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s", cell->changing ? "being paused or resumed" : cell->state == CELL_MAKING ? "not ready yet"
-                                                                        : cell->state == CELL_PAUSED ? "paused already" : "not paused");
-        cell->changing = true;
-        instance_freeze(cell->instance, on);
+        if (psandbox->state != from || psandbox->changing || !psandbox->instance)
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s", psandbox->changing ? "being paused or resumed" : psandbox->state == PSANDBOX_MAKING ? "not ready yet"
+                                                                        : psandbox->state == PSANDBOX_PAUSED ? "paused already" : "not paused");
+        psandbox->changing = true;
+        instance_freeze(psandbox->instance, on);
         return 0;
 }
 
-int cell_pause(struct cell *cell, struct csn_error *err)
+int psandbox_pause(struct psandbox *psandbox, struct csn_error *err)
 {
-        return change(cell, CELL_READY, true, err);
+        return change(psandbox, PSANDBOX_READY, true, err);
 }
 
-int cell_resume(struct cell *cell, struct csn_error *err)
+int psandbox_resume(struct psandbox *psandbox, struct csn_error *err)
 {
-        return change(cell, CELL_PAUSED, false, err);
+        return change(psandbox, PSANDBOX_PAUSED, false, err);
 }
 
 /* ---- what is told of it ---- */
 
-void cell_seen(struct cell *cell, const struct wire_seen *seen)
+void psandbox_seen(struct psandbox *psandbox, const struct wire_seen *seen)
 {
-        cell->seen = *seen;
-        for (struct context *context = context_next(cell, NULL); context; context = context_next(cell, context))
-                context_cell_seen(context, seen);
-        charge(cell, seen->cpu_us);
-        tell(cell, CELL_WANTS_SEEN, NULL);
+        psandbox->seen = *seen;
+        for (struct context *context = context_next(psandbox, NULL); context; context = context_next(psandbox, context))
+                context_psandbox_seen(context, seen);
+        charge(psandbox, seen->cpu_us);
+        tell(psandbox, PSANDBOX_WANTS_SEEN, NULL);
 }
 
-void cell_look(struct cell *cell)
+void psandbox_look(struct psandbox *psandbox)
 {
-        if (cell->instance)
-                instance_look(cell->instance);
+        if (psandbox->instance)
+                instance_look(psandbox->instance);
 }
 
-json_t *cell_use(const struct cell *cell)
+json_t *psandbox_use(const struct psandbox *psandbox)
 {
-        const struct wire_seen *seen = &cell->seen;
-        const struct limits *limits = cell_limits(cell);
+        const struct wire_seen *seen = &psandbox->seen;
+        const struct limits *limits = psandbox_limits(psandbox);
         struct statfs disk = { 0 };
-        if (cell->home_fd < 0 || fstatfs(cell->home_fd, &disk) < 0)
+        if (psandbox->home_fd < 0 || fstatfs(psandbox->home_fd, &disk) < 0)
                 disk = (struct statfs){ 0 };
         uint64_t bytes = (disk.f_blocks - disk.f_bfree) * (uint64_t)disk.f_bsize;
-        uint64_t files = disk.f_files - disk.f_ffree, own = !cell->request.root;   /* the home directory itself is no file of theirs */
+        uint64_t files = disk.f_files - disk.f_ffree, own = !psandbox->request.root;   /* the home directory itself is no file of theirs */
         return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_ms", (double)seen->cpu_us / 1000, "memory_bytes", (json_int_t)seen->memory_bytes,
                          "memory_peak_bytes", (json_int_t)seen->memory_peak, "processes", (json_int_t)(seen->processes ? seen->processes : 0), "oom_kills",
                          (json_int_t)seen->oom_kills, "pids_hits", (json_int_t)seen->pids_hits, "disk_bytes", (json_int_t)bytes,
@@ -440,83 +440,83 @@ json_t *cell_use(const struct cell *cell)
                          (json_int_t)limits->disk_files);
 }
 
-const char *cell_id(const struct cell *cell)
+const char *psandbox_id(const struct psandbox *psandbox)
 {
-        return cell->id;
+        return psandbox->id;
 }
 
-enum cell_state cell_state(const struct cell *cell)
+enum psandbox_state psandbox_state(const struct psandbox *psandbox)
 {
-        return cell->state != CELL_MAKING && !cell->instance ? CELL_OVER : cell->state;
+        return psandbox->state != PSANDBOX_MAKING && !psandbox->instance ? PSANDBOX_OVER : psandbox->state;
 }
 
-const struct limits *cell_limits(const struct cell *cell)
+const struct limits *psandbox_limits(const struct psandbox *psandbox)
 {
-        return &cell->template->request.limits;
+        return &psandbox->template->request.limits;
 }
 
-json_t *cell_describe(const struct cell *cell)
+json_t *psandbox_describe(const struct psandbox *psandbox)
 {
-        static const char *const states[] = { [CELL_MAKING] = "starting", [CELL_READY] = "running", [CELL_PAUSED] = "paused", [CELL_OVER] = "over" };
-        const struct run_request *request = &cell->template->request;
+        static const char *const states[] = { [PSANDBOX_MAKING] = "starting", [PSANDBOX_READY] = "running", [PSANDBOX_PAUSED] = "paused", [PSANDBOX_OVER] = "over" };
+        const struct run_request *request = &psandbox->template->request;
         char created[40], expires[40];
         size_t contexts = 0;
-        time_print(cell->created_ms, created, sizeof created);
-        time_print(cell->expires_ms, expires, sizeof expires);
-        for (struct context *context = context_next((struct cell *)(uintptr_t)cell, NULL); context; context = context_next((struct cell *)(uintptr_t)cell, context))
+        time_print(psandbox->created_ms, created, sizeof created);
+        time_print(psandbox->expires_ms, expires, sizeof expires);
+        for (struct context *context = context_next((struct psandbox *)(uintptr_t)psandbox, NULL); context; context = context_next((struct psandbox *)(uintptr_t)psandbox, context))
                 contexts++;
-        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "id", cell->id, "state", states[cell->state], "created_at", created, "expires_at",
-                                 expires, "idle_ms", (json_int_t)cell->request.idle_ms, "profile", request->profile, "contexts", (json_int_t)contexts);
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "id", psandbox->id, "state", states[psandbox->state], "created_at", created, "expires_at",
+                                 expires, "idle_ms", (json_int_t)psandbox->request.idle_ms, "profile", request->profile, "contexts", (json_int_t)contexts);
         json_object_set_new(json, "limits", model_encode(&object_limits, &request->limits));
-        if (cell->request.root)
+        if (psandbox->request.root)
                 json_object_set_new(json, "root", json_true());
-        if (HAS(&cell->request, sandbox_request, user))
-                json_object_set_new(json, "user", json_string(cell->request.user));
+        if (HAS(&psandbox->request, sandbox_request, user))
+                json_object_set_new(json, "user", json_string(psandbox->request.user));
         json_t *labels = json_object();
-        for (size_t i = 0; i < cell->request.labels_n; i++)
-                json_object_set_new(labels, cell->request.labels[i].name, json_string(cell->request.labels[i].value));
+        for (size_t i = 0; i < psandbox->request.labels_n; i++)
+                json_object_set_new(labels, psandbox->request.labels[i].name, json_string(psandbox->request.labels[i].value));
         json_object_set_new(json, "labels", labels);
-        if (cell->template->has_boundary) {
-                if (!HAS(&cell->template->result, run_result, boundary))
-                        run_record_boundary(cell->template);
-                json_object_set_new(json, "boundary", model_encode(&object_boundary, &cell->template->result.boundary));
+        if (psandbox->template->has_boundary) {
+                if (!HAS(&psandbox->template->result, run_result, boundary))
+                        run_record_boundary(psandbox->template);
+                json_object_set_new(json, "boundary", model_encode(&object_boundary, &psandbox->template->result.boundary));
         }
-        if (cell->state == CELL_PAUSED)
+        if (psandbox->state == PSANDBOX_PAUSED)
                 json_object_set_new(json, "note", json_string("Nothing runs in it; its memory stays in use and is charged."));
         return json;
 }
 
 /* ---- making ---- */
 
-struct cell *cell_next(struct engine *engine, struct cell *cell, const char *owner)
+struct psandbox *psandbox_next(struct engine *engine, struct psandbox *psandbox, const char *owner)
 {
-        for (cell = cell ? cell->next : engine->cells; cell; cell = cell->next)
+        for (psandbox = psandbox ? psandbox->next : engine->psandboxes; psandbox; psandbox = psandbox->next)
                 /* For its owner one that is being ended is not there any more. */
-                if (cell->state != CELL_OVER && (!owner || (!cell->why.code && strcmp(cell->owner, owner) == 0)))
-                        return cell;
+                if (psandbox->state != PSANDBOX_OVER && (!owner || (!psandbox->why.code && strcmp(psandbox->owner, owner) == 0)))
+                        return psandbox;
         return NULL;
 }
 
-struct cell *cell_find(struct engine *engine, const char *id, const char *owner)
+struct psandbox *psandbox_find(struct engine *engine, const char *id, const char *owner)
 {
-        for (struct cell *cell = cell_next(engine, NULL, owner); cell; cell = cell_next(engine, cell, owner))
-                if (strcmp(cell->id, id) == 0)
-                        return cell;
+        for (struct psandbox *psandbox = psandbox_next(engine, NULL, owner); psandbox; psandbox = psandbox_next(engine, psandbox, owner))
+                if (strcmp(psandbox->id, id) == 0)
+                        return psandbox;
         return NULL;
 }
 
-uint64_t cell_number(const struct cell *cell)
+uint64_t psandbox_number(const struct psandbox *psandbox)
 {
-        return cell->number;
+        return psandbox->number;
 }
 
 static int has_room(struct engine *engine, const char *owner, struct csn_error *err)
 {
         const struct engine_settings *settings = &engine->settings->engine;
         size_t all = 0, own = 0;
-        for (const struct cell *cell = engine->cells; cell; cell = cell->next) {
-                all += cell->state != CELL_OVER;
-                own += cell->state != CELL_OVER && strcmp(cell->owner, owner) == 0;
+        for (const struct psandbox *psandbox = engine->psandboxes; psandbox; psandbox = psandbox->next) {
+                all += psandbox->state != PSANDBOX_OVER;
+                own += psandbox->state != PSANDBOX_OVER && strcmp(psandbox->owner, owner) == 0;
         }
         if (all >= settings->sandboxes_max)
                 return err_set(err, CSN_E_BUSY, 0, "there are %zu persistent sandboxes, as many as engine.sandboxes_max allows", all);
@@ -525,18 +525,18 @@ static int has_room(struct engine *engine, const char *owner, struct csn_error *
         return 0;
 }
 
-int cell_extend(struct cell *cell, uint64_t ttl_ms, struct csn_error *err)
+int psandbox_extend(struct psandbox *psandbox, uint64_t ttl_ms, struct csn_error *err)
 {
-        uint64_t most = cell->engine->settings->engine.sandbox_ttl_ms;
-        int64_t now_ms = cell->expires_ms ? time_now_ms() : cell->created_ms;   /* a whole day is possible when it is made */
+        uint64_t most = psandbox->engine->settings->engine.sandbox_ttl_ms;
+        int64_t now_ms = psandbox->expires_ms ? time_now_ms() : psandbox->created_ms;   /* a whole day is possible when it is made */
         if (ttl_ms > most)
                 return err_field(err, "/ttl_ms", "ttl_ms is %" PRIu64 "; the administrator allows %" PRIu64 " (engine.sandbox_ttl_ms)", ttl_ms, most);
-        if (now_ms + (int64_t)ttl_ms > cell->created_ms + DAY_MS)
+        if (now_ms + (int64_t)ttl_ms > psandbox->created_ms + DAY_MS)
                 return err_field(err, "/ttl_ms", "a sandbox ends %d hours after it was made; until then ttl_ms can be %lld", DAY_MS / 3600000,
-                                 (long long)max_u64((uint64_t)(cell->created_ms + DAY_MS - now_ms), 0));
-        cell->expires_ms = now_ms + (int64_t)ttl_ms;
-        cell->request.ttl_ms = ttl_ms;
-        loop_timer(cell->engine->loop, &cell->ttl, ttl_ms * 1000);
+                                 (long long)max_u64((uint64_t)(psandbox->created_ms + DAY_MS - now_ms), 0));
+        psandbox->expires_ms = now_ms + (int64_t)ttl_ms;
+        psandbox->request.ttl_ms = ttl_ms;
+        loop_timer(psandbox->engine->loop, &psandbox->ttl, ttl_ms * 1000);
         return 0;
 }
 
@@ -568,33 +568,33 @@ static void as_run(const struct sandbox_request *from, struct arena *arena, stru
 }
 
 /* The request goes before the sandbox does, so everything in it is copied. */
-static int copy_request(struct cell *cell, const struct sandbox_request *request, struct csn_error *err)
+static int copy_request(struct psandbox *psandbox, const struct sandbox_request *request, struct csn_error *err)
 {
         json_t *json = model_encode(&object_sandbox_request, request);
-        int rc = model_decode(&object_sandbox_request, json, &cell->template->arena, &cell->request, err);
+        int rc = model_decode(&object_sandbox_request, json, &psandbox->template->arena, &psandbox->request, err);
         json_decref(json);
         return rc;
 }
 
-static int prepare(struct cell *cell, const struct sandbox_request *request, struct csn_error *err)
+static int prepare(struct psandbox *psandbox, const struct sandbox_request *request, struct csn_error *err)
 {
-        struct run *template = cell->template;
-        if (copy_request(cell, request, err) < 0)
+        struct run *template = psandbox->template;
+        if (copy_request(psandbox, request, err) < 0)
                 return -err->code;
-        as_run(&cell->request, &template->arena, &template->request);   /* without defaults: a profile comes before them */
-        cell->bounds = cell->request.limits;
-        model_defaults(&object_sandbox_request, &cell->request);
+        as_run(&psandbox->request, &template->arena, &template->request);   /* without defaults: a profile comes before them */
+        psandbox->bounds = psandbox->request.limits;
+        model_defaults(&object_sandbox_request, &psandbox->request);
         if (!HAS(request, sandbox_request, ttl_ms))
-                cell->request.ttl_ms = min_u64(cell->request.ttl_ms, cell->engine->settings->engine.sandbox_ttl_ms);
-        if (cell_extend(cell, cell->request.ttl_ms, err) < 0 || run_prepare(template, err) < 0)
+                psandbox->request.ttl_ms = min_u64(psandbox->request.ttl_ms, psandbox->engine->settings->engine.sandbox_ttl_ms);
+        if (psandbox_extend(psandbox, psandbox->request.ttl_ms, err) < 0 || run_prepare(template, err) < 0)
                 return -err->code;
         if (template->backend != &backend_native)
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "persistent sandboxes are made by the native backend only, and the settings name another");
-        const struct tools_for whom = { .request = &template->request.tools, .id = cell->id, .owner = cell->owner };
-        return toolbox_wanted(whom.request) ? toolbox_open(cell->engine, &whom, &template->toolbox, err) : 0;
+        const struct tools_for whom = { .request = &template->request.tools, .id = psandbox->id, .owner = psandbox->owner };
+        return toolbox_wanted(whom.request) ? toolbox_open(psandbox->engine, &whom, &template->toolbox, err) : 0;
 }
 
-int cell_open(struct engine *engine, const struct sandbox_request *request, const char *owner, struct cell **ret, struct csn_error *err)
+int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner, struct psandbox **ret, struct csn_error *err)
 {
         if (request->root && !engine->settings->engine.sandbox_root)
                 return err_field(err, "/root", "root inside is switched off here (engine.sandbox_root)");
@@ -605,44 +605,44 @@ int cell_open(struct engine *engine, const struct sandbox_request *request, cons
         if (has_room(engine, owner, err) < 0)
                 return -err->code;
         struct run *template = run_new(engine);
-        struct cell *cell = mem_alloc(sizeof *cell);
-        *cell = (struct cell){ .engine = engine, .template = template, .number = ++engine->cells_made, .created_ms = time_now_ms(),
-                               .sock = { .fd = -1, .ready = guest_ready, .owner = cell }, .home_fd = -1, .out = { .loop = engine->loop, .watch = &cell->sock },
-                               .ttl = { .fired = on_ttl, .owner = cell }, .idle = { .fired = on_idle, .owner = cell },
-                               .gone = { .fired = cell_free, .owner = cell }, .greeting = { .fired = on_silence, .owner = cell },
-                               .meter = { .fired = on_meter, .owner = cell } };
-        snprintf(cell->id, sizeof cell->id, "sbx_");
-        hex_random(16, cell->id + 4);
-        snprintf(cell->owner, sizeof cell->owner, "%s", owner);
-        if (prepare(cell, request, err) < 0) {
-                loop_untimer(engine->loop, &cell->ttl);
+        struct psandbox *psandbox = mem_alloc(sizeof *psandbox);
+        *psandbox = (struct psandbox){ .engine = engine, .template = template, .number = ++engine->psandboxes_made, .created_ms = time_now_ms(),
+                               .sock = { .fd = -1, .ready = guest_ready, .owner = psandbox }, .home_fd = -1, .out = { .loop = engine->loop, .watch = &psandbox->sock },
+                               .ttl = { .fired = on_ttl, .owner = psandbox }, .idle = { .fired = on_idle, .owner = psandbox },
+                               .gone = { .fired = psandbox_free, .owner = psandbox }, .greeting = { .fired = on_silence, .owner = psandbox },
+                               .meter = { .fired = on_meter, .owner = psandbox } };
+        snprintf(psandbox->id, sizeof psandbox->id, "sbx_");
+        hex_random(16, psandbox->id + 4);
+        snprintf(psandbox->owner, sizeof psandbox->owner, "%s", owner);
+        if (prepare(psandbox, request, err) < 0) {
+                loop_untimer(engine->loop, &psandbox->ttl);
                 run_free(template);
-                free(cell);
+                free(psandbox);
                 return -err->code;
         }
-        template->shape.flags |= WIRE_LASTING | (cell->request.root ? WIRE_ROOT : 0);
-        template->shape.label = arena_text(&template->arena, "sandbox-%.12s", cell->id + 4);
+        template->shape.flags |= WIRE_LASTING | (psandbox->request.root ? WIRE_ROOT : 0);
+        template->shape.label = arena_text(&template->arena, "sandbox-%.12s", psandbox->id + 4);
         template->what.limits.wall_ms = DAY_MS;
         template->what.limits.cpu_ms = 0;
-        cell->next = engine->cells;
-        engine->cells = cell;
-        cell->instance = pools_take_shell(engine, template);
-        if (cell->instance) {
-                cell->instance->cell = cell;
-                cell->instance->kept = true;
-                cell_attached(cell, cell->instance);
-        } else if (instance_new_cell(engine, &template->shape, cell, &cell->instance, err) < 0) {
-                loop_untimer(engine->loop, &cell->ttl);
-                cell_free(&cell->gone);
+        psandbox->next = engine->psandboxes;
+        engine->psandboxes = psandbox;
+        psandbox->instance = pools_take_shell(engine, template);
+        if (psandbox->instance) {
+                psandbox->instance->psandbox = psandbox;
+                psandbox->instance->kept = true;
+                psandbox_attached(psandbox, psandbox->instance);
+        } else if (instance_new_psandbox(engine, &template->shape, psandbox, &psandbox->instance, err) < 0) {
+                loop_untimer(engine->loop, &psandbox->ttl);
+                psandbox_free(&psandbox->gone);
                 return -err->code;
         }
-        *ret = cell;
+        *ret = psandbox;
         return 0;
 }
 
-int cell_has_account(const struct cell *cell, int account, struct csn_error *err)
+int psandbox_has_account(const struct psandbox *psandbox, int account, struct csn_error *err)
 {
-        if (account != account_ROOT || cell->request.root)
+        if (account != account_ROOT || psandbox->request.root)
                 return 0;
         return err_field(err, "/user", "the sandbox has no root; make one with \"root\": true");
 }
@@ -671,9 +671,9 @@ static char *env_of(char *usual, size_t len, int account, struct arena *arena)
         return usual;
 }
 
-char **cell_env(const struct cell *cell, int account, const struct pair *more, size_t more_n, struct arena *arena, size_t *ret_n)
+char **psandbox_env(const struct psandbox *psandbox, int account, const struct pair *more, size_t more_n, struct arena *arena, size_t *ret_n)
 {
-        const struct wire_program *usual = &cell->template->what.program;
+        const struct wire_program *usual = &psandbox->template->what.program;
         char **env = arena_alloc(arena, (usual->env_n + more_n + 1) * sizeof *env);
         size_t n = 0;
         for (size_t i = 0; i < usual->env_n; i++) {
@@ -692,13 +692,13 @@ char **cell_env(const struct cell *cell, int account, const struct pair *more, s
 
 /* ---- the end of all ---- */
 
-void cells_close(struct engine *engine)
+void psandboxes_close(struct engine *engine)
 {
         struct csn_error over;
         err_set(&over, CSN_E_BUSY, 0, "the daemon ends");
-        for (struct cell *cell = engine->cells, *next; cell; cell = next) {
-                cell_ended(cell, &over);
-                next = cell->next;
-                cell_free(&cell->gone);
+        for (struct psandbox *psandbox = engine->psandboxes, *next; psandbox; psandbox = next) {
+                psandbox_ended(psandbox, &over);
+                next = psandbox->next;
+                psandbox_free(&psandbox->gone);
         }
 }

@@ -1,43 +1,43 @@
 /*
- * cell: a persistent sandbox, and what lives in it.
+ * sandbox: a persistent sandbox, and what lives in it.
  *
- *   cell      its life: made, used, paused, ended
+ *   sandbox      its life: made, used, paused, ended
  *   call      one operation of the guest in it (wire/guest_protocol.h)
  *   copy      all of its files, out of it and into another
  *   context   a live interpreter in it, which executes runs
  *
- * A cell is a instance whose process 1 is the guest.  Everything that is asked of it goes through a call, with a socket of its
+ * A sandbox is a instance whose process 1 is the guest.  Everything that is asked of it goes through a call, with a socket of its
  * own; so who asks for much and reads little holds up only himself.
  */
-#ifndef ENGINE_CELL_H
-#define ENGINE_CELL_H
+#ifndef ENGINE_PSANDBOX_H
+#define ENGINE_PSANDBOX_H
 
 #include "engine/engine.h"
 #include "wire/guest_protocol.h"
 
-struct cell;
+struct psandbox;
 struct context;
 struct egress_rules;
 struct call;
 
-/* ---- cells ---- */
+/* ---- sandboxes ---- */
 
-enum cell_state { CELL_MAKING, CELL_READY, CELL_PAUSED, CELL_OVER };
+enum psandbox_state { PSANDBOX_MAKING, PSANDBOX_READY, PSANDBOX_PAUSED, PSANDBOX_OVER };
 
-/* Somebody who waits for something of a cell; embedded in its owner. */
-enum cell_want {
-        CELL_WANTS_READY,            /* it is made, or goes on again */
-        CELL_WANTS_PAUSED,
-        CELL_WANTS_OVER,
-        CELL_WANTS_SEEN,             /* what it uses was looked at: cell_use() */
+/* Somebody who waits for something of a sandbox; embedded in its owner. */
+enum psandbox_want {
+        PSANDBOX_WANTS_READY,            /* it is made, or goes on again */
+        PSANDBOX_WANTS_PAUSED,
+        PSANDBOX_WANTS_OVER,
+        PSANDBOX_WANTS_SEEN,             /* what it uses was looked at: psandbox_use() */
 };
 
-struct cell_waiter {
-        struct cell_waiter *next;
-        struct cell *cell;           /* NULL: it does not wait */
-        enum cell_want want;
-        /* Once; error is NULL where it came about.  What it belonged to may be gone after CELL_OVER. */
-        void (*done)(struct cell_waiter *waiter, const struct csn_error *error);
+struct psandbox_waiter {
+        struct psandbox_waiter *next;
+        struct psandbox *psandbox;           /* NULL: it does not wait */
+        enum psandbox_want want;
+        /* Once; error is NULL where it came about.  What it belonged to may be gone after PSANDBOX_OVER. */
+        void (*done)(struct psandbox_waiter *waiter, const struct csn_error *error);
         void *owner;
 };
 
@@ -45,36 +45,36 @@ struct cell_waiter {
  * Make one for an owner, as runs have them.  The request stays the caller's.  It is ready later, and everything else has
  * to wait for that.  Errors: those of a run's preparation; CSN_E_BUSY: there are as many as there may be.
  */
-int cell_open(struct engine *engine, const struct sandbox_request *request, const char *owner, struct cell **ret, struct csn_error *err);
+int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner, struct psandbox **ret, struct csn_error *err);
 
 /* By id, of an owner; NULL: there is none, or it is over. */
-struct cell *cell_find(struct engine *engine, const char *id, const char *owner);
+struct psandbox *psandbox_find(struct engine *engine, const char *id, const char *owner);
 /* One after another; NULL begins.  An owner is not shown those that are being ended; without an owner all are. */
-struct cell *cell_next(struct engine *engine, struct cell *cell, const char *owner);
-const char *cell_id(const struct cell *cell);
+struct psandbox *psandbox_next(struct engine *engine, struct psandbox *psandbox, const char *owner);
+const char *psandbox_id(const struct psandbox *psandbox);
 /* Its place among those of the engine, and a context's among all: later ones have a higher number, and come first in lists. */
-uint64_t cell_number(const struct cell *cell);
+uint64_t psandbox_number(const struct psandbox *psandbox);
 uint64_t context_number(const struct context *context);
-enum cell_state cell_state(const struct cell *cell);
+enum psandbox_state psandbox_state(const struct psandbox *psandbox);
 /* Those that it has, by request, profile and defaults. */
-const struct limits *cell_limits(const struct cell *cell);
+const struct limits *psandbox_limits(const struct psandbox *psandbox);
 /* The object `sandbox` of fields.def.  The caller's reference. */
-json_t *cell_describe(const struct cell *cell);
-/* By looking at it anew; CELL_WANTS_SEEN tells when it is there.  The object `sandbox_use`. */
-void cell_look(struct cell *cell);
-json_t *cell_use(const struct cell *cell);
+json_t *psandbox_describe(const struct psandbox *psandbox);
+/* By looking at it anew; PSANDBOX_WANTS_SEEN tells when it is there.  The object `sandbox_use`. */
+void psandbox_look(struct psandbox *psandbox);
+json_t *psandbox_use(const struct psandbox *psandbox);
 
-void cell_wait(struct cell *cell, enum cell_want want, struct cell_waiter *waiter);
-void cell_unwait(struct cell_waiter *waiter);
+void psandbox_wait(struct psandbox *psandbox, enum psandbox_want want, struct psandbox_waiter *waiter);
+void psandbox_unwait(struct psandbox_waiter *waiter);
 
 /* It lives that long from now on.  Errors: CSN_E_INPUT, beyond what the settings allow. */
-int cell_extend(struct cell *cell, uint64_t ttl_ms, struct csn_error *err);
+int psandbox_extend(struct psandbox *psandbox, uint64_t ttl_ms, struct csn_error *err);
 /* Other rules for what programs in it reach, from now on: hosts, ranges and public_.  Errors: CSN_E_INPUT, it was made without a network, or a host is none. */
-int cell_set_network(struct cell *cell, const struct egress_rules *rules, struct csn_error *err);
+int psandbox_set_network(struct psandbox *psandbox, const struct egress_rules *rules, struct csn_error *err);
 /* Everything inside stands still, or goes on; its memory stays charged.  Errors: CSN_E_BUSY, in another state. */
-int cell_pause(struct cell *cell, struct csn_error *err);
-int cell_resume(struct cell *cell, struct csn_error *err);
-void cell_kill(struct cell *cell);
+int psandbox_pause(struct psandbox *psandbox, struct csn_error *err);
+int psandbox_resume(struct psandbox *psandbox, struct csn_error *err);
+void psandbox_kill(struct psandbox *psandbox);
 
 /* ---- calls ---- */
 
@@ -93,7 +93,7 @@ struct call_events {
 /* Embedded in its owner; all zeros is none. */
 struct call {
         struct call *next;
-        struct cell *cell;           /* NULL: it is over */
+        struct psandbox *psandbox;           /* NULL: it is over */
         struct watch watch;
         const struct call_events *events;
         void *owner;
@@ -101,20 +101,20 @@ struct call {
         bool refused;                /* the guest said why it was not done; else an error is the end of the sandbox, or nearly so */
 };
 
-/* Errors: CSN_E_BUSY (the cell is paused, not ready, or over), CSN_E_INPUT (too long), CSN_E_SYSTEM. */
-int call_process(struct cell *cell, struct call *call, const struct guest_process *process, struct csn_error *err);
-int call_stdio(struct cell *cell, struct call *call, struct csn_error *err);
-int call_file(struct cell *cell, struct call *call, const struct guest_file *file, struct csn_error *err);
+/* Errors: CSN_E_BUSY (the sandbox is paused, not ready, or over), CSN_E_INPUT (too long), CSN_E_SYSTEM. */
+int call_process(struct psandbox *psandbox, struct call *call, const struct guest_process *process, struct csn_error *err);
+int call_stdio(struct psandbox *psandbox, struct call *call, struct csn_error *err);
+int call_file(struct psandbox *psandbox, struct call *call, const struct guest_file *file, struct csn_error *err);
 /*
  * A connection to a program that listens on this port of the sandbox's own loopback: STARTED when it is there, then as a process.  It
  * fails with ECONNREFUSED in sys where nobody listens.
  */
-int call_connect(struct cell *cell, struct call *call, unsigned port, struct csn_error *err);
+int call_connect(struct psandbox *psandbox, struct call *call, unsigned port, struct csn_error *err);
 
 /* From now on, and as long as the call is open, programs of `user` may become root by sudo.  It fails where there is no root. */
-int call_sudo(struct cell *cell, struct call *call, struct csn_error *err);
+int call_sudo(struct psandbox *psandbox, struct call *call, struct csn_error *err);
 /* The same, programs that ask for GET /health on this port of the sandbox' own are told that all is well.  It fails where the port is taken. */
-int call_health(struct cell *cell, struct call *call, unsigned port, struct csn_error *err);
+int call_health(struct psandbox *psandbox, struct call *call, unsigned port, struct csn_error *err);
 
 /* One packet, a kind and its bytes.  False: there is no room now, or the call is over. */
 bool call_send(struct call *call, enum guest_kind kind, const void *bytes, size_t len);
@@ -126,16 +126,16 @@ void call_hold(struct call *call, bool on);
 void call_close(struct call *call);
 
 /* Whether programs can be started as this account (fields.def) there.  Errors: CSN_E_INPUT. */
-int cell_has_account(const struct cell *cell, int account, struct csn_error *err);
+int psandbox_has_account(const struct psandbox *psandbox, int account, struct csn_error *err);
 /* The environment that programs of it have, "NAME=value", with more laid over; from the arena, NULL-terminated. */
-char **cell_env(const struct cell *cell, int account, const struct pair *more, size_t more_n, struct arena *arena, size_t *ret_n);
+char **psandbox_env(const struct psandbox *psandbox, int account, const struct pair *more, size_t more_n, struct arena *arena, size_t *ret_n);
 
 /* ---- copies ---- */
 
 /* Embedded in its owner, who sets the first two; all zeros is none. */
-struct cell_copy {
+struct psandbox_copy {
         /* Once, whichever way it went.  It may be freed then. */
-        void (*done)(struct cell_copy *copy, const struct csn_error *error);
+        void (*done)(struct psandbox_copy *copy, const struct csn_error *error);
         void *owner;
         /* copy.c's own. */
         struct call call;
@@ -150,17 +150,17 @@ struct cell_copy {
 };
 
 /*
- * Every file that a cell has beside those of a new one, of a cell with root as of one without, into a regular file of the caller's, which
- * has to stay open; and from such a file into a cell that was just made, in place of what it has.  Programs go on meanwhile;
+ * Every file that a sandbox has beside those of a new one, of a sandbox with root as of one without, into a regular file of the caller's, which
+ * has to stay open; and from such a file into a sandbox that was just made, in place of what it has.  Programs go on meanwhile;
  * what they change is in the copy or is not.  What was removed of /usr is removed there, too.  One that takes longer than
  * engine.copy_ms, or is too large, fails with CSN_E_SYSTEM.  Errors: those of call_process().
  */
-int cell_save(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err);
-int cell_load(struct cell *cell, struct cell_copy *copy, int fd, struct csn_error *err);
-/* An archive of tar, which gzip may have compressed, into a folder of a cell, which is made; what is in it belongs to nobody but who can write there. */
-int cell_unpack(struct cell *cell, struct cell_copy *copy, int fd, const char *folder, struct csn_error *err);
+int psandbox_save(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, struct csn_error *err);
+int psandbox_load(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, struct csn_error *err);
+/* An archive of tar, which gzip may have compressed, into a folder of a sandbox, which is made; what is in it belongs to nobody but who can write there. */
+int psandbox_unpack(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *folder, struct csn_error *err);
 /* Harmless twice.  One that goes on is given up; done() is not called. */
-void cell_copy_done(struct cell_copy *copy);
+void psandbox_copy_done(struct psandbox_copy *copy);
 
 /* ---- contexts ---- */
 
@@ -175,9 +175,9 @@ struct context_waiter {
  * The request stays the caller's.  waiter may be NULL; it is told once when the interpreter is there, or is not.  With a CSN_E_INPUT, of the
  * field /cwd, the context is not there any more: it cannot work in its folder.
  */
-int context_open(struct cell *cell, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err);
+int context_open(struct psandbox *psandbox, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err);
 struct context *context_find(struct engine *engine, const char *id, const char *owner);
-struct context *context_next(struct cell *cell, struct context *context);
+struct context *context_next(struct psandbox *psandbox, struct context *context);
 const char *context_id(const struct context *context);
 json_t *context_describe(const struct context *context);   /* the object `context` */
 /* What goes on there is interrupted; the context lives on. */

@@ -1,17 +1,17 @@
 /* Cells from the inside; for the files of this folder. */
-#ifndef ENGINE_CELL_PARTS_H
-#define ENGINE_CELL_PARTS_H
+#ifndef ENGINE_PSANDBOX_PARTS_H
+#define ENGINE_PSANDBOX_PARTS_H
 
 #include "engine/persistent/psandbox.h"
 #include "engine/run/run_private.h"
 
-struct cell {
-        struct cell *next;
+struct psandbox {
+        struct psandbox *next;
         struct engine *engine;
         struct instance *instance;                 /* NULL: it is over */
         char id[40];
         char owner[OWNER_KEY_MAX];
-        enum cell_state state;
+        enum psandbox_state state;
         bool meter_due;                  /* the meter's timer is about a program that ended */
         bool changing;                   /* it was asked to pause or to go on */
         struct run *template;            /* never started: its request, shape, limits and environment */
@@ -25,7 +25,7 @@ struct cell {
         struct call *calls;
         struct call sudo;                /* while it is there, for those inside alone */
         struct context *contexts;
-        struct cell_waiter *waiters;
+        struct psandbox_waiter *waiters;
         struct timer ttl, idle, gone, greeting, meter;
         uint64_t paused_us;
         uint64_t number;
@@ -39,7 +39,7 @@ enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_BUSY, CONTEXT_DEAD 
 
 struct context {
         struct context *next;
-        struct cell *cell;
+        struct psandbox *psandbox;
         char id[40];
         enum context_state state;
         const struct language *language;
@@ -67,7 +67,7 @@ struct context {
         bool done, after_due;
         bool before_due;                 /* an execution waits until it is known what was used before it */
         bool unwanted, early;            /* meanwhile that one was cancelled, or interrupted */
-        bool dying;                      /* it has ended, and its cell is asked whether memory was the reason */
+        bool dying;                      /* it has ended, and its sandbox is asked whether memory was the reason */
         bool stopping;                   /* nothing begins now */
         bool cold;                       /* a zygote could not give one */
         bool used;                       /* something was executed by this interpreter */
@@ -81,29 +81,29 @@ struct context {
 };
 
 /* News of its instance. */
-void cell_attached(struct cell *cell, struct instance *instance);
-void cell_confined(struct cell *cell, const struct wire_boundary *boundary);
-void cell_seen(struct cell *cell, const struct wire_seen *seen);
+void psandbox_attached(struct psandbox *psandbox, struct instance *instance);
+void psandbox_confined(struct psandbox *psandbox, const struct wire_boundary *boundary);
+void psandbox_seen(struct psandbox *psandbox, const struct wire_seen *seen);
 /* A program in it has ended: what that used is told soon. */
-void cell_meter(struct cell *cell);
-void cell_frozen(struct cell *cell, bool on, const struct csn_error *error);
-void cell_exited(struct cell *cell, const struct wire_exit *how);
-void cell_ended(struct cell *cell, const struct csn_error *error);
+void psandbox_meter(struct psandbox *psandbox);
+void psandbox_frozen(struct psandbox *psandbox, bool on, const struct csn_error *error);
+void psandbox_exited(struct psandbox *psandbox, const struct wire_exit *how);
+void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error);
 /* It could not be begun; `again`: in a instance that waited, and another may do. */
-void cell_refused(struct cell *cell, const struct csn_error *error, bool again);
+void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, bool again);
 /* Something is done in it: it is not idle. */
-void cell_touch(struct cell *cell);
-void cells_close(struct engine *engine);
+void psandbox_touch(struct psandbox *psandbox);
+void psandboxes_close(struct engine *engine);
 
 /* News of the instance of an interpreter that came from a zygote. */
 void context_joined(struct context *context);
 void context_left(struct context *context, const struct wire_exit *how, const struct csn_error *error);
-/* Its cell was looked at. */
-void context_cell_seen(struct context *context, const struct wire_seen *seen);
+/* Its sandbox was looked at. */
+void context_psandbox_seen(struct context *context, const struct wire_seen *seen);
 /* Its folder was looked at; with an error it cannot begin there, or nobody knows. */
 void context_looked(struct context *context, const struct csn_error *error);
 /* Those that wait for something to execute: their calls are open, and mean nothing. */
-size_t contexts_resting(const struct cell *cell);
+size_t contexts_resting(const struct psandbox *psandbox);
 
 /* ---- the folder that a context is to begin in (context_limits.c) ---- */
 
@@ -130,8 +130,8 @@ int context_submit(struct run *run, struct csn_error *err);
 void context_cancel(struct run *run);
 /* It is freed. */
 void context_forget(struct run *run);
-void contexts_end(struct cell *cell, const struct csn_error *error);
-/* Their cell stands still, or goes on. */
-void contexts_frozen(struct cell *cell, bool on);
+void contexts_end(struct psandbox *psandbox, const struct csn_error *error);
+/* Their sandbox stands still, or goes on. */
+void contexts_frozen(struct psandbox *psandbox, bool on);
 
 #endif

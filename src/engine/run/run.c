@@ -710,7 +710,7 @@ void engine_close(struct engine *engine)
                         backend_at(i)->close(engine->links[i]);
                 engine->links[i] = NULL;
         }
-        cells_close(engine);
+        psandboxes_close(engine);
         pools_close(engine);
         for (struct run *run = engine->runs, *next; run; run = next) {
                 next = run->next;

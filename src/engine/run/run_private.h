@@ -134,10 +134,10 @@ struct engine {
         struct instance *instances;
         size_t instances_n, places;                  /* how many there are, and how many the descriptors are enough for */
         uint32_t instances_made;
-        uint64_t cells_made, contexts_made;
+        uint64_t psandboxes_made, contexts_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
-        struct cell *cells;                      /* persistent sandboxes (psandbox.h) */
+        struct psandbox *psandboxes;                      /* persistent sandboxes (psandbox.h) */
         struct metrics *metrics;                 /* NULL: no run is over yet */
         const struct engine_tools *tools;        /* NULL: nobody knows any */
         void *tools_owner;
@@ -214,7 +214,7 @@ struct instance {
         struct wire_shape shape;
         struct pool *pool;             /* that it belongs to while no run has it, or NULL */
         struct run *run;
-        struct cell *cell;             /* whose instance it is, or NULL */
+        struct psandbox *psandbox;             /* whose instance it is, or NULL */
         struct context *context;       /* it is an interpreter from a zygote, in the sandbox of another instance */
         bool starting;                 /* counted in engine->starting */
         bool kept;                     /* it waited, or an interpreter was put into it: another may do */
@@ -235,8 +235,8 @@ int instance_start(struct instance *instance, struct run *run, struct csn_error 
 /* Its program has ended by its own account, with this exit status. */
 void instance_left(struct instance *instance, unsigned status);
 void instance_kill(struct instance *instance);
-/* For a cell; and process 1 of one that stands becomes its guest.  *ret_sock is the caller's. */
-int instance_new_cell(struct engine *engine, const struct wire_shape *shape, struct cell *cell, struct instance **ret, struct csn_error *err);
+/* For a sandbox; and process 1 of one that stands becomes its guest.  *ret_sock is the caller's. */
+int instance_new_psandbox(struct engine *engine, const struct wire_shape *shape, struct psandbox *psandbox, struct instance **ret, struct csn_error *err);
 int instance_guest(struct instance *instance, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
 void instance_freeze(struct instance *instance, bool on);
 /* The interpreter of a zygote into the sandbox `host`, with these descriptors, which stay the caller's; and its program. */

@@ -183,11 +183,11 @@ bool api_after(struct http_request *request, uint64_t *ret);
 /* As POST /v1/runs, in this context; NULL: in none. */
 void api_post_run_in(struct http_request *request, const char *context);
 /* The sandbox of the path; NULL: there is none, and that is answered. */
-struct cell *api_cell(struct http_request *request);
+struct psandbox *api_psandbox(struct http_request *request);
 /* The same of a context. */
 struct context *api_context(struct http_request *request);
 /* The same with the path of ?path=, which has to be there. */
-struct cell *api_file_target(struct http_request *request, const char **ret_path);
+struct psandbox *api_file_target(struct http_request *request, const char **ret_path);
 /* The object `entry` of the interface. */
 json_t *api_entry(const struct guest_entry *entry);
 /* What an operation on files could not do, with the status of its errno. */

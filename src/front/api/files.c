@@ -22,7 +22,7 @@ struct transfer {
         struct http_request *request;
         enum { OTHER, LIST, DOWNLOAD, UPLOAD, PACK, UNPACK, WATCH } what;
         char *path;
-        struct cell *cell;
+        struct psandbox *psandbox;
         bool begun;                        /* the answer is on its way */
         bool ranged, beyond;               /* a part is wanted; it begins behind the end */
         uint64_t offset, left;             /* of a download: left of what was announced, or of what is wanted */
@@ -320,11 +320,11 @@ static void on_ended(struct call *call, const struct csn_error *error)
 
 /* ---- requests ---- */
 
-static struct transfer *transfer_new(struct http_request *request, int what, struct cell *cell, const char *path)
+static struct transfer *transfer_new(struct http_request *request, int what, struct psandbox *psandbox, const char *path)
 {
         static const struct call_events events = { on_packet, on_room, on_ended };
         struct transfer *one = mem_alloc(sizeof *one);
-        *one = (struct transfer){ .api = api_of(request), .request = request, .what = what, .cell = cell, .path = mem_copy(path, strlen(path)),
+        *one = (struct transfer){ .api = api_of(request), .request = request, .what = what, .psandbox = psandbox, .path = mem_copy(path, strlen(path)),
                                   .entries = json_array(), .made = MHD_HTTP_OK };
         one->call = (struct call){ .events = &events, .owner = one };
         buf_init(&one->said, ERRORS_MAX);
@@ -332,16 +332,16 @@ static struct transfer *transfer_new(struct http_request *request, int what, str
 }
 
 /* The sandbox and the path of a request, or an answer that says what is wrong. */
-struct cell *api_file_target(struct http_request *request, const char **ret_path)
+struct psandbox *api_file_target(struct http_request *request, const char **ret_path)
 {
         struct csn_error err;
         const char *path = http_query(request, "path");
-        struct cell *cell = api_cell(request);
+        struct psandbox *psandbox = api_psandbox(request);
         *ret_path = path;
-        if (!cell)
+        if (!psandbox)
                 return NULL;
         if (path && path[0] && strlen(path) < GUEST_PATH_MAX)
-                return cell;
+                return psandbox;
         err_field(&err, "path", "path is %s; give ?path=, absolute or from /home/user on, of at most %d bytes", path && path[0] ? "too long" : "missing",
                   GUEST_PATH_MAX - 1);
         http_fail(request, &err);
@@ -362,11 +362,11 @@ static void begin(struct transfer *one, int rc, const struct csn_error *err)
         request->room = on_stream_room;
 }
 
-static void ask(struct http_request *request, int what, struct cell *cell, const struct guest_file *file)
+static void ask(struct http_request *request, int what, struct psandbox *psandbox, const struct guest_file *file)
 {
         struct csn_error err;
-        struct transfer *one = transfer_new(request, what, cell, file->path);
-        int rc = call_file(cell, &one->call, file, &err);
+        struct transfer *one = transfer_new(request, what, psandbox, file->path);
+        int rc = call_file(psandbox, &one->call, file, &err);
         begin(one, rc, &err);
 }
 
@@ -393,34 +393,34 @@ void api_list_files(struct http_request *request)
 {
         const char *path;
         uint64_t depth;
-        struct cell *cell = api_file_target(request, &path);
-        if (cell && number_of(request, "depth", 1, 64, &depth))
-                ask(request, LIST, cell, &(struct guest_file){ .verb = GUEST_LIST, .depth = depth, .path = (char *)(uintptr_t)path });
+        struct psandbox *psandbox = api_file_target(request, &path);
+        if (psandbox && number_of(request, "depth", 1, 64, &depth))
+                ask(request, LIST, psandbox, &(struct guest_file){ .verb = GUEST_LIST, .depth = depth, .path = (char *)(uintptr_t)path });
 }
 
 void api_stat_file(struct http_request *request)
 {
         const char *path;
-        struct cell *cell = api_file_target(request, &path);
-        if (cell)
-                ask(request, OTHER, cell, &(struct guest_file){ .verb = GUEST_STAT, .path = (char *)(uintptr_t)path });
+        struct psandbox *psandbox = api_file_target(request, &path);
+        if (psandbox)
+                ask(request, OTHER, psandbox, &(struct guest_file){ .verb = GUEST_STAT, .path = (char *)(uintptr_t)path });
 }
 
 void api_delete_file(struct http_request *request)
 {
         const char *path;
-        struct cell *cell = api_file_target(request, &path);
-        if (cell)
-                ask(request, OTHER, cell, &(struct guest_file){ .verb = GUEST_REMOVE, .path = (char *)(uintptr_t)path });
+        struct psandbox *psandbox = api_file_target(request, &path);
+        if (psandbox)
+                ask(request, OTHER, psandbox, &(struct guest_file){ .verb = GUEST_REMOVE, .path = (char *)(uintptr_t)path });
 }
 
 void api_watch_files(struct http_request *request)
 {
         const char *path;
         uint64_t depth;
-        struct cell *cell = api_file_target(request, &path);
-        if (cell && number_of(request, "depth", 1, 32, &depth))
-                ask(request, WATCH, cell, &(struct guest_file){ .verb = GUEST_WATCH, .depth = depth, .path = (char *)(uintptr_t)path });
+        struct psandbox *psandbox = api_file_target(request, &path);
+        if (psandbox && number_of(request, "depth", 1, 32, &depth))
+                ask(request, WATCH, psandbox, &(struct guest_file){ .verb = GUEST_WATCH, .depth = depth, .path = (char *)(uintptr_t)path });
 }
 
 static int plan_change(const struct file_change *change, struct guest_file *file, struct csn_error *err)
@@ -449,14 +449,14 @@ void api_change_file(struct http_request *request)
         const char *path;
         struct file_change change = { 0 };
         struct csn_error err;
-        struct cell *cell = api_file_target(request, &path);
+        struct psandbox *psandbox = api_file_target(request, &path);
         struct guest_file file = { .path = (char *)(uintptr_t)path };
-        if (!cell || !api_decode(request, &object_file_change, &request->arena, &change))
+        if (!psandbox || !api_decode(request, &object_file_change, &request->arena, &change))
                 return;
         if (plan_change(&change, &file, &err) < 0)
                 http_fail(request, &err);
         else
-                ask(request, OTHER, cell, &file);
+                ask(request, OTHER, psandbox, &file);
 }
 
 /* ---- one file, or a folder as tar ---- */
@@ -474,8 +474,8 @@ static int run_tar(struct transfer *one, bool pack, struct csn_error *err)
         struct arena arena = { 0 };
         struct guest_process process = { .flags = pack ? 0 : GUEST_INPUT, .folder = one->path, .argv = (char **)(uintptr_t)(pack ? out : in),
                                          .argv_n = pack ? ARRAY_LEN(out) - 1 : ARRAY_LEN(in) - 1 };
-        process.env = cell_env(one->cell, account_USER, NULL, 0, &arena, &process.env_n);
-        int rc = call_process(one->cell, &one->call, &process, err);
+        process.env = psandbox_env(one->psandbox, account_USER, NULL, 0, &arena, &process.env_n);
+        int rc = call_process(one->psandbox, &one->call, &process, err);
         arena_done(&arena);
         return rc;
 }
@@ -484,10 +484,10 @@ void api_get_file(struct http_request *request)
 {
         const char *path;
         struct csn_error err;
-        struct cell *cell = api_file_target(request, &path);
-        if (!cell)
+        struct psandbox *psandbox = api_file_target(request, &path);
+        if (!psandbox)
                 return;
-        struct transfer *one = transfer_new(request, wants_tar(request) ? PACK : DOWNLOAD, cell, path);
+        struct transfer *one = transfer_new(request, wants_tar(request) ? PACK : DOWNLOAD, psandbox, path);
         struct guest_file file = { .verb = GUEST_READ, .length = UINT64_MAX, .path = one->path };
         int rc;
         if (one->what == PACK) {
@@ -496,7 +496,7 @@ void api_get_file(struct http_request *request)
                 one->ranged = header_range(http_header(request, "Range"), &one->offset, &one->left);
                 if (one->ranged)
                         file.offset = one->offset, file.length = one->left;
-                rc = call_file(cell, &one->call, &file, &err);
+                rc = call_file(psandbox, &one->call, &file, &err);
         }
         begin(one, rc, &err);
 }
@@ -532,8 +532,8 @@ void api_put_file(struct http_request *request)
         const char *path, *mode = http_query(request, "mode");
         struct csn_error err;
         char *end = NULL;
-        struct cell *cell = api_file_target(request, &path);
-        if (!cell)
+        struct psandbox *psandbox = api_file_target(request, &path);
+        if (!psandbox)
                 return;
         uint64_t bits = mode ? strtoull(mode, &end, 8) : 0;
         if (mode && (!mode[0] || *end || bits > 07777)) {
@@ -541,10 +541,10 @@ void api_put_file(struct http_request *request)
                 http_fail(request, &err);
                 return;
         }
-        struct transfer *one = transfer_new(request, wants_tar(request) ? UNPACK : UPLOAD, cell, path);
+        struct transfer *one = transfer_new(request, wants_tar(request) ? UNPACK : UPLOAD, psandbox, path);
         one->made = MHD_HTTP_CREATED;
         struct guest_file file = { .verb = GUEST_WRITE, .mode = bits, .path = one->path };
-        int rc = one->what == UNPACK ? run_tar(one, false, &err) : call_file(cell, &one->call, &file, &err);
+        int rc = one->what == UNPACK ? run_tar(one, false, &err) : call_file(psandbox, &one->call, &file, &err);
         begin(one, rc, &err);
         if (rc == 0) {
                 request->take = take_upload;

@@ -311,7 +311,7 @@ static int check(const struct process_request *given, bool waits, struct csn_err
         return 0;
 }
 
-static int start(struct api_process *one, struct cell *cell, const struct process_request *given, struct arena *arena, struct csn_error *err)
+static int start(struct api_process *one, struct psandbox *psandbox, const struct process_request *given, struct arena *arena, struct csn_error *err)
 {
         static char *const shell[] = { "/bin/bash", "-c", NULL };
         static const struct call_events events = { on_packet, on_room, on_ended };
@@ -329,15 +329,15 @@ static int start(struct api_process *one, struct cell *cell, const struct proces
                 for (size_t i = 1; i < more_n; i++)
                         if (strcmp(more[i].name, "TERM") == 0)
                                 more[0] = more[i];
-        if (cell_has_account(cell, given->user, err) < 0)
+        if (psandbox_has_account(psandbox, given->user, err) < 0)
                 return -err->code;
-        process.env = cell_env(cell, given->user, more, more_n, arena, &process.env_n);
+        process.env = psandbox_env(psandbox, given->user, more, more_n, arena, &process.env_n);
         process.argv_n = given->command ? 3 : given->args_n;
         process.argv = arena_alloc(arena, (process.argv_n + 1) * sizeof *process.argv);
         for (size_t i = 0; i < process.argv_n; i++)
                 process.argv[i] = given->command ? (i < 2 ? shell[i] : given->command) : given->args[i];
         one->call = (struct call){ .events = &events, .owner = one };
-        return call_process(cell, &one->call, &process, err);
+        return call_process(psandbox, &one->call, &process, err);
 }
 
 static void on_waiting_gone(struct http_request *request)
@@ -352,11 +352,11 @@ void api_post_process(struct http_request *request)
         bool stream = http_accepts(request, "text/event-stream"), ndjson = !stream && http_accepts(request, "application/x-ndjson");
         bool async = api_prefers(request, "respond-async");
         struct api *api = api_of(request);
-        struct cell *cell = api_cell(request);
+        struct psandbox *psandbox = api_psandbox(request);
         struct process_request given = { 0 };
         struct http_limit limit = { 0 };
         struct csn_error err;
-        if (!cell || !api_decode(request, &object_process_request, &request->arena, &given))
+        if (!psandbox || !api_decode(request, &object_process_request, &request->arena, &given))
                 return;
         if (api_has_cpu_time(request, &limit, &err) < 0) {
                 api_answer_busy(request, &limit, &err);
@@ -372,13 +372,13 @@ void api_post_process(struct http_request *request)
                                      .input = given.stdin || given.terminal, .created_us = clock_us() };
         one->deadline = (struct timer){ .fired = on_deadline, .owner = one };
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
-        snprintf(one->sandbox, sizeof one->sandbox, "%s", cell_id(cell));
+        snprintf(one->sandbox, sizeof one->sandbox, "%s", psandbox_id(psandbox));
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
         for (size_t i = 0; i < ARRAY_LEN(one->captures); i++)
-                capture_init(&one->captures[i], (size_t)cell_limits(cell)->output_bytes);
+                capture_init(&one->captures[i], (size_t)psandbox_limits(psandbox)->output_bytes);
         events_init(&one->events);
         api->processes = one;
-        if (start(one, cell, &given, &request->arena, &err) < 0) {
+        if (start(one, psandbox, &given, &request->arena, &err) < 0) {
                 process_free(one);
                 err.code == CSN_E_BUSY ? api_conflict(request, &err) : http_fail(request, &err);
                 return;
@@ -403,12 +403,12 @@ void api_post_process(struct http_request *request)
 
 void api_list_processes(struct http_request *request)
 {
-        const struct cell *cell = api_cell(request);
+        const struct psandbox *psandbox = api_psandbox(request);
         struct api_page page;
-        if (!cell || !api_page_begin(request, API_PAGE_MAX, &page))
+        if (!psandbox || !api_page_begin(request, API_PAGE_MAX, &page))
                 return;
         for (const struct api_process *one = api_of(request)->processes; one && !page.more; one = one->next)
-                if (strcmp(one->sandbox, cell_id(cell)) == 0 && api_page_has(&page, one->number, 0))
+                if (strcmp(one->sandbox, psandbox_id(psandbox)) == 0 && api_page_has(&page, one->number, 0))
                         json_array_append_new(page.list, describe(one, false));
         api_page_answer(request, &page, "processes");
 }

@@ -6,12 +6,12 @@
 
 /* ---- which one ---- */
 
-struct cell *api_cell(struct http_request *request)
+struct psandbox *api_psandbox(struct http_request *request)
 {
         struct csn_error err;
-        struct cell *cell = cell_find(api_of(request)->engine, http_part(request, 0), request->tenant);
-        if (cell)
-                return cell;
+        struct psandbox *psandbox = psandbox_find(api_of(request)->engine, http_part(request, 0), request->tenant);
+        if (psandbox)
+                return psandbox;
         err_field(&err, "", "there is no sandbox %.60s, or it has ended", http_part(request, 0));
         http_problem(request, MHD_HTTP_NOT_FOUND, &err);
         return NULL;
@@ -36,23 +36,23 @@ void api_conflict(struct http_request *request, const struct csn_error *error)
 /* ---- waiting for a sandbox ---- */
 
 struct waiting {
-        struct cell_waiter waiter;
+        struct psandbox_waiter waiter;
         struct http_request *request;
-        struct cell *cell;
+        struct psandbox *psandbox;
         unsigned status;
         bool doomed;                       /* it is nobody's if the client goes before it knows of it */
 };
 
-static void answer_cell(struct http_request *request, unsigned status, const struct cell *cell)
+static void answer_psandbox(struct http_request *request, unsigned status, const struct psandbox *psandbox)
 {
         char link[80];
-        snprintf(link, sizeof link, "/v1/sandboxes/%s", cell_id(cell));
+        snprintf(link, sizeof link, "/v1/sandboxes/%s", psandbox_id(psandbox));
         if (status == MHD_HTTP_CREATED)
                 http_set_header(request, "Location", link);
-        http_json(request, status, cell_describe(cell));
+        http_json(request, status, psandbox_describe(psandbox));
 }
 
-static void on_cell(struct cell_waiter *waiter, const struct csn_error *error)
+static void on_psandbox(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         struct waiting *one = waiter->owner;
         struct http_request *request = one->request;
@@ -63,30 +63,30 @@ static void on_cell(struct cell_waiter *waiter, const struct csn_error *error)
                 api_conflict(request, error);
         else if (one->status == MHD_HTTP_NO_CONTENT)
                 http_answer(request, one->status, "application/json", mem_copy("", 0), 0);
-        else if (waiter->want == CELL_WANTS_SEEN)
-                http_json(request, one->status, cell_use(one->cell));
+        else if (waiter->want == PSANDBOX_WANTS_SEEN)
+                http_json(request, one->status, psandbox_use(one->psandbox));
         else
-                answer_cell(request, one->status, one->cell);
+                answer_psandbox(request, one->status, one->psandbox);
         free(one);
 }
 
 static void on_waiting_gone(struct http_request *request)
 {
         struct waiting *one = request->owner;
-        cell_unwait(&one->waiter);
+        psandbox_unwait(&one->waiter);
         if (one->doomed)
-                cell_kill(one->cell);
+                psandbox_kill(one->psandbox);
         free(one);
 }
 
-static void answer_when(struct http_request *request, struct cell *cell, enum cell_want want, unsigned status)
+static void answer_when(struct http_request *request, struct psandbox *psandbox, enum psandbox_want want, unsigned status)
 {
         struct waiting *one = mem_alloc(sizeof *one);
-        *one = (struct waiting){ .waiter = { .done = on_cell, .owner = one }, .request = request, .cell = cell, .status = status,
+        *one = (struct waiting){ .waiter = { .done = on_psandbox, .owner = one }, .request = request, .psandbox = psandbox, .status = status,
                                  .doomed = status == MHD_HTTP_CREATED };
         request->owner = one;
         request->gone = on_waiting_gone;
-        cell_wait(cell, want, &one->waiter);
+        psandbox_wait(psandbox, want, &one->waiter);
 }
 
 /* ---- sandboxes ---- */
@@ -94,7 +94,7 @@ static void answer_when(struct http_request *request, struct cell *cell, enum ce
 void api_post_sandbox(struct http_request *request)
 {
         struct sandbox_request given = { 0 };
-        struct cell *cell;
+        struct psandbox *psandbox;
         struct http_limit limit = { 0 };
         struct csn_error err;
         struct api *api = api_of(request);
@@ -102,10 +102,10 @@ void api_post_sandbox(struct http_request *request)
                 return;
         if (api_has_cpu_time(request, &limit, &err) < 0)
                 api_answer_busy(request, &limit, &err);
-        else if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || cell_open(api->engine, &given, request->tenant, &cell, &err) < 0)
+        else if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || psandbox_open(api->engine, &given, request->tenant, &psandbox, &err) < 0)
                 http_fail(request, &err);
         else
-                answer_when(request, cell, CELL_WANTS_READY, MHD_HTTP_CREATED);
+                answer_when(request, psandbox, PSANDBOX_WANTS_READY, MHD_HTTP_CREATED);
 }
 
 void api_list_sandboxes(struct http_request *request)
@@ -114,74 +114,74 @@ void api_list_sandboxes(struct http_request *request)
         struct api_page page;
         if (!api_page_begin(request, API_PAGE_MAX, &page))
                 return;
-        for (struct cell *cell = cell_next(engine, NULL, request->tenant); cell && !page.more; cell = cell_next(engine, cell, request->tenant))
-                if (api_page_has(&page, cell_number(cell), 0))
-                        json_array_append_new(page.list, cell_describe(cell));
+        for (struct psandbox *psandbox = psandbox_next(engine, NULL, request->tenant); psandbox && !page.more; psandbox = psandbox_next(engine, psandbox, request->tenant))
+                if (api_page_has(&page, psandbox_number(psandbox), 0))
+                        json_array_append_new(page.list, psandbox_describe(psandbox));
         api_page_answer(request, &page, "sandboxes");
 }
 
 void api_get_sandbox(struct http_request *request)
 {
-        const struct cell *cell = api_cell(request);
-        if (cell)
-                answer_cell(request, MHD_HTTP_OK, cell);
+        const struct psandbox *psandbox = api_psandbox(request);
+        if (psandbox)
+                answer_psandbox(request, MHD_HTTP_OK, psandbox);
 }
 
 void api_patch_sandbox(struct http_request *request)
 {
-        struct cell *cell = api_cell(request);
+        struct psandbox *psandbox = api_psandbox(request);
         struct sandbox_change change = { 0 };
         struct csn_error err;
-        if (!cell || !api_decode(request, &object_sandbox_change, &request->arena, &change))
+        if (!psandbox || !api_decode(request, &object_sandbox_change, &request->arena, &change))
                 return;
-        if (cell_extend(cell, change.ttl_ms, &err) < 0)
+        if (psandbox_extend(psandbox, change.ttl_ms, &err) < 0)
                 http_fail(request, &err);
         else
-                answer_cell(request, MHD_HTTP_OK, cell);
+                answer_psandbox(request, MHD_HTTP_OK, psandbox);
 }
 
 void api_delete_sandbox(struct http_request *request)
 {
-        struct cell *cell = api_cell(request);
-        if (!cell)
+        struct psandbox *psandbox = api_psandbox(request);
+        if (!psandbox)
                 return;
-        answer_when(request, cell, CELL_WANTS_OVER, MHD_HTTP_NO_CONTENT);
-        cell_kill(cell);
+        answer_when(request, psandbox, PSANDBOX_WANTS_OVER, MHD_HTTP_NO_CONTENT);
+        psandbox_kill(psandbox);
 }
 
 void api_pause_sandbox(struct http_request *request)
 {
-        struct cell *cell = api_cell(request);
+        struct psandbox *psandbox = api_psandbox(request);
         struct csn_error err;
-        if (cell && cell_pause(cell, &err) < 0)
+        if (psandbox && psandbox_pause(psandbox, &err) < 0)
                 api_conflict(request, &err);
-        else if (cell)
-                answer_when(request, cell, CELL_WANTS_PAUSED, MHD_HTTP_OK);
+        else if (psandbox)
+                answer_when(request, psandbox, PSANDBOX_WANTS_PAUSED, MHD_HTTP_OK);
 }
 
 void api_resume_sandbox(struct http_request *request)
 {
-        struct cell *cell = api_cell(request);
+        struct psandbox *psandbox = api_psandbox(request);
         struct csn_error err;
-        if (cell && cell_resume(cell, &err) < 0)
+        if (psandbox && psandbox_resume(psandbox, &err) < 0)
                 api_conflict(request, &err);
-        else if (cell)
-                answer_when(request, cell, CELL_WANTS_READY, MHD_HTTP_OK);
+        else if (psandbox)
+                answer_when(request, psandbox, PSANDBOX_WANTS_READY, MHD_HTTP_OK);
 }
 
 void api_sandbox_metrics(struct http_request *request)
 {
-        struct cell *cell = api_cell(request);
+        struct psandbox *psandbox = api_psandbox(request);
         struct csn_error err;
-        if (!cell)
+        if (!psandbox)
                 return;
-        if (cell_state(cell) == CELL_MAKING) {     /* there is nothing to look at, and no answer would come */
+        if (psandbox_state(psandbox) == PSANDBOX_MAKING) {     /* there is nothing to look at, and no answer would come */
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox is not ready yet");
                 api_conflict(request, &err);
                 return;
         }
-        answer_when(request, cell, CELL_WANTS_SEEN, MHD_HTTP_OK);
-        cell_look(cell);
+        answer_when(request, psandbox, PSANDBOX_WANTS_SEEN, MHD_HTTP_OK);
+        psandbox_look(psandbox);
 }
 
 /* ---- contexts ---- */
@@ -235,15 +235,15 @@ static void is_waiting(struct context_waiting *one, struct context *context)
 
 void api_post_context(struct http_request *request)
 {
-        struct cell *cell = api_cell(request);
+        struct psandbox *psandbox = api_psandbox(request);
         struct context_request given = { 0 };
         struct context *context;
         struct csn_error err;
-        if (!cell || !api_decode(request, &object_context_request, &request->arena, &given))
+        if (!psandbox || !api_decode(request, &object_context_request, &request->arena, &given))
                 return;
         model_defaults(&object_context_request, &given);
         struct context_waiting *one = wait_for_context(request, MHD_HTTP_CREATED);
-        if (context_open(cell, &given, &one->waiter, &context, &err) == 0) {
+        if (context_open(psandbox, &given, &one->waiter, &context, &err) == 0) {
                 is_waiting(one, context);
                 return;
         }
@@ -253,11 +253,11 @@ void api_post_context(struct http_request *request)
 
 void api_list_contexts(struct http_request *request)
 {
-        struct cell *cell = api_cell(request);
+        struct psandbox *psandbox = api_psandbox(request);
         struct api_page page;
-        if (!cell || !api_page_begin(request, API_PAGE_MAX, &page))
+        if (!psandbox || !api_page_begin(request, API_PAGE_MAX, &page))
                 return;
-        for (struct context *context = context_next(cell, NULL); context && !page.more; context = context_next(cell, context))
+        for (struct context *context = context_next(psandbox, NULL); context && !page.more; context = context_next(psandbox, context))
                 if (api_page_has(&page, context_number(context), 0))
                         json_array_append_new(page.list, context_describe(context));
         api_page_answer(request, &page, "contexts");

@@ -16,7 +16,7 @@ struct api_session {
         int mode;
         struct session_request given;      /* in the arena, until the context is there */
         struct arena arena;
-        struct cell_waiter made, over;
+        struct psandbox_waiter made, over;
         struct context_waiter started;
         struct http_request *request;      /* who waits for it to be ready, or NULL */
 };
@@ -28,28 +28,28 @@ static void session_free(struct api_session *one)
                         *at = one->next;
                         break;
                 }
-        cell_unwait(&one->made);
-        cell_unwait(&one->over);
+        psandbox_unwait(&one->made);
+        psandbox_unwait(&one->over);
         context_unwait(&one->started);
         arena_done(&one->arena);
         free(one);
 }
 
-static struct cell *cell_of(const struct api_session *one)
+static struct psandbox *psandbox_of(const struct api_session *one)
 {
-        return cell_find(one->api->engine, one->sandbox, one->tenant);
+        return psandbox_find(one->api->engine, one->sandbox, one->tenant);
 }
 
 static json_t *describe(const struct api_session *one)
 {
         static const char *const modes[] = { [session_mode_NONE] = "none", [session_mode_FILES] = "files", [session_mode_INTERPRETER] = "interpreter" };
         const struct context *context = context_find(one->api->engine, one->context, one->tenant);
-        const struct cell *cell = cell_of(one);
+        const struct psandbox *psandbox = psandbox_of(one);
         json_t *json = json_pack("{s:s, s:s}", "id", one->id, "mode", modes[one->mode]);
         if (context)
                 json_object_set_new(json, "context", context_describe(context));
-        if (cell)
-                json_object_set_new(json, "sandbox", cell_describe(cell));
+        if (psandbox)
+                json_object_set_new(json, "sandbox", psandbox_describe(psandbox));
         return json;
 }
 
@@ -58,14 +58,14 @@ static json_t *describe(const struct api_session *one)
 static void give_up(struct api_session *one, const struct csn_error *error)
 {
         struct http_request *request = one->request;
-        struct cell *cell = cell_of(one);
+        struct psandbox *psandbox = psandbox_of(one);
         one->request = NULL;
         if (request) {
                 request->gone = NULL;
                 http_fail(request, error);
         }
-        if (cell)
-                cell_kill(cell);           /* and with its end the session goes */
+        if (psandbox)
+                psandbox_kill(psandbox);           /* and with its end the session goes */
         else
                 session_free(one);
 }
@@ -88,7 +88,7 @@ static void on_started(struct context_waiter *waiter, const struct csn_error *er
         http_json(request, MHD_HTTP_CREATED, describe(one));
 }
 
-static void on_over(struct cell_waiter *waiter, const struct csn_error *error)
+static void on_over(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         struct api_session *one = waiter->owner;
         struct csn_error over;
@@ -103,14 +103,14 @@ static void on_over(struct cell_waiter *waiter, const struct csn_error *error)
         session_free(one);
 }
 
-static void on_made(struct cell_waiter *waiter, const struct csn_error *error)
+static void on_made(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         struct api_session *one = waiter->owner;
-        struct cell *cell = cell_of(one);
+        struct psandbox *psandbox = psandbox_of(one);
         struct context_request wanted = { 0 };
         struct context *context;
         struct csn_error err;
-        if (error || !cell) {
+        if (error || !psandbox) {
                 if (error)
                         err = *error;
                 else
@@ -123,7 +123,7 @@ static void on_made(struct cell_waiter *waiter, const struct csn_error *error)
         SET(&wanted, context_request, fresh, one->mode == session_mode_FILES);
         model_defaults(&object_context_request, &wanted);
         one->started = (struct context_waiter){ .done = on_started, .owner = one };
-        if (context_open(cell, &wanted, &one->started, &context, &err) < 0)
+        if (context_open(psandbox, &wanted, &one->started, &context, &err) < 0)
                 give_up(one, &err);
         else
                 snprintf(one->context, sizeof one->context, "%s", context_id(context));
@@ -133,23 +133,23 @@ static void on_made(struct cell_waiter *waiter, const struct csn_error *error)
 static void on_gone(struct http_request *request)
 {
         struct api_session *one = request->owner;
-        struct cell *cell = cell_of(one);
+        struct psandbox *psandbox = psandbox_of(one);
         one->request = NULL;
-        if (cell)
-                cell_kill(cell);
+        if (psandbox)
+                psandbox_kill(psandbox);
 }
 
 void api_post_session(struct http_request *request)
 {
         struct api *api = api_of(request);
         struct api_session *one = mem_alloc(sizeof *one);
-        struct cell *cell = NULL;
+        struct psandbox *psandbox = NULL;
         struct http_limit limit = { 0 };
         struct csn_error err;
         *one = (struct api_session){ .next = api->sessions, .api = api, .request = request, .number = ++api->sessions_made };
         api->sessions = one;
-        one->made = (struct cell_waiter){ .done = on_made, .owner = one };
-        one->over = (struct cell_waiter){ .done = on_over, .owner = one };
+        one->made = (struct psandbox_waiter){ .done = on_made, .owner = one };
+        one->over = (struct psandbox_waiter){ .done = on_over, .owner = one };
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
         if (!api_decode(request, &object_session_request, &one->arena, &one->given)) {
                 session_free(one);
@@ -167,18 +167,18 @@ void api_post_session(struct http_request *request)
         }
         int rc = one->mode == session_mode_NONE ? err_field(&err, "/mode", "without anything that lasts it is a run: POST /v1/runs")
               : api_check_tools(request, one->given.sandbox.profile, &one->given.sandbox.tools, &err) < 0 ? -err.code
-                                                : cell_open(api->engine, &one->given.sandbox, one->tenant, &cell, &err);
+                                                : psandbox_open(api->engine, &one->given.sandbox, one->tenant, &psandbox, &err);
         if (rc < 0) {
                 session_free(one);
                 http_fail(request, &err);
                 return;
         }
-        snprintf(one->sandbox, sizeof one->sandbox, "%s", cell_id(cell));
-        snprintf(one->id, sizeof one->id, "ses_%s", cell_id(cell) + strlen("sbx_"));
+        snprintf(one->sandbox, sizeof one->sandbox, "%s", psandbox_id(psandbox));
+        snprintf(one->id, sizeof one->id, "ses_%s", psandbox_id(psandbox) + strlen("sbx_"));
         request->owner = one;
         request->gone = on_gone;
-        cell_wait(cell, CELL_WANTS_READY, &one->made);
-        cell_wait(cell, CELL_WANTS_OVER, &one->over);
+        psandbox_wait(psandbox, PSANDBOX_WANTS_READY, &one->made);
+        psandbox_wait(psandbox, PSANDBOX_WANTS_OVER, &one->over);
 }
 
 /* ---- the others ---- */
@@ -187,7 +187,7 @@ static struct api_session *find(struct http_request *request)
 {
         struct csn_error err;
         for (struct api_session *one = api_of(request)->sessions; one; one = one->next)
-                if (strcmp(one->id, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0 && cell_of(one))
+                if (strcmp(one->id, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one))
                         return one;
         err_field(&err, "", "there is no session %.60s, or it has ended", http_part(request, 0));
         http_problem(request, MHD_HTTP_NOT_FOUND, &err);
@@ -200,7 +200,7 @@ void api_list_sessions(struct http_request *request)
         if (!api_page_begin(request, API_PAGE_MAX, &page))
                 return;
         for (const struct api_session *one = api_of(request)->sessions; one && !page.more; one = one->next)
-                if (strcmp(one->tenant, request->tenant) == 0 && cell_of(one) && api_page_has(&page, one->number, 0))
+                if (strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one) && api_page_has(&page, one->number, 0))
                         json_array_append_new(page.list, describe(one));
         api_page_answer(request, &page, "sessions");
 }
@@ -217,7 +217,7 @@ void api_delete_session(struct http_request *request)
         struct api_session *one = find(request);
         if (!one)
                 return;
-        cell_kill(cell_of(one));
+        psandbox_kill(psandbox_of(one));
         http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
 }
 

@@ -9,7 +9,7 @@
 
 struct upload {
         struct http_request *request;
-        struct cell *cell;
+        struct psandbox *psandbox;
         char *folder;
         struct multipart parser;
         struct call call;
@@ -115,7 +115,7 @@ static void begin_file(struct upload *upload)
         else if (strlen(file.path) >= GUEST_PATH_MAX)
                 rc = err_field(&err, "/", "the path of %.60s... is longer than %d bytes", part->name, GUEST_PATH_MAX - 1);
         else
-                rc = call_file(upload->cell, &upload->call, &file, &err);
+                rc = call_file(upload->psandbox, &upload->call, &file, &err);
         upload->open = rc == 0;
         if (rc < 0)
                 file_failed(upload, &err);
@@ -188,11 +188,11 @@ void api_post_files(struct http_request *request)
 {
         const char *path;
         struct csn_error err;
-        struct cell *cell = api_file_target(request, &path);
-        if (!cell)
+        struct psandbox *psandbox = api_file_target(request, &path);
+        if (!psandbox)
                 return;
         struct upload *upload = mem_alloc(sizeof *upload);
-        *upload = (struct upload){ .request = request, .cell = cell, .folder = mem_copy(path, strlen(path)), .entries = json_array(), .errors = json_array() };
+        *upload = (struct upload){ .request = request, .psandbox = psandbox, .folder = mem_copy(path, strlen(path)), .entries = json_array(), .errors = json_array() };
         if (multipart_init(&upload->parser, http_header(request, "Content-Type"), &err) < 0) {
                 upload_free(upload);
                 http_fail(request, &err);

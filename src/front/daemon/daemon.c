@@ -125,12 +125,12 @@ static void on_signal(struct watch *watch, uint32_t what)
                         daemon_reload(daemon);
                 return;
         }
-        size_t cells = 0;
-        for (struct cell *cell = cell_next(daemon->engine, NULL, NULL); cell; cell = cell_next(daemon->engine, cell, NULL))
-                cells++;
+        size_t psandboxes = 0;
+        for (struct psandbox *psandbox = psandbox_next(daemon->engine, NULL, NULL); psandbox; psandbox = psandbox_next(daemon->engine, psandbox, NULL))
+                psandboxes++;
         log_text(LOG_INFO, "signal %u: the daemon ends", info.ssi_signo);
-        if (cells && daemon->state == SERVING)
-                log_text(LOG_WARN, "%zu persistent sandboxes end with the daemon; what is in them cannot be kept", cells);
+        if (psandboxes && daemon->state == SERVING)
+                log_text(LOG_WARN, "%zu persistent sandboxes end with the daemon; what is in them cannot be kept", psandboxes);
         if (daemon->state == SERVING)
                 enter(daemon, DRAINING);
         else

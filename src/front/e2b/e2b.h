@@ -5,10 +5,10 @@
  * (envd), 49999 its code interpreter, and any other is a program of the user's.  Which sandbox and port is in the headers
  * E2b-Sandbox-Id and E2b-Sandbox-Port, or in the first label of the Host, PORT-ID; a URL that was signed has neither, and its
  * signature tells.  There is no daemon of E2B inside:
- * what envd and the interpreter are asked is answered out here, by calls of the cell's guest and by contexts (engine/persistent/psandbox.h).
+ * what envd and the interpreter are asked is answered out here, by calls of the sandbox's guest and by contexts (engine/persistent/psandbox.h).
  *
  *   e2b           whom a request is for, whether it may, what is wrong in E2B's words
- *   sandbox       the sandboxes: a cell each, and what E2B knows of it beside that; their life
+ *   sandbox       the sandboxes: a sandbox each, and what E2B knows of it beside that; their life
  *   members       what the members of a body may be    (pure, fuzzed)
  *   marks         files by which programs inside know where they are
  *   template      what a template is here
@@ -90,8 +90,8 @@ struct e2b_sandbox {
         char id[E2B_ID_LEN + 1];
         char tenant[80];
         enum { E2B_MAKING, E2B_RUNNING, E2B_PAUSING, E2B_PAUSED, E2B_RESUMING } state;
-        struct cell *cell;                 /* NULL: it is paused, and all there is of it is its image */
-        bool networked;                    /* the administrator allowed a way out when its cell was made (engine.network) */
+        struct psandbox *psandbox;                 /* NULL: it is paused, and all there is of it is its image */
+        bool networked;                    /* the administrator allowed a way out when its sandbox was made (engine.network) */
         struct e2b_wish wish;
         char token[65];                    /* X-Access-Token of envd; "": none is needed */
         char traffic_token[65];            /* E2B-Traffic-Access-Token of all other ports; "": none is needed */
@@ -106,8 +106,8 @@ struct e2b_sandbox {
 
         /* sandbox.c's own. */
         struct e2b_waiter *waiters;
-        struct cell_waiter over, news;     /* of the cell */
-        struct cell_copy copy;             /* of its image, out or in */
+        struct psandbox_waiter over, news;     /* of the sandbox */
+        struct psandbox_copy copy;             /* of its image, out or in */
         struct e2b_marks *marks;           /* files that are being written in it, or NULL */
         struct start *start;               /* what its template runs in it, or NULL */
         struct e2b_image *image;
@@ -171,13 +171,13 @@ extern const struct http_route e2b_control_routes[], e2b_envd_routes[], e2b_inte
 
 /* ---- sandboxes (sandbox.c) ---- */
 
-/* One that begins, with files or NULL; E2B_WANTS_READY.  The wish stays the caller's.  Errors: those of cell_open(). */
+/* One that begins, with files or NULL; E2B_WANTS_READY.  The wish stays the caller's.  Errors: those of psandbox_open(). */
 int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *wish, struct e2b_image *image, struct e2b_sandbox **ret,
                     struct csn_error *err);
 void e2b_wish_done(struct e2b_wish *wish);
-/* A cell as the profile, a template and what was built of it have it, with these labels; the recipe may be NULL.  Errors: those of cell_open(). */
-int e2b_open_cell(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *recipe, json_t *env, const char *label,
-                  struct cell **ret, struct csn_error *err);
+/* A sandbox as the profile, a template and what was built of it have it, with these labels; the recipe may be NULL.  Errors: those of psandbox_open(). */
+int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *recipe, json_t *env, const char *label,
+                  struct psandbox **ret, struct csn_error *err);
 /* Its template's, or that it was built from. */
 const char *e2b_template_id(const struct e2b_wish *wish);
 const char *e2b_template_name(const struct e2b_wish *wish);
@@ -188,8 +188,8 @@ void e2b_wait(struct e2b_sandbox *sandbox, enum e2b_want want, struct e2b_waiter
 void e2b_unwait(struct e2b_waiter *waiter);
 bool e2b_sandbox_is_paused(const struct e2b_sandbox *sandbox);
 /*
- * E2B_WANTS_PAUSED and E2B_WANTS_READY tell when it is; it lives that long from then.  With its memory it is frozen; without it the cell
- * goes, and a new one gets its files.  Errors: CSN_E_BUSY, in another state; those of cell_save() and cell_open().
+ * E2B_WANTS_PAUSED and E2B_WANTS_READY tell when it is; it lives that long from then.  With its memory it is frozen; without it the sandbox
+ * goes, and a new one gets its files.  Errors: CSN_E_BUSY, in another state; those of psandbox_save() and psandbox_open().
  */
 int e2b_sandbox_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_error *err);
 int e2b_sandbox_resume(struct e2b_sandbox *sandbox, uint64_t ms, struct csn_error *err);
@@ -244,7 +244,7 @@ void e2b_interpreter_free(struct e2b_interpreter *interpreter);
 
 /* ---- what programs inside find (env_files.c) ---- */
 
-/* Of a cell with root that is ready; done() when they are there.  None of them is a reason to fail. */
+/* Of a sandbox with root that is ready; done() when they are there.  None of them is a reason to fail. */
 void e2b_mark(struct e2b_sandbox *sandbox, void (*done)(struct e2b_sandbox *sandbox));
 void e2b_marks_free(struct e2b_marks *marks);
 
@@ -257,7 +257,7 @@ void e2b_log(struct e2b_sandbox *sandbox, const char *level, const char *fmt, ..
 
 /* What a client wants of it.  Errors: CSN_E_INPUT. */
 int e2b_network_check(const json_t *network, struct csn_error *err);
-/* What its sandbox was asked to let through.  Errors: those of cell_set_network(). */
+/* What its sandbox was asked to let through.  Errors: those of psandbox_set_network(). */
 int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err);
 
 /* ---- for the handlers of the control plane (control.c, control_list.c) ---- */

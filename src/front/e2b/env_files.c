@@ -53,7 +53,7 @@ static void write_next(struct e2b_marks *marks)
                 const struct guest_file file = { .verb = GUEST_WRITE, .flags = GUEST_FILE_AS_ROOT, .path = path, .space = (char[]){ "" } };
                 struct csn_error err;
                 marks->call = (struct call){ .events = &events, .owner = marks };
-                if (call_file(sandbox->cell, &marks->call, &file, &err) < 0)
+                if (call_file(sandbox->psandbox, &marks->call, &file, &err) < 0)
                         continue;
                 if (call_send(&marks->call, GUEST_DATA, text, strlen(text)) && call_send(&marks->call, GUEST_DATA_END, "", 0))
                         return;

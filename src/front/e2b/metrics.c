@@ -6,7 +6,7 @@
 #define SLACK_S 5              /* times are whole seconds, and E2B's are of the last so many */
 
 struct looking {
-        struct cell_waiter waiter;
+        struct psandbox_waiter waiter;
         struct call call;                  /* stat(1) of the file system */
         struct buf said;
         struct http_request *request;
@@ -15,7 +15,7 @@ struct looking {
 
 static void looking_free(struct looking *one)
 {
-        cell_unwait(&one->waiter);
+        psandbox_unwait(&one->waiter);
         call_close(&one->call);
         buf_done(&one->said);
         free(one);
@@ -35,7 +35,7 @@ static void parse_disk(struct looking *one, json_int_t *ret_used, json_int_t *re
 /* Its disk is in memory, and so the kernel counts it as cache. */
 static json_t *metric_of(struct e2b_sandbox *sandbox, struct looking *one)
 {
-        json_t *use = cell_use(sandbox->cell);
+        json_t *use = psandbox_use(sandbox->psandbox);
         double cpu_ms = json_number_value(json_object_get(use, "cpu_ms"));
         json_int_t memory = json_integer_value(json_object_get(use, "memory_bytes")), disk_used, disk_total;
         int64_t now_ms = time_now_ms();
@@ -56,7 +56,7 @@ static void answer(struct looking *one, bool seen)
         struct http_request *request = one->request;
         struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(request), one->id, request->tenant);
         request->gone = NULL;
-        http_json(request, MHD_HTTP_OK, seen && sandbox && sandbox->cell ? json_pack("[o]", metric_of(sandbox, one)) : json_array());
+        http_json(request, MHD_HTTP_OK, seen && sandbox && sandbox->psandbox ? json_pack("[o]", metric_of(sandbox, one)) : json_array());
         looking_free(one);
 }
 
@@ -78,7 +78,7 @@ static void on_ended(struct call *call, const struct csn_error *error)
         answer(call->owner, !error);
 }
 
-static void on_seen(struct cell_waiter *waiter, const struct csn_error *error)
+static void on_seen(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         static const struct call_events events = { on_packet, on_room, on_ended };
         struct looking *one = waiter->owner;
@@ -87,7 +87,7 @@ static void on_seen(struct cell_waiter *waiter, const struct csn_error *error)
         const struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(one->request), one->id, one->request->tenant);
         struct csn_error err;
         one->call = (struct call){ .events = &events, .owner = one };
-        if (error || !sandbox || sandbox->state != E2B_RUNNING || call_process(sandbox->cell, &one->call, &process, &err) < 0)
+        if (error || !sandbox || sandbox->state != E2B_RUNNING || call_process(sandbox->psandbox, &one->call, &process, &err) < 0)
                 answer(one, false);
 }
 
@@ -113,6 +113,6 @@ void e2b_metrics(struct http_request *request)
         buf_init(&one->said, 100);
         request->owner = one;
         request->gone = on_gone;
-        cell_wait(sandbox->cell, CELL_WANTS_SEEN, &one->waiter);
-        cell_look(sandbox->cell);
+        psandbox_wait(sandbox->psandbox, PSANDBOX_WANTS_SEEN, &one->waiter);
+        psandbox_look(sandbox->psandbox);
 }

@@ -90,7 +90,7 @@ int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err)
         add_ranges(deny, false, ranges, &n);
         const struct egress_rules rules = { .public_ = sandbox->wish.internet, .hosts = hosts, .hosts_n = sandbox->wish.internet ? hosts_n : 0, .ranges = ranges,
                                             .ranges_n = n };
-        int rc = cell_set_network(sandbox->cell, &rules, err);
+        int rc = psandbox_set_network(sandbox->psandbox, &rules, err);
         arena_done(&arena);
         return rc;
 }

@@ -2,7 +2,7 @@
  * All other ports of a sandbox: programs of the user's that listen inside.  A request is written anew for the program, and its answer read by
  * http_parser and passed on, for the program is hostile to us as to the client; after 101, bytes go both ways as they are.
  *
- * Each request has a connection of its own, through the cell's guest.
+ * Each request has a connection of its own, through the sandbox's guest.
  */
 #include "front/e2b/e2b.h"
 
@@ -527,7 +527,7 @@ static void pass_on(struct http_request *request)
                 e2b_error(request, MHD_HTTP_BAD_GATEWAY, "%s", err.text);
                 return;
         }
-        if (call_connect(sandbox->cell, &relay->call, relay->port, &err) < 0) {
+        if (call_connect(sandbox->psandbox, &relay->call, relay->port, &err) < 0) {
                 relay_free(relay);
                 e2b_error(request, MHD_HTTP_BAD_GATEWAY, "%s", err.text);
                 return;

@@ -114,7 +114,7 @@ struct e2b_wish e2b_wish_copy(const struct e2b_wish *wish)
         return copy;
 }
 
-/* A cell lives no longer, and neither does a sandbox that is paused without one. */
+/* A sandbox lives no longer, and neither does a sandbox that is paused without one. */
 static uint64_t longest_ms(const struct api *api)
 {
         return min_u64(api->settings->engine.sandbox_ttl_ms, E2B_TIMEOUT_MAX_S * 1000ULL);
@@ -152,8 +152,8 @@ static json_t *with_pip(json_t *env)
         return with;
 }
 
-int e2b_open_cell(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *recipe, json_t *env, const char *label,
-                  struct cell **ret, struct csn_error *err)
+int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *recipe, json_t *env, const char *label,
+                  struct psandbox **ret, struct csn_error *err)
 {
         const struct settings *settings = api->settings;
         struct sandbox_request given = { 0 };
@@ -164,7 +164,7 @@ int e2b_open_cell(struct api *api, const char *tenant, const struct e2b_template
                                   limits_of(settings, recipe), "labels", "e2b", label, "template", template->name);
         int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
         json_decref(words);
-        rc = rc < 0 ? rc : cell_open(api->engine, &given, tenant, ret, err);
+        rc = rc < 0 ? rc : psandbox_open(api->engine, &given, tenant, ret, err);
         arena_done(&arena);
         return rc;
 }
@@ -180,25 +180,25 @@ static json_t *env_of(const struct e2b_sandbox *sandbox)
         return env;
 }
 
-static void on_cell_over(struct cell_waiter *waiter, const struct csn_error *error);
-static void on_cell_ready(struct cell_waiter *waiter, const struct csn_error *error);
+static void on_psandbox_over(struct psandbox_waiter *waiter, const struct csn_error *error);
+static void on_psandbox_ready(struct psandbox_waiter *waiter, const struct csn_error *error);
 
-static int open_cell(struct e2b_sandbox *sandbox, struct csn_error *err)
+static int open_psandbox(struct e2b_sandbox *sandbox, struct csn_error *err)
 {
         const struct e2b_wish *wish = &sandbox->wish;
         json_t *env = env_of(sandbox);
         sandbox->networked = sandbox->api->settings->engine.network == network_PUBLIC;
-        int rc = e2b_open_cell(sandbox->api, sandbox->tenant, wish->template, wish->recipe, env, sandbox->id, &sandbox->cell, err);
+        int rc = e2b_open_psandbox(sandbox->api, sandbox->tenant, wish->template, wish->recipe, env, sandbox->id, &sandbox->psandbox, err);
         json_decref(env);
         if (rc < 0)
                 return rc;
-        const struct limits *limits = cell_limits(sandbox->cell);
+        const struct limits *limits = psandbox_limits(sandbox->psandbox);
         sandbox->cpus = (limits->cpu_milli + 999) / 1000;
         sandbox->memory_bytes = limits->memory_bytes;
         sandbox->disk_bytes = limits->disk_bytes;
-        cell_wait(sandbox->cell, CELL_WANTS_OVER, &sandbox->over);
-        sandbox->news.done = on_cell_ready;
-        cell_wait(sandbox->cell, CELL_WANTS_READY, &sandbox->news);
+        psandbox_wait(sandbox->psandbox, PSANDBOX_WANTS_OVER, &sandbox->over);
+        sandbox->news.done = on_psandbox_ready;
+        psandbox_wait(sandbox->psandbox, PSANDBOX_WANTS_READY, &sandbox->news);
         return 0;
 }
 
@@ -224,9 +224,9 @@ static void sandbox_free(struct e2b_sandbox *sandbox)
                 }
         loop_untimer(sandbox->api->loop, &sandbox->end);
         loop_untimer(sandbox->api->loop, &sandbox->freeze);
-        cell_unwait(&sandbox->over);
-        cell_unwait(&sandbox->news);
-        cell_copy_done(&sandbox->copy);
+        psandbox_unwait(&sandbox->over);
+        psandbox_unwait(&sandbox->news);
+        psandbox_copy_done(&sandbox->copy);
         e2b_image_unref(sandbox->image);
         e2b_envd_free(sandbox->envd);
         e2b_interpreter_free(sandbox->interpreter);
@@ -245,13 +245,13 @@ static void is_over(struct e2b_sandbox *sandbox)
         sandbox_free(sandbox);
 }
 
-/* Its files are saved, or still are: without a cell it costs memory no more. */
-static void on_cell_over(struct cell_waiter *waiter, const struct csn_error *error)
+/* Its files are saved, or still are: without a sandbox it costs memory no more. */
+static void on_psandbox_over(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         struct e2b_sandbox *sandbox = waiter->owner;
         struct csn_error asleep;
         (void)error;
-        sandbox->cell = NULL;
+        sandbox->psandbox = NULL;
         if (!sandbox->image || sandbox->doomed || (sandbox->state != E2B_PAUSING && sandbox->state != E2B_RESUMING)) {
                 is_over(sandbox);
                 return;
@@ -272,8 +272,8 @@ static void on_cell_over(struct cell_waiter *waiter, const struct csn_error *err
 void e2b_sandbox_kill(struct e2b_sandbox *sandbox)
 {
         sandbox->doomed = true;
-        if (sandbox->cell)
-                cell_kill(sandbox->cell);
+        if (sandbox->psandbox)
+                psandbox_kill(sandbox->psandbox);
         else
                 is_over(sandbox);
 }
@@ -282,9 +282,9 @@ static void on_end(struct timer *timer)
 {
         struct e2b_sandbox *sandbox = timer->owner;
         struct csn_error err;
-        if (sandbox->cell && sandbox->state != E2B_RUNNING)
+        if (sandbox->psandbox && sandbox->state != E2B_RUNNING)
                 loop_timer(sandbox->api->loop, timer, AGAIN_US);
-        else if (!sandbox->cell || !sandbox->wish.auto_pause || e2b_sandbox_pause(sandbox, sandbox->wish.keep_memory, &err) < 0)
+        else if (!sandbox->psandbox || !sandbox->wish.auto_pause || e2b_sandbox_pause(sandbox, sandbox->wish.keep_memory, &err) < 0)
                 e2b_sandbox_kill(sandbox);
 }
 
@@ -292,7 +292,7 @@ void e2b_sandbox_set_end(struct e2b_sandbox *sandbox, uint64_t ms)
 {
         sandbox->end_ms = time_now_ms() + (int64_t)ms;
         sandbox->life_ms = ms;
-        if (sandbox->cell && sandbox->state != E2B_PAUSING)
+        if (sandbox->psandbox && sandbox->state != E2B_PAUSING)
                 loop_timer(sandbox->api->loop, &sandbox->end, ms * 1000);
 }
 
@@ -321,7 +321,7 @@ static void give_up(struct e2b_sandbox *sandbox, const struct csn_error *error)
 {
         tell(sandbox, E2B_WANTS_READY, error);
         if (sandbox->state == E2B_RESUMING && sandbox->image)
-                cell_kill(sandbox->cell);
+                psandbox_kill(sandbox->psandbox);
         else
                 e2b_sandbox_kill(sandbox);
 }
@@ -345,7 +345,7 @@ static void starts(struct e2b_sandbox *sandbox)
         }
         sandbox->start = mem_alloc(sizeof *sandbox->start);
         *sandbox->start = (struct start){ .line = on_start_line, .done = on_started, .owner = sandbox };
-        if (start_begin(sandbox->start, sandbox->api, sandbox->cell, sandbox->wish.recipe, false, &err) < 0)
+        if (start_begin(sandbox->start, sandbox->api, sandbox->psandbox, sandbox->wish.recipe, false, &err) < 0)
                 give_up(sandbox, &err);
 }
 
@@ -355,10 +355,10 @@ static void boots(struct e2b_sandbox *sandbox)
         sandbox->api->settings->engine.sandbox_root ? e2b_mark(sandbox, starts) : starts(sandbox);
 }
 
-static void on_loaded(struct cell_copy *copy, const struct csn_error *error)
+static void on_loaded(struct psandbox_copy *copy, const struct csn_error *error)
 {
         struct e2b_sandbox *sandbox = copy->owner;
-        cell_copy_done(copy);
+        psandbox_copy_done(copy);
         if (error) {
                 give_up(sandbox, error);
                 return;
@@ -366,12 +366,12 @@ static void on_loaded(struct cell_copy *copy, const struct csn_error *error)
         boots(sandbox);
 }
 
-static void on_cell_ready(struct cell_waiter *waiter, const struct csn_error *error)
+static void on_psandbox_ready(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         struct e2b_sandbox *sandbox = waiter->owner;
         struct csn_error err;
         if (error) {               /* its end follows, where it was to be made */
-                if (sandbox->state == E2B_RESUMING && cell_state(sandbox->cell) == CELL_PAUSED) {
+                if (sandbox->state == E2B_RESUMING && psandbox_state(sandbox->psandbox) == PSANDBOX_PAUSED) {
                         sandbox->state = E2B_PAUSED;
                         loop_untimer(sandbox->api->loop, &sandbox->end);
                 }
@@ -386,12 +386,12 @@ static void on_cell_ready(struct cell_waiter *waiter, const struct csn_error *er
                 sandbox->state == E2B_RESUMING ? runs(sandbox) : boots(sandbox);
                 return;
         }
-        sandbox->copy = (struct cell_copy){ .done = on_loaded, .owner = sandbox };
-        if (cell_load(sandbox->cell, &sandbox->copy, sandbox->image->fd, &err) < 0)
+        sandbox->copy = (struct psandbox_copy){ .done = on_loaded, .owner = sandbox };
+        if (psandbox_load(sandbox->psandbox, &sandbox->copy, sandbox->image->fd, &err) < 0)
                 give_up(sandbox, &err);
 }
 
-/* Of those that are paused without a cell the engine knows nothing, so all are counted here. */
+/* Of those that are paused without a sandbox the engine knows nothing, so all are counted here. */
 static int has_room(const struct api *api, const char *tenant, struct csn_error *err)
 {
         const struct engine_settings *most = &api->settings->engine;
@@ -415,7 +415,7 @@ int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *
                 return -err->code;
         struct e2b_sandbox *sandbox = mem_alloc(sizeof *sandbox);
         *sandbox = (struct e2b_sandbox){ .api = api, .started_ms = time_now_ms(), .end = { .fired = on_end, .owner = sandbox },
-                                         .over = { .done = on_cell_over, .owner = sandbox }, .news = { .owner = sandbox },
+                                         .over = { .done = on_psandbox_over, .owner = sandbox }, .news = { .owner = sandbox },
                                          .wish = e2b_wish_copy(wish), .image = e2b_image_ref(image) };
         make_id(sandbox->id);
         snprintf(sandbox->tenant, sizeof sandbox->tenant, "%s", tenant);
@@ -423,7 +423,7 @@ int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *
                 hex_random(16, sandbox->token);
         if (wish->closed)
                 hex_random(16, sandbox->traffic_token);
-        if (open_cell(sandbox, err) < 0) {
+        if (open_psandbox(sandbox, err) < 0) {
                 sandbox_free(sandbox);
                 return -err->code;
         }
@@ -461,7 +461,7 @@ static void not_paused(struct e2b_sandbox *sandbox, const struct csn_error *erro
                 e2b_sandbox_kill(sandbox);
 }
 
-static void on_paused(struct cell_waiter *waiter, const struct csn_error *error)
+static void on_paused(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         struct e2b_sandbox *sandbox = waiter->owner;
         if (error) {
@@ -473,12 +473,12 @@ static void on_paused(struct cell_waiter *waiter, const struct csn_error *error)
         tell(sandbox, E2B_WANTS_PAUSED, NULL);
 }
 
-static void on_saved(struct cell_copy *copy, const struct csn_error *error)
+static void on_saved(struct psandbox_copy *copy, const struct csn_error *error)
 {
         struct e2b_sandbox *sandbox = copy->owner;
-        cell_copy_done(copy);
+        psandbox_copy_done(copy);
         if (!error) {
-                cell_kill(sandbox->cell);
+                psandbox_kill(sandbox->psandbox);
                 return;
         }
         e2b_image_unref(sandbox->image);
@@ -489,10 +489,10 @@ static void on_saved(struct cell_copy *copy, const struct csn_error *error)
 static int freeze(struct e2b_sandbox *sandbox, struct csn_error *err)
 {
         sandbox->news.done = on_paused;
-        cell_wait(sandbox->cell, CELL_WANTS_PAUSED, &sandbox->news);
-        int rc = cell_pause(sandbox->cell, err);
+        psandbox_wait(sandbox->psandbox, PSANDBOX_WANTS_PAUSED, &sandbox->news);
+        int rc = psandbox_pause(sandbox->psandbox, err);
         if (rc < 0)
-                cell_unwait(&sandbox->news);
+                psandbox_unwait(&sandbox->news);
         return rc;
 }
 
@@ -516,8 +516,8 @@ static int begin_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_erro
         }
         if (e2b_image_new(sandbox->api, &sandbox->image, err) < 0)
                 return -err->code;
-        sandbox->copy = (struct cell_copy){ .done = on_saved, .owner = sandbox };
-        if (cell_save(sandbox->cell, &sandbox->copy, sandbox->image->fd, err) == 0)
+        sandbox->copy = (struct psandbox_copy){ .done = on_saved, .owner = sandbox };
+        if (psandbox_save(sandbox->psandbox, &sandbox->copy, sandbox->image->fd, err) == 0)
                 return 0;
         e2b_image_unref(sandbox->image);
         sandbox->image = NULL;
@@ -539,13 +539,13 @@ int e2b_sandbox_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_error
 
 static int begin_resume(struct e2b_sandbox *sandbox, struct csn_error *err)
 {
-        if (!sandbox->cell)
-                return open_cell(sandbox, err);
-        sandbox->news.done = on_cell_ready;
-        cell_wait(sandbox->cell, CELL_WANTS_READY, &sandbox->news);
-        int rc = cell_resume(sandbox->cell, err);
+        if (!sandbox->psandbox)
+                return open_psandbox(sandbox, err);
+        sandbox->news.done = on_psandbox_ready;
+        psandbox_wait(sandbox->psandbox, PSANDBOX_WANTS_READY, &sandbox->news);
+        int rc = psandbox_resume(sandbox->psandbox, err);
         if (rc < 0)
-                cell_unwait(&sandbox->news);
+                psandbox_unwait(&sandbox->news);
         return rc;
 }
 

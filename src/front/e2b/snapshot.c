@@ -19,7 +19,7 @@
 #define ABOUT_MAX (16 * KIB)
 
 struct saving {
-        struct cell_copy copy;
+        struct psandbox_copy copy;
         struct http_request *request;
         struct e2b_image *image;
         struct e2b_wish wish;              /* of a fork: what its sandbox was made with */
@@ -165,7 +165,7 @@ static int keep(const struct api *api, const struct saving *saving, struct csn_e
 
 static void saving_free(struct saving *saving)
 {
-        cell_copy_done(&saving->copy);
+        psandbox_copy_done(&saving->copy);
         e2b_image_unref(saving->image);
         e2b_wish_done(&saving->wish);
         json_decref(saving->about);
@@ -178,15 +178,15 @@ static void on_gone(struct http_request *request)
 }
 
 /* Takes `saving`; done() has the image then, and the request no owner. */
-static void save(struct http_request *request, struct e2b_sandbox *sandbox, struct saving *saving, void (*done)(struct cell_copy *, const struct csn_error *))
+static void save(struct http_request *request, struct e2b_sandbox *sandbox, struct saving *saving, void (*done)(struct psandbox_copy *, const struct csn_error *))
 {
         struct csn_error err;
         saving->request = request;
-        saving->copy = (struct cell_copy){ .done = done, .owner = saving };
+        saving->copy = (struct psandbox_copy){ .done = done, .owner = saving };
         if (sandbox->state != E2B_RUNNING) {
                 err_set(&err, CSN_E_BUSY, 0, "sandbox %s is not running", sandbox->id);
                 e2b_conflict(request, &err);
-        } else if (e2b_image_new(sandbox->api, &saving->image, &err) < 0 || cell_save(sandbox->cell, &saving->copy, saving->image->fd, &err) < 0) {
+        } else if (e2b_image_new(sandbox->api, &saving->image, &err) < 0 || psandbox_save(sandbox->psandbox, &saving->copy, saving->image->fd, &err) < 0) {
                 e2b_fail(request, &err);
         } else {
                 request->owner = saving;
@@ -207,7 +207,7 @@ static json_t *describe(const json_t *about)
                          e2b_text(about, "sandbox"), "createdAt", e2b_text(about, "createdAt"));
 }
 
-static void on_snapshot(struct cell_copy *copy, const struct csn_error *error)
+static void on_snapshot(struct psandbox_copy *copy, const struct csn_error *error)
 {
         struct saving *saving = copy->owner;
         struct http_request *request = saving->request;
@@ -367,7 +367,7 @@ static void make_children(const struct saving *saving)
         answer_fork(fork);
 }
 
-static void on_forked(struct cell_copy *copy, const struct csn_error *error)
+static void on_forked(struct psandbox_copy *copy, const struct csn_error *error)
 {
         struct saving *saving = copy->owner;
         saving->request->gone = NULL;

@@ -136,7 +136,7 @@ void envd_get_file(struct http_request *request)
         one->ranged = header_range(http_header(request, "Range"), &one->offset, &one->left);
         if (one->ranged)
                 file.offset = one->offset, file.length = one->left;
-        if (call_file(target.sandbox->cell, &one->call, &file, &err) < 0) {
+        if (call_file(target.sandbox->psandbox, &one->call, &file, &err) < 0) {
                 download_free(one);
                 e2b_error(request, err.code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_SERVICE_UNAVAILABLE, "%s", err.text);
                 return;

@@ -70,7 +70,7 @@ static const char *user_of(struct http_request *request)
 static bool find_account(struct e2b_sandbox *sandbox, const char *name, struct envd_target *ret)
 {
         struct csn_error err;
-        bool has_root = cell_has_account(sandbox->cell, account_ROOT, &err) == 0;
+        bool has_root = psandbox_has_account(sandbox->psandbox, account_ROOT, &err) == 0;
         const json_t *recipe = sandbox->wish.recipe;
         const char *usual = json_string_value(json_object_get(recipe, "user"));
         *ret = (struct envd_target){ .sandbox = sandbox, .folder = json_string_value(json_object_get(recipe, "workdir")) };

@@ -1,5 +1,5 @@
 /*
- * envd: what E2B's daemon inside of a sandbox answers, answered from outside by calls of the cell's guest.
+ * envd: what E2B's daemon inside of a sandbox answers, answered from outside by calls of the sandbox's guest.
  *
  *   envd          its routes, what of it belongs to a sandbox, and for whom a request is
  *   envelope      Connect RPC: codes, envelopes, members of messages               (pure, fuzzed)

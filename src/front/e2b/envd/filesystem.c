@@ -138,7 +138,7 @@ static void ask(struct http_request *request, enum guest_verb verb, const struct
                                   .call = { .events = &events, .owner = op } };
         const struct guest_file file = { .verb = verb, .flags = target.flags | (verb == GUEST_FOLDER ? GUEST_FILE_NEW : 0),
                                          .depth = depth ? min_u64(depth, DEPTH_MAX) : 1, .path = path, .to = to, .space = (char[]){ ENVD_LABELS } };
-        if (call_file(target.sandbox->cell, &op->call, &file, &err) < 0) {
+        if (call_file(target.sandbox->psandbox, &op->call, &file, &err) < 0) {
                 operation_free(op);
                 envd_refuse(request, false, &err);
                 return;

@@ -509,10 +509,10 @@ static int start(struct envd_process *process, const json_t *message, const stru
         if (rc == 0 && process->tag && strlen(process->tag) > TAG_MAX)
                 rc = err_field(err, "tag", "tag has %zu bytes, %d are possible", strlen(process->tag), TAG_MAX);
         if (rc == 0) {
-                program.env = cell_env(target->sandbox->cell, target->account, envs, envs_n, &arena, &program.env_n);
+                program.env = psandbox_env(target->sandbox->psandbox, target->account, envs, envs_n, &arena, &program.env_n);
                 process->config = config_of(&program, envs, envs_n);
                 process->call = (struct call){ .events = &events, .owner = process };
-                rc = call_process(target->sandbox->cell, &process->call, &program, err);
+                rc = call_process(target->sandbox->psandbox, &process->call, &program, err);
         }
         arena_done(&arena);
         return rc;

@@ -146,7 +146,7 @@ static void begin_file(struct upload *upload, const char *path)
         snprintf(upload->current, sizeof upload->current, "%s", path);
         upload->call = (struct call){ .events = &events, .owner = upload };
         upload->parts++;
-        upload->open = call_file(sandbox->cell, &upload->call, &file, &err) == 0;
+        upload->open = call_file(sandbox->psandbox, &upload->call, &file, &err) == 0;
         if (!upload->open)
                 fail(upload, err.code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_BAD_GATEWAY, &err);
 }

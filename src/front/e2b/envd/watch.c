@@ -191,10 +191,10 @@ static void look_on(struct envd_watcher *watcher)
 {
         static const struct call_events events = { on_look_packet, on_look_room, on_look_ended };
         struct csn_error err;
-        while (watcher->first && !watcher->look.cell) {
+        while (watcher->first && !watcher->look.psandbox) {
                 const struct guest_file file = { .verb = GUEST_STAT, .flags = watcher->flags, .path = watcher->first->path, .space = (char[]){ ENVD_LABELS } };
                 watcher->look = (struct call){ .events = &events, .owner = watcher };
-                if (call_file(watcher->sandbox->cell, &watcher->look, &file, &err) == 0)
+                if (call_file(watcher->sandbox->psandbox, &watcher->look, &file, &err) == 0)
                         return;
                 tell_first(watcher);
         }
@@ -339,7 +339,7 @@ static void watch(struct http_request *request, bool collects)
         request->owner = watcher;
         request->gone = on_gone;
         const struct guest_file file = { .verb = GUEST_WATCH, .flags = target.flags, .depth = deep ? DEPTH_MAX : 1, .path = path };
-        if (call_file(target.sandbox->cell, &watcher->call, &file, &err) < 0) {
+        if (call_file(target.sandbox->psandbox, &watcher->call, &file, &err) < 0) {
                 watcher_free(watcher);
                 envd_refuse(request, !collects, &err);
         }

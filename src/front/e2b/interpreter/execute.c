@@ -199,7 +199,7 @@ static void on_answer(struct http_request *request, void *own, const struct run_
 {
         struct execution *execution = own;
         const struct e2b_sandbox *sandbox = e2b_target(request);
-        bool is_over = !sandbox || cell_state(sandbox->cell) == CELL_OVER;
+        bool is_over = !sandbox || psandbox_state(sandbox->psandbox) == PSANDBOX_OVER;
         if (!is_over)
                 send_end(execution, result);
         execution->request = NULL;

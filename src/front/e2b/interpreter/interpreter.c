@@ -135,7 +135,7 @@ int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struc
                 SET(&given, context_request, user, account_ROOT);
         model_defaults(&object_context_request, &given);
         close_lost(sandbox);
-        if (context_open(sandbox->cell, &given, waiter, ret, err) < 0)
+        if (context_open(sandbox->psandbox, &given, waiter, ret, err) < 0)
                 return -err->code;
         *ret_new = true;
         snprintf(one->engine_id, sizeof one->engine_id, "%s", context_id(*ret));
@@ -168,7 +168,7 @@ static void tell_those_inside(struct e2b_sandbox *sandbox)
         struct call *health = &interpreter_of(sandbox)->health;
         struct csn_error err;
         *health = (struct call){ .events = &events };
-        if (call_health(sandbox->cell, health, E2B_INTERPRETER_PORT, &err) < 0)
+        if (call_health(sandbox->psandbox, health, E2B_INTERPRETER_PORT, &err) < 0)
                 on_health_ended(health, &err);
 }
 
@@ -242,7 +242,7 @@ static void on_opened(struct context_waiter *waiter, const struct csn_error *err
         struct e2b_sandbox *sandbox = e2b_target(request);
         struct e2b_context *one = sandbox ? e2b_context_find(sandbox, opening->id) : NULL;
         request->gone = NULL;
-        if (!one || cell_state(sandbox->cell) == CELL_OVER) {
+        if (!one || psandbox_state(sandbox->psandbox) == PSANDBOX_OVER) {
                 e2b_not_found(request);
         } else if (error && error->code == CSN_E_INPUT && !opening->is_restart) {
                 refuse(request, error);    /* of its folder */

@@ -86,12 +86,12 @@ static void rest(struct build *build)
         loop_untimer(build->api->loop, &build->deadline);
         start_stop(&build->start);
         errand_stop(&build->errand);
-        cell_copy_done(&build->copy);
-        cell_unwait(&build->ready);
-        cell_unwait(&build->over);
-        if (build->cell)
-                cell_kill(build->cell);
-        build->cell = NULL;
+        psandbox_copy_done(&build->copy);
+        psandbox_unwait(&build->ready);
+        psandbox_unwait(&build->over);
+        if (build->psandbox)
+                psandbox_kill(build->psandbox);
+        build->psandbox = NULL;
         fd_close(&build->fd);
         e2b_image_unref(build->image);
         build->image = NULL;
@@ -138,7 +138,7 @@ __attribute__((format(printf, 2, 3))) static void fail(struct build *build, cons
         va_start(args, fmt);
         vsnprintf(text, sizeof text, fmt, args);
         va_end(args);
-        if (!build->cell && build->at == 0 && build->needs_cell)
+        if (!build->psandbox && build->at == 0 && build->needs_psandbox)
                 snprintf(step, sizeof step, "base");
         else if (build->at == json_array_size(build->steps))
                 snprintf(step, sizeof step, "finalize");
@@ -169,11 +169,11 @@ static void on_late(struct timer *timer)
         fail(build, "the build took longer than the %llu ms of engine.build_ms", (unsigned long long)build->api->settings->engine.build_ms);
 }
 
-static void on_over(struct cell_waiter *waiter, const struct csn_error *error)
+static void on_over(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         struct build *build = waiter->owner;
         (void)error;
-        build->cell = NULL;
+        build->psandbox = NULL;
         fail(build, "the sandbox of the build has ended");
 }
 
@@ -247,11 +247,11 @@ static void step_done(struct build *build)
         go_on(build);
 }
 
-static void on_saved(struct cell_copy *copy, const struct csn_error *error)
+static void on_saved(struct psandbox_copy *copy, const struct csn_error *error)
 {
         struct build *build = copy->owner;
         struct csn_error err;
-        cell_copy_done(copy);
+        psandbox_copy_done(copy);
         if (!error && kept_name(build->api, KEPT_LAYER, build->tenant, build->keys[build->at], build->fd, &err) < 0)
                 error = &err;
         fd_close(&build->fd);
@@ -267,8 +267,8 @@ static void save(struct build *build)
 {
         struct csn_error err;
         build->fd = kept_file(build->api, KEPT_LAYER, &err);
-        build->copy = (struct cell_copy){ .done = on_saved, .owner = build };
-        if (build->fd < 0 || cell_save(build->cell, &build->copy, build->fd, &err) < 0)
+        build->copy = (struct psandbox_copy){ .done = on_saved, .owner = build };
+        if (build->fd < 0 || psandbox_save(build->psandbox, &build->copy, build->fd, &err) < 0)
                 fail(build, "%s", err.text);
 }
 
@@ -297,7 +297,7 @@ static void run(struct build *build, const struct errand_what *what)
         build->errand.line = on_line;
         build->errand.done = on_step;
         build->errand.owner = build;
-        if (errand_run(build->cell, &build->errand, what, &err) < 0)
+        if (errand_run(build->psandbox, &build->errand, what, &err) < 0)
                 fail(build, "%s", err.text);
 }
 
@@ -305,16 +305,16 @@ static void run(struct build *build, const struct errand_what *what)
 static int helper(const struct build *build)
 {
         struct csn_error err;
-        return cell_has_account(build->cell, account_ROOT, &err) == 0 ? account_ROOT : account_USER;
+        return psandbox_has_account(build->psandbox, account_ROOT, &err) == 0 ? account_ROOT : account_USER;
 }
 
-static void on_unpacked(struct cell_copy *copy, const struct csn_error *error)
+static void on_unpacked(struct psandbox_copy *copy, const struct csn_error *error)
 {
         struct build *build = copy->owner;
         const json_t *step = step_of(build);
         const char *owner = arg_of(step, 2);
         char path[GUEST_PATH_MAX];
-        cell_copy_done(copy);
+        psandbox_copy_done(copy);
         fd_close(&build->fd);
         if (error) {
                 fail(build, "failed to unpack the files of COPY %.300s: %s", arg_of(step, 0), error->text);
@@ -334,12 +334,12 @@ static void copy(struct build *build)
         int account;
         build_key(e2b_text(step, "filesHash"), key);
         build->fd = kept_open(build->api, KEPT_ARCHIVE, build->tenant, key);
-        build->copy = (struct cell_copy){ .done = on_unpacked, .owner = build };
+        build->copy = (struct psandbox_copy){ .done = on_unpacked, .owner = build };
         if (!spell_account(owner, &account))
                 fail(build, "COPY for '%.60s': there are user and root", owner);
         else if (build->fd < 0)
                 fail(build, "the files of COPY %.300s were not uploaded", arg_of(step, 0));
-        else if (cell_unpack(build->cell, &build->copy, build->fd, CONTEXT, &err) < 0)
+        else if (psandbox_unpack(build->psandbox, &build->copy, build->fd, CONTEXT, &err) < 0)
                 fail(build, "%s", err.text);
 }
 
@@ -383,7 +383,7 @@ static void finalize(struct build *build)
         }
         note(build, "info", "[finalize] %s; ready: %s", e2b_text(build->recipe, "start"), e2b_text(build->recipe, "ready"));
         build->start = (struct start){ .line = on_start_line, .done = on_started, .owner = build };
-        if (start_begin(&build->start, build->api, build->cell, build->recipe, true, &err) < 0)
+        if (start_begin(&build->start, build->api, build->psandbox, build->recipe, true, &err) < 0)
                 fail(build, "%s", err.text);
 }
 
@@ -403,10 +403,10 @@ static void go_on(struct build *build)
         finalize(build);
 }
 
-static void on_loaded(struct cell_copy *copy, const struct csn_error *error)
+static void on_loaded(struct psandbox_copy *copy, const struct csn_error *error)
 {
         struct build *build = copy->owner;
-        cell_copy_done(copy);
+        psandbox_copy_done(copy);
         fd_close(&build->fd);
         if (error)
                 fail(build, "%s", error->text);
@@ -414,7 +414,7 @@ static void on_loaded(struct cell_copy *copy, const struct csn_error *error)
                 go_on(build);
 }
 
-static void on_ready(struct cell_waiter *waiter, const struct csn_error *error)
+static void on_ready(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         struct build *build = waiter->owner;
         struct csn_error err;
@@ -425,12 +425,12 @@ static void on_ready(struct cell_waiter *waiter, const struct csn_error *error)
         if (build->layer[0])
                 build->fd = kept_open(build->api, KEPT_LAYER, build->tenant, build->layer);
         int from = build->layer[0] ? build->fd : build->image ? build->image->fd : -1;
-        build->copy = (struct cell_copy){ .done = on_loaded, .owner = build };
+        build->copy = (struct psandbox_copy){ .done = on_loaded, .owner = build };
         if (build->layer[0] && build->fd < 0)
                 fail(build, "the files of an earlier step have gone; build it again");
         else if (from < 0)
                 go_on(build);
-        else if (cell_load(build->cell, &build->copy, from, &err) < 0)
+        else if (psandbox_load(build->psandbox, &build->copy, from, &err) < 0)
                 fail(build, "%s", err.text);
 }
 
@@ -481,9 +481,9 @@ static void find_cached(struct build *build, const char *base, bool force)
                         snprintf(build->layer, sizeof build->layer, "%s", last);
                 }
         }
-        build->needs_cell = start_is_there(build->recipe);
+        build->needs_psandbox = start_is_there(build->recipe);
         for (i = build->cached; i < n; i++)
-                build->needs_cell = build->needs_cell || changes_files(json_array_get(build->steps, i));
+                build->needs_psandbox = build->needs_psandbox || changes_files(json_array_get(build->steps, i));
 }
 
 /* All images are the host's programs, of which these come near. */
@@ -542,19 +542,19 @@ static const char *why_no_base(const json_t *body)
 static void begin(struct build *build)
 {
         struct csn_error err;
-        if (!build->needs_cell) {
+        if (!build->needs_psandbox) {
                 go_on(build);
                 return;
         }
-        if (e2b_open_cell(build->api, build->tenant, e2b_template_named(e2b_text(build->recipe, "base")), build->recipe, json_object_get(build->recipe, "env"),
-                          "build", &build->cell, &err) < 0) {
+        if (e2b_open_psandbox(build->api, build->tenant, e2b_template_named(e2b_text(build->recipe, "base")), build->recipe, json_object_get(build->recipe, "env"),
+                          "build", &build->psandbox, &err) < 0) {
                 fail(build, "%s", err.text);
                 return;
         }
-        build->ready = (struct cell_waiter){ .done = on_ready, .owner = build };
-        build->over = (struct cell_waiter){ .done = on_over, .owner = build };
-        cell_wait(build->cell, CELL_WANTS_OVER, &build->over);
-        cell_wait(build->cell, CELL_WANTS_READY, &build->ready);
+        build->ready = (struct psandbox_waiter){ .done = on_ready, .owner = build };
+        build->over = (struct psandbox_waiter){ .done = on_over, .owner = build };
+        psandbox_wait(build->psandbox, PSANDBOX_WANTS_OVER, &build->over);
+        psandbox_wait(build->psandbox, PSANDBOX_WANTS_READY, &build->ready);
 }
 
 static int make_room(struct api *api, const char *tenant, struct csn_error *err)
@@ -598,7 +598,7 @@ int build_begin(struct api *api, const char *tenant, const json_t *template, con
         if (!why && find_base(build, body, &key, &arena, &base) < 0)
                 why = base.text;
         if (why) {
-                build->needs_cell = true;
+                build->needs_psandbox = true;
                 fail(build, "%s", why);
         } else {
                 json_object_set(build->recipe, "name", json_object_get(template, "name"));

@@ -90,7 +90,7 @@ struct errand_what {
         const char *args[6];               /* $1 and so on; NULL ends them */
 };
 
-int errand_run(struct cell *cell, struct errand *errand, const struct errand_what *what, struct csn_error *err);
+int errand_run(struct psandbox *psandbox, struct errand *errand, const struct errand_what *what, struct csn_error *err);
 /* Harmless twice; what goes on of it is killed, and done() is not called. */
 void errand_stop(struct errand *errand);
 
@@ -102,7 +102,7 @@ struct start {
         /* Once: it is ready, or will not be.  The program goes on, if it does not end by itself, until start_stop(). */
         void (*done)(struct start *start, const struct csn_error *error);
         void *owner;
-        struct cell *cell;
+        struct psandbox *psandbox;
         struct loop *loop;
         json_t *recipe;
         struct errand program, check;
@@ -113,7 +113,7 @@ struct start {
 /* Whether a recipe has something to run. */
 bool start_is_there(const json_t *recipe);
 /* `whole`: also a check that only sleeps is waited for. */
-int start_begin(struct start *start, struct api *api, struct cell *cell, json_t *recipe, bool whole, struct csn_error *err);
+int start_begin(struct start *start, struct api *api, struct psandbox *psandbox, json_t *recipe, bool whole, struct csn_error *err);
 void start_stop(struct start *start);      /* harmless twice */
 
 
@@ -131,12 +131,12 @@ struct build {
 
         /* build.c's own. */
         size_t at, cached;                 /* the step that is done; those before this one are there already */
-        bool needs_cell;
+        bool needs_psandbox;
         char (*keys)[BUILD_KEY_LEN + 1];   /* behind each step, of all that led there */
         struct e2b_image *image;           /* of the base */
-        struct cell *cell;
-        struct cell_waiter ready, over;
-        struct cell_copy copy;
+        struct psandbox *psandbox;
+        struct psandbox_waiter ready, over;
+        struct psandbox_copy copy;
         struct errand errand;
         struct start start;
         int fd;                            /* that is copied from or to, or -1 */

@@ -56,7 +56,7 @@ static const struct pair *pairs_of(json_t *env, struct arena *arena, size_t *ret
         return pairs;
 }
 
-int errand_run(struct cell *cell, struct errand *errand, const struct errand_what *what, struct csn_error *err)
+int errand_run(struct psandbox *psandbox, struct errand *errand, const struct errand_what *what, struct csn_error *err)
 {
         static const struct call_events events = { .packet = on_packet, .ended = on_ended };
         struct arena arena = { 0 };
@@ -71,14 +71,14 @@ int errand_run(struct cell *cell, struct errand *errand, const struct errand_wha
         argv[argv_n] = NULL;
         struct guest_process process = { .folder = arena_text(&arena, "%s", what->folder), .argv = argv, .argv_n = argv_n,
                                          .flags = what->account == account_ROOT ? GUEST_AS_ROOT : 0 };
-        process.env = cell_env(cell, what->account, pairs, pairs_n, &arena, &process.env_n);
+        process.env = psandbox_env(psandbox, what->account, pairs, pairs_n, &arena, &process.env_n);
         for (int i = 0; i < 2; i++) {
                 buf_done(&errand->lines[i]);
                 buf_init(&errand->lines[i], LINE_BYTES_MAX);
         }
         errand->status = 0;
         errand->call = (struct call){ .events = &events, .owner = errand };
-        int rc = call_process(cell, &errand->call, &process, err);
+        int rc = call_process(psandbox, &errand->call, &process, err);
         arena_done(&arena);
         return rc;
 }

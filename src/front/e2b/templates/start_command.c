@@ -46,7 +46,7 @@ static int run(struct start *start, struct errand *errand, const char *command, 
         spell_account(e2b_text(start->recipe, "user"), &account);
         const struct errand_what what = { .account = account, .folder = e2b_text(start->recipe, "workdir"), .env = json_object_get(start->recipe, "env"),
                                           .command = command };
-        return errand_run(start->cell, errand, &what, err);
+        return errand_run(start->psandbox, errand, &what, err);
 }
 
 static void check(struct timer *timer)
@@ -89,11 +89,11 @@ static void on_late(struct timer *timer)
         tell(start, &err);
 }
 
-int start_begin(struct start *start, struct api *api, struct cell *cell, json_t *recipe, bool whole, struct csn_error *err)
+int start_begin(struct start *start, struct api *api, struct psandbox *psandbox, json_t *recipe, bool whole, struct csn_error *err)
 {
         const char *command = e2b_text(recipe, "start"), *ready = e2b_text(recipe, "ready");
         bool waits = ready[0] && (whole || !only_sleeps(ready));
-        start->cell = cell;
+        start->psandbox = psandbox;
         start->loop = api->loop;
         start->recipe = json_incref(recipe);
         start->told = false;
