@@ -74,7 +74,7 @@ static bool send_frame(struct context *context, unsigned flags, const char *byte
         for (int i = 0; i < 4; i++)
                 frame[8 + i] = (uint8_t)(len >> 8 * i);
         memcpy(frame + CHANNEL_HEADER, bytes, len);
-        return call_send(&context->call, GUEST_CHANNEL, frame, CHANNEL_HEADER + len);
+        return guest_call_send(&context->call, GUEST_CHANNEL, frame, CHANNEL_HEADER + len);
 }
 
 static void drop_text(struct context *context)
@@ -208,7 +208,7 @@ static void finish_done(struct context *context)
 
 static void interrupt(struct context *context, int sig)
 {
-        call_signal(&context->call, sig, context->instance ? context->pid : 0);
+        guest_call_signal(&context->call, sig, context->instance ? context->pid : 0);
 }
 
 static void time_is_up(struct context *context, unsigned which)
@@ -327,8 +327,8 @@ static void died(struct context *context, const struct wire_exit *how)
         struct run *run = context->current;
         struct csn_error error;
         bool was_starting = context->state == CONTEXT_STARTING;
-        call_close(&context->look);
-        call_close(&context->call);
+        guest_call_close(&context->look);
+        guest_call_close(&context->call);
         stop_clock(context);
         drop_text(context);
         context->state = CONTEXT_DEAD;
@@ -378,7 +378,7 @@ static void ended(struct context *context)
                 died_now(context, &context->how);
                 return;
         }
-        call_close(&context->call);
+        guest_call_close(&context->call);
         stop_clock(context);
         context->dying = true;
         psandbox_look(context->psandbox);
@@ -481,7 +481,7 @@ static void enter(struct context *context, int fds[WIRE_FDS_MAX])
         context_left(context, NULL, &err);
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct context *context = call->owner;
         uint64_t status;
@@ -510,12 +510,12 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
         }
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         send_text(call->owner);
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct context *context = call->owner;
         if (error && !context->why[0])
@@ -547,7 +547,7 @@ void context_left(struct context *context, const struct wire_exit *how, const st
         if (never && !context->cold) {
                 /* The zygote's fork did not come to be; an interpreter that is started anew will. */
                 context->cold = true;
-                call_close(&context->call);
+                guest_call_close(&context->call);
                 context->why[0] = 0;
                 if (start(context, &err) == 0)
                         return;
@@ -566,12 +566,12 @@ static int start_process(struct context *context, const struct wire_program *pro
 {
         const struct guest_process process = { .flags = GUEST_CHANNELED | (context->request.user == account_ROOT ? GUEST_AS_ROOT : 0), .folder = context->request.cwd, .argv = program->argv, .argv_n = program->argv_n,
                                                .env = program->env, .env_n = program->env_n };
-        return call_process(context->psandbox, &context->call, &process, err);
+        return guest_call_process(context->psandbox, &context->call, &process, err);
 }
 
 static int start(struct context *context, struct csn_error *err)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct wire_program *program = &context->program.program;
         struct psandbox *psandbox = context->psandbox;
         /* What waits in a zygote becomes `user` and nobody else. */
@@ -588,7 +588,7 @@ static int start(struct context *context, struct csn_error *err)
         context->no_interpreter = false;
         context->left = context->used = false;
         context->number = 0;
-        int rc = warm ? call_stdio(psandbox, &context->call, err) : start_process(context, program, err);
+        int rc = warm ? guest_call_stdio(psandbox, &context->call, err) : start_process(context, program, err);
         if (rc < 0)
                 return rc;
         set_clock(context, CLOCK_START, START_MS);
@@ -653,8 +653,8 @@ static void let_go(struct context *context)
         if (context->instance)
                 context->instance->context = NULL, instance_kill(context->instance);
         context->instance = NULL;
-        call_close(&context->look);
-        call_close(&context->call);
+        guest_call_close(&context->look);
+        guest_call_close(&context->call);
         stop_clock(context);
         drop_text(context);
         context->state = CONTEXT_DEAD;
@@ -773,7 +773,7 @@ size_t contexts_resting(const struct psandbox *psandbox)
 void run_hold(struct run *run, bool on)
 {
         if (run->context && run->context->current == run)
-                call_hold(&run->context->call, on);
+                guest_call_hold(&run->context->call, on);
 }
 
 /* ---- runs ---- */

@@ -8,17 +8,17 @@
 /* ---- the folder that a context is to begin in ---- */
 
 /* Before an interpreter is started, for one that comes from a zygote goes there with its first execution only. */
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         (void)call;
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct context *context = call->owner;
         struct csn_error err;
@@ -37,13 +37,13 @@ bool context_is_elsewhere(const struct context *context)
 
 int context_look(struct context *context, struct csn_error *err)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         /* What is in a folder can be looked at by whoever can go there. */
         const struct guest_file file = { .verb = GUEST_STAT, .flags = context->request.user == account_ROOT ? GUEST_FILE_AS_ROOT : 0,
                                          .path = arena_text(&context->arena, "%s/.", context->request.cwd), .to = (char[]){ "" }, .space = (char[]){ "" } };
         context->look.events = &events;
         context->look.owner = context;
-        return call_file(context->psandbox, &context->look, &file, err);
+        return guest_call_file(context->psandbox, &context->look, &file, err);
 }
 
 /* ---- what an execution in a context asks for, and what it has of its sandbox ---- */

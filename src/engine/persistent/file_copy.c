@@ -48,12 +48,12 @@ static void fail(struct psandbox_copy *copy, const struct csn_error *error)
 {
         copy->why = *error;
         copy->ended = true;
-        call_signal(&copy->call, SIGKILL, 0);
+        guest_call_signal(&copy->call, SIGKILL, 0);
 }
 
 /* ---- in: as far as tar reads ---- */
 
-static void feed(struct call *call)
+static void feed(struct guest_call *call)
 {
         struct psandbox_copy *copy = call->owner;
         struct csn_error err;
@@ -65,7 +65,7 @@ static void feed(struct call *call)
                         fail(copy, &err);
                         return;
                 }
-                if (!call_send(call, n ? GUEST_IN : GUEST_IN_END, block, (size_t)n))
+                if (!guest_call_send(call, n ? GUEST_IN : GUEST_IN_END, block, (size_t)n))
                         return;
                 copy->ended = n == 0;
                 copy->bytes += (uint64_t)n;
@@ -73,7 +73,7 @@ static void feed(struct call *call)
         }
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         struct psandbox_copy *copy = call->owner;
         if (!copy->saves)
@@ -97,7 +97,7 @@ static void keep(struct psandbox_copy *copy, const uint8_t *bytes, size_t len)
         copy->bytes += len;
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct psandbox_copy *copy = call->owner;
         struct csn_error err;
@@ -132,7 +132,7 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
 }
 
 /* tar ends with 1 if a file changed while it was read, which somebody has to expect who copies what is in use. */
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct psandbox_copy *copy = call->owner;
         struct csn_error err;
@@ -155,7 +155,7 @@ static void on_late(struct timer *timer)
 {
         struct psandbox_copy *copy = timer->owner;
         struct csn_error err;
-        call_close(&copy->call);
+        guest_call_close(&copy->call);
         err_set(&err, CSN_E_SYSTEM, 0, "the sandbox' files could not be copied within the %llu ms of engine.copy_ms",
                 (unsigned long long)copy->engine->settings->engine.copy_ms);
         copy->done(copy, &err);
@@ -164,7 +164,7 @@ static void on_late(struct timer *timer)
 /* One of the scripts, with its arguments or NULL. */
 static int begin(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *script, const char *folder, const char *option, struct csn_error *err)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         char *argv[] = { (char[]){ "/bin/bash" }, (char[]){ "-c" }, (char *)(uintptr_t)script, (char[]){ "copy" }, (char *)(uintptr_t)folder,
                          (char *)(uintptr_t)option, NULL };
         char *env[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "LC_ALL=C.UTF-8" }, NULL };
@@ -180,8 +180,8 @@ static int begin(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, 
         copy->why.code = 0;
         copy->max = OVERHEAD * (limits->disk_bytes + limits->tmp_bytes);
         buf_init(&copy->said, KEPT_TEXT + 1);
-        copy->call = (struct call){ .events = &events, .owner = copy };
-        if (call_process(psandbox, &copy->call, &process, err) < 0)
+        copy->call = (struct guest_call){ .events = &events, .owner = copy };
+        if (guest_call_process(psandbox, &copy->call, &process, err) < 0)
                 return -err->code;
         copy->engine = psandbox->engine;
         copy->deadline = (struct timer){ .fired = on_late, .owner = copy };
@@ -208,7 +208,7 @@ int psandbox_unpack(struct psandbox *psandbox, struct psandbox_copy *copy, int f
 
 void psandbox_copy_done(struct psandbox_copy *copy)
 {
-        call_close(&copy->call);
+        guest_call_close(&copy->call);
         if (copy->engine)
                 loop_untimer(copy->engine->loop, &copy->deadline);
         buf_done(&copy->said);

@@ -7,11 +7,11 @@
 
 #define PACKETS_AT_ONCE 16
 
-static void forget(struct call *call)
+static void forget(struct guest_call *call)
 {
         if (!call->psandbox)
                 return;
-        for (struct call **at = &call->psandbox->calls; *at; at = &(*at)->next)
+        for (struct guest_call **at = &call->psandbox->calls; *at; at = &(*at)->next)
                 if (*at == call) {
                         *at = call->next;
                         break;
@@ -22,12 +22,12 @@ static void forget(struct call *call)
         call->psandbox = NULL;
 }
 
-void call_close(struct call *call)
+void guest_call_close(struct guest_call *call)
 {
         forget(call);
 }
 
-static void end(struct call *call, const struct csn_error *error)
+static void end(struct guest_call *call, const struct csn_error *error)
 {
         forget(call);
         call->events->ended(call, error);
@@ -35,7 +35,7 @@ static void end(struct call *call, const struct csn_error *error)
 
 /* ---- what comes ---- */
 
-static bool take_packet(struct call *call, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static bool take_packet(struct guest_call *call, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         enum guest_kind kind = guest_kind_of(bytes, len);
         struct csn_error error, err;
@@ -62,7 +62,7 @@ static bool take_packet(struct call *call, const uint8_t *bytes, size_t len, int
 }
 
 /* One packet.  False: there is none now, or never again. */
-static bool read_packet(struct call *call)
+static bool read_packet(struct guest_call *call)
 {
         static uint8_t bytes[WIRE_MAX];
         int fds[WIRE_FDS_MAX];
@@ -84,9 +84,9 @@ static bool read_packet(struct call *call)
         return more;
 }
 
-static void call_ready(struct watch *watch, uint32_t events)
+static void guest_call_ready(struct watch *watch, uint32_t events)
 {
-        struct call *call = watch->owner;
+        struct guest_call *call = watch->owner;
         struct csn_error err;
         if (events & EPOLLOUT) {
                 if (loop_watch(call->psandbox->engine->loop, watch, watch->fd, EPOLLIN, &err) < 0) {
@@ -103,7 +103,7 @@ static void call_ready(struct watch *watch, uint32_t events)
 
 /* ---- what goes ---- */
 
-static int open_call(struct psandbox *psandbox, struct call *call, struct buf *request, bool fits, struct csn_error *err)
+static int open_call(struct psandbox *psandbox, struct guest_call *call, struct buf *request, bool fits, struct csn_error *err)
 {
         int pair[2];
         /* Without its instance it is ending: what is open is closed, and nothing new begins. */
@@ -114,7 +114,7 @@ static int open_call(struct psandbox *psandbox, struct call *call, struct buf *r
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "make a pair of sockets");
         auto_fd ours = pair[0], theirs = pair[1];
-        call->watch = (struct watch){ .fd = -1, .ready = call_ready, .owner = call };
+        call->watch = (struct watch){ .fd = -1, .ready = guest_call_ready, .owner = call };
         call->done = call->refused = false;
         if (outbox_put(&psandbox->out, request->bytes, request->len, &theirs, 1) < 0)
                 return err_set(err, CSN_E_BUSY, errno, "talk to the guest of the sandbox");
@@ -128,7 +128,7 @@ static int open_call(struct psandbox *psandbox, struct call *call, struct buf *r
         return 0;
 }
 
-int call_process(struct psandbox *psandbox, struct call *call, const struct guest_process *process, struct csn_error *err)
+int guest_call_process(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
@@ -137,7 +137,7 @@ int call_process(struct psandbox *psandbox, struct call *call, const struct gues
         return rc;
 }
 
-int call_stdio(struct psandbox *psandbox, struct call *call, struct csn_error *err)
+int guest_call_stdio(struct psandbox *psandbox, struct guest_call *call, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
@@ -146,7 +146,7 @@ int call_stdio(struct psandbox *psandbox, struct call *call, struct csn_error *e
         return rc;
 }
 
-int call_file(struct psandbox *psandbox, struct call *call, const struct guest_file *file, struct csn_error *err)
+int guest_call_file(struct psandbox *psandbox, struct guest_call *call, const struct guest_file *file, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
@@ -155,7 +155,7 @@ int call_file(struct psandbox *psandbox, struct call *call, const struct guest_f
         return rc;
 }
 
-int call_connect(struct psandbox *psandbox, struct call *call, unsigned port, struct csn_error *err)
+int guest_call_connect(struct psandbox *psandbox, struct guest_call *call, unsigned port, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
@@ -164,7 +164,7 @@ int call_connect(struct psandbox *psandbox, struct call *call, unsigned port, st
         return rc;
 }
 
-int call_health(struct psandbox *psandbox, struct call *call, unsigned port, struct csn_error *err)
+int guest_call_health(struct psandbox *psandbox, struct guest_call *call, unsigned port, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
@@ -173,7 +173,7 @@ int call_health(struct psandbox *psandbox, struct call *call, unsigned port, str
         return rc;
 }
 
-int call_sudo(struct psandbox *psandbox, struct call *call, struct csn_error *err)
+int guest_call_sudo(struct psandbox *psandbox, struct guest_call *call, struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
@@ -182,7 +182,7 @@ int call_sudo(struct psandbox *psandbox, struct call *call, struct csn_error *er
         return rc;
 }
 
-static bool send_packet(struct call *call, struct buf *packet, bool fits)
+static bool send_packet(struct guest_call *call, struct buf *packet, bool fits)
 {
         struct csn_error err;
         bool sent = fits && call->psandbox && wire_send(call->watch.fd, packet->bytes, packet->len, NULL, 0) == 0;
@@ -192,28 +192,28 @@ static bool send_packet(struct call *call, struct buf *packet, bool fits)
         return sent;
 }
 
-bool call_send(struct call *call, enum guest_kind kind, const void *bytes, size_t len)
+bool guest_call_send(struct guest_call *call, enum guest_kind kind, const void *bytes, size_t len)
 {
         struct buf packet;
         buf_init(&packet, WIRE_MAX);
         return send_packet(call, &packet, guest_put(&packet, kind) && buf_add(&packet, bytes, len));
 }
 
-bool call_signal(struct call *call, int signal, uint64_t pid)
+bool guest_call_signal(struct guest_call *call, int signal, uint64_t pid)
 {
         struct buf packet;
         buf_init(&packet, WIRE_MAX);
         return send_packet(call, &packet, guest_put_pair(&packet, GUEST_SIGNAL, (uint64_t)signal, pid));
 }
 
-bool call_resize(struct call *call, unsigned rows, unsigned columns)
+bool guest_call_resize(struct guest_call *call, unsigned rows, unsigned columns)
 {
         struct buf packet;
         buf_init(&packet, WIRE_MAX);
         return send_packet(call, &packet, guest_put_pair(&packet, GUEST_SIZE, rows, columns));
 }
 
-void call_hold(struct call *call, bool on)
+void guest_call_hold(struct guest_call *call, bool on)
 {
         struct csn_error err;
         if (!call->psandbox)

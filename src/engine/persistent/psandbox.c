@@ -66,13 +66,13 @@ static void psandbox_free(struct timer *timer)
 static void end_calls(struct psandbox *psandbox, const struct csn_error *error)
 {
         while (psandbox->calls) {
-                struct call *call = psandbox->calls;
-                call_hold(call, false);
+                struct guest_call *call = psandbox->calls;
+                guest_call_hold(call, false);
                 for (int i = 0; i < 64 && psandbox->calls == call && call->watch.active; i++)
                         call->watch.ready(&call->watch, EPOLLIN);
                 if (psandbox->calls != call)
                         continue;
-                call_close(call);
+                guest_call_close(call);
                 call->events->ended(call, error);
         }
 }
@@ -183,7 +183,7 @@ static void on_ttl(struct timer *timer)
 static bool is_busy(const struct psandbox *psandbox)
 {
         size_t n = 0;
-        for (const struct call *call = psandbox->calls; call; call = call->next)
+        for (const struct guest_call *call = psandbox->calls; call; call = call->next)
                 n += call != &psandbox->sudo;
         return n > contexts_resting(psandbox) || psandbox->state != PSANDBOX_READY;
 }
@@ -216,17 +216,17 @@ static void broken(struct psandbox *psandbox, const struct csn_error *err)
         end(psandbox, err);
 }
 
-static void on_sudo_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_sudo_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
 }
 
-static void on_sudo_room(struct call *call)
+static void on_sudo_room(struct guest_call *call)
 {
         (void)call;
 }
 
-static void on_sudo_ended(struct call *call, const struct csn_error *error)
+static void on_sudo_ended(struct guest_call *call, const struct csn_error *error)
 {
         const struct psandbox *psandbox = call->owner;
         if (error && !psandbox->why.code)
@@ -236,10 +236,10 @@ static void on_sudo_ended(struct call *call, const struct csn_error *error)
 /* Before anything else is asked of the guest, which serves in that order. */
 static void give_sudo(struct psandbox *psandbox)
 {
-        static const struct call_events events = { on_sudo_packet, on_sudo_room, on_sudo_ended };
+        static const struct guest_call_events events = { on_sudo_packet, on_sudo_room, on_sudo_ended };
         struct csn_error err;
-        psandbox->sudo = (struct call){ .events = &events, .owner = psandbox };
-        if (call_sudo(psandbox, &psandbox->sudo, &err) < 0)
+        psandbox->sudo = (struct guest_call){ .events = &events, .owner = psandbox };
+        if (guest_call_sudo(psandbox, &psandbox->sudo, &err) < 0)
                 on_sudo_ended(&psandbox->sudo, &err);
 }
 

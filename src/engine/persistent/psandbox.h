@@ -18,7 +18,7 @@
 struct psandbox;
 struct context;
 struct egress_rules;
-struct call;
+struct guest_call;
 
 /* ---- sandboxes ---- */
 
@@ -78,52 +78,52 @@ void psandbox_kill(struct psandbox *psandbox);
 
 /* ---- calls ---- */
 
-struct call_events {
+struct guest_call_events {
         /* A packet of the guest's; descriptors are the callee's to take. */
-        void (*packet)(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX]);
-        /* There is room for more, after call_send() said that there was none. */
-        void (*room)(struct call *call);
+        void (*packet)(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX]);
+        /* There is room for more, after guest_call_send() said that there was none. */
+        void (*room)(struct guest_call *call);
         /*
          * The last one: it was done (error is NULL), or not.  The call is closed, and may be freed.  EXITED and DONE come as packets
          * before it.
          */
-        void (*ended)(struct call *call, const struct csn_error *error);
+        void (*ended)(struct guest_call *call, const struct csn_error *error);
 };
 
 /* Embedded in its owner; all zeros is none. */
-struct call {
-        struct call *next;
+struct guest_call {
+        struct guest_call *next;
         struct psandbox *psandbox;           /* NULL: it is over */
         struct watch watch;
-        const struct call_events *events;
+        const struct guest_call_events *events;
         void *owner;
         bool done;                   /* EXITED, DONE: the end that follows is a good one */
         bool refused;                /* the guest said why it was not done; else an error is the end of the sandbox, or nearly so */
 };
 
 /* Errors: CSN_E_BUSY (the sandbox is paused, not ready, or over), CSN_E_INPUT (too long), CSN_E_SYSTEM. */
-int call_process(struct psandbox *psandbox, struct call *call, const struct guest_process *process, struct csn_error *err);
-int call_stdio(struct psandbox *psandbox, struct call *call, struct csn_error *err);
-int call_file(struct psandbox *psandbox, struct call *call, const struct guest_file *file, struct csn_error *err);
+int guest_call_process(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process, struct csn_error *err);
+int guest_call_stdio(struct psandbox *psandbox, struct guest_call *call, struct csn_error *err);
+int guest_call_file(struct psandbox *psandbox, struct guest_call *call, const struct guest_file *file, struct csn_error *err);
 /*
  * A connection to a program that listens on this port of the sandbox's own loopback: STARTED when it is there, then as a process.  It
  * fails with ECONNREFUSED in sys where nobody listens.
  */
-int call_connect(struct psandbox *psandbox, struct call *call, unsigned port, struct csn_error *err);
+int guest_call_connect(struct psandbox *psandbox, struct guest_call *call, unsigned port, struct csn_error *err);
 
 /* From now on, and as long as the call is open, programs of `user` may become root by sudo.  It fails where there is no root. */
-int call_sudo(struct psandbox *psandbox, struct call *call, struct csn_error *err);
+int guest_call_sudo(struct psandbox *psandbox, struct guest_call *call, struct csn_error *err);
 /* The same, programs that ask for GET /health on this port of the sandbox' own are told that all is well.  It fails where the port is taken. */
-int call_health(struct psandbox *psandbox, struct call *call, unsigned port, struct csn_error *err);
+int guest_call_health(struct psandbox *psandbox, struct guest_call *call, unsigned port, struct csn_error *err);
 
 /* One packet, a kind and its bytes.  False: there is no room now, or the call is over. */
-bool call_send(struct call *call, enum guest_kind kind, const void *bytes, size_t len);
-bool call_signal(struct call *call, int signal, uint64_t pid);
-bool call_resize(struct call *call, unsigned rows, unsigned columns);
+bool guest_call_send(struct guest_call *call, enum guest_kind kind, const void *bytes, size_t len);
+bool guest_call_signal(struct guest_call *call, int signal, uint64_t pid);
+bool guest_call_resize(struct guest_call *call, unsigned rows, unsigned columns);
 /* Read nothing for now, so that the guest waits; or go on. */
-void call_hold(struct call *call, bool on);
+void guest_call_hold(struct guest_call *call, bool on);
 /* Harmless twice.  A program that goes on is killed; ended() is not called. */
-void call_close(struct call *call);
+void guest_call_close(struct guest_call *call);
 
 /* Whether programs can be started as this account (fields.def) there.  Errors: CSN_E_INPUT. */
 int psandbox_has_account(const struct psandbox *psandbox, int account, struct csn_error *err);
@@ -138,7 +138,7 @@ struct psandbox_copy {
         void (*done)(struct psandbox_copy *copy, const struct csn_error *error);
         void *owner;
         /* copy.c's own. */
-        struct call call;
+        struct guest_call call;
         int fd;
         bool saves, ended;
         uint64_t bytes, max, in_flight;
@@ -153,7 +153,7 @@ struct psandbox_copy {
  * Every file that a sandbox has beside those of a new one, of a sandbox with root as of one without, into a regular file of the caller's, which
  * has to stay open; and from such a file into a sandbox that was just made, in place of what it has.  Programs go on meanwhile;
  * what they change is in the copy or is not.  What was removed of /usr is removed there, too.  One that takes longer than
- * engine.copy_ms, or is too large, fails with CSN_E_SYSTEM.  Errors: those of call_process().
+ * engine.copy_ms, or is too large, fails with CSN_E_SYSTEM.  Errors: those of guest_call_process().
  */
 int psandbox_save(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, struct csn_error *err);
 int psandbox_load(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, struct csn_error *err);

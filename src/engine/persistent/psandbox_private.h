@@ -22,8 +22,8 @@ struct psandbox {
         struct outbox out;
         int home_fd;                     /* for statfs(2) alone: what is in it is the guest's to read */
         bool greeted;
-        struct call *calls;
-        struct call sudo;                /* while it is there, for those inside alone */
+        struct guest_call *calls;
+        struct guest_call sudo;                /* while it is there, for those inside alone */
         struct context *contexts;
         struct psandbox_waiter *waiters;
         struct timer ttl, idle, gone, greeting, meter;
@@ -45,8 +45,8 @@ struct context {
         const struct language *language;
         struct arena arena;
         struct context_request request;  /* in the arena */
-        struct call call;
-        struct call look;                /* whether its folder is there */
+        struct guest_call call;
+        struct guest_call look;                /* whether its folder is there */
         struct instance *instance;                 /* of an interpreter from a zygote */
         struct backend_program program;  /* its; in `started` */
         struct arena started;
@@ -109,7 +109,7 @@ size_t contexts_resting(const struct psandbox *psandbox);
 
 /* It begins in another folder than all do, and that may not be there. */
 bool context_is_elsewhere(const struct context *context);
-/* context_looked() follows.  Errors: those of call_file(). */
+/* context_looked() follows.  Errors: those of guest_call_file(). */
 int context_look(struct context *context, struct csn_error *err);
 
 /* ---- executions: what one asks for, and what it has of its sandbox (context_limits.c) ---- */

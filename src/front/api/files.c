@@ -18,7 +18,7 @@
 
 struct transfer {
         struct api *api;
-        struct call call;
+        struct guest_call call;
         struct http_request *request;
         enum { OTHER, LIST, DOWNLOAD, UPLOAD, PACK, UNPACK, WATCH } what;
         char *path;
@@ -42,7 +42,7 @@ struct transfer {
 
 static void transfer_free(struct transfer *one)
 {
-        call_close(&one->call);
+        guest_call_close(&one->call);
         json_decref(one->entries);
         buf_done(&one->said);
         free(one->path);
@@ -185,13 +185,13 @@ static void add_data(struct transfer *one, const uint8_t *bytes, size_t len)
         if (!http_add(one->request, bytes, len))
                 err_set(&one->error, CSN_E_SYSTEM, 0, "an answer did not fit");   /* cannot be: it is held before */
         if (http_queued(one->request) >= HTTP_STREAM_MAX / 2)
-                call_hold(&one->call, true);
+                guest_call_hold(&one->call, true);
 }
 
 static void on_stream_room(struct http_request *request)
 {
         struct transfer *one = request->owner;
-        call_hold(&one->call, false);
+        guest_call_hold(&one->call, false);
 }
 
 /* ---- what the guest tells ---- */
@@ -232,10 +232,10 @@ static void on_event(struct transfer *one, const uint8_t *bytes, size_t len)
                                                     model_utf8(&arena, event.path, strlen(event.path), &text_len), "folder", (int)event.is_folder));
         arena_done(&arena);
         if (http_queued(one->request) >= HTTP_STREAM_MAX / 2)
-                call_hold(&one->call, true);
+                guest_call_hold(&one->call, true);
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct transfer *one = call->owner;
         struct csn_error err;
@@ -278,10 +278,10 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
 
 static void send_end(struct transfer *one)
 {
-        one->end_due = !call_send(&one->call, one->what == UPLOAD ? GUEST_DATA_END : GUEST_IN_END, "", 0);
+        one->end_due = !guest_call_send(&one->call, one->what == UPLOAD ? GUEST_DATA_END : GUEST_IN_END, "", 0);
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         struct transfer *one = call->owner;
         if (one->end_due)
@@ -302,7 +302,7 @@ static void tar_failed(struct transfer *one)
         one->error.sys = sig == SIGXFSZ || strstr(said, strerrordesc_np(ENOSPC)) ? ENOSPC : 0;
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct transfer *one = call->owner;
         one->ended = true;
@@ -322,11 +322,11 @@ static void on_ended(struct call *call, const struct csn_error *error)
 
 static struct transfer *transfer_new(struct http_request *request, int what, struct psandbox *psandbox, const char *path)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct transfer *one = mem_alloc(sizeof *one);
         *one = (struct transfer){ .api = api_of(request), .request = request, .what = what, .psandbox = psandbox, .path = mem_copy(path, strlen(path)),
                                   .entries = json_array(), .made = MHD_HTTP_OK };
-        one->call = (struct call){ .events = &events, .owner = one };
+        one->call = (struct guest_call){ .events = &events, .owner = one };
         buf_init(&one->said, ERRORS_MAX);
         return one;
 }
@@ -366,7 +366,7 @@ static void ask(struct http_request *request, int what, struct psandbox *psandbo
 {
         struct csn_error err;
         struct transfer *one = transfer_new(request, what, psandbox, file->path);
-        int rc = call_file(psandbox, &one->call, file, &err);
+        int rc = guest_call_file(psandbox, &one->call, file, &err);
         begin(one, rc, &err);
 }
 
@@ -475,7 +475,7 @@ static int run_tar(struct transfer *one, bool pack, struct csn_error *err)
         struct guest_process process = { .flags = pack ? 0 : GUEST_INPUT, .folder = one->path, .argv = (char **)(uintptr_t)(pack ? out : in),
                                          .argv_n = pack ? ARRAY_LEN(out) - 1 : ARRAY_LEN(in) - 1 };
         process.env = psandbox_env(one->psandbox, account_USER, NULL, 0, &arena, &process.env_n);
-        int rc = call_process(one->psandbox, &one->call, &process, err);
+        int rc = guest_call_process(one->psandbox, &one->call, &process, err);
         arena_done(&arena);
         return rc;
 }
@@ -496,7 +496,7 @@ void api_get_file(struct http_request *request)
                 one->ranged = header_range(http_header(request, "Range"), &one->offset, &one->left);
                 if (one->ranged)
                         file.offset = one->offset, file.length = one->left;
-                rc = call_file(psandbox, &one->call, &file, &err);
+                rc = guest_call_file(psandbox, &one->call, &file, &err);
         }
         begin(one, rc, &err);
 }
@@ -510,7 +510,7 @@ static size_t take_upload(struct http_request *request, const char *bytes, size_
                 return len;
         size_t room = one->what == UPLOAD ? GUEST_DATA_MAX : GUEST_IN_MAX - min_u64(one->in_flight, GUEST_IN_MAX);
         size_t n = min_u64(min_u64(room, len), GUEST_DATA_MAX);
-        if (!n || !call_send(&one->call, one->what == UPLOAD ? GUEST_DATA : GUEST_IN, bytes, n))
+        if (!n || !guest_call_send(&one->call, one->what == UPLOAD ? GUEST_DATA : GUEST_IN, bytes, n))
                 return 0;
         if (one->what == UNPACK)
                 one->in_flight += n;
@@ -544,7 +544,7 @@ void api_put_file(struct http_request *request)
         struct transfer *one = transfer_new(request, wants_tar(request) ? UNPACK : UPLOAD, psandbox, path);
         one->made = MHD_HTTP_CREATED;
         struct guest_file file = { .verb = GUEST_WRITE, .mode = bits, .path = one->path };
-        int rc = one->what == UNPACK ? run_tar(one, false, &err) : call_file(psandbox, &one->call, &file, &err);
+        int rc = one->what == UNPACK ? run_tar(one, false, &err) : guest_call_file(psandbox, &one->call, &file, &err);
         begin(one, rc, &err);
         if (rc == 0) {
                 request->take = take_upload;

@@ -11,7 +11,7 @@
 struct api_process {
         struct api_process *next;
         struct api *api;
-        struct call call;
+        struct guest_call call;
         char sandbox[40];
         char tenant[80];
         uint64_t number, pid;
@@ -62,7 +62,7 @@ static void process_free(struct api_process *one)
         api_kept_drop(&one->api->processes_kept, one->tenant, one->kept);
         loop_untimer(one->api->loop, &one->deadline);
         loop_untimer(one->api->loop, &one->expiry);
-        call_close(&one->call);
+        guest_call_close(&one->call);
         stop_writer(one);
         events_done(&one->events);
         capture_done(&one->captures[0]);
@@ -80,14 +80,14 @@ static void on_expiry(struct timer *timer)
 static void on_events_room(struct events *events)
 {
         struct api_process *one = (struct api_process *)((char *)events - offsetof(struct api_process, events));
-        call_hold(&one->call, false);
+        guest_call_hold(&one->call, false);
 }
 
 static void on_deadline(struct timer *timer)
 {
         struct api_process *one = timer->owner;
         one->killed = true;
-        call_signal(&one->call, SIGKILL, 0);
+        guest_call_signal(&one->call, SIGKILL, 0);
 }
 
 /* ---- what is told of it ---- */
@@ -206,7 +206,7 @@ static void finish(struct api_process *one)
 static void send_end(struct api_process *one)
 {
         struct http_request *writer = one->writer;
-        one->end_due = !call_send(&one->call, GUEST_IN_END, "", 0);
+        one->end_due = !guest_call_send(&one->call, GUEST_IN_END, "", 0);
         if (one->end_due || !writer)
                 return;
         one->writer = NULL;
@@ -214,7 +214,7 @@ static void send_end(struct api_process *one)
         http_answer(writer, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         struct api_process *one = call->owner;
         if (one->end_due)
@@ -223,7 +223,7 @@ static void on_room(struct call *call)
                 http_more(one->writer);
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct api_process *one = call->owner;
         struct csn_error err;
@@ -239,7 +239,7 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
                 capture_add(&one->captures[kind == GUEST_ERROR], bytes + 1, len - 1);
                 events_output(&one->events, kind == GUEST_OUT ? 1 : 2, bytes + 1, len - 1);
                 if (events_wait(&one->events))
-                        call_hold(&one->call, true);
+                        guest_call_hold(&one->call, true);
                 break;
         case GUEST_ROOM:
                 if (guest_get_number(bytes, len, &number, &err) < 0)
@@ -256,7 +256,7 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
         }
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct api_process *one = call->owner;
         if (error)
@@ -314,7 +314,7 @@ static int check(const struct process_request *given, bool waits, struct csn_err
 static int start(struct api_process *one, struct psandbox *psandbox, const struct process_request *given, struct arena *arena, struct csn_error *err)
 {
         static char *const shell[] = { "/bin/bash", "-c", NULL };
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct pair terminal = { (char *)(uintptr_t)"TERM", (char *)(uintptr_t)"xterm-256color" };
         struct pair *more = arena_alloc(arena, (given->env_n + 1) * sizeof *more);
         struct guest_process process = { .rows = given->rows, .columns = given->columns, .folder = given->cwd,
@@ -336,15 +336,15 @@ static int start(struct api_process *one, struct psandbox *psandbox, const struc
         process.argv = arena_alloc(arena, (process.argv_n + 1) * sizeof *process.argv);
         for (size_t i = 0; i < process.argv_n; i++)
                 process.argv[i] = given->command ? (i < 2 ? shell[i] : given->command) : given->args[i];
-        one->call = (struct call){ .events = &events, .owner = one };
-        return call_process(psandbox, &one->call, &process, err);
+        one->call = (struct guest_call){ .events = &events, .owner = one };
+        return guest_call_process(psandbox, &one->call, &process, err);
 }
 
 static void on_waiting_gone(struct http_request *request)
 {
         struct api_process *one = request->owner;
         one->waiting = NULL;
-        call_signal(&one->call, SIGKILL, 0);   /* nobody else knows of it */
+        guest_call_signal(&one->call, SIGKILL, 0);   /* nobody else knows of it */
 }
 
 void api_post_process(struct http_request *request)
@@ -437,7 +437,7 @@ static size_t take_input(struct http_request *request, const char *bytes, size_t
                 return len;                /* it is over: what still comes is for nobody */
         size_t room = one->in_flight < GUEST_IN_MAX ? GUEST_IN_MAX - (size_t)one->in_flight : 0;
         size_t n = min_u64(min_u64(room, len), GUEST_DATA_MAX);
-        if (!n || !call_send(&one->call, GUEST_IN, bytes, n))
+        if (!n || !guest_call_send(&one->call, GUEST_IN, bytes, n))
                 return 0;
         one->in_flight += n;
         return n;
@@ -510,7 +510,7 @@ void api_process_signal(struct http_request *request)
         if (!sig) {
                 err_field(&err, "/signal", "there is no signal \"%.20s\"; give TERM, KILL, INT, HUP, another name, or a number", given.signal);
                 http_fail(request, &err);
-        } else if (one->over || !call_signal(&one->call, sig, 0)) {
+        } else if (one->over || !guest_call_signal(&one->call, sig, 0)) {
                 is_over(request);
         } else {
                 http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
@@ -523,7 +523,7 @@ void api_process_size(struct http_request *request)
         struct process_size given = { 0 };
         if (!one || !api_decode(request, &object_process_size, &request->arena, &given))
                 return;
-        if (one->over || !call_resize(&one->call, (unsigned)given.rows, (unsigned)given.columns))
+        if (one->over || !guest_call_resize(&one->call, (unsigned)given.rows, (unsigned)given.columns))
                 is_over(request);
         else
                 http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
@@ -538,7 +538,7 @@ void api_delete_process(struct http_request *request)
         if (one->over)
                 process_free(one);
         else
-                call_signal(&one->call, SIGKILL, 0);
+                guest_call_signal(&one->call, SIGKILL, 0);
         http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
 }
 

@@ -12,7 +12,7 @@ struct upload {
         struct psandbox *psandbox;
         char *folder;
         struct multipart parser;
-        struct call call;
+        struct guest_call call;
         char *name;                        /* of the file that is being written */
         bool open, ending;                 /* its call goes on; all of it was sent */
         bool whole;                        /* the body has come */
@@ -24,7 +24,7 @@ struct upload {
 
 static void upload_free(struct upload *upload)
 {
-        call_close(&upload->call);
+        guest_call_close(&upload->call);
         multipart_done(&upload->parser);
         json_decref(upload->entries);
         json_decref(upload->errors);
@@ -68,7 +68,7 @@ static void file_failed(struct upload *upload, const struct csn_error *error)
         arena_done(&arena);
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct upload *upload = call->owner;
         struct arena arena = { 0 };
@@ -84,12 +84,12 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
 
 static void go_on(struct upload *upload);
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         go_on(call->owner);
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct upload *upload = call->owner;
         upload->open = upload->ending = false;
@@ -100,7 +100,7 @@ static void on_ended(struct call *call, const struct csn_error *error)
 
 static void begin_file(struct upload *upload)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         const struct multipart *part = &upload->parser;
         struct arena arena = { 0 };
         struct csn_error err;
@@ -108,14 +108,14 @@ static void begin_file(struct upload *upload)
         int rc = 0;
         free(upload->name);
         upload->name = mem_copy(part->has_name ? part->name : "", part->has_name ? strlen(part->name) : 0);
-        upload->call = (struct call){ .events = &events, .owner = upload };
+        upload->call = (struct guest_call){ .events = &events, .owner = upload };
         upload->parts++;
         if (!part->has_name || !part->name[0])
                 rc = err_field(&err, "/", "a part has no filename, or one that is too long");
         else if (strlen(file.path) >= GUEST_PATH_MAX)
                 rc = err_field(&err, "/", "the path of %.60s... is longer than %d bytes", part->name, GUEST_PATH_MAX - 1);
         else
-                rc = call_file(upload->psandbox, &upload->call, &file, &err);
+                rc = guest_call_file(upload->psandbox, &upload->call, &file, &err);
         upload->open = rc == 0;
         if (rc < 0)
                 file_failed(upload, &err);
@@ -133,10 +133,10 @@ static bool step_on(struct upload *upload)
                 return false;
         int step = multipart_next(parser, &err);
         size_t len = min_u64(parser->len, GUEST_DATA_MAX);
-        if (step == MULTIPART_DATA && upload->open && !call_send(&upload->call, GUEST_DATA, parser->bytes, len))
+        if (step == MULTIPART_DATA && upload->open && !guest_call_send(&upload->call, GUEST_DATA, parser->bytes, len))
                 return false;
         if (step == MULTIPART_END && upload->open) {
-                upload->ending = call_send(&upload->call, GUEST_DATA_END, "", 0);
+                upload->ending = guest_call_send(&upload->call, GUEST_DATA_END, "", 0);
                 if (!upload->ending)
                         return false;
         }
@@ -148,7 +148,7 @@ static bool step_on(struct upload *upload)
                 if (step == MULTIPART_MORE)
                         err_field(&err, "/", "the body ends before its last boundary");
                 upload->broken = err;
-                call_close(&upload->call);
+                guest_call_close(&upload->call);
                 upload->open = false;
                 return false;
         }

@@ -9,7 +9,7 @@
 struct e2b_marks {
         struct e2b_sandbox *sandbox;
         void (*done)(struct e2b_sandbox *sandbox);
-        struct call call;
+        struct guest_call call;
         size_t at;
 };
 
@@ -18,22 +18,22 @@ static void write_next(struct e2b_marks *marks);
 void e2b_marks_free(struct e2b_marks *marks)
 {
         if (marks)
-                call_close(&marks->call);
+                guest_call_close(&marks->call);
         free(marks);
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         (void)call;
 }
 
 /* One that could not be written is none: whoever filled the disk, or laid something there, did it to itself.  The end of the sandbox follows its own. */
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         if (!error || call->refused)
                 write_next(call->owner);
@@ -41,7 +41,7 @@ static void on_ended(struct call *call, const struct csn_error *error)
 
 static void write_next(struct e2b_marks *marks)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct e2b_sandbox *sandbox = marks->sandbox;
         const struct {
                 const char *name, *text;
@@ -52,12 +52,12 @@ static void write_next(struct e2b_marks *marks)
                 snprintf(path, sizeof path, "/run/e2b/.%s", all[marks->at++].name);
                 const struct guest_file file = { .verb = GUEST_WRITE, .flags = GUEST_FILE_AS_ROOT, .path = path, .space = (char[]){ "" } };
                 struct csn_error err;
-                marks->call = (struct call){ .events = &events, .owner = marks };
-                if (call_file(sandbox->psandbox, &marks->call, &file, &err) < 0)
+                marks->call = (struct guest_call){ .events = &events, .owner = marks };
+                if (guest_call_file(sandbox->psandbox, &marks->call, &file, &err) < 0)
                         continue;
-                if (call_send(&marks->call, GUEST_DATA, text, strlen(text)) && call_send(&marks->call, GUEST_DATA_END, "", 0))
+                if (guest_call_send(&marks->call, GUEST_DATA, text, strlen(text)) && guest_call_send(&marks->call, GUEST_DATA_END, "", 0))
                         return;
-                call_close(&marks->call);
+                guest_call_close(&marks->call);
         }
         sandbox->marks = NULL;
         void (*done)(struct e2b_sandbox *) = marks->done;

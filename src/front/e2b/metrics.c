@@ -7,7 +7,7 @@
 
 struct looking {
         struct psandbox_waiter waiter;
-        struct call call;                  /* stat(1) of the file system */
+        struct guest_call call;                  /* stat(1) of the file system */
         struct buf said;
         struct http_request *request;
         char id[E2B_ID_LEN + 1];
@@ -16,7 +16,7 @@ struct looking {
 static void looking_free(struct looking *one)
 {
         psandbox_unwait(&one->waiter);
-        call_close(&one->call);
+        guest_call_close(&one->call);
         buf_done(&one->said);
         free(one);
 }
@@ -60,7 +60,7 @@ static void answer(struct looking *one, bool seen)
         looking_free(one);
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct looking *one = call->owner;
         (void)fds;
@@ -68,26 +68,26 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
                 buf_add(&one->said, bytes + 1, len - 1);
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         (void)call;
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         answer(call->owner, !error);
 }
 
 static void on_seen(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct looking *one = waiter->owner;
         char *argv[] = { (char[]){ "/usr/bin/stat" }, (char[]){ "-f" }, (char[]){ "-c" }, (char[]){ "%b %f %S" }, (char[]){ "/home/user" }, NULL }, *env[] = { NULL };
         const struct guest_process process = { .folder = (char[]){ "/" }, .argv = argv, .argv_n = ARRAY_LEN(argv) - 1, .env = env };
         const struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(one->request), one->id, one->request->tenant);
         struct csn_error err;
-        one->call = (struct call){ .events = &events, .owner = one };
-        if (error || !sandbox || sandbox->state != E2B_RUNNING || call_process(sandbox->psandbox, &one->call, &process, &err) < 0)
+        one->call = (struct guest_call){ .events = &events, .owner = one };
+        if (error || !sandbox || sandbox->state != E2B_RUNNING || guest_call_process(sandbox->psandbox, &one->call, &process, &err) < 0)
                 answer(one, false);
 }
 

@@ -25,7 +25,7 @@ struct answer_header {
 struct relay {
         struct http_request *request;      /* NULL: it has its answer */
         struct loop *loop;
-        struct call call;
+        struct guest_call call;
         struct tls *tls;                   /* NULL: the program listens without */
         unsigned port;
         http_parser parser;
@@ -49,7 +49,7 @@ struct relay {
 static void relay_free(struct relay *relay)
 {
         loop_untimer(relay->loop, &relay->end);
-        call_close(&relay->call);
+        guest_call_close(&relay->call);
         tls_free(relay->tls);
         buf_done(&relay->head);
         buf_done(&relay->name);
@@ -78,7 +78,7 @@ static struct http_request *finish(struct relay *relay)
         request->gone = NULL;
         request->room = NULL;
         request->take = take_nothing;      /* what still comes of a body */
-        call_close(&relay->call);
+        guest_call_close(&relay->call);
         loop_timer(relay->loop, &relay->end, 0);
         return request;
 }
@@ -206,7 +206,7 @@ static bool write_head(struct relay *relay, const struct e2b_sandbox *sandbox)
 
 static bool hand(struct relay *relay, const void *bytes, size_t len)
 {
-        if (!call_send(&relay->call, GUEST_IN, bytes, len))
+        if (!guest_call_send(&relay->call, GUEST_IN, bytes, len))
                 return false;
         relay->in_flight += len;
         return true;
@@ -355,7 +355,7 @@ static void add_bytes(struct relay *relay, const char *bytes, size_t len)
         if (!http_add(relay->request, bytes, len))
                 fail(relay, "its answer did not fit");   /* cannot be: it is held before */
         else if (http_queued(relay->request) >= HTTP_STREAM_MAX / 2)
-                call_hold(&relay->call, true);
+                guest_call_hold(&relay->call, true);
 }
 
 static int on_body(http_parser *parser, const char *bytes, size_t len)
@@ -402,7 +402,7 @@ static void go_on(struct relay *relay)
                 http_more(relay->request);
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         go_on(call->owner);
 }
@@ -410,7 +410,7 @@ static void on_room(struct call *call)
 static void on_stream_room(struct http_request *request)
 {
         struct relay *relay = request->owner;
-        call_hold(&relay->call, false);
+        guest_call_hold(&relay->call, false);
 }
 
 /* The program is there, or a greeting with it is over: it gets the request. */
@@ -443,7 +443,7 @@ static void take_tls(struct relay *relay, const uint8_t *bytes, size_t len)
                 fail(relay, "its TLS broke off");
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct relay *relay = call->owner;
         struct csn_error err;
@@ -472,7 +472,7 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
         }
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct relay *relay = call->owner;
         if (!error && !relay->raw && relay->connected)
@@ -503,7 +503,7 @@ static bool speaks_tls(const struct e2b_sandbox *sandbox, unsigned port)
 
 static void pass_on(struct http_request *request)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct e2b_sandbox *sandbox = e2b_target(request);
         struct csn_error err;
         if (!sandbox) {
@@ -527,7 +527,7 @@ static void pass_on(struct http_request *request)
                 e2b_error(request, MHD_HTTP_BAD_GATEWAY, "%s", err.text);
                 return;
         }
-        if (call_connect(sandbox->psandbox, &relay->call, relay->port, &err) < 0) {
+        if (guest_call_connect(sandbox->psandbox, &relay->call, relay->port, &err) < 0) {
                 relay_free(relay);
                 e2b_error(request, MHD_HTTP_BAD_GATEWAY, "%s", err.text);
                 return;

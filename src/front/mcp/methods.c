@@ -80,7 +80,7 @@ static void unlink_call(struct mcp_call *call)
                 }
 }
 
-static void call_free(struct mcp_call *call)
+static void guest_call_free(struct mcp_call *call)
 {
         unlink_call(call);
         if (call->asked)
@@ -99,14 +99,14 @@ static void call_free(struct mcp_call *call)
 void mcp_cancel(struct mcp_call *call)
 {
         if (call)
-                call_free(call);
+                guest_call_free(call);
 }
 
 static void finish(struct mcp_call *call, unsigned http, json_t *message)
 {
         const struct mcp_road *road = call->road;
         void *owner = call->owner;
-        call_free(call);
+        guest_call_free(call);
         road->answer(owner, http, message);
 }
 

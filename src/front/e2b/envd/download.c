@@ -8,7 +8,7 @@
 
 struct download {
         struct http_request *request;
-        struct call call;
+        struct guest_call call;
         char *path;
         bool ranged, beyond;               /* a part is wanted; it begins behind the end */
         uint64_t offset, left;             /* what is wanted; then what is left of what was announced */
@@ -19,7 +19,7 @@ struct download {
 
 static void download_free(struct download *one)
 {
-        call_close(&one->call);
+        guest_call_close(&one->call);
         free(one->path);
         free(one);
 }
@@ -32,7 +32,7 @@ static void on_gone(struct http_request *request)
 static void on_stream_room(struct http_request *request)
 {
         struct download *one = request->owner;
-        call_hold(&one->call, false);
+        guest_call_hold(&one->call, false);
 }
 
 static void begin(struct download *one, uint64_t size)
@@ -76,10 +76,10 @@ static void on_data(struct download *one, const uint8_t *bytes, size_t len)
         if (!http_add(one->request, bytes, len))
                 err_set(&one->error, CSN_E_SYSTEM, 0, "an answer did not fit");   /* cannot be: it is held before */
         if (http_queued(one->request) >= HTTP_STREAM_MAX / 2)
-                call_hold(&one->call, true);
+                guest_call_hold(&one->call, true);
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct download *one = call->owner;
         struct arena arena = { 0 };
@@ -92,12 +92,12 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
         arena_done(&arena);
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         (void)call;
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct download *one = call->owner;
         struct http_request *request = one->request;
@@ -119,7 +119,7 @@ static void on_ended(struct call *call, const struct csn_error *error)
 
 void envd_get_file(struct http_request *request)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct envd_target target;
         struct csn_error err;
         char path[GUEST_PATH_MAX];
@@ -136,7 +136,7 @@ void envd_get_file(struct http_request *request)
         one->ranged = header_range(http_header(request, "Range"), &one->offset, &one->left);
         if (one->ranged)
                 file.offset = one->offset, file.length = one->left;
-        if (call_file(target.sandbox->psandbox, &one->call, &file, &err) < 0) {
+        if (guest_call_file(target.sandbox->psandbox, &one->call, &file, &err) < 0) {
                 download_free(one);
                 e2b_error(request, err.code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_SERVICE_UNAVAILABLE, "%s", err.text);
                 return;

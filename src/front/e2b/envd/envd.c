@@ -205,7 +205,7 @@ static bool is_full(int sys)
         return sys == ENOSPC || sys == EDQUOT || sys == EFBIG;
 }
 
-void envd_call_failed(struct http_request *request, bool stream, const struct call *call, const struct csn_error *error, const char *path)
+void envd_call_failed(struct http_request *request, bool stream, const struct guest_call *call, const struct csn_error *error, const char *path)
 {
         static const struct { int sys; enum rpc_code code; } rows[] = {
                 { ENOENT, RPC_NOT_FOUND }, { ENOTDIR, RPC_INVALID_ARGUMENT }, { EISDIR, RPC_INVALID_ARGUMENT }, { EEXIST, RPC_INVALID_ARGUMENT },
@@ -228,7 +228,7 @@ void envd_call_failed(struct http_request *request, bool stream, const struct ca
                 rpc_fail(request, stream, code, "%s", error->text);
 }
 
-void envd_file_failed(struct http_request *request, const struct call *call, const struct csn_error *error, const char *path)
+void envd_file_failed(struct http_request *request, const struct guest_call *call, const struct csn_error *error, const char *path)
 {
         int sys = error->sys;
         if (!call->refused)

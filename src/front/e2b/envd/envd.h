@@ -122,8 +122,8 @@ json_t *envd_metadata(const struct guest_entry *entry);
 /* A call that could not begin. */
 void envd_refuse(struct http_request *request, bool stream, const struct csn_error *err);
 /* A call that ended badly before there was an answer: of an RPC about a path, or about "" none; and of /files. */
-void envd_call_failed(struct http_request *request, bool stream, const struct call *call, const struct csn_error *error, const char *path);
-void envd_file_failed(struct http_request *request, const struct call *call, const struct csn_error *error, const char *path);
+void envd_call_failed(struct http_request *request, bool stream, const struct guest_call *call, const struct csn_error *error, const char *path);
+void envd_file_failed(struct http_request *request, const struct guest_call *call, const struct csn_error *error, const char *path);
 
 /* ---- handlers ---- */
 

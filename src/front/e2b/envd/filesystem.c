@@ -9,7 +9,7 @@
 
 struct operation {
         struct http_request *request;
-        struct call call;
+        struct guest_call call;
         enum guest_verb verb;
         char *path;                        /* of what the entries are about, or below which they are */
         char *missing;                     /* what it is that is not there, if something is not */
@@ -21,7 +21,7 @@ struct operation {
 
 static void operation_free(struct operation *op)
 {
-        call_close(&op->call);
+        guest_call_close(&op->call);
         json_decref(op->entries);
         free(op->path);
         free(op->missing);
@@ -48,7 +48,7 @@ static void add_entry(struct operation *op, const struct guest_entry *entry)
         arena_done(&arena);
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct operation *op = call->owner;
         struct arena arena = { 0 };
@@ -59,7 +59,7 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
         arena_done(&arena);
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         (void)call;
 }
@@ -75,7 +75,7 @@ static void answer(struct operation *op)
                 rpc_answer(request, json_pack("{s:O}", "entry", json_array_get(op->entries, 0)));
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct operation *op = call->owner;
         struct http_request *request = op->request;
@@ -111,7 +111,7 @@ static int check_taken(enum guest_verb verb, const char *name, const char *given
 static void ask(struct http_request *request, enum guest_verb verb, const struct e2b_member *members)
 {
         const char *path_name = members[0].name, *to_name = verb == GUEST_RENAME ? members[1].name : NULL;
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct envd_target target;
         char path[GUEST_PATH_MAX], to[GUEST_PATH_MAX] = "";
         struct csn_error err;
@@ -138,7 +138,7 @@ static void ask(struct http_request *request, enum guest_verb verb, const struct
                                   .call = { .events = &events, .owner = op } };
         const struct guest_file file = { .verb = verb, .flags = target.flags | (verb == GUEST_FOLDER ? GUEST_FILE_NEW : 0),
                                          .depth = depth ? min_u64(depth, DEPTH_MAX) : 1, .path = path, .to = to, .space = (char[]){ ENVD_LABELS } };
-        if (call_file(target.sandbox->psandbox, &op->call, &file, &err) < 0) {
+        if (guest_call_file(target.sandbox->psandbox, &op->call, &file, &err) < 0) {
                 operation_free(op);
                 envd_refuse(request, false, &err);
                 return;

@@ -40,7 +40,7 @@ struct envd_process {
         struct envd_process *next;
         struct e2b_envd *envd;
         struct loop *loop;
-        struct call call;
+        struct guest_call call;
         uint64_t pid, started_us;
         json_t *config;
         char *tag;                         /* or NULL */
@@ -75,10 +75,10 @@ static void keep_pace(struct envd_process *process)
         bool full = false;
         for (const struct listener *listener = process->listeners; listener; listener = listener->next)
                 full = full || http_queued(listener->request) >= HTTP_STREAM_MAX / 2;
-        call_hold(&process->call, full);
+        guest_call_hold(&process->call, full);
 }
 
-static void on_room(struct call *call);
+static void on_room(struct guest_call *call);
 
 static void on_listener_gone(struct http_request *request)
 {
@@ -131,7 +131,7 @@ static void on_program_deadline(struct timer *timer)
 {
         struct envd_process *process = timer->owner;
         process->timed_out = true;
-        call_signal(&process->call, SIGKILL, 0);
+        guest_call_signal(&process->call, SIGKILL, 0);
 }
 
 static struct listener *listen_to(struct envd_process *process, struct http_request *request, bool begins)
@@ -206,7 +206,7 @@ static void process_free(struct envd_process *process)
                 waiting_take(&process->killers);
         loop_untimer(process->loop, &process->deadline);
         loop_untimer(process->loop, &process->expiry);
-        call_close(&process->call);
+        guest_call_close(&process->call);
         json_decref(process->config);
         free(process->tag);
         free(process);
@@ -322,7 +322,7 @@ static void start_failed(struct envd_process *process, const struct csn_error *e
         process_free(process);
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct envd_process *process = call->owner;
         if (error && !call->refused) {
@@ -347,7 +347,7 @@ static void on_ended(struct call *call, const struct csn_error *error)
 
 /* ---- its input ---- */
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         struct envd_process *process = call->owner;
         while (process->inputs) {
@@ -355,12 +355,12 @@ static void on_room(struct call *call)
                 while (waiting->at < waiting->bytes.len) {
                         size_t room = GUEST_IN_MAX - (size_t)min_u64(process->in_flight, GUEST_IN_MAX);
                         size_t n = min_u64(min_u64(room, waiting->bytes.len - waiting->at), GUEST_DATA_MAX);
-                        if (!n || !call_send(call, GUEST_IN, waiting->bytes.bytes + waiting->at, n))
+                        if (!n || !guest_call_send(call, GUEST_IN, waiting->bytes.bytes + waiting->at, n))
                                 return;
                         process->in_flight += n;
                         waiting->at += n;
                 }
-                if (waiting->ends && !call_send(call, GUEST_IN_END, "", 0))
+                if (waiting->ends && !guest_call_send(call, GUEST_IN_END, "", 0))
                         return;
                 if (waiting->ends)
                         process->input = false;
@@ -391,7 +391,7 @@ static void log_start(const struct envd_process *process)
                 last ? last : "");
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct envd_process *process = call->owner;
         struct csn_error err;
@@ -492,7 +492,7 @@ static json_t *config_of(const struct guest_process *program, const struct pair 
 
 static int start(struct envd_process *process, const json_t *message, const struct envd_target *target, struct csn_error *err)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         const json_t *size = object_of(object_of(message, "pty"), "size");
         json_t *given = object_of(message, "process");
         const char *cwd = rpc_string(given, "cwd");
@@ -511,8 +511,8 @@ static int start(struct envd_process *process, const json_t *message, const stru
         if (rc == 0) {
                 program.env = psandbox_env(target->sandbox->psandbox, target->account, envs, envs_n, &arena, &program.env_n);
                 process->config = config_of(&program, envs, envs_n);
-                process->call = (struct call){ .events = &events, .owner = process };
-                rc = call_process(target->sandbox->psandbox, &process->call, &program, err);
+                process->call = (struct guest_call){ .events = &events, .owner = process };
+                rc = guest_call_process(target->sandbox->psandbox, &process->call, &program, err);
         }
         arena_done(&arena);
         return rc;
@@ -669,7 +669,7 @@ void envd_signal(struct http_request *request)
         int sig = signal_of(name);
         if (process && !sig) {
                 rpc_fail(request, false, RPC_UNIMPLEMENTED, "signal is missing; it has to be SIGNAL_SIGKILL or SIGNAL_SIGTERM");
-        } else if (process && !call_signal(&process->call, sig, 0)) {
+        } else if (process && !guest_call_signal(&process->call, sig, 0)) {
                 rpc_fail(request, false, RPC_RESOURCE_EXHAUSTED, "the sandbox does not take it; try again");
         } else if (process && sig == SIGKILL) {
                 struct waiting *waiting = wait_in(&process->killers, process, request);
@@ -734,7 +734,7 @@ void envd_update(struct http_request *request)
                 ;
         else if (size && !process->terminal)
                 rpc_fail(request, false, RPC_FAILED_PRECONDITION, "tty not assigned to process");
-        else if (size && (rows > UINT16_MAX || columns > UINT16_MAX || !call_resize(&process->call, (unsigned)rows, (unsigned)columns)))
+        else if (size && (rows > UINT16_MAX || columns > UINT16_MAX || !guest_call_resize(&process->call, (unsigned)rows, (unsigned)columns)))
                 rpc_fail(request, false, RPC_INVALID_ARGUMENT, "rows and cols have to be numbers up to %d", UINT16_MAX);
         else
                 answer_empty(request);

@@ -26,7 +26,7 @@ struct upload {
         struct buf plain;                  /* of one that is compressed */
         uint64_t inflated_n;
         struct timer turn;                 /* for the next of it */
-        struct call call;
+        struct guest_call call;
         char path[GUEST_PATH_MAX];         /* that the request gave; "": the parts have theirs */
         char current[GUEST_PATH_MAX];      /* of the file that is being written */
         char **labels;                     /* the request's */
@@ -42,7 +42,7 @@ struct upload {
 static void upload_free(struct upload *upload)
 {
         loop_untimer(api_of(upload->request)->loop, &upload->turn);
-        call_close(&upload->call);
+        guest_call_close(&upload->call);
         multipart_done(&upload->parser);
         if (upload->compressed)
                 inflateEnd(&upload->inflater);
@@ -76,13 +76,13 @@ static void fail(struct upload *upload, unsigned status, const struct csn_error 
                 return;
         upload->failed = status;
         upload->why = *why;
-        call_close(&upload->call);
+        guest_call_close(&upload->call);
         upload->open = upload->ending = false;
 }
 
 /* ---- one file ---- */
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct upload *upload = call->owner;
         struct arena arena = { 0 };
@@ -103,12 +103,12 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
 
 static void go_on(struct upload *upload);
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         go_on(call->owner);
 }
 
-static void write_failed(struct upload *upload, const struct call *call, const struct csn_error *error)
+static void write_failed(struct upload *upload, const struct guest_call *call, const struct csn_error *error)
 {
         struct csn_error why;
         int sys = error->sys;
@@ -122,7 +122,7 @@ static void write_failed(struct upload *upload, const struct call *call, const s
                 fail(upload, error->code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_INTERNAL_SERVER_ERROR, error);
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct upload *upload = call->owner;
         upload->open = upload->ending = false;
@@ -133,7 +133,7 @@ static void on_ended(struct call *call, const struct csn_error *error)
 
 static void begin_file(struct upload *upload, const char *path)
 {
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         const struct guest_file file = { .verb = GUEST_WRITE, .flags = upload->flags | GUEST_FILE_IN_PLACE, .path = upload->current,
                                          .space = (char[]){ ENVD_LABELS }, .labels = upload->labels, .labels_n = upload->labels_n };
         const struct e2b_sandbox *sandbox = e2b_target(upload->request);
@@ -144,9 +144,9 @@ static void begin_file(struct upload *upload, const char *path)
                 return;
         }
         snprintf(upload->current, sizeof upload->current, "%s", path);
-        upload->call = (struct call){ .events = &events, .owner = upload };
+        upload->call = (struct guest_call){ .events = &events, .owner = upload };
         upload->parts++;
-        upload->open = call_file(sandbox->psandbox, &upload->call, &file, &err) == 0;
+        upload->open = guest_call_file(sandbox->psandbox, &upload->call, &file, &err) == 0;
         if (!upload->open)
                 fail(upload, err.code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_BAD_GATEWAY, &err);
 }
@@ -180,7 +180,7 @@ static void begin_part(struct upload *upload)
 
 static bool end_file(struct upload *upload)
 {
-        upload->ending = call_send(&upload->call, GUEST_DATA_END, "", 0);
+        upload->ending = guest_call_send(&upload->call, GUEST_DATA_END, "", 0);
         return upload->ending;
 }
 
@@ -201,7 +201,7 @@ static bool step_on(struct upload *upload, bool last)
                 fail(upload, MHD_HTTP_BAD_REQUEST, &err);
                 return false;
         }
-        if (step == MULTIPART_DATA && upload->open && !call_send(&upload->call, GUEST_DATA, parser->bytes, len))
+        if (step == MULTIPART_DATA && upload->open && !guest_call_send(&upload->call, GUEST_DATA, parser->bytes, len))
                 return false;
         if (step == MULTIPART_END && upload->open && !end_file(upload))
                 return false;
@@ -228,7 +228,7 @@ static size_t take_plain(struct upload *upload, const char *bytes, size_t len)
         }
         while (taken < len && upload->open && !upload->ending) {
                 size_t n = min_u64(len - taken, GUEST_DATA_MAX);
-                if (!call_send(&upload->call, GUEST_DATA, bytes + taken, n))
+                if (!guest_call_send(&upload->call, GUEST_DATA, bytes + taken, n))
                         break;
                 taken += n;
         }

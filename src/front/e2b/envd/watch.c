@@ -23,7 +23,7 @@ struct envd_watcher {
         struct envd_watcher *next;
         struct e2b_sandbox *sandbox;
         struct http_request *request;      /* whose answer it is; of one that collects, only until it watches.  NULL: nobody is there any more */
-        struct call call, look;
+        struct guest_call call, look;
         char *folder;
         uint64_t flags;
         bool collects, entries, begun;
@@ -62,8 +62,8 @@ static void watcher_free(struct envd_watcher *watcher)
         }
         loop_untimer(loop, &watcher->beat);
         loop_untimer(loop, &watcher->deadline);
-        call_close(&watcher->call);
-        call_close(&watcher->look);
+        guest_call_close(&watcher->call);
+        guest_call_close(&watcher->look);
         json_decref(watcher->collected);
         free(watcher->folder);
         free(watcher);
@@ -96,7 +96,7 @@ static void stream(struct envd_watcher *watcher, json_t *json)
                 json_decref(json);
         } else if (rpc_send(request, json)) {
                 beat(watcher);
-                call_hold(&watcher->call, http_queued(request) >= HTTP_STREAM_MAX / 2);
+                guest_call_hold(&watcher->call, http_queued(request) >= HTTP_STREAM_MAX / 2);
         } else {
                 /* One of its calls may be what we are called from. */
                 request->gone = NULL;
@@ -132,7 +132,7 @@ static void on_gone(struct http_request *request)
 static void on_stream_room(struct http_request *request)
 {
         struct envd_watcher *watcher = request->owner;
-        call_hold(&watcher->call, false);
+        guest_call_hold(&watcher->call, false);
 }
 
 /* Takes the reference. */
@@ -159,7 +159,7 @@ static void tell_first(struct envd_watcher *watcher)
 
 static void look_on(struct envd_watcher *watcher);
 
-static void on_look_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_look_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct envd_watcher *watcher = call->owner;
         struct arena arena = { 0 };
@@ -171,13 +171,13 @@ static void on_look_packet(struct call *call, enum guest_kind kind, const uint8_
         arena_done(&arena);
 }
 
-static void on_look_room(struct call *call)
+static void on_look_room(struct guest_call *call)
 {
         (void)call;
 }
 
 /* One that is gone by now is told without. */
-static void on_look_ended(struct call *call, const struct csn_error *error)
+static void on_look_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct envd_watcher *watcher = call->owner;
         if (error && !call->refused)
@@ -189,12 +189,12 @@ static void on_look_ended(struct call *call, const struct csn_error *error)
 
 static void look_on(struct envd_watcher *watcher)
 {
-        static const struct call_events events = { on_look_packet, on_look_room, on_look_ended };
+        static const struct guest_call_events events = { on_look_packet, on_look_room, on_look_ended };
         struct csn_error err;
         while (watcher->first && !watcher->look.psandbox) {
                 const struct guest_file file = { .verb = GUEST_STAT, .flags = watcher->flags, .path = watcher->first->path, .space = (char[]){ ENVD_LABELS } };
-                watcher->look = (struct call){ .events = &events, .owner = watcher };
-                if (call_file(watcher->sandbox->psandbox, &watcher->look, &file, &err) == 0)
+                watcher->look = (struct guest_call){ .events = &events, .owner = watcher };
+                if (guest_call_file(watcher->sandbox->psandbox, &watcher->look, &file, &err) == 0)
                         return;
                 tell_first(watcher);
         }
@@ -249,7 +249,7 @@ static void happened(struct envd_watcher *watcher, const struct guest_event *eve
         arena_done(&arena);
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct envd_watcher *watcher = call->owner;
         struct arena arena = { 0 };
@@ -263,12 +263,12 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
         arena_done(&arena);
 }
 
-static void on_room(struct call *call)
+static void on_room(struct guest_call *call)
 {
         (void)call;
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct envd_watcher *watcher = call->owner;
         struct http_request *request = watcher->request;
@@ -309,7 +309,7 @@ static void watch(struct http_request *request, bool collects)
 {
         static const struct e2b_member members[] = { { .name = "path", .kind = E2B_TEXT }, { .name = "recursive", .kind = E2B_BOOL }, { .name = "includeEntry", .kind = E2B_BOOL },
                                                      { .name = "allowNetworkMounts", .kind = E2B_BOOL }, { 0 } };
-        static const struct call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct envd_target target;
         struct csn_error err;
         char path[GUEST_PATH_MAX];
@@ -339,7 +339,7 @@ static void watch(struct http_request *request, bool collects)
         request->owner = watcher;
         request->gone = on_gone;
         const struct guest_file file = { .verb = GUEST_WATCH, .flags = target.flags, .depth = deep ? DEPTH_MAX : 1, .path = path };
-        if (call_file(target.sandbox->psandbox, &watcher->call, &file, &err) < 0) {
+        if (guest_call_file(target.sandbox->psandbox, &watcher->call, &file, &err) < 0) {
                 watcher_free(watcher);
                 envd_refuse(request, !collects, &err);
         }

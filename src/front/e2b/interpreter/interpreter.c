@@ -12,7 +12,7 @@
 struct e2b_interpreter {
         struct e2b_context *contexts;
         struct e2b_context *lost;          /* that did not begin; the engine was telling so, and they are closed before the next one begins */
-        struct call health;                /* for those inside, who ask its port */
+        struct guest_call health;                /* for those inside, who ask its port */
 };
 
 /* ---- which there are ---- */
@@ -62,7 +62,7 @@ void e2b_interpreter_free(struct e2b_interpreter *interpreter)
                 return;
         free_all(interpreter->contexts);
         free_all(interpreter->lost);
-        call_close(&interpreter->health);
+        guest_call_close(&interpreter->health);
         free(interpreter);
 }
 
@@ -144,18 +144,18 @@ int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struc
 
 /* ---- what is there from the beginning ---- */
 
-static void on_health_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_health_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
 }
 
-static void on_health_room(struct call *call)
+static void on_health_room(struct guest_call *call)
 {
         (void)call;
 }
 
 /* With its sandbox; or somebody inside was there first. */
-static void on_health_ended(struct call *call, const struct csn_error *error)
+static void on_health_ended(struct guest_call *call, const struct csn_error *error)
 {
         (void)call;
         if (error)
@@ -164,11 +164,11 @@ static void on_health_ended(struct call *call, const struct csn_error *error)
 
 static void tell_those_inside(struct e2b_sandbox *sandbox)
 {
-        static const struct call_events events = { on_health_packet, on_health_room, on_health_ended };
-        struct call *health = &interpreter_of(sandbox)->health;
+        static const struct guest_call_events events = { on_health_packet, on_health_room, on_health_ended };
+        struct guest_call *health = &interpreter_of(sandbox)->health;
         struct csn_error err;
-        *health = (struct call){ .events = &events };
-        if (call_health(sandbox->psandbox, health, E2B_INTERPRETER_PORT, &err) < 0)
+        *health = (struct guest_call){ .events = &events };
+        if (guest_call_health(sandbox->psandbox, health, E2B_INTERPRETER_PORT, &err) < 0)
                 on_health_ended(health, &err);
 }
 

@@ -77,7 +77,7 @@ struct errand {
         /* Once: the status of wait(2), or an error if it could not be started or the sandbox has gone.  It may run again then. */
         void (*done)(struct errand *errand, int status, const struct csn_error *error);
         void *owner;
-        struct call call;
+        struct guest_call call;
         struct buf lines[2];
         int status;
 };

@@ -25,7 +25,7 @@ static void take(struct errand *errand, int stream, const char *bytes, size_t le
                 }
 }
 
-static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
         struct errand *errand = call->owner;
         struct csn_error err;
@@ -37,7 +37,7 @@ static void on_packet(struct call *call, enum guest_kind kind, const uint8_t *by
                 errand->status = (int)(number & 0xffff);
 }
 
-static void on_ended(struct call *call, const struct csn_error *error)
+static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct errand *errand = call->owner;
         tell(errand, 0);
@@ -58,7 +58,7 @@ static const struct pair *pairs_of(json_t *env, struct arena *arena, size_t *ret
 
 int errand_run(struct psandbox *psandbox, struct errand *errand, const struct errand_what *what, struct csn_error *err)
 {
-        static const struct call_events events = { .packet = on_packet, .ended = on_ended };
+        static const struct guest_call_events events = { .packet = on_packet, .ended = on_ended };
         struct arena arena = { 0 };
         size_t pairs_n, argv_n = 0;
         const struct pair *pairs = pairs_of(what->env, &arena, &pairs_n);
@@ -77,15 +77,15 @@ int errand_run(struct psandbox *psandbox, struct errand *errand, const struct er
                 buf_init(&errand->lines[i], LINE_BYTES_MAX);
         }
         errand->status = 0;
-        errand->call = (struct call){ .events = &events, .owner = errand };
-        int rc = call_process(psandbox, &errand->call, &process, err);
+        errand->call = (struct guest_call){ .events = &events, .owner = errand };
+        int rc = guest_call_process(psandbox, &errand->call, &process, err);
         arena_done(&arena);
         return rc;
 }
 
 void errand_stop(struct errand *errand)
 {
-        call_close(&errand->call);
+        guest_call_close(&errand->call);
         for (int i = 0; i < 2; i++)
                 buf_done(&errand->lines[i]);
 }
