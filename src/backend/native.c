@@ -263,15 +263,15 @@ static int take_ready(struct native_job *job, const struct wire_boundary *bounda
 {
         if (job->door.fd >= 0)
                 return err_set(err, CSN_E_PROTOCOL, 0, "READY came twice");
-        const int proxy = WIRE_END_PROXY, hatch = job->flags & WIRE_PROXY ? WIRE_END_HATCH : WIRE_END_PROXY;
-        const int n = WIRE_END_PROXY + !!(job->flags & WIRE_PROXY) + !!(job->flags & WIRE_HATCH);
+        const int proxy = WIRE_END_PROXY, tool_socket = job->flags & WIRE_PROXY ? WIRE_END_TOOL_SOCKET : WIRE_END_PROXY;
+        const int n = WIRE_END_PROXY + !!(job->flags & WIRE_PROXY) + !!(job->flags & WIRE_TOOL_SOCKET);
         for (int i = 0; i < n; i++)
                 if (fds[i] < 0)
                         return err_set(err, CSN_E_PROTOCOL, 0, "READY without its descriptors");
         const struct backend_ends ends = { .home = take_fd(&fds[WIRE_END_HOME]), .out = take_fd(&fds[WIRE_END_STDOUT]),
                                            .error = take_fd(&fds[WIRE_END_STDERR]), .channel = take_fd(&fds[WIRE_END_CHANNEL]),
                                            .proxy = job->flags & WIRE_PROXY ? take_fd(&fds[proxy]) : -1,
-                                           .hatch = job->flags & WIRE_HATCH ? take_fd(&fds[hatch]) : -1 };
+                                           .tool_socket = job->flags & WIRE_TOOL_SOCKET ? take_fd(&fds[tool_socket]) : -1 };
         job->door.fd = take_fd(&fds[WIRE_END_DOOR]);
         struct backend_link *link = job->link;
         uint32_t id = job->id;

@@ -12,7 +12,7 @@
  *   record    everything -> struct run_result
  *   render    the record as text for people and models
  *   inquiry   a check of a program that is not run
- *   hatch     what programs inside ask for while they go on
+ *   tool socket     what programs inside ask for while they go on
  *   queue     runs that wait, fair among owners
  *   metrics   what was done so far, for Prometheus
  *
@@ -206,7 +206,7 @@ struct tools_for {
 
 /* Whoever knows tools does so for the engine, which moves the bytes of calls. */
 struct engine_tools {
-        struct hatch_events hatch;             /* their owner is the broker; hatch_close() may not be called from them */
+        struct tool_socket_events tool_socket;             /* their owner is the broker; tool_socket_close() may not be called from them */
         /* A broker.  Errors: CSN_E_INPUT with the field of the request. */
         int (*open)(void *owner, const struct tools_for *whom, void **ret_broker, struct csn_error *err);
         /* Nobody inside asks any more, and all calls that are open are forgotten. */

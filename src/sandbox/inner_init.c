@@ -355,13 +355,13 @@ static int prepare(struct init *init, int doors, struct csn_error *err)
         size_t n = 1;
         if (init->plan->proxy >= 0)
                 fds[n++] = init->plan->proxy;
-        if (init->plan->hatch >= 0)
-                fds[n++] = init->plan->hatch;
+        if (init->plan->tool_socket >= 0)
+                fds[n++] = init->plan->tool_socket;
         if (wire_send(init->control, &ready, sizeof ready, fds, n) < 0)
                 _exit(1);
         /* Nobody inside may accept there, nor change how somebody outside does. */
         fd_close(&init->plan->proxy);
-        fd_close(&init->plan->hatch);
+        fd_close(&init->plan->tool_socket);
         return 0;
 }
 

@@ -94,11 +94,11 @@ static int listen_for_proxy(struct plan *plan, struct csn_error *err)
  */
 static int listen_for_tools(struct plan *plan, struct csn_error *err)
 {
-        const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = WIRE_HATCH_PATH };
+        const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = WIRE_TOOL_SOCKET_PATH };
         auto_fd sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (sock < 0 || bind(sock, (const struct sockaddr *)&address, sizeof address) < 0 || chmod(WIRE_HATCH_PATH, 0666) < 0 || listen(sock, 1024) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "listen at %s", WIRE_HATCH_PATH);
-        plan->hatch = take_fd(&sock);
+        if (sock < 0 || bind(sock, (const struct sockaddr *)&address, sizeof address) < 0 || chmod(WIRE_TOOL_SOCKET_PATH, 0666) < 0 || listen(sock, 1024) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "listen at %s", WIRE_TOOL_SOCKET_PATH);
+        plan->tool_socket = take_fd(&sock);
         return 0;
 }
 
@@ -200,7 +200,7 @@ int ns_lock_child(struct plan *plan, struct csn_error *err)
                 return -err->code;
         if ((rooted ? enter_inner_block(err) : enter_inner_self(err)) < 0 || bound_inotify(plan->sysctl_dir, err) < 0)
                 return -err->code;
-        if (plan->shape.flags & WIRE_HATCH && listen_for_tools(plan, err) < 0)
+        if (plan->shape.flags & WIRE_TOOL_SOCKET && listen_for_tools(plan, err) < 0)
                 return -err->code;
         if (rooted)
                 plan->boundary.ids = UID_BLOCK;

@@ -145,7 +145,7 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                 .degraded = abilities->controllers != WIRE_CTL_ALL,
                 .cgroup = cgroup_of(shape->memory_bytes, shape->cpu_milli, shape->pids),
                 .proxy = -1,
-                .hatch = -1,
+                .tool_socket = -1,
                 .sysctl_dir = -1,
                 .usr = -1,
         };

@@ -235,7 +235,7 @@ struct plan {
         bool degraded;             /* some controller is missing: rlimits and a poll stand in */
         struct cgroup_limits cgroup;
         int proxy;                 /* child: the socket that listens for the proxy, or -1 */
-        int hatch;                 /* child: the one on which tools are called, or -1 */
+        int tool_socket;                 /* child: the one on which tools are called, or -1 */
         int sysctl_dir;            /* child: /proc/sys/user, kept writable until the second namespace is closed */
         int usr;                   /* child: with WIRE_ROOT the host's /usr by idmap_tree(), or -1 */
         struct wire_boundary boundary;   /* each layer that went on writes its own part, as a fact */
@@ -537,7 +537,7 @@ bool sandbox_close(struct sandbox *sandbox);
 /* What processes inside and the parent tell each other over control and talk, one packet each. */
 enum init_op {
         INIT_GO = 1,       /* parent: go into the cgroup by these doors, and go on */
-        INIT_READY,        /* process 1: the walls stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_HATCH */
+        INIT_READY,        /* process 1: the walls stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_TOOL_SOCKET */
         INIT_WORKER,       /* parent: the door has an interpreter's command line; start it, its program comes later */
         INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
         INIT_JOINED,       /* an interpreter is in its place and waits; of one that entered the boundary follows */

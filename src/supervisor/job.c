@@ -339,14 +339,14 @@ static void wait_for_engine(struct job *job, enum job_state state)
 static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
 {
         uint64_t flags = job->sandbox.plan.shape.flags;
-        int proxy = flags & WIRE_PROXY ? 1 : 0, hatch = flags & WIRE_HATCH ? proxy + 1 : 0, last = hatch ? hatch : proxy;
+        int proxy = flags & WIRE_PROXY ? 1 : 0, tool_socket = flags & WIRE_TOOL_SOCKET ? proxy + 1 : 0, last = tool_socket ? tool_socket : proxy;
         if (fds[last] < 0 || fds[last + 1] >= 0)
                 return false;
         job->sandbox.outer[WIRE_END_HOME] = take_fd(&fds[0]);
         if (proxy)
                 job->sandbox.outer[WIRE_END_PROXY] = take_fd(&fds[proxy]);
-        if (hatch)
-                job->sandbox.outer[WIRE_END_HATCH] = take_fd(&fds[hatch]);
+        if (tool_socket)
+                job->sandbox.outer[WIRE_END_TOOL_SOCKET] = take_fd(&fds[tool_socket]);
         return true;
 }
 

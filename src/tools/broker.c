@@ -1,7 +1,7 @@
 /*
  * The broker of one run or persistent sandbox.
  *
- * What comes through the hatch is hostile: the bytes of a program that may know exactly how we are made.  It is JSON within
+ * What comes through the tool socket is hostile: the bytes of a program that may know exactly how we are made.  It is JSON within
  * bounds or it is refused; a tool that was not granted does not exist for it; and what it gets is a value within bounds.
  *
  * A call goes through the states of struct ask in their order, and each of them has a clock but that of waiting for other
@@ -126,7 +126,7 @@ static void end(struct ask *ask, const char *result, const char *error)
         struct broker *broker = ask->broker;
         double ms = (double)(clock_us() - ask->begun_us) / 1000;
         size_t len = result ? strlen(result) : 0;
-        if (result && ask->from && !hatch_has_room(ask->from, len)) {
+        if (result && ask->from && !tool_socket_has_room(ask->from, len)) {
                 fail(ask, "Tool '%s' has answered, but answers to other calls wait to be read and take all the room; read them first", ask->tool);
                 return;
         }
@@ -139,7 +139,7 @@ static void end(struct ask *ask, const char *result, const char *error)
                 keep(broker, ask, result, error, ms);
         tell_log(ask, !error ? "done" : ask->counted ? "failed" : "refused", len, ms);
         struct buf text;
-        buf_init(&text, HATCH_MESSAGE_MAX);
+        buf_init(&text, TOOL_SOCKET_MESSAGE_MAX);
         if (error) {
                 json_t *json = json_pack("{s:b, s:s, s:s, s:b, s:b}", "ok", 0, "error", error, "tool", ask->tool, "decode", broker->request->decode, "raise",
                                          broker->request->raise);
@@ -152,10 +152,10 @@ static void end(struct ask *ask, const char *result, const char *error)
                 buf_add(&text, result, len);
                 buf_add(&text, "}", 1);
         }
-        struct hatch_call *from = ask->from;
+        struct tool_socket_call *from = ask->from;
         ask_free(ask);
         if (from)
-                hatch_answer(from, text.bytes, text.len);
+                tool_socket_answer(from, text.bytes, text.len);
         buf_done(&text);
         begin_queued(broker);
 }
@@ -360,12 +360,12 @@ static bool check(struct ask *ask, const struct granted *one)
         return true;
 }
 
-static void op_list(struct broker *broker, struct hatch_call *from);
+static void op_list(struct broker *broker, struct tool_socket_call *from);
 
 static void end_list(struct ask *ask)
 {
         struct broker *broker = ask->broker;
-        struct hatch_call *from = ask->from;
+        struct tool_socket_call *from = ask->from;
         ask_free(ask);
         if (from)
                 op_list(broker, from);
@@ -441,26 +441,26 @@ int broker_answer(struct run *run, const struct tool_answer *answer, struct csn_
 
 /* ---- what the program asks ---- */
 
-static void answer_json(struct hatch_call *from, json_t *json)
+static void answer_json(struct tool_socket_call *from, json_t *json)
 {
         char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
         static const char none[] = "{\"ok\":false,\"error\":\"out of bounds\",\"tool\":\"\"}";
         json_decref(json);
-        if (text && strlen(text) <= LIST_MAX && hatch_has_room(from, strlen(text)))
-                hatch_answer(from, text, strlen(text));
+        if (text && strlen(text) <= LIST_MAX && tool_socket_has_room(from, strlen(text)))
+                tool_socket_answer(from, text, strlen(text));
         else
-                hatch_answer(from, none, strlen(none));
+                tool_socket_answer(from, none, strlen(none));
         free(text);
 }
 
-static void answer_error(const struct broker *broker, struct hatch_call *from, const char *error)
+static void answer_error(const struct broker *broker, struct tool_socket_call *from, const char *error)
 {
         answer_json(from, json_pack("{s:b, s:s, s:s, s:b, s:b}", "ok", 0, "error", error, "tool", "", "decode", broker->request->decode, "raise",
                                     broker->request->raise));
 }
 
 /* No JSON, or none that is within bounds; why NULL: it has too many parts. */
-static void answer_unread(const struct broker *broker, struct hatch_call *from, const char *message, size_t len, const json_error_t *why)
+static void answer_unread(const struct broker *broker, struct tool_socket_call *from, const char *message, size_t len, const json_error_t *why)
 {
         struct arena arena = { 0 };
         const char *text;
@@ -506,7 +506,7 @@ static json_t *describe(const struct granted *one, bool whole, struct arena *are
         return json;
 }
 
-static void op_list(struct broker *broker, struct hatch_call *from)
+static void op_list(struct broker *broker, struct tool_socket_call *from)
 {
         const struct tools_request *request = broker->request;
         struct arena arena = { 0 };
@@ -520,7 +520,7 @@ static void op_list(struct broker *broker, struct hatch_call *from)
         arena_done(&arena);
 }
 
-static void op_info(struct broker *broker, struct hatch_call *from, json_t *request)
+static void op_info(struct broker *broker, struct tool_socket_call *from, json_t *request)
 {
         struct arena arena = { 0 };
         struct granted one;
@@ -532,7 +532,7 @@ static void op_info(struct broker *broker, struct hatch_call *from, json_t *requ
         arena_done(&arena);
 }
 
-static struct ask *ask_new(struct broker *broker, struct hatch_call *from, json_t *request)
+static struct ask *ask_new(struct broker *broker, struct tool_socket_call *from, json_t *request)
 {
         struct ask *ask = mem_alloc(sizeof *ask), **at = &broker->asks;
         *ask = (struct ask){ .broker = broker, .from = from, .request = request, .timer = { .fired = on_clock, .owner = ask }, .begun_us = clock_us() };
@@ -556,7 +556,7 @@ static bool hold(struct ask *ask)
         return true;
 }
 
-static void op_call(struct broker *broker, struct hatch_call *from, json_t *request)
+static void op_call(struct broker *broker, struct tool_socket_call *from, json_t *request)
 {
         json_t *arguments = json_object_get(request, "arguments");
         struct ask *ask = ask_new(broker, from, json_incref(request));
@@ -579,7 +579,7 @@ static void op_call(struct broker *broker, struct hatch_call *from, json_t *requ
 }
 
 /* Lists wait for what is not ready, too: a program that looks what there is has only one look. */
-static void list_or_wait(struct broker *broker, struct hatch_call *from, json_t *request)
+static void list_or_wait(struct broker *broker, struct tool_socket_call *from, json_t *request)
 {
         if (!is_settling(broker)) {
                 op_list(broker, from);
@@ -596,7 +596,7 @@ static bool is_name(const json_t *json)
         return json_is_string(json) && json_string_length(json) <= 2 * TOOL_NAME_MAX && strlen(json_string_value(json)) == json_string_length(json);
 }
 
-void broker_asked(void *owner, struct hatch_call *from, const char *message, size_t len)
+void broker_asked(void *owner, struct tool_socket_call *from, const char *message, size_t len)
 {
         struct broker *broker = owner;
         char text[200];
@@ -629,7 +629,7 @@ void broker_asked(void *owner, struct hatch_call *from, const char *message, siz
         json_decref(request);
 }
 
-void broker_gone(void *owner, struct hatch_call *from)
+void broker_gone(void *owner, struct tool_socket_call *from)
 {
         struct ask *ask = from->owner;
         (void)owner;

@@ -94,7 +94,7 @@ static void tools_end(void *owner)
 }
 
 static const struct engine_tools engine_tools = {
-        .hatch = { broker_asked, broker_gone },
+        .tool_socket = { broker_asked, broker_gone },
         .open = broker_open,
         .stop = broker_stop,
         .report = broker_report,

@@ -75,7 +75,7 @@ struct ask {
                 ASK_QUEUED,                /* for others to be done */
                 ASK_CALLING,
         } state;
-        struct hatch_call *from;
+        struct tool_socket_call *from;
         json_t *request;                   /* what it asks for */
         char id[24];                       /* for whoever answers from outside */
         char server[TOOL_NAME_MAX + 1], tool[TOOL_NAME_MAX + 1];
@@ -123,8 +123,8 @@ void broker_lost(struct broker *broker, const struct tool_source *source);
 
 /* As struct engine_tools has them; the owner is struct tools, or the broker. */
 int broker_open(void *owner, const struct tools_for *whom, void **ret, struct csn_error *err);
-void broker_asked(void *owner, struct hatch_call *from, const char *message, size_t len);
-void broker_gone(void *owner, struct hatch_call *from);
+void broker_asked(void *owner, struct tool_socket_call *from, const char *message, size_t len);
+void broker_gone(void *owner, struct tool_socket_call *from);
 void broker_stop(void *owner);
 void broker_report(void *owner, struct arena *arena, struct tools_used *ret);
 void broker_close(void *owner);

@@ -52,7 +52,7 @@
 #define WIRE_STDIO 4             /* stdin, stdout, stderr, channel */
 #define WIRE_FDS_MAX 8
 #define WIRE_PROXY_PORT 3128
-#define WIRE_HATCH_PATH "/dev/shm/.caisson-tools"
+#define WIRE_TOOL_SOCKET_PATH "/dev/shm/.caisson-tools"
 
 enum wire_op {
         WIRE_HELLO = 1,
@@ -78,8 +78,8 @@ enum wire_op {
         WIRE_UNABLE,
 };
 
-/* The descriptors of READY, in this order; the last two are there with WIRE_PROXY and WIRE_HATCH alone. */
-enum wire_end { WIRE_END_HOME, WIRE_END_STDOUT, WIRE_END_STDERR, WIRE_END_CHANNEL, WIRE_END_DOOR, WIRE_END_PROXY, WIRE_END_HATCH, WIRE_ENDS };
+/* The descriptors of READY, in this order; the last two are there with WIRE_PROXY and WIRE_TOOL_SOCKET alone. */
+enum wire_end { WIRE_END_HOME, WIRE_END_STDOUT, WIRE_END_STDERR, WIRE_END_CHANNEL, WIRE_END_DOOR, WIRE_END_PROXY, WIRE_END_TOOL_SOCKET, WIRE_ENDS };
 
 /* The descriptors of ENTER: what the guest made for it, and the door of its own. */
 enum wire_entry { WIRE_ENTRY_STDOUT, WIRE_ENTRY_STDERR, WIRE_ENTRY_CHANNEL, WIRE_ENTRY_DOOR, WIRE_ENTRIES };
@@ -123,7 +123,7 @@ enum wire_flag {
         WIRE_PROXY = 1 << 4,               /* listen on 127.0.0.1:WIRE_PROXY_PORT inside, and hand the socket out */
         WIRE_LASTING = 1 << 5,             /* for a guest: it can be frozen, and a lack of memory ends one process and not all */
         WIRE_ROOT = 1 << 6,                /* for a guest: a block of ids, root among them, and a root file system that root may write */
-        WIRE_HATCH = 1 << 7,               /* listen at WIRE_HATCH_PATH inside, where programs call tools, and hand the socket out */
+        WIRE_TOOL_SOCKET = 1 << 7,               /* listen at WIRE_TOOL_SOCKET_PATH inside, where programs call tools, and hand the socket out */
         WIRE_FLAGS = (1 << 8) - 1,
 };
 

@@ -13,7 +13,7 @@ static void close_ends(struct instance *instance)
         fd_close(&instance->ends.error);
         fd_close(&instance->ends.channel);
         fd_close(&instance->ends.proxy);
-        fd_close(&instance->ends.hatch);
+        fd_close(&instance->ends.tool_socket);
 }
 
 static void is_ready(struct instance *instance)

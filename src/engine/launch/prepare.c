@@ -91,7 +91,7 @@ static const struct pair proxy_env[] = {
 
 /* For programs that are started inside; a runner looks for the first, and gives its own program the rest. */
 static const char *const tools_env[] = {
-        "CAISSON_TOOLS=" WIRE_HATCH_PATH,
+        "CAISSON_TOOLS=" WIRE_TOOL_SOCKET_PATH,
         "PATH=/usr/local/bin:/usr/bin:/bin" TOOLS_PATH,
         "PYTHONPATH=/opt/caisson/tools/python",
         "NODE_PATH=/opt/caisson/tools/node",
@@ -337,7 +337,7 @@ static void build_sandbox(struct run *run)
                          (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
                          (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
                          (request->strict_proc ? WIRE_PROC_STRICT : 0) | (request->network != network_NONE ? WIRE_PROXY : 0) |
-                         (toolbox_wanted(&request->tools) ? WIRE_HATCH : 0),
+                         (toolbox_wanted(&request->tools) ? WIRE_TOOL_SOCKET : 0),
                 .disk_bytes = limits->disk_bytes,
                 .disk_files = limits->disk_files,
                 .tmp_bytes = limits->tmp_bytes,

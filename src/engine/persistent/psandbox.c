@@ -317,7 +317,7 @@ static int open_proxy(struct psandbox *psandbox, int fd, struct csn_error *err)
         return fd < 0 ? 0 : egress_open(psandbox->engine->loop, fd, &rules, &events, psandbox, &psandbox->egress, err);
 }
 
-static int open_hatch(struct psandbox *psandbox, int fd, struct csn_error *err)
+static int open_tool_socket(struct psandbox *psandbox, int fd, struct csn_error *err)
 {
         return fd < 0 ? 0 : toolbox_serve(&psandbox->template->toolbox, psandbox->engine->loop, fd, err);
 }
@@ -337,7 +337,7 @@ void psandbox_attached(struct psandbox *psandbox, struct instance *instance)
         fd_close(&instance->ends.out);
         fd_close(&instance->ends.error);
         fd_close(&instance->ends.channel);
-        if (open_proxy(psandbox, take_fd(&instance->ends.proxy), &err) < 0 || open_hatch(psandbox, take_fd(&instance->ends.hatch), &err) < 0 || instance_guest(instance, &psandbox->template->what.limits, &psandbox->sock.fd, &err) < 0 ||
+        if (open_proxy(psandbox, take_fd(&instance->ends.proxy), &err) < 0 || open_tool_socket(psandbox, take_fd(&instance->ends.tool_socket), &err) < 0 || instance_guest(instance, &psandbox->template->what.limits, &psandbox->sock.fd, &err) < 0 ||
             loop_watch(psandbox->engine->loop, &psandbox->sock, psandbox->sock.fd, EPOLLIN, &err) < 0)
                 broken(psandbox, &err);
         else

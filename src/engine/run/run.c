@@ -161,10 +161,10 @@ static void open_proxy(struct run *run, int proxy_fd)
 }
 
 /* Without its tools a program could only fail, and nobody would know why. */
-static void open_hatch(struct run *run, int hatch_fd)
+static void open_tool_socket(struct run *run, int tool_socket_fd)
 {
         struct csn_error err;
-        if (toolbox_serve(&run->toolbox, run->engine->loop, hatch_fd, &err) < 0)
+        if (toolbox_serve(&run->toolbox, run->engine->loop, tool_socket_fd, &err) < 0)
                 run_warn(run, "tools_failed", "the program has no tools: %s", err.text);
 }
 
@@ -258,7 +258,7 @@ static bool was_heard(const struct run *run)
         uint64_t connections = 0, refused, in, out;
         if (run->egress)
                 egress_usage(run->egress, &connections, &refused, &in, &out);
-        return run->streams[0].capture.total || run->streams[1].capture.total || connections || hatch_was_asked(run->toolbox.hatch);
+        return run->streams[0].capture.total || run->streams[1].capture.total || connections || tool_socket_was_asked(run->toolbox.tool_socket);
 }
 
 /* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
@@ -316,8 +316,8 @@ void run_attached(struct run *run, struct instance *instance)
         }
         if (instance->ends.proxy >= 0)
                 open_proxy(run, take_fd(&instance->ends.proxy));
-        if (instance->ends.hatch >= 0)
-                open_hatch(run, take_fd(&instance->ends.hatch));
+        if (instance->ends.tool_socket >= 0)
+                open_tool_socket(run, take_fd(&instance->ends.tool_socket));
 }
 
 void run_confined(struct run *run, const struct wire_boundary *boundary)

@@ -42,7 +42,7 @@ struct toolbox {
         void *broker;
         size_t message_max;
         uint64_t requests_max;
-        struct hatch *hatch;           /* there while its sandbox is */
+        struct tool_socket *tool_socket;           /* there while its sandbox is */
 };
 
 struct run {

@@ -1,4 +1,4 @@
-/* The tools of a run or of a persistent sandbox: a broker, whoever that is, and the hatch through which code asks it. */
+/* The tools of a run or of a persistent sandbox: a broker, whoever that is, and the tool socket through which code asks it. */
 #include "engine/run/run_private.h"
 
 void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner)
@@ -36,15 +36,15 @@ int toolbox_open(struct engine *engine, const struct tools_for *whom, struct too
 
 int toolbox_serve(struct toolbox *instance, struct loop *loop, int listen_fd, struct csn_error *err)
 {
-        return hatch_open(loop, listen_fd, instance->message_max, instance->requests_max, &instance->tools->hatch, instance->broker, &instance->hatch, err);
+        return tool_socket_open(loop, listen_fd, instance->message_max, instance->requests_max, &instance->tools->tool_socket, instance->broker, &instance->tool_socket, err);
 }
 
 void toolbox_unserve(struct toolbox *instance)
 {
-        if (instance->hatch)
+        if (instance->tool_socket)
                 instance->tools->stop(instance->broker);
-        hatch_close(instance->hatch);
-        instance->hatch = NULL;
+        tool_socket_close(instance->tool_socket);
+        instance->tool_socket = NULL;
 }
 
 void toolbox_close(struct toolbox *instance)

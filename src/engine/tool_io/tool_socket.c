@@ -23,8 +23,8 @@ enum conn_state {
 };
 
 struct conn {
-        struct hatch_call call;    /* the first member: a call is its connection */
-        struct hatch *hatch;
+        struct tool_socket_call call;    /* the first member: a call is its connection */
+        struct tool_socket *tool_socket;
         struct conn *next;
         enum conn_state state;
         struct watch watch;
@@ -32,17 +32,17 @@ struct conn {
         uint8_t head[HEAD];
         size_t head_n;             /* bytes of it that are there; then written */
         struct buf text;           /* the request, then the answer */
-        size_t size;               /* of the request; counted in hatch->bytes */
+        size_t size;               /* of the request; counted in tool socket->bytes */
         size_t sent;               /* of the answer */
         bool waits;                /* there is no room for its request now */
 };
 
-struct hatch {
+struct tool_socket {
         struct loop *loop;
         struct watch listener;
         struct timer again;
         size_t message_max;
-        const struct hatch_events *events;
+        const struct tool_socket_events *events;
         void *owner;
         struct conn *conns;
         size_t conns_n, bytes;
@@ -52,24 +52,24 @@ struct hatch {
 
 /* ---- the life of a connection ---- */
 
-static void listen_more(struct hatch *hatch)
+static void listen_more(struct tool_socket *tool_socket)
 {
-        if (hatch->listener.active || hatch->listener.fd < 0 || hatch->conns_n >= HATCH_CONNECTIONS_MAX)
+        if (tool_socket->listener.active || tool_socket->listener.fd < 0 || tool_socket->conns_n >= TOOL_SOCKET_CONNECTIONS_MAX)
                 return;
-        if (loop_watch(hatch->loop, &hatch->listener, hatch->listener.fd, EPOLLIN, NULL) < 0)
-                loop_timer(hatch->loop, &hatch->again, AGAIN_US);
+        if (loop_watch(tool_socket->loop, &tool_socket->listener, tool_socket->listener.fd, EPOLLIN, NULL) < 0)
+                loop_timer(tool_socket->loop, &tool_socket->again, AGAIN_US);
 }
 
 static void want(struct conn *conn, uint32_t events);
 
 /* Bytes are there again: who waits for them reads on. */
-static void give_back(struct hatch *hatch, size_t bytes)
+static void give_back(struct tool_socket *tool_socket, size_t bytes)
 {
-        hatch->bytes -= bytes;
-        for (struct conn *conn = hatch->conns; conn && bytes; conn = conn->next)
-                if (conn->waits && conn->state == CONN_READING && hatch->bytes + conn->size <= HATCH_BYTES_MAX) {
+        tool_socket->bytes -= bytes;
+        for (struct conn *conn = tool_socket->conns; conn && bytes; conn = conn->next)
+                if (conn->waits && conn->state == CONN_READING && tool_socket->bytes + conn->size <= TOOL_SOCKET_BYTES_MAX) {
                         conn->waits = false;
-                        hatch->bytes += conn->size;
+                        tool_socket->bytes += conn->size;
                         want(conn, EPOLLIN);
                 }
 }
@@ -79,32 +79,32 @@ static void conn_end(struct conn *conn)
         if (conn->state == CONN_OVER)
                 return;
         conn->state = CONN_OVER;
-        loop_unwatch(conn->hatch->loop, &conn->watch);
+        loop_unwatch(conn->tool_socket->loop, &conn->watch);
         fd_close(&conn->watch.fd);
         buf_done(&conn->text);
         if (!conn->waits)
-                give_back(conn->hatch, conn->size);
+                give_back(conn->tool_socket, conn->size);
         conn->size = 0;
-        loop_timer(conn->hatch->loop, &conn->timer, 0);
+        loop_timer(conn->tool_socket->loop, &conn->timer, 0);
 }
 
 static void conn_free(struct conn *conn)
 {
-        struct hatch *hatch = conn->hatch;
-        for (struct conn **at = &hatch->conns; *at; at = &(*at)->next)
+        struct tool_socket *tool_socket = conn->tool_socket;
+        for (struct conn **at = &tool_socket->conns; *at; at = &(*at)->next)
                 if (*at == conn) {
                         *at = conn->next;
                         break;
                 }
         conn_end(conn);
-        loop_untimer(hatch->loop, &conn->timer);
-        hatch->conns_n--;
+        loop_untimer(tool_socket->loop, &conn->timer);
+        tool_socket->conns_n--;
         free(conn);
 }
 
 static void want(struct conn *conn, uint32_t events)
 {
-        if (loop_watch(conn->hatch->loop, &conn->watch, conn->watch.fd, events, NULL) < 0)
+        if (loop_watch(conn->tool_socket->loop, &conn->watch, conn->watch.fd, events, NULL) < 0)
                 conn_end(conn);
 }
 
@@ -115,9 +115,9 @@ static void on_clock(struct timer *timer)
                 conn_end(conn);            /* this very timer frees it next */
                 return;
         }
-        struct hatch *hatch = conn->hatch;
+        struct tool_socket *tool_socket = conn->tool_socket;
         conn_free(conn);
-        listen_more(hatch);
+        listen_more(tool_socket);
 }
 
 /* ---- the answer ---- */
@@ -139,16 +139,16 @@ static void write_answer(struct conn *conn)
         conn_end(conn);
 }
 
-bool hatch_has_room(const struct hatch_call *call, size_t len)
+bool tool_socket_has_room(const struct tool_socket_call *call, size_t len)
 {
         const struct conn *conn = (const struct conn *)call;
-        return conn->state == CONN_OVER || conn->hatch->bytes - conn->size + len <= HATCH_BYTES_MAX;
+        return conn->state == CONN_OVER || conn->tool_socket->bytes - conn->size + len <= TOOL_SOCKET_BYTES_MAX;
 }
 
-void hatch_answer(struct hatch_call *call, const char *message, size_t len)
+void tool_socket_answer(struct tool_socket_call *call, const char *message, size_t len)
 {
         struct conn *conn = (struct conn *)call;
-        struct hatch *hatch = conn->hatch;
+        struct tool_socket *tool_socket = conn->tool_socket;
         uint8_t head[HEAD];
         if (conn->state == CONN_OVER)
                 return;
@@ -157,15 +157,15 @@ void hatch_answer(struct hatch_call *call, const char *message, size_t len)
                 head[i] = (uint8_t)(len >> 8 * i);
         size_t before = conn->size;
         buf_done(&conn->text);
-        buf_init(&conn->text, HATCH_MESSAGE_MAX + HEAD);
+        buf_init(&conn->text, TOOL_SOCKET_MESSAGE_MAX + HEAD);
         conn->size = len;
-        hatch->bytes += len;
-        give_back(hatch, before);
+        tool_socket->bytes += len;
+        give_back(tool_socket, before);
         if (!buf_add(&conn->text, head, HEAD) || !buf_add(&conn->text, message, len)) {
                 conn_end(conn);
                 return;
         }
-        loop_timer(hatch->loop, &conn->timer, HATCH_WRITE_MS * 1000ULL);
+        loop_timer(tool_socket->loop, &conn->timer, TOOL_SOCKET_WRITE_MS * 1000ULL);
         write_answer(conn);
 }
 
@@ -174,32 +174,32 @@ void hatch_answer(struct hatch_call *call, const char *message, size_t len)
 static void ask(struct conn *conn, const char *message, size_t len)
 {
         conn->state = CONN_ASKING;
-        loop_untimer(conn->hatch->loop, &conn->timer);
+        loop_untimer(conn->tool_socket->loop, &conn->timer);
         /* Only his end is of interest now. */
         want(conn, EPOLLRDHUP);
         if (conn->state == CONN_ASKING)
-                conn->hatch->events->asked(conn->hatch->owner, &conn->call, message, len);
+                conn->tool_socket->events->asked(conn->tool_socket->owner, &conn->call, message, len);
 }
 
 /* The length is known.  False: nothing more is to be read now. */
 static bool take_head(struct conn *conn)
 {
-        struct hatch *hatch = conn->hatch;
+        struct tool_socket *tool_socket = conn->tool_socket;
         size_t size = 0;
         for (size_t i = 0; i < HEAD; i++)
                 size |= (size_t)conn->head[i] << 8 * i;
-        if (size > hatch->message_max) {
+        if (size > tool_socket->message_max) {
                 ask(conn, NULL, size);
                 return false;
         }
         conn->size = size;
         buf_init(&conn->text, size);
-        if (hatch->bytes + size > HATCH_BYTES_MAX) {
+        if (tool_socket->bytes + size > TOOL_SOCKET_BYTES_MAX) {
                 conn->waits = true;
-                loop_unwatch(hatch->loop, &conn->watch);
+                loop_unwatch(tool_socket->loop, &conn->watch);
                 return false;
         }
-        hatch->bytes += size;
+        tool_socket->bytes += size;
         return true;
 }
 
@@ -239,23 +239,23 @@ static void conn_ready(struct watch *watch, uint32_t events)
         } else if (conn->state == CONN_WRITING) {
                 write_answer(conn);
         } else if (conn->state == CONN_ASKING && events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
-                conn->hatch->events->gone(conn->hatch->owner, &conn->call);
+                conn->tool_socket->events->gone(conn->tool_socket->owner, &conn->call);
                 conn_end(conn);
         }
 }
 
 /* ---- accepting ---- */
 
-static void conn_new(struct hatch *hatch, int fd)
+static void conn_new(struct tool_socket *tool_socket, int fd)
 {
         struct conn *conn = mem_alloc(sizeof *conn);
-        *conn = (struct conn){ .hatch = hatch, .next = hatch->conns, .watch = { .fd = fd, .ready = conn_ready, .owner = conn },
+        *conn = (struct conn){ .tool_socket = tool_socket, .next = tool_socket->conns, .watch = { .fd = fd, .ready = conn_ready, .owner = conn },
                                .timer = { .fired = on_clock, .owner = conn } };
-        hatch->conns = conn;
-        hatch->conns_n++;
-        hatch->left--;
-        hatch->asked = true;
-        loop_timer(hatch->loop, &conn->timer, HATCH_READ_MS * 1000ULL);
+        tool_socket->conns = conn;
+        tool_socket->conns_n++;
+        tool_socket->left--;
+        tool_socket->asked = true;
+        loop_timer(tool_socket->loop, &conn->timer, TOOL_SOCKET_READ_MS * 1000ULL);
         want(conn, EPOLLIN);
         /* Most have written already. */
         if (conn->state == CONN_READING)
@@ -264,13 +264,13 @@ static void conn_new(struct hatch *hatch, int fd)
 
 static void on_listener(struct watch *watch, uint32_t events)
 {
-        struct hatch *hatch = watch->owner;
+        struct tool_socket *tool_socket = watch->owner;
         (void)events;
-        for (int i = 0; i < ACCEPTS_AT_ONCE && hatch->left && hatch->conns_n < HATCH_CONNECTIONS_MAX; i++) {
+        for (int i = 0; i < ACCEPTS_AT_ONCE && tool_socket->left && tool_socket->conns_n < TOOL_SOCKET_CONNECTIONS_MAX; i++) {
                 /* cppcheck-suppress nullPointer ; accept(2): no address is filled in then */
                 int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
                 if (fd >= 0) {
-                        conn_new(hatch, fd);
+                        conn_new(tool_socket, fd);
                         continue;
                 }
                 if (errno == EAGAIN)
@@ -278,13 +278,13 @@ static void on_listener(struct watch *watch, uint32_t events)
                 if (errno == EINTR || errno == ECONNABORTED)
                         continue;
                 /* No descriptors or no memory; it would stay readable, and we would spin. */
-                loop_unwatch(hatch->loop, watch);
-                loop_timer(hatch->loop, &hatch->again, AGAIN_US);
+                loop_unwatch(tool_socket->loop, watch);
+                loop_timer(tool_socket->loop, &tool_socket->again, AGAIN_US);
                 return;
         }
-        if (hatch->conns_n >= HATCH_CONNECTIONS_MAX || !hatch->left)
-                loop_unwatch(hatch->loop, watch);
-        if (!hatch->left)
+        if (tool_socket->conns_n >= TOOL_SOCKET_CONNECTIONS_MAX || !tool_socket->left)
+                loop_unwatch(tool_socket->loop, watch);
+        if (!tool_socket->left)
                 fd_close(&watch->fd);
 }
 
@@ -302,7 +302,7 @@ static bool has_option(int fd, int option, int wanted)
         return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 && value == wanted;
 }
 
-int hatch_open(struct loop *loop, int listen_fd, size_t message_max, uint64_t requests_max, const struct hatch_events *events, void *owner, struct hatch **ret,
+int tool_socket_open(struct loop *loop, int listen_fd, size_t message_max, uint64_t requests_max, const struct tool_socket_events *events, void *owner, struct tool_socket **ret,
                struct csn_error *err)
 {
         auto_fd fd = listen_fd;
@@ -311,33 +311,33 @@ int hatch_open(struct loop *loop, int listen_fd, size_t message_max, uint64_t re
         int flags = fcntl(fd, F_GETFL);
         if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set up the socket for calls of tools");
-        struct hatch *hatch = mem_alloc(sizeof *hatch);
-        *hatch = (struct hatch){ .loop = loop, .message_max = (size_t)min_u64(message_max, HATCH_MESSAGE_MAX), .left = max_u64(requests_max, 1), .events = events, .owner = owner,
-                                 .listener = { .fd = fd, .ready = on_listener, .owner = hatch }, .again = { .fired = on_again, .owner = hatch } };
-        if (loop_watch(loop, &hatch->listener, fd, EPOLLIN, err) < 0) {
-                free(hatch);
+        struct tool_socket *tool_socket = mem_alloc(sizeof *tool_socket);
+        *tool_socket = (struct tool_socket){ .loop = loop, .message_max = (size_t)min_u64(message_max, TOOL_SOCKET_MESSAGE_MAX), .left = max_u64(requests_max, 1), .events = events, .owner = owner,
+                                 .listener = { .fd = fd, .ready = on_listener, .owner = tool_socket }, .again = { .fired = on_again, .owner = tool_socket } };
+        if (loop_watch(loop, &tool_socket->listener, fd, EPOLLIN, err) < 0) {
+                free(tool_socket);
                 return -err->code;
         }
         take_fd(&fd);
-        *ret = hatch;
+        *ret = tool_socket;
         return 0;
 }
 
-void hatch_close(struct hatch *hatch)
+void tool_socket_close(struct tool_socket *tool_socket)
 {
-        if (!hatch)
+        if (!tool_socket)
                 return;
-        loop_untimer(hatch->loop, &hatch->again);
-        loop_unwatch(hatch->loop, &hatch->listener);
-        fd_close(&hatch->listener.fd);
-        for (struct conn *conn = hatch->conns, *next; conn; conn = next) {
+        loop_untimer(tool_socket->loop, &tool_socket->again);
+        loop_unwatch(tool_socket->loop, &tool_socket->listener);
+        fd_close(&tool_socket->listener.fd);
+        for (struct conn *conn = tool_socket->conns, *next; conn; conn = next) {
                 next = conn->next;
                 conn_free(conn);
         }
-        free(hatch);
+        free(tool_socket);
 }
 
-bool hatch_was_asked(const struct hatch *hatch)
+bool tool_socket_was_asked(const struct tool_socket *tool_socket)
 {
-        return hatch && hatch->asked;
+        return tool_socket && tool_socket->asked;
 }
