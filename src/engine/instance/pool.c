@@ -252,7 +252,7 @@ static bool fits_ahead(const struct run *run)
                         if (matches(*pattern, request->env[i].name))
                                 return false;
         /* A worker has its standard input, its main file's name and the variables of a run without a proxy already. */
-        return !worker || (!request->stdin.len && request->network == network_NONE && !toolbox_wanted(&request->tools) && strcmp(run->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
+        return !worker || (!request->stdin.len && request->network == network_NONE && !tool_session_wanted(&request->tools) && strcmp(run->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
 }
 
 static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)

@@ -112,7 +112,7 @@ static void build_env(struct run *run)
         static const char *const threads[] = { "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS" };
         const struct run_request *request = &run->request;
         struct arena *arena = &run->arena;
-        bool tools = toolbox_wanted(&request->tools);
+        bool tools = tool_session_wanted(&request->tools);
         char **env = arena_alloc(arena, (ARRAY_LEN(usual_env) + ARRAY_LEN(tools_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) + request->env_n + 1) * sizeof *env);
         size_t n = 0;
         for (size_t i = 0; tools && i < ARRAY_LEN(tools_env); i++)
@@ -337,7 +337,7 @@ static void build_sandbox(struct run *run)
                          (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
                          (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
                          (request->strict_proc ? WIRE_PROC_STRICT : 0) | (request->network != network_NONE ? WIRE_PROXY : 0) |
-                         (toolbox_wanted(&request->tools) ? WIRE_TOOL_SOCKET : 0),
+                         (tool_session_wanted(&request->tools) ? WIRE_TOOL_SOCKET : 0),
                 .disk_bytes = limits->disk_bytes,
                 .disk_files = limits->disk_files,
                 .tmp_bytes = limits->tmp_bytes,
@@ -377,7 +377,7 @@ static int check_network(const struct run_request *request, struct csn_error *er
 
 static int check_tools(const struct run *run, struct csn_error *err)
 {
-        if (!toolbox_wanted(&run->request.tools))
+        if (!tool_session_wanted(&run->request.tools))
                 return 0;
         if (run->backend != &backend_native)
                 return err_field(err, "/tools", "the backend %s has no way for tools; they need the native one", run->backend->name);

@@ -101,7 +101,7 @@ void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error)
         fd_close(&psandbox->home_fd);
         egress_close(psandbox->egress);
         psandbox->egress = NULL;
-        toolbox_close(&psandbox->template->toolbox);
+        tool_session_close(&psandbox->template->tool_session);
         tell(psandbox, PSANDBOX_WANTS_READY, &over);
         tell(psandbox, PSANDBOX_WANTS_PAUSED, &over);
         tell(psandbox, PSANDBOX_WANTS_SEEN, &over);
@@ -319,7 +319,7 @@ static int open_proxy(struct psandbox *psandbox, int fd, struct csn_error *err)
 
 static int open_tool_socket(struct psandbox *psandbox, int fd, struct csn_error *err)
 {
-        return fd < 0 ? 0 : toolbox_serve(&psandbox->template->toolbox, psandbox->engine->loop, fd, err);
+        return fd < 0 ? 0 : tool_session_serve(&psandbox->template->tool_session, psandbox->engine->loop, fd, err);
 }
 
 int psandbox_set_network(struct psandbox *psandbox, const struct egress_rules *rules, struct csn_error *err)
@@ -350,7 +350,7 @@ void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, 
 {
         struct csn_error err;
         psandbox->instance = NULL;
-        if (!again || psandbox->greeted || psandbox->why.code || toolbox_wanted(&psandbox->template->request.tools)) {
+        if (!again || psandbox->greeted || psandbox->why.code || tool_session_wanted(&psandbox->template->request.tools)) {
                 psandbox_ended(psandbox, error);
                 return;
         }
@@ -591,7 +591,7 @@ static int prepare(struct psandbox *psandbox, const struct sandbox_request *requ
         if (template->backend != &backend_native)
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "persistent sandboxes are made by the native backend only, and the settings name another");
         const struct tools_for whom = { .request = &template->request.tools, .id = psandbox->id, .owner = psandbox->owner };
-        return toolbox_wanted(whom.request) ? toolbox_open(psandbox->engine, &whom, &template->toolbox, err) : 0;
+        return tool_session_wanted(whom.request) ? tool_session_open(psandbox->engine, &whom, &template->tool_session, err) : 0;
 }
 
 int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner, struct psandbox **ret, struct csn_error *err)

@@ -831,8 +831,8 @@ void run_record(struct run *run)
                 record_files(run);
                 record_feedback(run);
         }
-        if (run->toolbox.broker) {
-                run->toolbox.tools->report(run->toolbox.broker, &run->arena, &result->tools);
+        if (run->tool_session.broker) {
+                run->tool_session.tools->report(run->tool_session.broker, &run->arena, &result->tools);
                 MARK(result, run_result, tools);
         }
         record_times(run);

@@ -164,15 +164,15 @@ static void open_proxy(struct run *run, int proxy_fd)
 static void open_tool_socket(struct run *run, int tool_socket_fd)
 {
         struct csn_error err;
-        if (toolbox_serve(&run->toolbox, run->engine->loop, tool_socket_fd, &err) < 0)
+        if (tool_session_serve(&run->tool_session, run->engine->loop, tool_socket_fd, &err) < 0)
                 run_warn(run, "tools_failed", "the program has no tools: %s", err.text);
 }
 
-static int open_toolbox(struct run *run, struct csn_error *err)
+static int open_tool_session(struct run *run, struct csn_error *err)
 {
         const struct tools_for whom = { .request = &run->request.tools, .id = run->id, .owner = run->owner_key, .run = run };
         /* In a context it has those of its sandbox. */
-        return toolbox_wanted(whom.request) && !HAS(&run->request, run_request, context) ? toolbox_open(run->engine, &whom, &run->toolbox, err) : 0;
+        return tool_session_wanted(whom.request) && !HAS(&run->request, run_request, context) ? tool_session_open(run->engine, &whom, &run->tool_session, err) : 0;
 }
 
 static void close_ends(struct run *run)
@@ -198,7 +198,7 @@ static void close_later(struct timer *timer)
 static void finish(struct run *run)
 {
         run->state = RUN_OVER;
-        toolbox_unserve(&run->toolbox);
+        tool_session_unserve(&run->tool_session);
         run_record(run);
         metrics_note(run);
         work_close(run);
@@ -258,7 +258,7 @@ static bool was_heard(const struct run *run)
         uint64_t connections = 0, refused, in, out;
         if (run->egress)
                 egress_usage(run->egress, &connections, &refused, &in, &out);
-        return run->streams[0].capture.total || run->streams[1].capture.total || connections || tool_socket_was_asked(run->toolbox.tool_socket);
+        return run->streams[0].capture.total || run->streams[1].capture.total || connections || tool_socket_was_asked(run->tool_session.tool_socket);
 }
 
 /* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
@@ -269,7 +269,7 @@ void run_refused(struct run *run, const struct csn_error *error, bool again)
         leave(run);
         egress_close(run->egress);
         run->egress = NULL;
-        toolbox_unserve(&run->toolbox);
+        tool_session_unserve(&run->tool_session);
         close_ends(run);
         fd_close(&run->home_fd);
         if (again && !run->cold && !run->cancelled && !heard) {
@@ -484,7 +484,7 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         time_print(time_now_ms(), run->started_at, sizeof run->started_at);
         bool bound = HAS(&run->request, run_request, context), named = HAS(&run->request, run_request, profile);
         if ((bound && context_bind(run, &err) < 0) || run_prepare(run, &err) < 0 || (!bound && run_has_room(run, &room, &err) < 0) ||
-            open_toolbox(run, &err) < 0) {
+            open_tool_session(run, &err) < 0) {
                 run_refuse(run, &err, events, owner);
                 return;
         }
@@ -634,7 +634,7 @@ void run_free(struct run *run)
         close_ends(run);
         fd_close(&run->what.stdin_fd);
         egress_close(run->egress);
-        toolbox_close(&run->toolbox);
+        tool_session_close(&run->tool_session);
         work_close(run);
         fd_close(&run->home_fd);
         for (int i = 0; i < 2; i++)

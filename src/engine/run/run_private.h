@@ -37,7 +37,7 @@ struct stream {
 struct context;
 
 /* All zeros is none. */
-struct toolbox {
+struct tool_session {
         const struct engine_tools *tools;
         void *broker;
         size_t message_max;
@@ -96,7 +96,7 @@ struct run {
         int home_fd;
         int door_fd;                   /* on which its first input comes back, or -1 */
         struct egress *egress;         /* the proxy of this run, or NULL */
-        struct toolbox toolbox;
+        struct tool_session tool_session;
         const struct run_listener *listener;
         void *listener_owner;
         struct wire_boundary boundary;
@@ -303,14 +303,14 @@ int run_open_input(void *run, size_t i, struct wire_file *ret_file, int *ret_fd,
 
 #define TOOLS_PATH ":/opt/caisson/tools/bin"   /* behind the usual PATH, where the command `tool` is */
 
-bool toolbox_wanted(const struct tools_request *request);
+bool tool_session_wanted(const struct tools_request *request);
 /* Errors: CSN_E_INPUT. */
-int toolbox_open(struct engine *engine, const struct tools_for *whom, struct toolbox *ret, struct csn_error *err);
+int tool_session_open(struct engine *engine, const struct tools_for *whom, struct tool_session *ret, struct csn_error *err);
 /* Its sandbox is there.  Takes the descriptor. */
-int toolbox_serve(struct toolbox *instance, struct loop *loop, int listen_fd, struct csn_error *err);
+int tool_session_serve(struct tool_session *instance, struct loop *loop, int listen_fd, struct csn_error *err);
 /* Its sandbox is not there any more. */
-void toolbox_unserve(struct toolbox *instance);
-void toolbox_close(struct toolbox *instance);
+void tool_session_unserve(struct tool_session *instance);
+void tool_session_close(struct tool_session *instance);
 
 /* work_dir.c: the folder of this host that a run works in. */
 int work_open(struct run *run, struct csn_error *err);

@@ -7,7 +7,7 @@ void engine_set_tools(struct engine *engine, const struct engine_tools *tools, v
         engine->tools_owner = owner;
 }
 
-bool toolbox_wanted(const struct tools_request *request)
+bool tool_session_wanted(const struct tools_request *request)
 {
         return request->enabled || request->allow_n || request->client_n || HAS(request, tools_request, replay);
 }
@@ -24,7 +24,7 @@ static uint64_t requests_max(const struct tools_request *request)
         return request->calls * 3 + 10000;
 }
 
-int toolbox_open(struct engine *engine, const struct tools_for *whom, struct toolbox *ret, struct csn_error *err)
+int tool_session_open(struct engine *engine, const struct tools_for *whom, struct tool_session *ret, struct csn_error *err)
 {
         if (!engine->tools)
                 return err_field(err, "/tools", "this program has no tools: they are in caissond, and in caisson run");
@@ -34,12 +34,12 @@ int toolbox_open(struct engine *engine, const struct tools_for *whom, struct too
         return engine->tools->open(engine->tools_owner, whom, &ret->broker, err);
 }
 
-int toolbox_serve(struct toolbox *instance, struct loop *loop, int listen_fd, struct csn_error *err)
+int tool_session_serve(struct tool_session *instance, struct loop *loop, int listen_fd, struct csn_error *err)
 {
         return tool_socket_open(loop, listen_fd, instance->message_max, instance->requests_max, &instance->tools->tool_socket, instance->broker, &instance->tool_socket, err);
 }
 
-void toolbox_unserve(struct toolbox *instance)
+void tool_session_unserve(struct tool_session *instance)
 {
         if (instance->tool_socket)
                 instance->tools->stop(instance->broker);
@@ -47,9 +47,9 @@ void toolbox_unserve(struct toolbox *instance)
         instance->tool_socket = NULL;
 }
 
-void toolbox_close(struct toolbox *instance)
+void tool_session_close(struct tool_session *instance)
 {
-        toolbox_unserve(instance);
+        tool_session_unserve(instance);
         if (instance->broker)
                 instance->tools->close(instance->broker);
         instance->broker = NULL;
@@ -57,7 +57,7 @@ void toolbox_close(struct toolbox *instance)
 
 void *run_broker(const struct run *run)
 {
-        return run->toolbox.broker;
+        return run->tool_session.broker;
 }
 
 void run_set_listener(struct run *run, const struct run_listener *listener, void *owner)
