@@ -412,7 +412,7 @@ void cgroup_leaf_init(struct cgroup_leaf *leaf)
         _Static_assert(ARRAY_LEN(leaf->files) == FILES, "a place for each");
         *leaf = (struct cgroup_leaf){ .oom_event = -1 };
         for (int i = 0; i < HIERARCHIES; i++)
-                leaf->dir[i] = leaf->doors[i] = -1;
+                leaf->dir[i] = leaf->procs_fds[i] = -1;
         for (int i = 0; i < FILES; i++)
                 leaf->files[i] = -1;
 }
@@ -480,7 +480,7 @@ static void keep_files(struct cgroup_leaf *leaf)
         for (int i = 0; i < FILES; i++)
                 keep_open(leaf->base, folder_of(leaf, i), files[i].v1, files[i].v1_flags, &leaf->files[i]);
         for (int i = 0; i < HIERARCHIES; i++)
-                keep_open(leaf->base, leaf->dir[i], door_of(leaf), O_WRONLY, &leaf->doors[i]);
+                keep_open(leaf->base, leaf->dir[i], door_of(leaf), O_WRONLY, &leaf->procs_fds[i]);
 }
 
 static void close_files(struct cgroup_leaf *leaf)
@@ -488,7 +488,7 @@ static void close_files(struct cgroup_leaf *leaf)
         for (int i = 0; i < FILES; i++)
                 close_kept(leaf->base, &leaf->files[i]);
         for (int i = 0; i < HIERARCHIES; i++)
-                close_kept(leaf->base, &leaf->doors[i]);
+                close_kept(leaf->base, &leaf->procs_fds[i]);
 }
 
 static int set(int dir_fd, const char *file, const char *text, struct csn_error *err)
@@ -678,12 +678,12 @@ int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limi
         return 0;
 }
 
-unsigned cgroup_leaf_limited(const struct cgroup_leaf *leaf, int doors)
+unsigned cgroup_leaf_limited(const struct cgroup_leaf *leaf, int procs_fds)
 {
         int n = 0;
         for (int i = 0; i < HIERARCHIES; i++)
                 n += leaf->dir[i] >= 0;
-        return n > 0 && doors == n ? leaf->limited : 0;
+        return n > 0 && procs_fds == n ? leaf->limited : 0;
 }
 
 int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err)
@@ -694,17 +694,17 @@ int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_erro
         return 0;
 }
 
-int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX], struct csn_error *err)
+int cgroup_leaf_procs_fds(const struct cgroup_leaf *leaf, int procs_fds[CGROUP_PROCS_FDS_MAX], struct csn_error *err)
 {
-        _Static_assert(CGROUP_DOORS_MAX >= HIERARCHIES, "a door for each");
+        _Static_assert(CGROUP_PROCS_FDS_MAX >= HIERARCHIES, "a door for each");
         int n = 0;
         for (int i = 0; i < HIERARCHIES; i++) {
                 if (leaf->dir[i] < 0)
                         continue;
-                doors[n] = leaf->doors[i] >= 0 ? leaf->doors[i] : openat(leaf->dir[i], door_of(leaf), O_WRONLY | O_CLOEXEC);
-                if (doors[n] < 0) {
+                procs_fds[n] = leaf->procs_fds[i] >= 0 ? leaf->procs_fds[i] : openat(leaf->dir[i], door_of(leaf), O_WRONLY | O_CLOEXEC);
+                if (procs_fds[n] < 0) {
                         err_set(err, CSN_E_SYSTEM, errno, "open %s of the cgroup %s", door_of(leaf), leaf->name);
-                        cgroup_leaf_doors_done(leaf, doors, n);
+                        cgroup_leaf_procs_fds_done(leaf, procs_fds, n);
                         return -err->code;
                 }
                 n++;
@@ -712,21 +712,21 @@ int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX
         return n;
 }
 
-void cgroup_leaf_doors_done(const struct cgroup_leaf *leaf, int doors[], int n)
+void cgroup_leaf_procs_fds_done(const struct cgroup_leaf *leaf, int procs_fds[], int n)
 {
         for (int i = 0; i < n; i++) {
                 bool kept = false;
                 for (int j = 0; j < HIERARCHIES; j++)
-                        kept |= doors[i] == leaf->doors[j];
+                        kept |= procs_fds[i] == leaf->procs_fds[j];
                 if (!kept)
-                        fd_close(&doors[i]);
+                        fd_close(&procs_fds[i]);
         }
 }
 
-int cgroup_go_in(const int doors[], size_t n, struct csn_error *err)
+int cgroup_join_self(const int procs_fds[], size_t n, struct csn_error *err)
 {
         for (size_t i = 0; i < n; i++)
-                if (write(doors[i], "0", 1) != 1)
+                if (write(procs_fds[i], "0", 1) != 1)
                         return err_set(err, CSN_E_SYSTEM, errno, "go into the cgroup of the sandbox");
         return 0;
 }

@@ -329,28 +329,28 @@ static void receive(const struct init *init, struct init_message *message)
                 _exit(1);   /* the supervisor is gone */
 }
 
-int init_go(int sock, int *ret_doors, struct csn_error *err)
+int init_go(int sock, int *ret_procs_fds, struct csn_error *err)
 {
         struct init_message go;
-        int doors[WIRE_FDS_MAX];
+        int procs_fds[WIRE_FDS_MAX];
         size_t n;
-        if (wire_receive_small(sock, &go, sizeof go, doors, &n) != (ssize_t)sizeof go || go.op != INIT_GO)
+        if (wire_receive_small(sock, &go, sizeof go, procs_fds, &n) != (ssize_t)sizeof go || go.op != INIT_GO)
                 _exit(1);   /* the supervisor is gone */
-        int rc = cgroup_go_in(doors, n, err);
+        int rc = cgroup_join_self(procs_fds, n, err);
         for (size_t i = 0; i < n; i++)
-                fd_close(&doors[i]);
-        *ret_doors = rc == 0 ? (int)n : 0;
+                fd_close(&procs_fds[i]);
+        *ret_procs_fds = rc == 0 ? (int)n : 0;
         return rc;
 }
 
-static int prepare(struct init *init, int doors, struct csn_error *err)
+static int prepare(struct init *init, int procs_fds, struct csn_error *err)
 {
         if (apply_walls(init->plan, err) < 0)
                 return -err->code;
         init->home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (init->home < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s", SANDBOX_HOME);
-        struct init_message ready = { .op = INIT_READY, .boundary = init->plan->boundary, .doors = doors };
+        struct init_message ready = { .op = INIT_READY, .boundary = init->plan->boundary, .procs_fds = procs_fds };
         int fds[3] = { init->home };
         size_t n = 1;
         if (init->plan->proxy >= 0)
@@ -373,14 +373,14 @@ _Noreturn void init_main(struct plan *plan, int fds[INIT_FDS_MAX])
         struct init_message message;
         struct csn_error err = { 0 };
         struct arena arena = { 0 };
-        int doors = 0;
+        int procs_fds = 0;
 
         plan->usr = plan->shape.flags & WIRE_ROOT ? fds[INIT_FDS_MAX - 1] : -1;
         init_wipe_title();
         prctl(PR_SET_NAME, "init");
         if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0)
                 fail(&init, &err);
-        if (init_go(init.control, &doors, &err) < 0 || prepare(&init, doors, &err) < 0) {
+        if (init_go(init.control, &procs_fds, &err) < 0 || prepare(&init, procs_fds, &err) < 0) {
                 err_refused(&err);
                 fail(&init, &err);
         }

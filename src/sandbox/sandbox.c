@@ -153,13 +153,13 @@ void sandbox_seen(const struct sandbox *sandbox, struct wire_seen *ret)
 static int settle(const struct cgroup_leaf *leaf, int sock, struct csn_error *err)
 {
         struct init_message go = { .op = INIT_GO };
-        int doors[CGROUP_DOORS_MAX];
-        int n = cgroup_leaf_doors(leaf, doors, err);
+        int procs_fds[CGROUP_PROCS_FDS_MAX];
+        int n = cgroup_leaf_procs_fds(leaf, procs_fds, err);
         if (n < 0)
                 return n;
-        int rc = wire_send(sock, &go, sizeof go, doors, (size_t)n);
+        int rc = wire_send(sock, &go, sizeof go, procs_fds, (size_t)n);
         int sys = errno;
-        cgroup_leaf_doors_done(leaf, doors, n);
+        cgroup_leaf_procs_fds_done(leaf, procs_fds, n);
         return rc < 0 ? err_set(err, CSN_E_SYSTEM, sys, "let a process of the sandbox go on") : 0;
 }
 

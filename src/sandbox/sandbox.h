@@ -155,14 +155,14 @@ struct cgroup_usage {
 };
 
 /* One sandbox's leaf: in every hierarchy on v1, one folder on v2. */
-#define CGROUP_DOORS_MAX 5
+#define CGROUP_PROCS_FDS_MAX 5
 struct cgroup_leaf {
         struct cgroup_base *base;
         char name[WIRE_LABEL_MAX + 24];
         int dir[5];                /* v1: memory, cpu, pids, cpuacct (if apart from cpu), freezer (if lasting); v2: only the first */
         bool lasting;              /* it can be frozen, and a lack of memory ends one process and not all */
         int oom_event;             /* v1: eventfd that tells an OOM; v2: -1 (memory.oom.group kills the tree) */
-        int files[8], doors[CGROUP_DOORS_MAX];   /* counters, and where to go in; open where it is used again, else -1 */
+        int files[8], procs_fds[CGROUP_PROCS_FDS_MAX];   /* counters, and where to go in; open where it is used again, else -1 */
         struct cgroup_limits limits;   /* that are in force */
         unsigned limited;          /* enum wire_controller bits: by these controllers */
 };
@@ -181,12 +181,12 @@ bool cgroup_leaf_is_frozen(const struct cgroup_leaf *leaf);
  * Its doors, for a process of one thread that is to go in by itself: a move can take as long as an RCU grace period, 20 ms, and
  * who has others to serve must not wait for that.  Returns how many; the second closes what is not kept open.
  */
-int cgroup_leaf_doors(const struct cgroup_leaf *leaf, int doors[CGROUP_DOORS_MAX], struct csn_error *err);
-void cgroup_leaf_doors_done(const struct cgroup_leaf *leaf, int doors[], int n);
+int cgroup_leaf_procs_fds(const struct cgroup_leaf *leaf, int procs_fds[CGROUP_PROCS_FDS_MAX], struct csn_error *err);
+void cgroup_leaf_procs_fds_done(const struct cgroup_leaf *leaf, int procs_fds[], int n);
 /* The process' side.  The kernel asks for the rights of who opened the door (cgroup-v1 and -v2, Linux 5.16 and stable). */
-int cgroup_go_in(const int doors[], size_t n, struct csn_error *err);
+int cgroup_join_self(const int procs_fds[], size_t n, struct csn_error *err);
 /* The controllers that limit a process which went in by so many doors: none, unless it was all of them. */
-unsigned cgroup_leaf_limited(const struct cgroup_leaf *leaf, int doors);
+unsigned cgroup_leaf_limited(const struct cgroup_leaf *leaf, int procs_fds);
 /* Put a process in, from outside. */
 int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_error *err);
 /* Memory and processes now; 0: unknown. */
@@ -562,7 +562,7 @@ struct init_message {
                 struct wire_limits limits;
                 struct {
                         struct wire_boundary boundary;
-                        int doors;   /* READY: of how many cgroups process 1 is a member now */
+                        int procs_fds;   /* READY: of how many cgroups process 1 is a member now */
                 };
                 struct csn_error error;
         };
@@ -576,7 +576,7 @@ void init_own_title(int argc, char **argv);
 void init_wipe_title(void);
 
 /* Wait for INIT_GO, and go into the cgroup whose doors come with it. */
-int init_go(int sock, int *ret_doors, struct csn_error *err);
+int init_go(int sock, int *ret_procs_fds, struct csn_error *err);
 
 /* Process 1; control, stdout, stderr, channel, door, and with WIRE_ROOT the host's /usr.  Never returns. */
 _Noreturn void init_main(struct plan *plan, int fds[INIT_FDS_MAX]);

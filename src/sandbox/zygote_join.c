@@ -64,8 +64,8 @@ static int enter(int pid_fd, struct csn_error *err)
 
 static int confine(struct plan *plan, void (*in_cgroup)(void), struct csn_error *err)
 {
-        int doors;
-        if (init_go(TALK_FD, &doors, err) < 0)
+        int procs_fds;
+        if (init_go(TALK_FD, &procs_fds, err) < 0)
                 return -err->code;
         in_cgroup();
         if (apply_joined(plan, err) < 0)

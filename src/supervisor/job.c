@@ -364,7 +364,7 @@ static void take_walls(struct job *job, const struct init_message *ready)
 {
         const struct sandbox *sandbox = &job->sandbox;
         job->boundary = ready->boundary;
-        job->boundary.controllers = cgroup_leaf_limited(&sandbox->leaf, ready->doors);
+        job->boundary.controllers = cgroup_leaf_limited(&sandbox->leaf, ready->procs_fds);
         job->boundary.cgroup = job->boundary.controllers ? cgroup_mode(job->sup->cgroups) : WIRE_CGROUP_NONE;
         job->boundary.own_uid = sandbox->uid_lock >= 0;
         job->boundary.rootless = job->sup->keeper.rootless;
