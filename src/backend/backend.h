@@ -37,8 +37,8 @@ struct backend_events {
         void (*joined)(void *owner, const struct wire_boundary *boundary);
         void (*seen)(void *owner, const struct wire_seen *seen);   /* the answer to look() */
         void (*frozen)(void *owner, bool on, const struct csn_error *error);   /* to freeze(); error is NULL where it was done */
-        /* All of a program went through the door, whose end is the callee's from now on: its first file comes back on it.  Not everywhere. */
-        void (*sent)(void *owner, int door);
+        /* All of a program went through the handoff socket, whose end is the callee's from now on: its first file comes back on it.  Not everywhere. */
+        void (*sent)(void *owner, int handoff);
         void (*exited)(void *owner, const struct wire_exit *how);
         void (*refused)(void *owner, const struct csn_error *error);
         /* A zygote serves (error is NULL; info is a JSON object), or is gone. */
@@ -76,7 +76,7 @@ struct backend {
          * An interpreter of a zygote into the sandbox of a guest.  It is a sandbox to us, with events from joined() on, and starts its
          * program by start().  The descriptors are those that the guest made, and stay the caller's.
          */
-        int (*enter)(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR], struct csn_error *err);
+        int (*enter)(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], struct csn_error *err);
         void (*freeze)(struct backend_link *link, uint32_t id, bool on);
         /* The program says that it has ended with this exit status and only has to die; exited() follows.  NULL: wait for that. */
         void (*left)(struct backend_link *link, uint32_t id, unsigned status);

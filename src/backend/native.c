@@ -21,7 +21,7 @@ struct native_job {
         uint32_t id;
         void *owner;
         uint64_t flags;                          /* of its shape */
-        struct watch door;                       /* its fd is ours, -1 before READY and when all is sent */
+        struct watch handoff;                       /* its fd is ours, -1 before READY and when all is sent */
         const struct backend_program *program;   /* to be sent, or NULL */
         size_t sent;                             /* of its files */
 };
@@ -145,8 +145,8 @@ static struct native_job *find_job(struct backend_link *link, uint32_t id)
 
 static void forget_job(struct native_job *job)
 {
-        loop_unwatch(job->link->loop, &job->door);
-        fd_close(&job->door.fd);
+        loop_unwatch(job->link->loop, &job->handoff);
+        fd_close(&job->handoff.fd);
         for (struct native_job **at = &job->link->jobs; *at; at = &(*at)->next)
                 if (*at == job) {
                         *at = job->next;
@@ -159,9 +159,9 @@ static void native_kill(struct backend_link *link, uint32_t id)
 {
         struct csn_error err;
         struct native_job *job = find_job(link, id);
-        /* Whoever ends it may free its program; and what has gone through the door already is of no use. */
+        /* Whoever ends it may free its program; and what has gone through the handoff socket already is of no use. */
         if (job) {
-                loop_unwatch(link->loop, &job->door);
+                loop_unwatch(link->loop, &job->handoff);
                 job->program = NULL;
         }
         if (send_plain(link, WIRE_KILL, id, &err) < 0)
@@ -184,14 +184,14 @@ static void native_look(struct backend_link *link, uint32_t id)
                 log_text(LOG_DEBUG, "%s", err.text);
 }
 
-/* ---- through the door ---- */
+/* ---- through the handoff socket ---- */
 
 static int send_packet(struct native_job *job, struct buf *packet, bool fits, int fd, struct csn_error *err)
 {
         int rc = 0;
         if (!fits)
                 rc = err_set(err, CSN_E_INPUT, 0, "arguments and environment together are longer than %d KiB", WIRE_MAX / 1024);
-        else if (wire_send(job->door.fd, packet->bytes, packet->len, &fd, fd >= 0) < 0)
+        else if (wire_send(job->handoff.fd, packet->bytes, packet->len, &fd, fd >= 0) < 0)
                 rc = err_set(err, errno == EAGAIN ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "send the program to its sandbox");
         buf_done(packet);
         return rc;
@@ -235,11 +235,11 @@ static void feed(struct native_job *job)
 {
         struct backend_link *link = job->link;
         struct csn_error err = { 0 };
-        if (!job->program || job->door.fd < 0)
+        if (!job->program || job->handoff.fd < 0)
                 return;
         if (send_rest(job, &err) < 0) {
                 bool full = err.code == CSN_E_BUSY && err.sys == EAGAIN;
-                if (full && loop_watch(link->loop, &job->door, job->door.fd, EPOLLOUT, &err) == 0)
+                if (full && loop_watch(link->loop, &job->handoff, job->handoff.fd, EPOLLOUT, &err) == 0)
                         return;
                 if (err.sys != EPIPE) {
                         give_up(job, &err);
@@ -247,11 +247,11 @@ static void feed(struct native_job *job)
                 }
         }
         /* All is sent; or the process that would be the program failed, and the supervisor will say why. */
-        loop_unwatch(link->loop, &job->door);
-        link->events->sent(job->owner, take_fd(&job->door.fd));
+        loop_unwatch(link->loop, &job->handoff);
+        link->events->sent(job->owner, take_fd(&job->handoff.fd));
 }
 
-static void door_ready(struct watch *watch, uint32_t events)
+static void handoff_ready(struct watch *watch, uint32_t events)
 {
         (void)events;
         feed(watch->owner);
@@ -261,7 +261,7 @@ static void door_ready(struct watch *watch, uint32_t events)
 
 static int take_ready(struct native_job *job, const struct wire_boundary *boundary, int fds[WIRE_FDS_MAX], struct csn_error *err)
 {
-        if (job->door.fd >= 0)
+        if (job->handoff.fd >= 0)
                 return err_set(err, CSN_E_PROTOCOL, 0, "READY came twice");
         const int proxy = WIRE_END_PROXY, tool_socket = job->flags & WIRE_PROXY ? WIRE_END_TOOL_SOCKET : WIRE_END_PROXY;
         const int n = WIRE_END_PROXY + !!(job->flags & WIRE_PROXY) + !!(job->flags & WIRE_TOOL_SOCKET);
@@ -272,7 +272,7 @@ static int take_ready(struct native_job *job, const struct wire_boundary *bounda
                                            .error = take_fd(&fds[WIRE_END_STDERR]), .channel = take_fd(&fds[WIRE_END_CHANNEL]),
                                            .proxy = job->flags & WIRE_PROXY ? take_fd(&fds[proxy]) : -1,
                                            .tool_socket = job->flags & WIRE_TOOL_SOCKET ? take_fd(&fds[tool_socket]) : -1 };
-        job->door.fd = take_fd(&fds[WIRE_END_DOOR]);
+        job->handoff.fd = take_fd(&fds[WIRE_END_HANDOFF]);
         struct backend_link *link = job->link;
         uint32_t id = job->id;
         link->events->ready(job->owner, boundary, &ends);
@@ -461,7 +461,7 @@ static struct native_job *job_new(struct backend_link *link, uint32_t id, void *
 {
         struct native_job *job = mem_alloc(sizeof *job);
         *job = (struct native_job){ .next = link->jobs, .link = link, .id = id, .owner = owner,
-                                    .door = { .fd = -1, .ready = door_ready, .owner = job } };
+                                    .handoff = { .fd = -1, .ready = handoff_ready, .owner = job } };
         link->jobs = job;
         return job;
 }
@@ -483,13 +483,13 @@ static int native_join(struct backend_link *link, uint32_t id, uint32_t zygote, 
         return send_message(link, &message, wire_put_number(&message, WIRE_JOIN, id, zygote), err);
 }
 
-/* Its command line goes through the door, as that of a program does. */
+/* Its command line goes through the handoff socket, as that of a program does. */
 static int native_worker(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err)
 {
         struct native_job *job = find_job(link, id);
         struct buf packet;
         buf_init(&packet, WIRE_MAX);
-        if (!job || job->door.fd < 0)
+        if (!job || job->handoff.fd < 0)
                 return err_set(err, CSN_E_SYSTEM, 0, "a worker for a sandbox that is not ready");
         if (send_packet(job, &packet, wire_put_program(&packet, program), -1, err) < 0)
                 return -err->code;
@@ -518,23 +518,23 @@ static int native_guest(struct backend_link *link, uint32_t id, const struct wir
 {
         struct native_job *job = find_job(link, id);
         struct buf message;
-        if (!job || job->door.fd < 0)
+        if (!job || job->handoff.fd < 0)
                 return err_set(err, CSN_E_SYSTEM, 0, "a guest for a sandbox that is not ready");
         buf_init(&message, WIRE_MAX);
         if (send_message(link, &message, wire_put_limits(&message, WIRE_GUEST, id, limits), err) < 0)
                 return -err->code;
-        *ret_sock = take_fd(&job->door.fd);
+        *ret_sock = take_fd(&job->handoff.fd);
         return 0;
 }
 
-static int native_enter(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR],
+static int native_enter(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF],
                         struct csn_error *err)
 {
         struct buf message;
-        int door[2], rc = 0;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, door) < 0)
+        int handoff[2], rc = 0;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, handoff) < 0)
                 return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "make a pair of sockets");
-        auto_fd theirs = door[1], ours = door[0];
+        auto_fd theirs = handoff[1], ours = handoff[0];
         const int all[WIRE_ENTRIES] = { fds[WIRE_ENTRY_STDOUT], fds[WIRE_ENTRY_STDERR], fds[WIRE_ENTRY_CHANNEL], theirs };
         buf_init(&message, WIRE_MAX);
         if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 || !wire_put_enter(&message, id, sandbox, zygote) ||
@@ -542,7 +542,7 @@ static int native_enter(struct backend_link *link, uint32_t id, void *owner, uin
                 rc = err_set(err, CSN_E_SYSTEM, errno, "send to the supervisor");
         buf_done(&message);
         if (rc == 0)
-                job_new(link, id, owner)->door.fd = take_fd(&ours);
+                job_new(link, id, owner)->handoff.fd = take_fd(&ours);
         return rc;
 }
 

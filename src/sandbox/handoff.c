@@ -1,5 +1,5 @@
 /*
- * What the engine sends through the door, taken by the process that will be the program, with the sandbox' own
+ * What the engine sends through the handoff socket, taken by the process that will be the program, with the sandbox' own
  * rights and before anything foreign runs there.
  */
 #include "sandbox/sandbox.h"
@@ -59,15 +59,15 @@ static int write_content(int to, const struct wire_file *file, struct csn_error 
 }
 
 /* Opened anew: where a file is open for writing it cannot be executed.  Nobody relies on it. */
-static void give_back(int door, int dir, const char *base)
+static void give_back(int handoff, int dir, const char *base)
 {
         auto_fd fd = openat(dir, base, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0)
-                wire_send(door, "", 1, &fd, 1);
+                wire_send(handoff, "", 1, &fd, 1);
 }
 
-/* `door`: that it goes back through, or -1. */
-static int put_file(int home, struct wire_file *file, int source, int door, struct csn_error *err)
+/* `handoff socket`: that it goes back through, or -1. */
+static int put_file(int home, struct wire_file *file, int source, int handoff, struct csn_error *err)
 {
         const char *base = file->name;
         struct stat st;
@@ -87,8 +87,8 @@ static int put_file(int home, struct wire_file *file, int source, int door, stru
                 return -err->code;
         if (fchmod(fd, (mode_t)file->mode) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "finish the input file %s", base);
-        if (door >= 0)
-                give_back(door, dir, base);
+        if (handoff >= 0)
+                give_back(handoff, dir, base);
         if (file->content)
                 return 0;
         if (fstat(source, &st) < 0)
@@ -112,7 +112,7 @@ static void keep_file(const struct wire_file *file, struct arena *arena, struct 
 }
 
 /* ret_only: where to keep the file, or NULL. */
-static int take_file(int home, const uint8_t *bytes, size_t len, int source, int door, struct arena *keep, struct wire_file *ret_only,
+static int take_file(int home, const uint8_t *bytes, size_t len, int source, int handoff, struct arena *keep, struct wire_file *ret_only,
                      struct csn_error *err)
 {
         struct wire_file file;
@@ -121,19 +121,19 @@ static int take_file(int home, const uint8_t *bytes, size_t len, int source, int
         if (rc == 0 && ret_only)
                 keep_file(&file, keep, ret_only);
         if (rc == 0)
-                rc = put_file(home, &file, source, door, err);
+                rc = put_file(home, &file, source, handoff, err);
         arena_done(&arena);
         return rc;
 }
 
-int door_take(int door, int home, struct arena *arena, struct door_taken *ret, struct csn_error *err)
+int handoff_take(int handoff, int home, struct arena *arena, struct handoff_taken *ret, struct csn_error *err)
 {
         static uint8_t bytes[WIRE_MAX];
-        *ret = (struct door_taken){ .in = -1 };
+        *ret = (struct handoff_taken){ .in = -1 };
         for (bool first = true;; first = false) {
                 int fds[WIRE_FDS_MAX];
                 size_t fds_n;
-                ssize_t len = wire_receive(door, bytes, fds, &fds_n);
+                ssize_t len = wire_receive(handoff, bytes, fds, &fds_n);
                 if (len <= 0)
                         _exit(1);   /* the engine is gone */
                 auto_fd beside = fds[0];
@@ -141,9 +141,9 @@ int door_take(int door, int home, struct arena *arena, struct door_taken *ret, s
                         fd_close(&fds[i]);
                 if (fds_n > 1)
                         return err_set(err, CSN_E_PROTOCOL, 0, "a packet with %zu descriptors", fds_n);
-                if (bytes[0] == WIRE_DOOR_FILE) {
+                if (bytes[0] == WIRE_HANDOFF_FILE) {
                         ret->only.name = NULL;
-                        if (take_file(home, bytes, (size_t)len, beside, first ? door : -1, arena, first ? &ret->only : NULL, err) < 0)
+                        if (take_file(home, bytes, (size_t)len, beside, first ? handoff : -1, arena, first ? &ret->only : NULL, err) < 0)
                                 return -err->code;
                         continue;
                 }

@@ -7,7 +7,7 @@
  *
  * Three ways lead to a program.  It is started by execve(2) when it is known.  Or an interpreter was started
  * ahead and waits at a socket until process 1 hands it the program (a worker; src/lang/README.md).  Or a child
- * of a zygote enters, takes the program from the door itself, and process 1 only reaps.
+ * of a zygote enters, takes the program from the handoff socket itself, and process 1 only reaps.
  *
  * It has the program's uid but is not dumpable, ignores every signal from inside (pid_namespaces(7)) and dies
  * with the keeper, in whose pid namespace it is; and when it dies the kernel kills everything inside.
@@ -29,7 +29,7 @@ struct init {
         struct plan *plan;
         int control;
         int out, error, channel;   /* the program's descriptors 1, 2 and 3 */
-        int door;
+        int handoff;
         int home;
         pid_t program;             /* 0: none yet */
         int go;                    /* to a worker that waits, or -1 */
@@ -193,7 +193,7 @@ static void let_go(struct init *init)
         fd_close(&init->out);
         fd_close(&init->error);
         fd_close(&init->channel);
-        fd_close(&init->door);
+        fd_close(&init->handoff);
         fd_close(&init->home);
         fd_close(&init->go);
 }
@@ -202,13 +202,13 @@ static void let_go(struct init *init)
 
 static void start_worker(struct init *init, struct arena *arena)
 {
-        struct door_taken taken;
+        struct handoff_taken taken;
         struct csn_error err;
         int pair[2];
         char ready;
         become_ancestor(init);
         hide(init);
-        if (door_take(init->door, init->home, arena, &taken, &err) < 0)
+        if (handoff_take(init->handoff, init->home, arena, &taken, &err) < 0)
                 fail(init, &err);
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "socketpair for a worker");
@@ -269,7 +269,7 @@ static _Noreturn void become_guest(struct init *init, const struct wire_limits *
         if (limits_set(init->plan, 0, LIMITS_ALL, &err) < 0)
                 fail(init, &err);
         tell(init, &running);
-        if (dup2(init->door, GUEST_SOCKET_FD) < 0) {
+        if (dup2(init->handoff, GUEST_SOCKET_FD) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "give the guest its socket");
                 fail(init, &err);
         }
@@ -282,14 +282,14 @@ static _Noreturn void become_guest(struct init *init, const struct wire_limits *
 
 static void run(struct init *init, const struct wire_limits *limits, struct arena *arena)
 {
-        struct door_taken taken;
+        struct handoff_taken taken;
         struct csn_error err;
         struct init_message running = { .op = INIT_RUNNING };
         if (!init->program)
                 become_ancestor(init);
         hide(init);
         init->plan->limits = *limits;
-        if (door_take(init->door, init->home, arena, &taken, &err) < 0)
+        if (handoff_take(init->handoff, init->home, arena, &taken, &err) < 0)
                 fail(init, &err);
         if (init->program && limits_set(init->plan, init->program, LIMITS_LATE, &err) < 0)
                 fail(init, &err);
@@ -367,9 +367,9 @@ static int prepare(struct init *init, int procs_fds, struct csn_error *err)
 
 _Noreturn void init_main(struct plan *plan, int fds[INIT_FDS_MAX])
 {
-        struct init init = { .plan = plan, .control = fds[0], .out = fds[1], .error = fds[2], .channel = fds[3], .door = fds[4],
+        struct init init = { .plan = plan, .control = fds[0], .out = fds[1], .error = fds[2], .channel = fds[3], .handoff = fds[4],
                              .home = -1, .go = -1 };
-        int *mine[] = { &init.control, &init.out, &init.error, &init.channel, &init.door, &plan->usr };
+        int *mine[] = { &init.control, &init.out, &init.error, &init.channel, &init.handoff, &plan->usr };
         struct init_message message;
         struct csn_error err = { 0 };
         struct arena arena = { 0 };

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum { INNER_OUT, INNER_ERROR, INNER_CHANNEL, INNER_DOOR };
+enum { INNER_OUT, INNER_ERROR, INNER_CHANNEL, INNER_HANDOFF };
 
 void sandbox_init(struct sandbox *sandbox)
 {
@@ -75,7 +75,7 @@ static int make_ends(struct sandbox *sandbox, struct csn_error *err)
 {
         if (make_pipe(sandbox, INNER_OUT, WIRE_END_STDOUT, err) < 0 || make_pipe(sandbox, INNER_ERROR, WIRE_END_STDERR, err) < 0 ||
             make_pair(&sandbox->inner[INNER_CHANNEL], &sandbox->outer[WIRE_END_CHANNEL], true, err) < 0 ||
-            make_pair(&sandbox->inner[INNER_DOOR], &sandbox->outer[WIRE_END_DOOR], true, err) < 0)
+            make_pair(&sandbox->inner[INNER_HANDOFF], &sandbox->outer[WIRE_END_HANDOFF], true, err) < 0)
                 return -err->code;
         return 0;
 }
@@ -94,7 +94,7 @@ int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *
         if (shape->flags & WIRE_ROOT && idmap_tree("/usr", sandbox->plan.host_uid, &usr, err) < 0)
                 return -err->code;
         struct keeper_message request = { .op = KEEPER_SHELL, .id = id, .plan = sandbox->plan };
-        const int fds[INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_DOOR], usr };
+        const int fds[INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], usr };
         if (outbox_put(keeper, &request, sizeof request, fds, usr >= 0 ? INIT_FDS_MAX : INIT_FDS_MAX - 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a sandbox");
         return 0;
@@ -177,7 +177,7 @@ int sandbox_join(struct sandbox *sandbox, uint32_t id, struct outbox *zygote, st
                 return -err->code;
         struct zygote_message request = { .op = ZYGOTE_FORK, .id = id, .plan = sandbox->plan };
         const int fds[] = { sandbox->pid_fd, theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL],
-                            sandbox->inner[INNER_DOOR] };
+                            sandbox->inner[INNER_HANDOFF] };
         if (outbox_put(zygote, &request, sizeof request, fds, ARRAY_LEN(fds)) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the zygote for an interpreter");
         return 0;
@@ -197,7 +197,7 @@ int sandbox_visit(struct sandbox *sandbox, const struct sandbox *host, int fds[W
         sandbox->inner[INNER_OUT] = take_fd(&fds[WIRE_ENTRY_STDOUT]);
         sandbox->inner[INNER_ERROR] = take_fd(&fds[WIRE_ENTRY_STDERR]);
         sandbox->inner[INNER_CHANNEL] = take_fd(&fds[WIRE_ENTRY_CHANNEL]);
-        sandbox->inner[INNER_DOOR] = take_fd(&fds[WIRE_ENTRY_DOOR]);
+        sandbox->inner[INNER_HANDOFF] = take_fd(&fds[WIRE_ENTRY_HANDOFF]);
         sandbox->pid_fd = fcntl(host->pid_fd, F_DUPFD_CLOEXEC, 0);
         return sandbox->pid_fd < 0 ? no_descriptor(err, "keep the guest's process") : 0;
 }

@@ -4,20 +4,20 @@
  *   probe     what this host can enforce                         (doctor, plan)
  *   plan      request + abilities -> everything that will be done; pure, no rights needed
  *   uids      a host uid, or a block of them, that no other live sandbox has
- *   idmap     a tree of the host whose files belong to ids of a block         parent's door
- *   cgroup    memory, CPU, pids: a leaf for each sandbox          parent's door
+ *   idmap     a tree of the host whose files belong to ids of a block         parent's handoff socket
+ *   cgroup    memory, CPU, pids: a leaf for each sandbox          parent's handoff socket
  *   keeper    the process below which all sandboxes live: their root file system, made once, and zygotes
- *   ns        namespaces, id maps, host name                      child's door
+ *   ns        namespaces, id maps, host name                      child's handoff socket
  *   net       network namespaces, used again while they are as new
  *   mount     the root file system: what all share, and what each has for itself
  *   overlay   the root file system of a sandbox with root, which that may write
  *   tree      memory and CPU read from /proc, where no controller counts
- *   limits    rlimits                                             child's door
- *   privs     capabilities, securebits, no_new_privs              child's door
- *   landlock  the second wall around files, sockets, signals      child's door
- *   seccomp   which system calls exist                            child's door, last
+ *   limits    rlimits                                             child's handoff socket
+ *   privs     capabilities, securebits, no_new_privs              child's handoff socket
+ *   landlock  the second wall around files, sockets, signals      child's handoff socket
+ *   seccomp   which system calls exist                            child's handoff socket, last
  *   apply     the order, in one table
- *   door      what comes from the engine: input files, and the program's arguments and environment
+ *   handoff socket      what comes from the engine: input files, and the program's arguments and environment
  *   init      process 1 inside: starts the program, reaps, tells how it ended
  *   join      the way of a zygote's child into a sandbox
  *
@@ -183,7 +183,7 @@ bool cgroup_leaf_is_frozen(const struct cgroup_leaf *leaf);
  */
 int cgroup_leaf_procs_fds(const struct cgroup_leaf *leaf, int procs_fds[CGROUP_PROCS_FDS_MAX], struct csn_error *err);
 void cgroup_leaf_procs_fds_done(const struct cgroup_leaf *leaf, int procs_fds[], int n);
-/* The process' side.  The kernel asks for the rights of who opened the door (cgroup-v1 and -v2, Linux 5.16 and stable). */
+/* The process' side.  The kernel asks for the rights of who opened the handoff socket (cgroup-v1 and -v2, Linux 5.16 and stable). */
 int cgroup_join_self(const int procs_fds[], size_t n, struct csn_error *err);
 /* The controllers that limit a process which went in by so many doors: none, unless it was all of them. */
 unsigned cgroup_leaf_limited(const struct cgroup_leaf *leaf, int procs_fds);
@@ -295,9 +295,9 @@ int apply_child(struct plan *plan, struct csn_error *err);
 int apply_reaper(struct plan *plan, struct csn_error *err);
 int apply_joined(struct plan *plan, struct csn_error *err);
 
-/* Parent's door of ns: the id maps of a keeper that waits, all of `uids` or, rootless, our own. */
+/* Parent's handoff socket of ns: the id maps of a keeper that waits, all of `uids` or, rootless, our own. */
 int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err);
-/* The keeper's door: those of a sandbox with root, whose block begins at this id of the keeper's. */
+/* The keeper's handoff socket: those of a sandbox with root, whose block begins at this id of the keeper's. */
 int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err);
 
 /* The keeper's root: the host's /usr and the rest that all sandboxes see, and its own /proc. */
@@ -354,9 +354,9 @@ struct landlock_place {
 int landlock_make(const struct landlock_place *places, size_t n, int *ret_fd, unsigned *ret_abi, struct csn_error *err);
 int landlock_enter(int rules_fd, struct csn_error *err);
 
-/* ---- what comes through the door ---- */
+/* ---- what comes through the handoff socket ---- */
 
-struct door_taken {
+struct handoff_taken {
         struct wire_program program;
         int in;                    /* for standard input, the caller's to close; or -1 */
         struct wire_file only;     /* without a name: there were other files than one that came with its content and is in no folder */
@@ -368,7 +368,7 @@ struct door_taken {
  * Errors: CSN_E_INPUT (a file does not fit, two have one name), CSN_E_PROTOCOL.  The end of the connection ends this process:
  * the engine is gone.
  */
-int door_take(int door, int home, struct arena *arena, struct door_taken *ret, struct csn_error *err);
+int handoff_take(int handoff, int home, struct arena *arena, struct handoff_taken *ret, struct csn_error *err);
 
 /* ---- network namespaces, which the keeper makes and keeps ---- */
 
@@ -411,7 +411,7 @@ struct keeper {
 
 enum keeper_op {
         KEEPER_READY = 1,  /* keeper: the root is built */
-        KEEPER_SHELL,      /* parent: make the process 1 of a sandbox; its control socket, stdout, stderr, channel, door, and for root /usr */
+        KEEPER_SHELL,      /* parent: make the process 1 of a sandbox; its control socket, stdout, stderr, channel, handoff socket, and for root /usr */
         KEEPER_ZYGOTE,     /* parent: start a zygote; its control socket, on which its command line waits as PROGRAM */
         KEEPER_MADE,       /* keeper: pid, and a pidfd beside it */
         KEEPER_FAILED,     /* keeper: an error */
@@ -441,7 +441,7 @@ void keeper_stop(struct keeper *keeper);
 
 enum zygote_op {
         ZYGOTE_SERVES = 1, /* zygote: everything is loaded; info is a JSON object */
-        ZYGOTE_FORK,       /* parent: pidfd of the sandbox' process 1, talk, stdout, stderr, channel, door */
+        ZYGOTE_FORK,       /* parent: pidfd of the sandbox' process 1, talk, stdout, stderr, channel, handoff socket */
         ZYGOTE_FORKED,     /* zygote: pid in the keeper's pid namespace, and a pidfd beside it */
         ZYGOTE_FAILED,     /* zygote: an error; with id 0 it cannot serve at all */
 };
@@ -468,7 +468,7 @@ int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct cs
  * Wait for the program: files, arguments, environment, and the parent's word to go on.  After it standard
  * input and the rlimits are in place, and ret->in is -1.
  */
-int join_wait(struct plan *plan, struct arena *arena, struct door_taken *ret, struct csn_error *err);
+int join_wait(struct plan *plan, struct arena *arena, struct handoff_taken *ret, struct csn_error *err);
 
 /* ---- a sandbox, seen by the parent ---- */
 
@@ -481,7 +481,7 @@ struct sandbox {
         int program_fd;
         int talk;                  /* SOCK_SEQPACKET to it */
         int uid_lock;
-        int inner[4];              /* until an interpreter has them: stdout, stderr, channel, door */
+        int inner[4];              /* until an interpreter has them: stdout, stderr, channel, handoff socket */
         int outer[WIRE_ENDS];      /* the engine's ends, until READY hands them over */
         struct cgroup_leaf leaf;
         struct plan plan;
@@ -538,10 +538,10 @@ bool sandbox_close(struct sandbox *sandbox);
 enum init_op {
         INIT_GO = 1,       /* parent: go into the cgroup by these doors, and go on */
         INIT_READY,        /* process 1: the walls stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_TOOL_SOCKET */
-        INIT_WORKER,       /* parent: the door has an interpreter's command line; start it, its program comes later */
+        INIT_WORKER,       /* parent: the handoff socket has an interpreter's command line; start it, its program comes later */
         INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
         INIT_JOINED,       /* an interpreter is in its place and waits; of one that entered the boundary follows */
-        INIT_RUN,          /* parent: take the program from the door and start it; its limits follow */
+        INIT_RUN,          /* parent: take the program from the handoff socket and start it; its limits follow */
         INIT_GUEST,        /* parent: become the guest; the limits of all that it starts follow */
         INIT_CLOSED,       /* process 1: it has given up what programs do, and has looked at nothing that comes from them; its boundary follows */
         INIT_RUNNING,      /* the program starts, or the guest */
@@ -578,7 +578,7 @@ void init_wipe_title(void);
 /* Wait for INIT_GO, and go into the cgroup whose doors come with it. */
 int init_go(int sock, int *ret_procs_fds, struct csn_error *err);
 
-/* Process 1; control, stdout, stderr, channel, door, and with WIRE_ROOT the host's /usr.  Never returns. */
+/* Process 1; control, stdout, stderr, channel, handoff socket, and with WIRE_ROOT the host's /usr.  Never returns. */
 _Noreturn void init_main(struct plan *plan, int fds[INIT_FDS_MAX]);
 
 /*

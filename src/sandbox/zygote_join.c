@@ -1,7 +1,7 @@
 /*
  * A zygote's child on its way into a sandbox.  It was forked into the sandbox' pid namespace and enters the others
  * with setns(2) on the pidfd of process 1 (Linux 5.8).  It then gives up what process 1 does where that starts a
- * program, takes the program from the door, and is the program.
+ * program, takes the program from the handoff socket, and is the program.
  *
  * Its memory is a copy of the zygote's, in which no foreign code ever ran.
  */
@@ -17,7 +17,7 @@
 #define ENTERED (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 /* Where they are until the program comes; it sees 0 to 3 only. */
-enum { TALK_FD = 4, DOOR_FD, HOME_FD, FDS };
+enum { TALK_FD = 4, HANDOFF_FD, HOME_FD, FDS };
 
 static int report(uint32_t op, const struct wire_boundary *boundary, const struct csn_error *error)
 {
@@ -42,7 +42,7 @@ static int expect(uint32_t op, struct init_message *ret)
 static int place(int fds[6], struct csn_error *err)
 {
         int *mine[] = { &fds[0], &fds[1], &fds[2], &fds[3], &fds[4], &fds[5] };
-        static const int places[] = { -1, TALK_FD, STDOUT_FILENO, STDERR_FILENO, SANDBOX_CHANNEL_FD, DOOR_FD };
+        static const int places[] = { -1, TALK_FD, STDOUT_FILENO, STDERR_FILENO, SANDBOX_CHANNEL_FD, HANDOFF_FD };
         if (descriptors_keep(mine, ARRAY_LEN(mine), err) < 0)
                 return -err->code;
         for (size_t i = 1; i < ARRAY_LEN(places); i++)
@@ -99,12 +99,12 @@ int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct cs
         return 0;
 }
 
-int join_wait(struct plan *plan, struct arena *arena, struct door_taken *ret, struct csn_error *err)
+int join_wait(struct plan *plan, struct arena *arena, struct handoff_taken *ret, struct csn_error *err)
 {
         struct init_message run;
         if (report(INIT_JOINED, &plan->boundary, NULL) < 0)
                 _exit(1);
-        int rc = door_take(DOOR_FD, HOME_FD, arena, ret, err);
+        int rc = handoff_take(HANDOFF_FD, HOME_FD, arena, ret, err);
         if (rc == 0 && expect(INIT_RUN, &run) < 0)
                 _exit(1);
         if (rc == 0) {

@@ -10,7 +10,7 @@ enum job_state {
         JOB_READY,             /* it waits */
         JOB_JOINING,           /* an interpreter is on its way */
         JOB_JOINED,            /* and waits */
-        JOB_STARTING,          /* the program comes through the door */
+        JOB_STARTING,          /* the program comes through the handoff socket */
         JOB_RUNNING,           /* it runs */
         JOB_BACKGROUND,        /* it ended, what it left behind may go on for a little */
         JOB_LEFT,              /* its interpreter said so, was killed, and the end is told; process 1 goes when that is dead */

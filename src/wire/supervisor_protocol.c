@@ -68,21 +68,21 @@ bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const stru
         return finish(buf, add_header(buf, op, job) && add_program(buf, program));
 }
 
-static bool add_door(struct buf *buf, enum wire_door door)
+static bool add_handoff(struct buf *buf, enum wire_handoff handoff)
 {
-        uint8_t byte = (uint8_t)door;
+        uint8_t byte = (uint8_t)handoff;
         return buf_add(buf, &byte, 1);
 }
 
 bool wire_put_program(struct buf *buf, const struct wire_program *program)
 {
-        return add_door(buf, WIRE_DOOR_PROGRAM) && add_program(buf, program);
+        return add_handoff(buf, WIRE_HANDOFF_PROGRAM) && add_program(buf, program);
 }
 
 /* The content is the rest of the packet; whether it is there at all is a number before it. */
 bool wire_put_file(struct buf *buf, const struct wire_file *file)
 {
-        return add_door(buf, WIRE_DOOR_FILE) && codec_add_u64(buf, file->mode) && codec_add_text(buf, file->name) &&
+        return add_handoff(buf, WIRE_HANDOFF_FILE) && codec_add_u64(buf, file->mode) && codec_add_text(buf, file->name) &&
                codec_add_u64(buf, file->content != NULL) && (!file->content || buf_add(buf, file->content, file->content_len));
 }
 
@@ -230,9 +230,9 @@ int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struc
         return take_program(&c, "command", arena, ret, err);
 }
 
-static void take_door(struct codec *c, enum wire_door door)
+static void take_handoff(struct codec *c, enum wire_handoff handoff)
 {
-        if (c->left < 1 || c->at[0] != door) {
+        if (c->left < 1 || c->at[0] != handoff) {
                 c->bad = true;
                 return;
         }
@@ -243,14 +243,14 @@ static void take_door(struct codec *c, enum wire_door door)
 int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err)
 {
         struct codec c = { bytes, len, false };
-        take_door(&c, WIRE_DOOR_PROGRAM);
+        take_handoff(&c, WIRE_HANDOFF_PROGRAM);
         return take_program(&c, "PROGRAM", arena, ret, err);
 }
 
 int wire_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err)
 {
         struct codec c = { bytes, len, false };
-        take_door(&c, WIRE_DOOR_FILE);
+        take_handoff(&c, WIRE_HANDOFF_FILE);
         struct wire_file file = { .mode = codec_u64(&c) };
         file.name = codec_text(&c, arena, WIRE_NAME_MAX);
         uint64_t has_content = codec_u64(&c);

@@ -13,8 +13,8 @@
  *     PREPARE wire_shape                       make a sandbox; nothing runs in it yet
  *     JOIN    u64                              fork the interpreter of this zygote into a prepared sandbox
  *     WORKER  wire_program                     start this interpreter in it ahead of time, to wait for its program
- *     START   wire_limits                      let the program begin that comes through the door
- *     GUEST   wire_limits                      process 1 becomes the guest (guest_protocol.h), whose socket the door is
+ *     START   wire_limits                      let the program begin that comes through the handoff socket
+ *     GUEST   wire_limits                      process 1 becomes the guest (guest_protocol.h), whose socket the handoff socket is
  *     ENTER   u64, u64           wire_entry    the interpreter of a zygote into the sandbox of a guest; job is its number
  *     FREEZE  u64                              0 or 1: stop everything inside, or let it go on
  *     KILL                                     end it now; EXITED follows
@@ -33,7 +33,7 @@
  *     ZYGOTE  text                             the zygote serves; a JSON object that tells what it has loaded
  *     GONE    csn_error                        the zygote ended, or could not be started
  *
- *   engine -> process that will be the program, through the door (SOCK_SEQPACKET; no header).  The supervisor
+ *   engine -> process that will be the program, through the handoff socket (SOCK_SEQPACKET; no header).  The supervisor
  *   sees none of it: no source, no argument, no name of a file.
  *     FILE    wire_file       0 or 1           an input file: its bytes, or a descriptor to copy them from
  *     PROGRAM wire_program    0 or 1           the last one: arguments, environment, and standard input
@@ -79,13 +79,13 @@ enum wire_op {
 };
 
 /* The descriptors of READY, in this order; the last two are there with WIRE_PROXY and WIRE_TOOL_SOCKET alone. */
-enum wire_end { WIRE_END_HOME, WIRE_END_STDOUT, WIRE_END_STDERR, WIRE_END_CHANNEL, WIRE_END_DOOR, WIRE_END_PROXY, WIRE_END_TOOL_SOCKET, WIRE_ENDS };
+enum wire_end { WIRE_END_HOME, WIRE_END_STDOUT, WIRE_END_STDERR, WIRE_END_CHANNEL, WIRE_END_HANDOFF, WIRE_END_PROXY, WIRE_END_TOOL_SOCKET, WIRE_ENDS };
 
-/* The descriptors of ENTER: what the guest made for it, and the door of its own. */
-enum wire_entry { WIRE_ENTRY_STDOUT, WIRE_ENTRY_STDERR, WIRE_ENTRY_CHANNEL, WIRE_ENTRY_DOOR, WIRE_ENTRIES };
+/* The descriptors of ENTER: what the guest made for it, and the handoff socket of its own. */
+enum wire_entry { WIRE_ENTRY_STDOUT, WIRE_ENTRY_STDERR, WIRE_ENTRY_CHANNEL, WIRE_ENTRY_HANDOFF, WIRE_ENTRIES };
 
-/* The first byte of a packet through the door. */
-enum wire_door { WIRE_DOOR_FILE = 1, WIRE_DOOR_PROGRAM };
+/* The first byte of a packet through the handoff socket. */
+enum wire_handoff { WIRE_HANDOFF_FILE = 1, WIRE_HANDOFF_PROGRAM };
 
 struct wire_header {
         uint16_t op;
@@ -282,7 +282,7 @@ bool wire_put_exit(struct buf *buf, uint32_t job, const struct wire_exit *how);
 bool wire_put_error(struct buf *buf, enum wire_op op, uint32_t job, const struct csn_error *error);
 bool wire_put_text(struct buf *buf, enum wire_op op, uint32_t job, const char *text);
 
-/* Packets of the door, without a header. */
+/* Packets of the handoff socket, without a header. */
 bool wire_put_file(struct buf *buf, const struct wire_file *file);
 bool wire_put_program(struct buf *buf, const struct wire_program *program);
 
@@ -300,7 +300,7 @@ int wire_get_exit(const uint8_t *body, size_t len, struct wire_exit *ret, struct
 int wire_get_error(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err);
 int wire_get_text(const uint8_t *body, size_t len, struct arena *arena, char **ret, struct csn_error *err);
 
-/* A packet of the door by its first byte.  A file's content points into `bytes`. */
+/* A packet of the handoff socket by its first byte.  A file's content points into `bytes`. */
 int wire_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err);
 int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
 

@@ -1,4 +1,4 @@
-/* What comes through the door: files into a home, the program, and what is told of a file that came alone. */
+/* What comes through the handoff socket: files into a home, the program, and what is told of a file that came alone. */
 #include "sandbox/sandbox.h"
 
 #include "tap.h"
@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* A home and a door, with what the engine sends there. */
+/* A home and a handoff socket, with what the engine sends there. */
 struct place {
         char path[64];
-        int home, engine, door;
+        int home, engine, handoff;
         struct arena arena;
-        struct door_taken taken;
+        struct handoff_taken taken;
         struct csn_error err;
 };
 
@@ -22,7 +22,7 @@ static void place_open(struct place *place)
         *place = (struct place){ .path = "/tmp/caisson-door-XXXXXX" };
         CHECK(mkdtemp(place->path) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
         place->engine = pair[0];
-        place->door = pair[1];
+        place->handoff = pair[1];
         place->home = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -31,7 +31,7 @@ static void place_close(struct place *place)
         fd_close(&place->taken.in);
         fd_close(&place->home);
         fd_close(&place->engine);
-        fd_close(&place->door);
+        fd_close(&place->handoff);
         io_remove_tree(AT_FDCWD, place->path);
         arena_done(&place->arena);
 }
@@ -58,7 +58,7 @@ static int take(struct place *place, int in)
         struct buf packet;
         buf_init(&packet, WIRE_MAX);
         send_packet(place, &packet, wire_put_program(&packet, &program), in);
-        return door_take(place->door, place->home, &place->arena, &place->taken, &place->err);
+        return handoff_take(place->handoff, place->home, &place->arena, &place->taken, &place->err);
 }
 
 static bool holds(const struct place *place, const char *name, const char *content)

@@ -97,13 +97,13 @@ static void on_frozen(void *owner, bool on, const struct csn_error *error)
                 psandbox_frozen(instance->psandbox, on, error);
 }
 
-static void on_sent(void *owner, int door)
+static void on_sent(void *owner, int handoff)
 {
         const struct instance *instance = owner;
         if (instance->run)
-                instance->run->door_fd = door;
+                instance->run->handoff_fd = handoff;
         else
-                fd_close(&door);
+                fd_close(&handoff);
 }
 
 static void on_exited(void *owner, const struct wire_exit *how)
@@ -229,7 +229,7 @@ void instance_freeze(struct instance *instance, bool on)
                 instance->backend->freeze(link, instance->id, on);
 }
 
-int instance_enter(struct engine *engine, const struct instance *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_DOOR], struct instance **ret,
+int instance_enter(struct engine *engine, const struct instance *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], struct instance **ret,
               struct csn_error *err)
 {
         struct backend_link *link = link_of(engine, host->backend);

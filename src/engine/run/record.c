@@ -600,7 +600,7 @@ static int first_input(const struct run *run)
         uint8_t byte;
         int fds[WIRE_FDS_MAX];
         size_t n;
-        if (run->door_fd < 0 || wire_receive_small(run->door_fd, &byte, sizeof byte, fds, &n) < 0)
+        if (run->handoff_fd < 0 || wire_receive_small(run->handoff_fd, &byte, sizeof byte, fds, &n) < 0)
                 return -1;
         for (size_t i = 1; i < n; i++)
                 fd_close(&fds[i]);

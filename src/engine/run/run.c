@@ -185,7 +185,7 @@ static void close_ends(struct run *run)
         loop_unwatch(loop, &run->channel_watch);
         fd_close(&run->channel_watch.fd);
         outbox_done(&run->said);
-        fd_close(&run->door_fd);
+        fd_close(&run->handoff_fd);
 }
 
 static void close_later(struct timer *timer)
@@ -563,7 +563,7 @@ void run_cancel(struct run *run)
 struct run *run_new(struct engine *engine)
 {
         struct run *run = mem_alloc(sizeof *run);
-        *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .door_fd = -1, .work_fd = -1, .work_temp_fd = -1, .what = { .stdin_fd = -1 }, .created_us = clock_us(),
+        *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .handoff_fd = -1, .work_fd = -1, .work_temp_fd = -1, .what = { .stdin_fd = -1 }, .created_us = clock_us(),
                              .streams = { { .watch = { .fd = -1 } }, { .watch = { .fd = -1 } } }, .channel_watch = { .fd = -1 },
                              .finish = { .fired = finish_later, .owner = run }, .closing = { .fired = close_later, .owner = run } };
         engine->runs = run;

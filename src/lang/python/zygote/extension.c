@@ -358,7 +358,7 @@ static PyObject *only_file(bool was_empty, const struct wire_file *file)
 static PyObject *wait_for_program(PyObject *self, PyObject *none)
 {
         struct arena arena = { 0 };
-        struct door_taken taken;
+        struct handoff_taken taken;
         const struct wire_program *program = &taken.program;
         struct csn_error err = { 0 };
         (void)self, (void)none;
