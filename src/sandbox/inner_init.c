@@ -1,5 +1,5 @@
 /*
- * Process 1 of a sandbox: a copy of the keeper, without exec, that puts up the walls, waits for a program, confines
+ * Process 1 of a sandbox: a copy of the outer init, without exec, that puts up the walls, waits for a program, confines
  * itself, starts the program, reaps, and tells the supervisor how it ended.
  *
  * It may also become the guest of a persistent sandbox, which is a program of its own (src/guest).  In one with root
@@ -10,7 +10,7 @@
  * of a zygote enters, takes the program from the handoff socket itself, and process 1 only reaps.
  *
  * It has the program's uid but is not dumpable, ignores every signal from inside (pid_namespaces(7)) and dies
- * with the keeper, in whose pid namespace it is; and when it dies the kernel kills everything inside.
+ * with the outer init, in whose pid namespace it is; and when it dies the kernel kills everything inside.
  */
 #include "sandbox/sandbox.h"
 

@@ -1,7 +1,7 @@
 /*
  * The root file system: a small read-only tmpfs with the host's /usr in it, private /tmp, /dev/shm and home,
- * a new /proc with masks, a handful of devices, no /sys.  The keeper builds once what is the same for all; a
- * sandbox' mount namespace is a copy of the keeper's and adds what is its own.
+ * a new /proc with masks, a handful of devices, no /sys.  The outer init builds once what is the same for all; a
+ * sandbox' mount namespace is a copy of the outer init's and adds what is its own.
  *
  * Everything goes by descriptor (open_tree(2), fsopen(2), move_mount(2), Linux 5.2), so that no path is
  * looked up twice: what was checked is what is mounted.  Flags are set by mount_setattr(2) (Linux 5.12);
@@ -456,7 +456,7 @@ static int build_template(const struct host_trees *host, struct csn_error *err)
         /* It has to be attached somewhere until pivot_root(2) takes it; /usr is there and already opened. */
         if (move_mount(root, "", AT_FDCWD, "/usr", MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "attach the new root");
-        /* /proc is the keeper's own; each sandbox covers it with one of its own, and needs it for making that. */
+        /* /proc is the outer init's own; each sandbox covers it with one of its own, and needs it for making that. */
         if (fill_root(root, err) < 0 || attach_host_trees(root, host, err) < 0 ||
             mount_attach_new(root, "tmpfs", "run", empty, MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0 ||
             mount_attach_new(root, "proc", "proc", plain, ATTR_DATA, err) < 0 || add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)

@@ -35,7 +35,7 @@ static int write_maps(const char *folder, enum groups groups, const char *uid_ma
         return 0;
 }
 
-int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err)
+int ns_map_outer_init(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err)
 {
         char folder[32], uid_map[64], gid_map[64];
         snprintf(folder, sizeof folder, "/proc/%d", pid);
@@ -104,8 +104,8 @@ static int listen_for_tools(struct plan *plan, struct csn_error *err)
 
 int ns_child(struct plan *plan, struct csn_error *err)
 {
-        /* A block was mapped by the keeper, which alone has the right to. */
-        if (!(plan->shape.flags & WIRE_ROOT) && map_self(plan->keeper_uid, GROUPS_DENY, err) < 0)
+        /* A block was mapped by the outer init, which alone has the right to. */
+        if (!(plan->shape.flags & WIRE_ROOT) && map_self(plan->outer_init_uid, GROUPS_DENY, err) < 0)
                 return -err->code;
         plan->boundary.host_uid = plan->host_uid;
         plan->boundary.ids = 1;
@@ -137,7 +137,7 @@ static int close_sysctls(int dir_fd, struct csn_error *err)
 
 /*
  * inotify counts against the owner of each user namespace above (kernel/ucount.c), so all sandboxes of one
- * keeper share what the host allows its owner.  A share of it for each leaves something for the others.
+ * outer init share what the host allows its owner.  A share of it for each leaves something for the others.
  */
 #define INOTIFY_INSTANCES "16"
 #define INOTIFY_WATCHES "8192"

@@ -1,10 +1,10 @@
 /*
- * Network namespaces: a sandbox is cloned into one of the keeper's, with loopback up and nothing else.
+ * Network namespaces: a sandbox is cloned into one of the outer init's, with loopback up and nothing else.
  *
  * To make one and take it down is much of what the kernel does for a sandbox.  Most programs never touch theirs;
  * so one whose sandbox is dead is used again, if the kernel shows of it what it shows of a new one:
  * no socket of any family, no packet and no attempt in any counter.  Nothing inside could change anything else:
- * it belongs to the keeper's user namespace, where nobody inside has a capability, and /proc/sys is read-only.
+ * it belongs to the outer init's user namespace, where nobody inside has a capability, and /proc/sys is read-only.
  */
 #include "sandbox/sandbox.h"
 

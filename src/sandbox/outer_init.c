@@ -1,5 +1,5 @@
 /*
- * The keeper: process 1 of a user, mount, pid, net, ipc and uts namespace, a copy of the supervisor without exec.
+ * The outer init: process 1 of a user, mount, pid, net, ipc and uts namespace, a copy of the supervisor without exec.
  *
  * It builds once the root file system that all sandboxes share; each sandbox' process 1 is its child, gets a copy
  * of its mounts, and finds them locked because it lives in another user namespace.  Zygotes live here as well,
@@ -28,7 +28,7 @@
 #define ZYGOTE_NAMESPACES (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 #define ZYGOTE_UID 1
 
-struct keeping {
+struct outer_init_state {
         int sock;
         int signals;
         int errors;                /* standard error of the supervisor, for zygotes that cannot start */
@@ -46,9 +46,9 @@ static pid_t clone_into(uint64_t namespaces, int *ret_pid_fd)
         return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
-static void answer(const struct keeping *keeping, const struct keeper_message *message, int fd)
+static void answer(const struct outer_init_state *outer_init_state, const struct outer_init_message *message, int fd)
 {
-        if (wire_send(keeping->sock, message, sizeof *message, &fd, fd >= 0) < 0)
+        if (wire_send(outer_init_state->sock, message, sizeof *message, &fd, fd >= 0) < 0)
                 _exit(1);   /* the supervisor is gone */
 }
 
@@ -58,26 +58,26 @@ static void answer(const struct keeping *keeping, const struct keeper_message *m
  * A user namespace belongs to whoever makes it, and what is counted inside is counted against its owner too
  * (kernel/ucount.c): each is made with the sandbox' own id as effective id.
  */
-static int become_owner(const struct keeping *keeping, uint32_t uid)
+static int become_owner(const struct outer_init_state *outer_init_state, uint32_t uid)
 {
-        if (keeping->rootless)
+        if (outer_init_state->rootless)
                 return 0;
         return setresgid((gid_t)-1, uid, (gid_t)-1) < 0 || setresuid((uid_t)-1, uid, (uid_t)-1) < 0 ? -1 : 0;
 }
 
-static int become_keeper(const struct keeping *keeping)
+static int become_outer_init(const struct outer_init_state *outer_init_state)
 {
-        if (keeping->rootless)
+        if (outer_init_state->rootless)
                 return 0;
         return setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0 ? -1 : 0;
 }
 
-static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
+static pid_t make_shell(struct outer_init_state *outer_init_state, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
 {
         mount_look();
-        struct net *net = nets_enter(&keeping->nets, err);
+        struct net *net = nets_enter(&outer_init_state->nets, err);
         int rc = net ? 0 : -err->code;
-        if (rc == 0 && become_owner(keeping, plan->keeper_uid) < 0)
+        if (rc == 0 && become_owner(outer_init_state, plan->outer_init_uid) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid for its namespace");
         bool rooted = plan->shape.flags & WIRE_ROOT;
         /* Its maps are a file of its uid's then, which we may write; a change of ids forgets it, for us too. */
@@ -90,10 +90,10 @@ static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE
                 plan->boundary.namespaces = made | CLONE_NEWNET;   /* it was entered above */
                 init_main(plan, fds);
         }
-        if (become_keeper(keeping) < 0 || nets_leave(&keeping->nets) < 0)
+        if (become_outer_init(outer_init_state) < 0 || nets_leave(&outer_init_state->nets) < 0)
                 _exit(1);
         if (pid < 0 && net)
-                nets_drop(&keeping->nets, net);
+                nets_drop(&outer_init_state->nets, net);
         if (rc < 0)
                 return err_refused(err);
         if (pid < 0) {
@@ -101,19 +101,19 @@ static pid_t make_shell(struct keeping *keeping, struct plan *plan, int fds[WIRE
                 probe_explain_clone(sys, why, sizeof why);
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
         }
-        nets_give(&keeping->nets, net, pid);
+        nets_give(&outer_init_state->nets, net, pid);
         /* It waits until the parent was told of it.  Without its maps it fails in its first step and says why. */
-        if (rooted && ns_map_block(pid, plan->keeper_uid, err) < 0)
+        if (rooted && ns_map_block(pid, plan->outer_init_uid, err) < 0)
                 log_text(LOG_ERROR, "%s", err->text);
         return pid;
 }
 
 /* ---- zygotes ---- */
 
-static _Noreturn void zygote_main(const struct keeping *keeping, struct plan *plan, int control)
+static _Noreturn void zygote_main(const struct outer_init_state *outer_init_state, struct plan *plan, int control)
 {
         static uint8_t bytes[WIRE_MAX];
-        int fds[WIRE_FDS_MAX], errors = keeping->errors;
+        int fds[WIRE_FDS_MAX], errors = outer_init_state->errors;
         int *mine[] = { &control, &errors };
         size_t fds_n;
         struct wire_program program;
@@ -126,7 +126,7 @@ static _Noreturn void zygote_main(const struct keeping *keeping, struct plan *pl
                 _exit(1);
         if (wire_get_program(bytes, (size_t)len, &arena, &program, &err) == 0 && descriptors_keep(mine, ARRAY_LEN(mine), &err) == 0 &&
             mount_zygote(&err) == 0 && limits_set(plan, 0, LIMITS_EARLY, &err) == 0 &&
-            privs_zygote(keeping->rootless ? SANDBOX_UID : ZYGOTE_UID, &err) == 0 && seccomp_zygote(&err) == 0) {
+            privs_zygote(outer_init_state->rootless ? SANDBOX_UID : ZYGOTE_UID, &err) == 0 && seccomp_zygote(&err) == 0) {
                 for (int sig = 1; sig < NSIG; sig++)
                         signal(sig, SIG_DFL);
                 sigprocmask(SIG_SETMASK, &none, NULL);
@@ -140,49 +140,49 @@ static _Noreturn void zygote_main(const struct keeping *keeping, struct plan *pl
         _exit(1);
 }
 
-static pid_t make_zygote(const struct keeping *keeping, struct plan *plan, int control, int *ret_pid_fd, struct csn_error *err)
+static pid_t make_zygote(const struct outer_init_state *outer_init_state, struct plan *plan, int control, int *ret_pid_fd, struct csn_error *err)
 {
         pid_t pid = clone_into(ZYGOTE_NAMESPACES, ret_pid_fd);
         if (pid == 0)
-                zygote_main(keeping, plan, control);
+                zygote_main(outer_init_state, plan, control);
         return pid < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make the process of a zygote") : pid;
 }
 
 /* ---- its loop ---- */
 
-static void serve(struct keeping *keeping)
+static void serve(struct outer_init_state *outer_init_state)
 {
-        struct keeper_message message;
+        struct outer_init_message message;
         static uint8_t bytes[WIRE_MAX];
         int fds[WIRE_FDS_MAX], pid_fd = -1;
         size_t fds_n;
         struct csn_error err = { 0 };
-        ssize_t len = wire_receive(keeping->sock, bytes, fds, &fds_n);
+        ssize_t len = wire_receive(outer_init_state->sock, bytes, fds, &fds_n);
         if (len < 0 && (errno == EMFILE || errno == ENFILE || errno == EPROTO))
                 return;   /* the parent's own deadline ends what this was for */
         if (len != (ssize_t)sizeof message)
                 _exit(0);
         memcpy(&message, bytes, sizeof message);
         pid_t pid = -1;
-        if (message.op == KEEPER_SHELL && fds_n == (message.plan.shape.flags & WIRE_ROOT ? INIT_FDS_MAX : INIT_FDS_MAX - 1))
-                pid = make_shell(keeping, &message.plan, fds, &pid_fd, &err);
-        else if (message.op == KEEPER_ZYGOTE && fds_n == 1)
-                pid = make_zygote(keeping, &message.plan, fds[0], &pid_fd, &err);
+        if (message.op == OUTER_INIT_SHELL && fds_n == (message.plan.shape.flags & WIRE_ROOT ? INIT_FDS_MAX : INIT_FDS_MAX - 1))
+                pid = make_shell(outer_init_state, &message.plan, fds, &pid_fd, &err);
+        else if (message.op == OUTER_INIT_ZYGOTE && fds_n == 1)
+                pid = make_zygote(outer_init_state, &message.plan, fds[0], &pid_fd, &err);
         else
                 _exit(1);
         for (size_t i = 0; i < fds_n; i++)
                 fd_close(&fds[i]);
-        struct keeper_message made = { .op = pid > 0 ? KEEPER_MADE : KEEPER_FAILED, .id = message.id, .pid = pid };
+        struct outer_init_message made = { .op = pid > 0 ? OUTER_INIT_MADE : OUTER_INIT_FAILED, .id = message.id, .pid = pid };
         if (pid < 0)
                 made.error = err;
-        answer(keeping, &made, pid_fd);
+        answer(outer_init_state, &made, pid_fd);
         fd_close(&pid_fd);
 }
 
-static void reap(struct keeping *keeping)
+static void reap(struct outer_init_state *outer_init_state)
 {
         struct signalfd_siginfo info;
-        while (read(keeping->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        while (read(outer_init_state->signals, &info, sizeof info) == (ssize_t)sizeof info)
                 ;
         for (;;) {
                 struct rusage usage;
@@ -190,16 +190,16 @@ static void reap(struct keeping *keeping)
                 pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
                 if (pid <= 0)
                         return;
-                struct keeper_message died = {
-                        .op = KEEPER_DIED,
+                struct outer_init_message died = {
+                        .op = OUTER_INIT_DIED,
                         .pid = pid,
                         .status = status,
                         .cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                                   (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec),
                         .memory_peak = (uint64_t)usage.ru_maxrss * KIB,
                 };
-                answer(keeping, &died, -1);
-                nets_take_back(&keeping->nets, pid);
+                answer(outer_init_state, &died, -1);
+                nets_take_back(&outer_init_state->nets, pid);
         }
 }
 
@@ -212,10 +212,10 @@ static int open_signals(int *ret, struct csn_error *err)
         return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "signalfd") : 0;
 }
 
-static int settle(struct keeping *keeping, int runner_tree, const char *runner_dir, struct csn_error *err)
+static int settle(struct outer_init_state *outer_init_state, int runner_tree, const char *runner_dir, struct csn_error *err)
 {
         auto_fd opened = runner_tree >= 0 ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        uint32_t id = keeping->rootless ? SANDBOX_UID : 0;
+        uint32_t id = outer_init_state->rootless ? SANDBOX_UID : 0;
         if (runner_tree < 0 && opened < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open the folder of the language runners, %s", runner_dir);
         if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
@@ -226,104 +226,104 @@ static int settle(struct keeping *keeping, int runner_tree, const char *runner_d
         umask(022);
         if (mount_template(runner_tree >= 0 ? runner_tree : opened, err) < 0)
                 return -err->code;
-        return open_signals(&keeping->signals, err);
+        return open_signals(&outer_init_state->signals, err);
 }
 
-static _Noreturn void keeper_main(bool rootless, int sock, int runner_tree, const char *runner_dir)
+static _Noreturn void outer_init_main(bool rootless, int sock, int runner_tree, const char *runner_dir)
 {
-        struct keeping keeping = { .sock = sock, .signals = -1, .errors = STDERR_FILENO, .rootless = rootless };
-        nets_init(&keeping.nets);
-        int *mine[] = { &keeping.sock, &keeping.errors, &runner_tree };
+        struct outer_init_state outer_init_state = { .sock = sock, .signals = -1, .errors = STDERR_FILENO, .rootless = rootless };
+        nets_init(&outer_init_state.nets);
+        int *mine[] = { &outer_init_state.sock, &outer_init_state.errors, &runner_tree };
         struct csn_error err = { 0 };
         char go;
         prctl(PR_SET_NAME, "keeper");
         int rc = descriptors_keep(mine, ARRAY_LEN(mine), &err);
-        if (recv(keeping.sock, &go, 1, 0) != 1)
+        if (recv(outer_init_state.sock, &go, 1, 0) != 1)
                 _exit(1);
         if (rc == 0)
-                rc = settle(&keeping, runner_tree, runner_dir, &err);
+                rc = settle(&outer_init_state, runner_tree, runner_dir, &err);
         if (rc == 0)
-                rc = seccomp_keeper(&err);
-        struct keeper_message ready = { .op = rc < 0 ? KEEPER_FAILED : KEEPER_READY };
+                rc = seccomp_outer_init(&err);
+        struct outer_init_message ready = { .op = rc < 0 ? OUTER_INIT_FAILED : OUTER_INIT_READY };
         if (rc < 0) {
                 err_refused(&err);
                 ready.error = err;
         }
-        answer(&keeping, &ready, -1);
+        answer(&outer_init_state, &ready, -1);
         fd_close(&runner_tree);
         if (rc < 0)
                 _exit(1);
         init_wipe_title();
         prctl(PR_SET_NAME, "keeper");
         for (;;) {
-                struct pollfd fds[] = { { .fd = keeping.signals, .events = POLLIN }, { .fd = keeping.sock, .events = POLLIN } };
+                struct pollfd fds[] = { { .fd = outer_init_state.signals, .events = POLLIN }, { .fd = outer_init_state.sock, .events = POLLIN } };
                 if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
                         _exit(1);
                 /* Deaths first: somebody waits for an answer, and nobody yet for a new sandbox. */
                 if (fds[0].revents)
-                        reap(&keeping);
+                        reap(&outer_init_state);
                 if (fds[1].revents)
-                        serve(&keeping);
+                        serve(&outer_init_state);
         }
 }
 
 /* ---- the parent's side ---- */
 
-static int wait_ready(const struct keeper *keeper, struct csn_error *err)
+static int wait_ready(const struct outer_init *outer_init, struct csn_error *err)
 {
-        struct keeper_message message;
+        struct outer_init_message message;
         ssize_t n;
         do
-                n = recv(keeper->sock, &message, sizeof message, 0);
+                n = recv(outer_init->sock, &message, sizeof message, 0);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof message)
                 return err_set(err, CSN_E_SYSTEM, 0, "the keeper ended while it was set up");
-        if (message.op == KEEPER_READY)
+        if (message.op == OUTER_INIT_READY)
                 return 0;
         *err = message.error;
         return -err->code;
 }
 
-int keeper_start(struct keeper *keeper, const struct uid_range *uids, bool rootless, const char *runner_dir, struct csn_error *err)
+int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless, const char *runner_dir, struct csn_error *err)
 {
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd theirs = pair[1];
-        keeper->sock = pair[0];
-        /* The keeper's uid could not look into a folder of ours (a build in somebody's home), so we open it for it. */
+        outer_init->sock = pair[0];
+        /* The outer init's uid could not look into a folder of ours (a build in somebody's home), so we open it for it. */
         auto_fd runners = rootless ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         if (!rootless && (setresgid((gid_t)-1, uids->first, (gid_t)-1) < 0 || setresuid((uid_t)-1, uids->first, (uid_t)-1) < 0))
                 return err_set(err, CSN_E_UNSUPPORTED, errno, "root here has no uid %u to give to sandboxes (engine.uid_first): start it outside of this user "
                                "namespace, or as an ordinary user", uids->first);
-        keeper->pid = clone_into(NAMESPACES, NULL);
+        outer_init->pid = clone_into(NAMESPACES, NULL);
         int sys = errno;
-        if (keeper->pid == 0)
-                keeper_main(rootless, theirs, runners, runner_dir);
+        if (outer_init->pid == 0)
+                outer_init_main(rootless, theirs, runners, runner_dir);
         if (!rootless && (setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0))
                 return err_set(err, CSN_E_SYSTEM, errno, "give the keeper's uid back");
-        if (keeper->pid < 0) {
+        if (outer_init->pid < 0) {
                 char why[sizeof err->text];
-                keeper->pid = 0;
+                outer_init->pid = 0;
                 probe_explain_clone(sys, why, sizeof why);
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
         }
         fd_close(&theirs);
-        if (ns_map_keeper(keeper->pid, uids, rootless, err) < 0)
+        if (ns_map_outer_init(outer_init->pid, uids, rootless, err) < 0)
                 return -err->code;
-        keeper->rootless = rootless;
-        if (send(keeper->sock, "", 1, MSG_NOSIGNAL) != 1)
+        outer_init->rootless = rootless;
+        if (send(outer_init->sock, "", 1, MSG_NOSIGNAL) != 1)
                 return err_set(err, CSN_E_SYSTEM, errno, "let the keeper go on");
-        return wait_ready(keeper, err);
+        return wait_ready(outer_init, err);
 }
 
-void keeper_stop(struct keeper *keeper)
+void outer_init_stop(struct outer_init *outer_init)
 {
-        if (keeper->pid > 0) {
-                kill(keeper->pid, SIGKILL);
-                while (waitpid(keeper->pid, NULL, __WALL) < 0 && errno == EINTR)
+        if (outer_init->pid > 0) {
+                kill(outer_init->pid, SIGKILL);
+                while (waitpid(outer_init->pid, NULL, __WALL) < 0 && errno == EINTR)
                         ;
         }
-        keeper->pid = 0;
-        fd_close(&keeper->sock);
+        outer_init->pid = 0;
+        fd_close(&outer_init->sock);
 }

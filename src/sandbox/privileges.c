@@ -117,7 +117,7 @@ int privs_reaper(struct plan *plan, struct csn_error *err)
  *
  * Not what containers have besides.  MKNOD, AUDIT_WRITE and SETFCAP could do nothing: devices and that socket do not
  * exist, and files give no capabilities where no_new_privs is set.  Nor could NET_BIND_SERVICE and NET_RAW: the network
- * namespace belongs to the keeper.  SYS_CHROOT would be one more call of the kernel's for root to reach.
+ * namespace belongs to the outer init.  SYS_CHROOT would be one more call of the kernel's for root to reach.
  */
 static int keep_roots(struct plan *plan, struct csn_error *err)
 {
@@ -140,7 +140,7 @@ int privs_child(struct plan *plan, struct csn_error *err)
 
 /*
  * A child of a zygote enters a sandbox: setns(2) wants CAP_SYS_ADMIN over its namespaces, CAP_SYS_CHROOT for its
- * mounts, and CAP_SYS_PTRACE to look at its process 1.  All are those of the keeper's user namespace and reach
+ * mounts, and CAP_SYS_PTRACE to look at its process 1.  All are those of the outer init's user namespace and reach
  * nothing of the host.
  */
 int privs_zygote(uint32_t uid, struct csn_error *err)

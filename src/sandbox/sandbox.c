@@ -1,4 +1,4 @@
-/* A sandbox as the supervisor sees it: made by the keeper, killed by one signal, given back in order. */
+/* A sandbox as the supervisor sees it: made by the outer init, killed by one signal, given back in order. */
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>
@@ -31,13 +31,13 @@ static int take_uid(struct sandbox *sandbox, const struct uid_range *uids, struc
 {
         if (sandbox->plan.abilities.rootless) {
                 sandbox->plan.host_uid = geteuid();
-                sandbox->plan.keeper_uid = SANDBOX_UID;
+                sandbox->plan.outer_init_uid = SANDBOX_UID;
                 return 0;
         }
         bool rooted = sandbox->plan.shape.flags & WIRE_ROOT;
         if ((rooted ? uid_take_block : uid_take)(uids, &sandbox->plan.host_uid, &sandbox->uid_lock, err) < 0)
                 return -err->code;
-        sandbox->plan.keeper_uid = sandbox->plan.host_uid - uids->first;
+        sandbox->plan.outer_init_uid = sandbox->plan.host_uid - uids->first;
         return 0;
 }
 
@@ -81,7 +81,7 @@ static int make_ends(struct sandbox *sandbox, struct csn_error *err)
 }
 
 int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
-                 struct cgroup_base *base, const struct uid_range *uids, struct outbox *keeper, struct csn_error *err)
+                 struct cgroup_base *base, const struct uid_range *uids, struct outbox *outer_init, struct csn_error *err)
 {
         sandbox_init(sandbox);
         if (plan_make(shape, abilities, &sandbox->plan, err) < 0)
@@ -93,9 +93,9 @@ int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *
                 return -err->code;
         if (shape->flags & WIRE_ROOT && idmap_tree("/usr", sandbox->plan.host_uid, &usr, err) < 0)
                 return -err->code;
-        struct keeper_message request = { .op = KEEPER_SHELL, .id = id, .plan = sandbox->plan };
+        struct outer_init_message request = { .op = OUTER_INIT_SHELL, .id = id, .plan = sandbox->plan };
         const int fds[INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], usr };
-        if (outbox_put(keeper, &request, sizeof request, fds, usr >= 0 ? INIT_FDS_MAX : INIT_FDS_MAX - 1) < 0)
+        if (outbox_put(outer_init, &request, sizeof request, fds, usr >= 0 ? INIT_FDS_MAX : INIT_FDS_MAX - 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a sandbox");
         return 0;
 }

@@ -6,7 +6,7 @@
  *   uids      a host uid, or a block of them, that no other live sandbox has
  *   idmap     a tree of the host whose files belong to ids of a block         parent's handoff socket
  *   cgroup    memory, CPU, pids: a leaf for each sandbox          parent's handoff socket
- *   keeper    the process below which all sandboxes live: their root file system, made once, and zygotes
+ *   outer init    the process below which all sandboxes live: their root file system, made once, and zygotes
  *   ns        namespaces, id maps, host name                      child's handoff socket
  *   net       network namespaces, used again while they are as new
  *   mount     the root file system: what all share, and what each has for itself
@@ -22,7 +22,7 @@
  *   join      the way of a zygote's child into a sandbox
  *
  * The *parent* (caisson-supervisor) owns cgroup, uid and clocks and is the only one that decides how a run
- * ended.  The *keeper* is its child, process 1 of a user, mount and pid namespace of its own: what it has
+ * ended.  The *outer init* is its child, process 1 of a user, mount and pid namespace of its own: what it has
  * mounted is locked for everybody below, and with it everything dies.  The *child* becomes process 1 of the
  * namespaces of one sandbox, adds what is its own, and gives up everything.  The program is started there by
  * execve(2), or comes as a fork of a zygote that enters.  Any step that fails ends the run before a byte of
@@ -94,7 +94,7 @@ struct uid_range {
 enum uid_way { UIDS_RANGE, UIDS_OWN, UIDS_FIRST };
 enum uid_way uid_way(const struct uid_range *range);
 
-#define UIDS_RESERVED 2            /* the first is the keeper's, the second that of zygotes */
+#define UIDS_RESERVED 2            /* the first is the outer init's, the second that of zygotes */
 
 /*
  * A uid of the range that no other live sandbox of this host has.  *ret_lock is a socket bound to the
@@ -230,7 +230,7 @@ struct plan {
         struct abilities abilities;
         uint64_t clone_flags;      /* CLONE_NEW* */
         uint32_t host_uid;
-        uint32_t keeper_uid;       /* the same id, as the keeper's user namespace calls it; of a block the first */
+        uint32_t outer_init_uid;       /* the same id, as the outer init's user namespace calls it; of a block the first */
         bool landlock;
         bool degraded;             /* some controller is missing: rlimits and a poll stand in */
         struct cgroup_limits cgroup;
@@ -295,21 +295,21 @@ int apply_child(struct plan *plan, struct csn_error *err);
 int apply_reaper(struct plan *plan, struct csn_error *err);
 int apply_joined(struct plan *plan, struct csn_error *err);
 
-/* Parent's handoff socket of ns: the id maps of a keeper that waits, all of `uids` or, rootless, our own. */
-int ns_map_keeper(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err);
-/* The keeper's handoff socket: those of a sandbox with root, whose block begins at this id of the keeper's. */
+/* Parent's handoff socket of ns: the id maps of a outer init that waits, all of `uids` or, rootless, our own. */
+int ns_map_outer_init(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err);
+/* The outer init's handoff socket: those of a sandbox with root, whose block begins at this id of the outer init's. */
 int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err);
 
-/* The keeper's root: the host's /usr and the rest that all sandboxes see, and its own /proc. */
+/* The outer init's root: the host's /usr and the rest that all sandboxes see, and its own /proc. */
 int mount_template(int runner_tree, struct csn_error *err);
-/* In the keeper, before each sandbox: which entries of /proc there are to mask.  They come with modules of the kernel, so it looks every second. */
+/* In the outer init, before each sandbox: which entries of /proc there are to mask.  They come with modules of the kernel, so it looks every second. */
 void mount_look(void);
 
 /* Capabilities of a zygote: what entering a sandbox needs, kept over execve(2). */
 int privs_zygote(uint32_t uid, struct csn_error *err);
 int seccomp_zygote(struct csn_error *err);
 /* What all filters of sandboxes and zygotes lie on; once, and with CAP_SYS_ADMIN in our user namespace. */
-int seccomp_keeper(struct csn_error *err);
+int seccomp_outer_init(struct csn_error *err);
 /* A zygote's own /tmp, /dev/shm and home. */
 int mount_zygote(struct csn_error *err);
 
@@ -317,13 +317,13 @@ int mount_zygote(struct csn_error *err);
 
 struct sock_filter;
 /*
- * The filters for this architecture; static, *ret_len instructions.  The keeper's is that of a sandbox and lets the
+ * The filters for this architecture; static, *ret_len instructions.  The outer init's is that of a sandbox and lets the
  * calls pass by which walls are made.  Those on top of it refuse these: a zygote's all but how its children enter a
  * sandbox, the last one all, and together they are the sandbox' filter.  In a sandbox with root a process may give up
  * capabilities for good, besides.  A process 1 that only reaps has next to nothing.
  */
 enum seccomp_kind {
-        SECCOMP_SANDBOX, SECCOMP_KEEPER, SECCOMP_ZYGOTE, SECCOMP_LAST, SECCOMP_LAST_ROOT, SECCOMP_REAPER, SECCOMP_ENGINE, SECCOMP_OPENER, SECCOMP_KINDS
+        SECCOMP_SANDBOX, SECCOMP_OUTER_INIT, SECCOMP_ZYGOTE, SECCOMP_LAST, SECCOMP_LAST_ROOT, SECCOMP_REAPER, SECCOMP_ENGINE, SECCOMP_OPENER, SECCOMP_KINDS
 };
 const struct sock_filter *seccomp_program(enum seccomp_kind kind, size_t *ret_len);
 
@@ -370,7 +370,7 @@ struct handoff_taken {
  */
 int handoff_take(int handoff, int home, struct arena *arena, struct handoff_taken *ret, struct csn_error *err);
 
-/* ---- network namespaces, which the keeper makes and keeps ---- */
+/* ---- network namespaces, which the outer init makes and keeps ---- */
 
 #define NET_FILES 6
 
@@ -383,7 +383,7 @@ struct net {
 };
 
 struct nets {
-        int own;                   /* the keeper's */
+        int own;                   /* the outer init's */
         struct net *ready, *used;  /* as good as new; in use */
         size_t ready_n, open_n;    /* open_n: of how many files are open */
         char fresh[32 * 1024];     /* what the kernel shows of a new one */
@@ -393,7 +393,7 @@ struct nets {
 void nets_init(struct nets *nets);
 /* Go into one that is new or as good as new.  The caller owns it, up to nets_give() or nets_drop().  NULL; errors: CSN_E_SYSTEM. */
 struct net *nets_enter(struct nets *nets, struct csn_error *err);
-/* Back to the keeper's own.  -1 with errno. */
+/* Back to the outer init's own.  -1 with errno. */
 int nets_leave(const struct nets *nets);
 /* The sandbox with this process 1 is in it now. */
 void nets_give(struct nets *nets, struct net *net, pid_t pid);
@@ -401,27 +401,27 @@ void nets_drop(struct nets *nets, struct net *net);
 /* That process is reaped, and with it the whole pid namespace is gone. */
 void nets_take_back(struct nets *nets, pid_t pid);
 
-/* ---- the keeper ---- */
+/* ---- the outer init ---- */
 
-struct keeper {
+struct outer_init {
         pid_t pid;
-        int sock;                  /* SOCK_SEQPACKET, struct keeper_message */
+        int sock;                  /* SOCK_SEQPACKET, struct outer_init_message */
         bool rootless;             /* it was given one id: that of who started it */
 };
 
-enum keeper_op {
-        KEEPER_READY = 1,  /* keeper: the root is built */
-        KEEPER_SHELL,      /* parent: make the process 1 of a sandbox; its control socket, stdout, stderr, channel, handoff socket, and for root /usr */
-        KEEPER_ZYGOTE,     /* parent: start a zygote; its control socket, on which its command line waits as PROGRAM */
-        KEEPER_MADE,       /* keeper: pid, and a pidfd beside it */
-        KEEPER_FAILED,     /* keeper: an error */
-        KEEPER_DIED,       /* keeper: pid, wait(2) status and counters of a child */
+enum outer_init_op {
+        OUTER_INIT_READY = 1,  /* outer init: the root is built */
+        OUTER_INIT_SHELL,      /* parent: make the process 1 of a sandbox; its control socket, stdout, stderr, channel, handoff socket, and for root /usr */
+        OUTER_INIT_ZYGOTE,     /* parent: start a zygote; its control socket, on which its command line waits as PROGRAM */
+        OUTER_INIT_MADE,       /* outer init: pid, and a pidfd beside it */
+        OUTER_INIT_FAILED,     /* outer init: an error */
+        OUTER_INIT_DIED,       /* outer init: pid, wait(2) status and counters of a child */
 };
 
-struct keeper_message {
+struct outer_init_message {
         uint32_t op;
         uint32_t id;               /* of the job or the zygote */
-        int32_t pid;               /* in the keeper's pid namespace */
+        int32_t pid;               /* in the outer init's pid namespace */
         int32_t status;
         uint64_t cpu_us, memory_peak;
         union {
@@ -431,9 +431,9 @@ struct keeper_message {
 };
 
 /* Make it and wait until its root stands.  Errors: CSN_E_UNSUPPORTED with the remedy, CSN_E_SYSTEM. */
-int keeper_start(struct keeper *keeper, const struct uid_range *uids, bool rootless, const char *runner_dir, struct csn_error *err);
+int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless, const char *runner_dir, struct csn_error *err);
 /* It dies, and with it everything below (pid_namespaces(7)). */
-void keeper_stop(struct keeper *keeper);
+void outer_init_stop(struct outer_init *outer_init);
 
 /* ---- zygotes ---- */
 
@@ -442,7 +442,7 @@ void keeper_stop(struct keeper *keeper);
 enum zygote_op {
         ZYGOTE_SERVES = 1, /* zygote: everything is loaded; info is a JSON object */
         ZYGOTE_FORK,       /* parent: pidfd of the sandbox' process 1, talk, stdout, stderr, channel, handoff socket */
-        ZYGOTE_FORKED,     /* zygote: pid in the keeper's pid namespace, and a pidfd beside it */
+        ZYGOTE_FORKED,     /* zygote: pid in the outer init's pid namespace, and a pidfd beside it */
         ZYGOTE_FAILED,     /* zygote: an error; with id 0 it cannot serve at all */
 };
 
@@ -473,11 +473,11 @@ int join_wait(struct plan *plan, struct arena *arena, struct handoff_taken *ret,
 /* ---- a sandbox, seen by the parent ---- */
 
 struct sandbox {
-        pid_t pid;                 /* of process 1, in the keeper's pid namespace; 0: none, or dead */
+        pid_t pid;                 /* of process 1, in the outer init's pid namespace; 0: none, or dead */
         int pid_fd;
         int control;               /* SOCK_SEQPACKET to process 1 */
         bool visits;               /* no sandbox of its own: an interpreter in that of a guest; pid_fd is the guest's */
-        pid_t program;             /* of a forked interpreter likewise, whose parent the keeper is */
+        pid_t program;             /* of a forked interpreter likewise, whose parent the outer init is */
         int program_fd;
         int talk;                  /* SOCK_SEQPACKET to it */
         int uid_lock;
@@ -490,11 +490,11 @@ struct sandbox {
 void sandbox_init(struct sandbox *sandbox);
 
 /*
- * Ask the keeper for a sandbox.  sandbox_made() follows when it answered.  Errors: CSN_E_UNSUPPORTED with the
+ * Ask the outer init for a sandbox.  sandbox_made() follows when it answered.  Errors: CSN_E_UNSUPPORTED with the
  * remedy, CSN_E_BUSY (no uid or no descriptor free), CSN_E_SYSTEM.
  */
 int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
-                 struct cgroup_base *base, const struct uid_range *uids, struct outbox *keeper, struct csn_error *err);
+                 struct cgroup_base *base, const struct uid_range *uids, struct outbox *outer_init, struct csn_error *err);
 
 /* Put a process into a cgroup, by its pidfd. */
 int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_error *err);

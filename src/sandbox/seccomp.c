@@ -7,7 +7,7 @@
  * low word and nothing else.  Numbers are decided by a balanced tree over intervals of equal verdict, so
  * that calls without an argument rule end in the kernel's bitmap of constant verdicts (Linux 5.11).
  *
- * For the kernel to check and to translate the whole table is most of what a filter costs.  So the keeper has it, with
+ * For the kernel to check and to translate the whole table is most of what a filter costs.  So the outer init has it, with
  * the calls that walls are made with let by; all below inherit that, and a process whose walls stand refuses these calls
  * in a small filter of its own.
  *
@@ -264,7 +264,7 @@ static void check_ioctl(struct program *p)
         emit_allow_list(p, 1, allowed, ARRAY_LEN(allowed), ENOTTY);
 }
 
-/* The keeper brings up loopback. */
+/* The outer init brings up loopback. */
 static void check_ioctl_setup(struct program *p)
 {
         emit_argument(p, 1);
@@ -486,7 +486,7 @@ static void put_rows(struct interval by_number[], const struct row *from, size_t
                 by_number[from[i].nr] = (struct interval){ (uint32_t)from[i].nr, from[i].verdict, from[i].value };
 }
 
-/* Above the keeper's: of what that one lets by besides the table all but what this kind still needs, and nothing else. */
+/* Above the outer init's: of what that one lets by besides the table all but what this kind still needs, and nothing else. */
 static void put_above(struct interval by_number[], enum seccomp_kind kind)
 {
         by_number[SYS_ioctl] = (struct interval){ SYS_ioctl, SECCOMP_CHECK, ARG_IOCTL_LAST };
@@ -502,7 +502,7 @@ static void collect_intervals(struct builder *b, enum seccomp_kind kind)
         for (uint32_t nr = 0; nr <= NR_END; nr++)
                 by_number[nr] = (struct interval){ nr, SECCOMP_ERRNO, ENOSYS };
         put_rows(by_number, rows, ARRAY_LEN(rows));
-        if (kind == SECCOMP_KEEPER)
+        if (kind == SECCOMP_OUTER_INIT)
                 put_rows(by_number, setup_rows, ARRAY_LEN(setup_rows));
         if (kind == SECCOMP_ZYGOTE || kind == SECCOMP_LAST || kind == SECCOMP_LAST_ROOT)
                 put_above(by_number, kind);
@@ -631,13 +631,13 @@ int seccomp_zygote(struct csn_error *err)
         return load(SECCOMP_ZYGOTE, err);
 }
 
-int seccomp_keeper(struct csn_error *err)
+int seccomp_outer_init(struct csn_error *err)
 {
         size_t len;
         seccomp_program(SECCOMP_LAST, &len);   /* once, and not in every sandbox */
         seccomp_program(SECCOMP_LAST_ROOT, &len);
         seccomp_program(SECCOMP_REAPER, &len);
-        return load(SECCOMP_KEEPER, err);
+        return load(SECCOMP_OUTER_INIT, err);
 }
 
 int seccomp_self(enum seccomp_kind kind, struct csn_error *err)

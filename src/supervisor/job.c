@@ -1,4 +1,4 @@
-/* One sandbox: made by the keeper, perhaps joined by an interpreter, started, ended, given back. */
+/* One sandbox: made by the outer init, perhaps joined by an interpreter, started, ended, given back. */
 #include "supervisor/job.h"
 
 #include <fcntl.h>
@@ -367,7 +367,7 @@ static void take_walls(struct job *job, const struct init_message *ready)
         job->boundary.controllers = cgroup_leaf_limited(&sandbox->leaf, ready->procs_fds);
         job->boundary.cgroup = job->boundary.controllers ? cgroup_mode(job->sup->cgroups) : WIRE_CGROUP_NONE;
         job->boundary.own_uid = sandbox->uid_lock >= 0;
-        job->boundary.rootless = job->sup->keeper.rootless;
+        job->boundary.rootless = job->sup->outer_init.rootless;
 }
 
 /* What a process has done to itself, told before it looked at anything foreign. */
@@ -431,7 +431,7 @@ static void listen_to(struct watch *watch, bool by_program)
                 if (len < 0 && errno == EAGAIN)
                         return;
                 if (len != (ssize_t)sizeof message) {
-                        /* Its end is the keeper's to tell, which comes next. */
+                        /* Its end is the outer init's to tell, which comes next. */
                         loop_unwatch(job->sup->loop, watch);
                 } else {
                         memcpy(&message, bytes, sizeof message);
@@ -458,7 +458,7 @@ static void job_talk(struct watch *watch, uint32_t events)
         listen_to(watch, true);
 }
 
-/* ---- what the keeper says ---- */
+/* ---- what the outer init says ---- */
 
 /* What it said last may still be in its socket, and was said before it died. */
 static void hear_the_last(struct watch *watch)
@@ -502,7 +502,7 @@ static void program_died(struct job *job, int status)
         }
 }
 
-bool job_process_died(struct job *job, const struct keeper_message *died)
+bool job_process_died(struct job *job, const struct outer_init_message *died)
 {
         bool first = job->sandbox.pid == died->pid;
         if (!first && job->sandbox.program != died->pid)

@@ -5,7 +5,7 @@
 #include "supervisor/supervisor_private.h"
 
 enum job_state {
-        JOB_MAKING,            /* the keeper was asked for process 1 */
+        JOB_MAKING,            /* the outer init was asked for process 1 */
         JOB_SETUP,             /* process 1 puts up the walls */
         JOB_READY,             /* it waits */
         JOB_JOINING,           /* an interpreter is on its way */
@@ -70,8 +70,8 @@ void job_leave(struct job *job, unsigned status);
 void job_kill(struct job *job, unsigned reason);
 /* Likewise, of one whose program has not begun; the engine is told why. */
 void job_refuse(struct job *job, const struct csn_error *error);
-/* The keeper tells of a death.  false: that process is not one of this job. */
-bool job_process_died(struct job *job, const struct keeper_message *died);
+/* The outer init tells of a death.  false: that process is not one of this job. */
+bool job_process_died(struct job *job, const struct outer_init_message *died);
 /* Give back what it had.  The job is freed when the kernel has let go of it, later. */
 void job_close(struct job *job);
 /*

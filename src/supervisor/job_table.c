@@ -1,4 +1,4 @@
-/* All sandboxes: what the engine asks of one, and what the keeper and zygotes tell of it. */
+/* All sandboxes: what the engine asks of one, and what the outer init and zygotes tell of it. */
 #include "supervisor/job.h"
 
 static struct job *find_job(struct supervisor *sup, uint32_t id)
@@ -9,7 +9,7 @@ static struct job *find_job(struct supervisor *sup, uint32_t id)
         return NULL;
 }
 
-/* ---- what the keeper and zygotes say ---- */
+/* ---- what the outer init and zygotes say ---- */
 
 bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
 {
@@ -61,7 +61,7 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
         } else {
                 rc = sandbox_joined(&job->sandbox, &host->sandbox.leaf, pid, take_fd(&fd), &err);
         }
-        /* The keeper's word on its death may have come before the zygote's on its birth, and then nothing more comes. */
+        /* The outer init's word on its death may have come before the zygote's on its birth, and then nothing more comes. */
         if (job->sandbox.program && !sandbox_has_program(&job->sandbox)) {
                 job->sandbox.program = 0;
                 rc = err_set(&err, CSN_E_SYSTEM, 0, "the interpreter ended before the program began");
@@ -71,7 +71,7 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
         return true;
 }
 
-bool job_lost(struct supervisor *sup, const struct keeper_message *died)
+bool job_lost(struct supervisor *sup, const struct outer_init_message *died)
 {
         for (struct job *job = sup->jobs; job; job = job->next)
                 if (job_process_died(job, died))
@@ -110,12 +110,12 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
         if (find_job(sup, id) || id & SUPERVISOR_ZYGOTE)
                 return unexpected("PREPARE", err);
         struct job *job = job_new(sup, id);
-        if (sup->no_keeper.code) {
-                job_refuse(job, &sup->no_keeper);
+        if (sup->outer_init_error.code) {
+                job_refuse(job, &sup->outer_init_error);
                 job_close(job);
                 return 0;
         }
-        if (sandbox_open(&job->sandbox, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids, &sup->keeper_box, &refusal) < 0 ||
+        if (sandbox_open(&job->sandbox, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids, &sup->outer_init_queue, &refusal) < 0 ||
             job_watch(job, &refusal) < 0) {
                 job_refuse(job, &refusal);
                 job_close(job);

@@ -240,12 +240,12 @@ static void peer_ready(struct watch *watch, uint32_t events)
                 take_message(sup);
 }
 
-/* ---- what the keeper says ---- */
+/* ---- what the outer init says ---- */
 
-static void heard(struct supervisor *sup, const struct keeper_message *message, int fd)
+static void heard(struct supervisor *sup, const struct outer_init_message *message, int fd)
 {
-        const struct csn_error *error = message->op == KEEPER_FAILED ? &message->error : NULL;
-        if (message->op == KEEPER_DIED) {
+        const struct csn_error *error = message->op == OUTER_INIT_FAILED ? &message->error : NULL;
+        if (message->op == OUTER_INIT_DIED) {
                 /* A child that failed on its way into a sandbox is nobody's any more. */
                 if (!job_lost(sup, message) && !zygote_lost(sup, message))
                         log_text(LOG_DEBUG, "process %d of the keeper ended", message->pid);
@@ -257,18 +257,18 @@ static void heard(struct supervisor *sup, const struct keeper_message *message, 
 }
 
 /* One message.  False: there is none now, or never again. */
-static bool listen_to_keeper(struct supervisor *sup)
+static bool listen_to_outer_init(struct supervisor *sup)
 {
-        uint8_t bytes[sizeof(struct keeper_message)];
-        struct keeper_message message;
+        uint8_t bytes[sizeof(struct outer_init_message)];
+        struct outer_init_message message;
         struct csn_error err;
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
-        ssize_t len = wire_receive_small(sup->keeper_watch.fd, bytes, sizeof bytes, fds, &fds_n);
+        ssize_t len = wire_receive_small(sup->outer_init_watch.fd, bytes, sizeof bytes, fds, &fds_n);
         if (len < 0 && errno == EAGAIN)
                 return false;
         if (len != (ssize_t)sizeof message) {
-                loop_unwatch(sup->loop, &sup->keeper_watch);
+                loop_unwatch(sup->loop, &sup->outer_init_watch);
                 err_set(&err, CSN_E_SYSTEM, 0, "the keeper of the sandboxes ended");
                 sup_give_up(sup, &err);
                 return false;
@@ -278,15 +278,15 @@ static bool listen_to_keeper(struct supervisor *sup)
         return true;
 }
 
-static void keeper_ready(struct watch *watch, uint32_t events)
+static void outer_init_ready(struct watch *watch, uint32_t events)
 {
         struct supervisor *sup = watch->owner;
         struct csn_error err;
-        if (events & EPOLLOUT && outbox_flush(&sup->keeper_box) < 0) {
+        if (events & EPOLLOUT && outbox_flush(&sup->outer_init_queue) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "talk to the keeper");
                 sup_give_up(sup, &err);
         }
-        while (listen_to_keeper(sup))
+        while (listen_to_outer_init(sup))
                 ;
 }
 
@@ -303,15 +303,15 @@ static void raise_descriptors(void)
                 log_text(LOG_WARN, "the number of descriptors could not be raised");
 }
 
-static int open_keeper(struct supervisor *sup, struct csn_error *err)
+static int open_outer_init(struct supervisor *sup, struct csn_error *err)
 {
-        if (keeper_start(&sup->keeper, &sup->options->uids, sup->abilities.rootless, sup->options->runner_dir, err) < 0)
+        if (outer_init_start(&sup->outer_init, &sup->options->uids, sup->abilities.rootless, sup->options->runner_dir, err) < 0)
                 return -err->code;
-        if (fcntl(sup->keeper.sock, F_SETFL, O_NONBLOCK) < 0)
+        if (fcntl(sup->outer_init.sock, F_SETFL, O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the keeper's socket non-blocking");
-        sup->keeper_watch = (struct watch){ .ready = keeper_ready, .owner = sup };
-        sup->keeper_box = (struct outbox){ .loop = sup->loop, .watch = &sup->keeper_watch };
-        return loop_watch(sup->loop, &sup->keeper_watch, sup->keeper.sock, EPOLLIN, err);
+        sup->outer_init_watch = (struct watch){ .ready = outer_init_ready, .owner = sup };
+        sup->outer_init_queue = (struct outbox){ .loop = sup->loop, .watch = &sup->outer_init_watch };
+        return loop_watch(sup->loop, &sup->outer_init_watch, sup->outer_init.sock, EPOLLIN, err);
 }
 
 /*
@@ -363,36 +363,36 @@ static void end(struct supervisor *sup)
         struct csn_error err;
         jobs_kill(sup);
         uint64_t until = clock_ms() + END_MS;
-        while (sup->loop && sup->jobs && sup->keeper_watch.active && clock_ms() < until)
+        while (sup->loop && sup->jobs && sup->outer_init_watch.active && clock_ms() < until)
                 if (loop_step(sup->loop, 50, &err) < 0)
                         break;
-        keeper_stop(&sup->keeper);
+        outer_init_stop(&sup->outer_init);
         jobs_free(sup);
         zygotes_free(sup);
         outbox_done(&sup->answers);
-        outbox_done(&sup->keeper_box);
+        outbox_done(&sup->outer_init_queue);
         cgroup_close(sup->cgroups);
         janitor_stop(&sup->janitor);
         loop_free(sup->loop);
 }
 
 /*
- * A host that cannot make sandboxes says so for each of them, with the remedy; so a keeper that cannot start
+ * A host that cannot make sandboxes says so for each of them, with the remedy; so a outer init that cannot start
  * is no failure of ours.
  */
-static void begin_keeper(struct supervisor *sup)
+static void begin_outer_init(struct supervisor *sup)
 {
-        if (open_keeper(sup, &sup->no_keeper) == 0)
-                sup->no_keeper.code = 0;
-        loop_give_way();   /* the keeper, and all that it makes, is as everybody */
+        if (open_outer_init(sup, &sup->outer_init_error) == 0)
+                sup->outer_init_error.code = 0;
+        loop_give_way();   /* the outer init, and all that it makes, is as everybody */
 }
 
 int supervisor_serve(int sock, const struct supervisor_options *options, struct csn_error *err)
 {
-        struct supervisor sup = { .sock = sock, .options = options, .janitor = { .pipe = -1 }, .keeper = { .sock = -1 } };
+        struct supervisor sup = { .sock = sock, .options = options, .janitor = { .pipe = -1 }, .outer_init = { .sock = -1 } };
         int rc = begin(&sup, err);
         if (rc == 0)
-                begin_keeper(&sup);
+                begin_outer_init(&sup);
         while (rc == 0 && !sup.over)
                 rc = loop_step(sup.loop, -1, err);
         if (rc == 0 && sup.failure.code) {

@@ -15,10 +15,10 @@ struct supervisor {
         const struct supervisor_options *options;
         struct abilities abilities;
         struct cgroup_base *cgroups;
-        struct keeper keeper;
-        struct watch keeper_watch;
-        struct outbox keeper_box;
-        struct csn_error no_keeper;    /* why sandboxes cannot be made here; code 0: they can */
+        struct outer_init outer_init;
+        struct watch outer_init_watch;
+        struct outbox outer_init_queue;
+        struct csn_error outer_init_error;    /* why sandboxes cannot be made here; code 0: they can */
         struct job *jobs;
         struct zygote *zygotes;
         struct janitor janitor;
@@ -49,10 +49,10 @@ void job_left(struct supervisor *sup, uint32_t id, unsigned status);
 void job_stop(struct supervisor *sup, uint32_t id);
 void job_look(struct supervisor *sup, uint32_t id);
 
-/* What keeper and zygotes tell of them; the descriptor is the callee's.  false: no job of ours. */
+/* What outer init and zygotes tell of them; the descriptor is the callee's.  false: no job of ours. */
 bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
 bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
-bool job_lost(struct supervisor *sup, const struct keeper_message *died);
+bool job_lost(struct supervisor *sup, const struct outer_init_message *died);
 /* The zygote with this number serves, or is gone: those who wait for it go on or are refused. */
 void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_error *gone);
 
@@ -66,7 +66,7 @@ void zygote_retire(struct supervisor *sup, uint32_t id);
 /* Where to ask it for an interpreter; NULL: it does not serve (yet).  *ret_known: there is one of that number. */
 struct outbox *zygote_outbox(struct supervisor *sup, uint32_t id, bool *ret_known);
 bool zygote_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
-bool zygote_lost(struct supervisor *sup, const struct keeper_message *died);
+bool zygote_lost(struct supervisor *sup, const struct outer_init_message *died);
 void zygotes_free(struct supervisor *sup);
 
 #endif

@@ -1,4 +1,4 @@
-/* Zygotes, as the supervisor knows them: numbered by the engine, started by the keeper, asked over a socket. */
+/* Zygotes, as the supervisor knows them: numbered by the engine, started by the outer init, asked over a socket. */
 #include "supervisor/supervisor_private.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ struct zygote {
         struct zygote *next;
         struct supervisor *sup;
         uint32_t id;
-        pid_t pid;                 /* in the keeper's pid namespace; 0: asked for, not there yet */
+        pid_t pid;                 /* in the outer init's pid namespace; 0: asked for, not there yet */
         int pid_fd;
         bool serves;
         bool told;                 /* GONE went out */
@@ -64,7 +64,7 @@ static void try_close(struct timer *timer)
                 loop_timer(zygote->sup->loop, timer, 10000);
 }
 
-/* It serves nobody any more.  Without a process its folder goes at once, else when the keeper told its death. */
+/* It serves nobody any more.  Without a process its folder goes at once, else when the outer init told its death. */
 static void end(struct zygote *zygote, const struct csn_error *why)
 {
         struct supervisor *sup = zygote->sup;
@@ -157,7 +157,7 @@ struct outbox *zygote_outbox(struct supervisor *sup, uint32_t id, bool *ret_know
 
 /* ---- start and end ---- */
 
-static int ask_keeper(struct zygote *zygote, const struct wire_program *program, struct csn_error *err)
+static int ask_outer_init(struct zygote *zygote, const struct wire_program *program, struct csn_error *err)
 {
         struct supervisor *sup = zygote->sup;
         int pair[2];
@@ -174,8 +174,8 @@ static int ask_keeper(struct zygote *zygote, const struct wire_program *program,
         if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 || cgroup_leaf_open(sup->cgroups, "zygote", &zygote_limits, false, &zygote->leaf, err) < 0 ||
             loop_watch(sup->loop, &zygote->watch, pair[0], EPOLLIN, err) < 0)
                 return -err->code;
-        struct keeper_message request = { .op = KEEPER_ZYGOTE, .id = zygote->id | SUPERVISOR_ZYGOTE, .plan = { .abilities = sup->abilities } };
-        if (outbox_put(&sup->keeper_box, &request, sizeof request, &theirs, 1) < 0)
+        struct outer_init_message request = { .op = OUTER_INIT_ZYGOTE, .id = zygote->id | SUPERVISOR_ZYGOTE, .plan = { .abilities = sup->abilities } };
+        if (outbox_put(&sup->outer_init_queue, &request, sizeof request, &theirs, 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a zygote");
         return 0;
 }
@@ -196,8 +196,8 @@ int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program 
         zygote->sandbox = (struct outbox){ .loop = sup->loop, .watch = &zygote->watch };
         cgroup_leaf_init(&zygote->leaf);
         sup->zygotes = zygote;
-        why = sup->no_keeper;
-        if (why.code || ask_keeper(zygote, program, &why) < 0) {
+        why = sup->outer_init_error;
+        if (why.code || ask_outer_init(zygote, program, &why) < 0) {
                 end(zygote, &why);
                 loop_timer(sup->loop, &zygote->closing, 0);
                 return 0;
@@ -236,7 +236,7 @@ bool zygote_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, con
         return true;
 }
 
-bool zygote_lost(struct supervisor *sup, const struct keeper_message *died)
+bool zygote_lost(struct supervisor *sup, const struct outer_init_message *died)
 {
         struct csn_error err;
         for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)

@@ -99,7 +99,7 @@ static uint32_t run_kinds(const enum seccomp_kind *newest_first, size_t n, const
 
 static void the_last_filter_makes_the_table_of_those_below(void)
 {
-        static const enum seccomp_kind child[] = { SECCOMP_LAST, SECCOMP_KEEPER }, joined[] = { SECCOMP_LAST, SECCOMP_ZYGOTE, SECCOMP_KEEPER };
+        static const enum seccomp_kind child[] = { SECCOMP_LAST, SECCOMP_OUTER_INIT }, joined[] = { SECCOMP_LAST, SECCOMP_ZYGOTE, SECCOMP_OUTER_INIT };
         unsigned wrong = 0;
         for (long nr = -1; nr < 4096; nr++)
                 for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
@@ -114,7 +114,7 @@ static void the_last_filter_makes_the_table_of_those_below(void)
 /* What it loads comes from the administrator, and is held as foreign code is. */
 static void a_zygote_may_enter_a_sandbox_with_its_memory_and_nothing_more(void)
 {
-        static const enum seccomp_kind zygote[] = { SECCOMP_ZYGOTE, SECCOMP_KEEPER };
+        static const enum seccomp_kind zygote[] = { SECCOMP_ZYGOTE, SECCOMP_OUTER_INIT };
         unsigned wrong = 0;
         for (long nr = -1; nr < 4096; nr++)
                 for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
@@ -205,7 +205,7 @@ static void prctl_asks_but_does_not_raise(void)
 /* Root inside may give up capabilities, and everything else is as it is for everybody. */
 static void root_inside_is_filtered_as_others_are(void)
 {
-        static const enum seccomp_kind root[] = { SECCOMP_LAST_ROOT, SECCOMP_KEEPER };
+        static const enum seccomp_kind root[] = { SECCOMP_LAST_ROOT, SECCOMP_OUTER_INIT };
         unsigned wrong = 0;
         for (long nr = -1; nr < 4096; nr++)
                 for (size_t a = 0; a < ARRAY_LEN(arguments); a++)

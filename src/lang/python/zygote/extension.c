@@ -1,7 +1,7 @@
 /*
  * _caisson: what a Python zygote cannot do in Python.  serve() forks, wait() brings the program.
  *
- * The fork is a clone(2) of ours, because the child's parent has to be the keeper (CLONE_PARENT) and its pid
+ * The fork is a clone(2) of ours, because the child's parent has to be the outer init (CLONE_PARENT) and its pid
  * namespace that of a sandbox.  What fork(3) does besides is for programs with threads and locks, and a zygote has
  * one thread and holds none: the handlers of pthread_atfork(3) and those of Python (os.register_at_fork) do not run,
  * reset_state.py makes anew what has to be.  What remains is the thread id that the C library keeps (tid_address()).
