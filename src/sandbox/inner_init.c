@@ -25,7 +25,7 @@
 
 #define WORKER_GO_FD 4
 
-struct init {
+struct inner_init {
         struct plan *plan;
         int control;
         int out, error, channel;   /* the program's descriptors 1, 2 and 3 */
@@ -35,15 +35,15 @@ struct init {
         int go;                    /* to a worker that waits, or -1 */
 };
 
-static void tell(const struct init *init, const struct init_message *message)
+static void tell(const struct inner_init *init, const struct inner_init_message *message)
 {
         if (wire_send(init->control, message, sizeof *message, NULL, 0) < 0)
                 _exit(1);
 }
 
-static _Noreturn void fail(const struct init *init, const struct csn_error *err)
+static _Noreturn void fail(const struct inner_init *init, const struct csn_error *err)
 {
-        struct init_message message = { .op = INIT_FAILED, .error = *err };
+        struct inner_init_message message = { .op = INNER_INIT_FAILED, .error = *err };
         tell(init, &message);
         _exit(1);
 }
@@ -114,7 +114,7 @@ int descriptors_null(struct csn_error *err)
  * The child's side, up to execve.  `in` is standard input or -1, `go` a worker's socket or -1.  All but
  * control goes; that one tells a failed exec and closes itself by one that works.
  */
-static int program_enter(const struct init *init, int in, int go, struct csn_error *err)
+static int program_enter(const struct inner_init *init, int in, int go, struct csn_error *err)
 {
         const int fds[] = { in >= 0 ? in : STDIN_FILENO, init->out, init->error, init->channel, go };
         int n = go >= 0 ? 5 : 4;
@@ -137,7 +137,7 @@ static int program_enter(const struct init *init, int in, int go, struct csn_err
         return limits_set(init->plan, 0, go >= 0 ? LIMITS_EARLY : LIMITS_ALL, err);
 }
 
-static _Noreturn void program_main(const struct init *init, const struct wire_program *program, int in, int go)
+static _Noreturn void program_main(const struct inner_init *init, const struct wire_program *program, int in, int go)
 {
         struct csn_error err = { 0 };
         sigset_t none;
@@ -152,7 +152,7 @@ static _Noreturn void program_main(const struct init *init, const struct wire_pr
         fail(init, &err);
 }
 
-static void start(struct init *init, const struct wire_program *program, int in, int go)
+static void start(struct inner_init *init, const struct wire_program *program, int in, int go)
 {
         struct csn_error err;
         init->program = fork();
@@ -168,7 +168,7 @@ static void start(struct init *init, const struct wire_program *program, int in,
  * The program has our uid, and must neither read our memory nor look at our descriptors.  A zygote's child may,
  * as long as nothing foreign is here: setns(2) asks for that right.
  */
-static void hide(const struct init *init)
+static void hide(const struct inner_init *init)
 {
         struct csn_error err;
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
@@ -178,17 +178,17 @@ static void hide(const struct init *init)
 }
 
 /* Before anything comes that it is to be a parent of. */
-static void become_ancestor(const struct init *init)
+static void become_ancestor(const struct inner_init *init)
 {
         struct csn_error err;
         if (apply_child(init->plan, &err) < 0)
                 fail(init, &err);
-        struct init_message closed = { .op = INIT_CLOSED, .boundary = init->plan->boundary };
+        struct inner_init_message closed = { .op = INNER_INIT_CLOSED, .boundary = init->plan->boundary };
         tell(init, &closed);
 }
 
 /* What belongs to the program is the program's: its pipes end when it ends. */
-static void let_go(struct init *init)
+static void let_go(struct inner_init *init)
 {
         fd_close(&init->out);
         fd_close(&init->error);
@@ -200,7 +200,7 @@ static void let_go(struct init *init)
 
 /* ---- workers ---- */
 
-static void start_worker(struct init *init, struct arena *arena)
+static void start_worker(struct inner_init *init, struct arena *arena)
 {
         struct handoff_taken taken;
         struct csn_error err;
@@ -223,13 +223,13 @@ static void start_worker(struct init *init, struct arena *arena)
                 err_set(&err, CSN_E_SYSTEM, 0, "%s did not get ready to wait for its program", taken.program.argv[0]);
                 fail(init, &err);
         }
-        struct init_message joined = { .op = INIT_JOINED };
+        struct inner_init_message joined = { .op = INNER_INIT_JOINED };
         tell(init, &joined);
 }
 
-static void leave(struct init *init)
+static void leave(struct inner_init *init)
 {
-        struct init_message joined = { .op = INIT_JOINED };
+        struct inner_init_message joined = { .op = INNER_INIT_JOINED };
         struct csn_error err;
         hide(init);
         let_go(init);
@@ -259,10 +259,10 @@ static int hand_over(int go, const struct wire_program *program, struct csn_erro
 /* ---- the guest ---- */
 
 /* Nothing foreign is here yet.  The supervisor hears no more of us: what the guest does is between it and the engine. */
-static _Noreturn void become_guest(struct init *init, const struct wire_limits *limits)
+static _Noreturn void become_guest(struct inner_init *init, const struct wire_limits *limits)
 {
         static char *const argv[] = { "init", NULL }, *const env[] = { NULL };
-        struct init_message running = { .op = INIT_RUNNING };
+        struct inner_init_message running = { .op = INNER_INIT_RUNNING };
         struct csn_error err;
         become_ancestor(init);
         init->plan->limits = *limits;
@@ -280,11 +280,11 @@ static _Noreturn void become_guest(struct init *init, const struct wire_limits *
 
 /* ---- in order ---- */
 
-static void run(struct init *init, const struct wire_limits *limits, struct arena *arena)
+static void run(struct inner_init *init, const struct wire_limits *limits, struct arena *arena)
 {
         struct handoff_taken taken;
         struct csn_error err;
-        struct init_message running = { .op = INIT_RUNNING };
+        struct inner_init_message running = { .op = INNER_INIT_RUNNING };
         if (!init->program)
                 become_ancestor(init);
         hide(init);
@@ -303,14 +303,14 @@ static void run(struct init *init, const struct wire_limits *limits, struct aren
 }
 
 /* Ends when nothing is left inside. */
-static _Noreturn void reap(const struct init *init)
+static _Noreturn void reap(const struct inner_init *init)
 {
         for (;;) {
                 int status;
                 pid_t pid = waitpid(-1, &status, __WALL);
                 if (pid == init->program) {
                         siginfo_t info = { 0 };
-                        struct init_message message = { .op = INIT_EXITED, .status = status };
+                        struct inner_init_message message = { .op = INNER_INIT_EXITED, .status = status };
                         message.left = !(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD);
                         tell(init, &message);
                 }
@@ -319,7 +319,7 @@ static _Noreturn void reap(const struct init *init)
         }
 }
 
-static void receive(const struct init *init, struct init_message *message)
+static void receive(const struct inner_init *init, struct inner_init_message *message)
 {
         ssize_t n;
         do
@@ -329,12 +329,12 @@ static void receive(const struct init *init, struct init_message *message)
                 _exit(1);   /* the supervisor is gone */
 }
 
-int init_go(int sock, int *ret_procs_fds, struct csn_error *err)
+int inner_init_go(int sock, int *ret_procs_fds, struct csn_error *err)
 {
-        struct init_message go;
+        struct inner_init_message go;
         int procs_fds[WIRE_FDS_MAX];
         size_t n;
-        if (wire_receive_small(sock, &go, sizeof go, procs_fds, &n) != (ssize_t)sizeof go || go.op != INIT_GO)
+        if (wire_receive_small(sock, &go, sizeof go, procs_fds, &n) != (ssize_t)sizeof go || go.op != INNER_INIT_GO)
                 _exit(1);   /* the supervisor is gone */
         int rc = cgroup_join_self(procs_fds, n, err);
         for (size_t i = 0; i < n; i++)
@@ -343,14 +343,14 @@ int init_go(int sock, int *ret_procs_fds, struct csn_error *err)
         return rc;
 }
 
-static int prepare(struct init *init, int procs_fds, struct csn_error *err)
+static int prepare(struct inner_init *init, int procs_fds, struct csn_error *err)
 {
         if (apply_walls(init->plan, err) < 0)
                 return -err->code;
         init->home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (init->home < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s", SANDBOX_HOME);
-        struct init_message ready = { .op = INIT_READY, .boundary = init->plan->boundary, .procs_fds = procs_fds };
+        struct inner_init_message ready = { .op = INNER_INIT_READY, .boundary = init->plan->boundary, .procs_fds = procs_fds };
         int fds[3] = { init->home };
         size_t n = 1;
         if (init->plan->proxy >= 0)
@@ -365,40 +365,40 @@ static int prepare(struct init *init, int procs_fds, struct csn_error *err)
         return 0;
 }
 
-_Noreturn void init_main(struct plan *plan, int fds[INIT_FDS_MAX])
+_Noreturn void inner_init_main(struct plan *plan, int fds[INNER_INIT_FDS_MAX])
 {
-        struct init init = { .plan = plan, .control = fds[0], .out = fds[1], .error = fds[2], .channel = fds[3], .handoff = fds[4],
+        struct inner_init init = { .plan = plan, .control = fds[0], .out = fds[1], .error = fds[2], .channel = fds[3], .handoff = fds[4],
                              .home = -1, .go = -1 };
         int *mine[] = { &init.control, &init.out, &init.error, &init.channel, &init.handoff, &plan->usr };
-        struct init_message message;
+        struct inner_init_message message;
         struct csn_error err = { 0 };
         struct arena arena = { 0 };
         int procs_fds = 0;
 
-        plan->usr = plan->shape.flags & WIRE_ROOT ? fds[INIT_FDS_MAX - 1] : -1;
+        plan->usr = plan->shape.flags & WIRE_ROOT ? fds[INNER_INIT_FDS_MAX - 1] : -1;
         init_wipe_title();
         prctl(PR_SET_NAME, "init");
         if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0)
                 fail(&init, &err);
-        if (init_go(init.control, &procs_fds, &err) < 0 || prepare(&init, procs_fds, &err) < 0) {
+        if (inner_init_go(init.control, &procs_fds, &err) < 0 || prepare(&init, procs_fds, &err) < 0) {
                 err_refused(&err);
                 fail(&init, &err);
         }
         for (;;) {
                 receive(&init, &message);
                 switch (message.op) {
-                case INIT_WORKER:
+                case INNER_INIT_WORKER:
                         start_worker(&init, &arena);
                         break;
-                case INIT_LEAVE:
+                case INNER_INIT_LEAVE:
                         leave(&init);
                         break;
-                case INIT_RUN:
+                case INNER_INIT_RUN:
                         run(&init, &message.limits, &arena);
                         reap(&init);
-                case INIT_GUEST:
+                case INNER_INIT_GUEST:
                         become_guest(&init, &message.limits);
-                case INIT_END:
+                case INNER_INIT_END:
                         reap(&init);
                 default:
                         _exit(1);

@@ -88,7 +88,7 @@ static pid_t make_shell(struct outer_init_state *outer_init_state, struct plan *
         int sys = errno;
         if (pid == 0) {
                 plan->boundary.namespaces = made | CLONE_NEWNET;   /* it was entered above */
-                init_main(plan, fds);
+                inner_init_main(plan, fds);
         }
         if (become_outer_init(outer_init_state) < 0 || nets_leave(&outer_init_state->nets) < 0)
                 _exit(1);
@@ -164,7 +164,7 @@ static void serve(struct outer_init_state *outer_init_state)
                 _exit(0);
         memcpy(&message, bytes, sizeof message);
         pid_t pid = -1;
-        if (message.op == OUTER_INIT_SHELL && fds_n == (message.plan.shape.flags & WIRE_ROOT ? INIT_FDS_MAX : INIT_FDS_MAX - 1))
+        if (message.op == OUTER_INIT_SHELL && fds_n == (message.plan.shape.flags & WIRE_ROOT ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1))
                 pid = make_shell(outer_init_state, &message.plan, fds, &pid_fd, &err);
         else if (message.op == OUTER_INIT_ZYGOTE && fds_n == 1)
                 pid = make_zygote(outer_init_state, &message.plan, fds[0], &pid_fd, &err);

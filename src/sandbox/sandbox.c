@@ -94,8 +94,8 @@ int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *
         if (shape->flags & WIRE_ROOT && idmap_tree("/usr", sandbox->plan.host_uid, &usr, err) < 0)
                 return -err->code;
         struct outer_init_message request = { .op = OUTER_INIT_SHELL, .id = id, .plan = sandbox->plan };
-        const int fds[INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], usr };
-        if (outbox_put(outer_init, &request, sizeof request, fds, usr >= 0 ? INIT_FDS_MAX : INIT_FDS_MAX - 1) < 0)
+        const int fds[INNER_INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], usr };
+        if (outbox_put(outer_init, &request, sizeof request, fds, usr >= 0 ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a sandbox");
         return 0;
 }
@@ -152,7 +152,7 @@ void sandbox_seen(const struct sandbox *sandbox, struct wire_seen *ret)
 
 static int settle(const struct cgroup_leaf *leaf, int sock, struct csn_error *err)
 {
-        struct init_message go = { .op = INIT_GO };
+        struct inner_init_message go = { .op = INNER_INIT_GO };
         int procs_fds[CGROUP_PROCS_FDS_MAX];
         int n = cgroup_leaf_procs_fds(leaf, procs_fds, err);
         if (n < 0)
@@ -212,13 +212,13 @@ int sandbox_joined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_
 
 int sandbox_tell(struct sandbox *sandbox, uint32_t op, struct csn_error *err)
 {
-        struct init_message message = { .op = op };
-        bool to_program = op == INIT_RUN && sandbox->program;
-        if (op == INIT_RUN || op == INIT_GUEST)
+        struct inner_init_message message = { .op = op };
+        bool to_program = op == INNER_INIT_RUN && sandbox->program;
+        if (op == INNER_INIT_RUN || op == INNER_INIT_GUEST)
                 message.limits = sandbox->plan.limits;
         if (wire_send(to_program ? sandbox->talk : sandbox->control, &message, sizeof message, NULL, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "talk to a process of the sandbox");
-        if (op == INIT_RUN || op == INIT_WORKER || op == INIT_GUEST)
+        if (op == INNER_INIT_RUN || op == INNER_INIT_WORKER || op == INNER_INIT_GUEST)
                 close_inner(sandbox);
         return 0;
 }

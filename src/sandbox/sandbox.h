@@ -459,7 +459,7 @@ struct zygote_message {
 
 /*
  * The child of a zygote, right after its fork: takes descriptors and namespaces, gives up what it was, and
- * says INIT_JOINED.  fds in the order of ZYGOTE_FORK; all other descriptors are closed.  Errors were told.
+ * says INNER_INIT_JOINED.  fds in the order of ZYGOTE_FORK; all other descriptors are closed.  Errors were told.
  * in_cgroup() is called where memory is counted for the sandbox already, and no wall stands yet.
  */
 int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct csn_error *err);
@@ -515,7 +515,7 @@ int sandbox_joined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_
 /* One that visits `host`, with descriptors as ENTER has them, which are taken. */
 int sandbox_visit(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err);
 
-/* Let process 1, or the interpreter that joined, go on with this: INIT_WORKER, INIT_RUN, INIT_END. */
+/* Let process 1, or the interpreter that joined, go on with this: INNER_INIT_WORKER, INNER_INIT_RUN, INNER_INIT_END. */
 int sandbox_tell(struct sandbox *sandbox, uint32_t op, struct csn_error *err);
 
 /* Change the cgroup's limits to those of the program, where they differ; one that visits has those of its host. */
@@ -535,24 +535,24 @@ bool sandbox_has_program(const struct sandbox *sandbox);
 bool sandbox_close(struct sandbox *sandbox);
 
 /* What processes inside and the parent tell each other over control and talk, one packet each. */
-enum init_op {
-        INIT_GO = 1,       /* parent: go into the cgroup by these doors, and go on */
-        INIT_READY,        /* process 1: the walls stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_TOOL_SOCKET */
-        INIT_WORKER,       /* parent: the handoff socket has an interpreter's command line; start it, its program comes later */
-        INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
-        INIT_JOINED,       /* an interpreter is in its place and waits; of one that entered the boundary follows */
-        INIT_RUN,          /* parent: take the program from the handoff socket and start it; its limits follow */
-        INIT_GUEST,        /* parent: become the guest; the limits of all that it starts follow */
-        INIT_CLOSED,       /* process 1: it has given up what programs do, and has looked at nothing that comes from them; its boundary follows */
-        INIT_RUNNING,      /* the program starts, or the guest */
-        INIT_EXITED,       /* process 1: the program ended; a wait(2) status word follows, and whether anything is left */
-        INIT_END,          /* parent: the program ended; end when nothing is left */
-        INIT_FAILED,       /* a struct csn_error follows */
+enum inner_init_op {
+        INNER_INIT_GO = 1,       /* parent: go into the cgroup by these doors, and go on */
+        INNER_INIT_READY,        /* process 1: the walls stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_TOOL_SOCKET */
+        INNER_INIT_WORKER,       /* parent: the handoff socket has an interpreter's command line; start it, its program comes later */
+        INNER_INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
+        INNER_INIT_JOINED,       /* an interpreter is in its place and waits; of one that entered the boundary follows */
+        INNER_INIT_RUN,          /* parent: take the program from the handoff socket and start it; its limits follow */
+        INNER_INIT_GUEST,        /* parent: become the guest; the limits of all that it starts follow */
+        INNER_INIT_CLOSED,       /* process 1: it has given up what programs do, and has looked at nothing that comes from them; its boundary follows */
+        INNER_INIT_RUNNING,      /* the program starts, or the guest */
+        INNER_INIT_EXITED,       /* process 1: the program ended; a wait(2) status word follows, and whether anything is left */
+        INNER_INIT_END,          /* parent: the program ended; end when nothing is left */
+        INNER_INIT_FAILED,       /* a struct csn_error follows */
 };
 
-#define INIT_FDS_MAX 6
+#define INNER_INIT_FDS_MAX 6
 
-struct init_message {
+struct inner_init_message {
         uint32_t op;
         union {
                 struct {
@@ -575,11 +575,11 @@ struct init_message {
 void init_own_title(int argc, char **argv);
 void init_wipe_title(void);
 
-/* Wait for INIT_GO, and go into the cgroup whose doors come with it. */
-int init_go(int sock, int *ret_procs_fds, struct csn_error *err);
+/* Wait for INNER_INIT_GO, and go into the cgroup whose doors come with it. */
+int inner_init_go(int sock, int *ret_procs_fds, struct csn_error *err);
 
 /* Process 1; control, stdout, stderr, channel, handoff socket, and with WIRE_ROOT the host's /usr.  Never returns. */
-_Noreturn void init_main(struct plan *plan, int fds[INIT_FDS_MAX]);
+_Noreturn void inner_init_main(struct plan *plan, int fds[INNER_INIT_FDS_MAX]);
 
 /*
  * Keep these n descriptors, entries of -1 left out, at numbers from 10 up, and close all else; 0, 1 and 2

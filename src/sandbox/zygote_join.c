@@ -21,7 +21,7 @@ enum { TALK_FD = 4, HANDOFF_FD, HOME_FD, FDS };
 
 static int report(uint32_t op, const struct wire_boundary *boundary, const struct csn_error *error)
 {
-        struct init_message message = { .op = op };
+        struct inner_init_message message = { .op = op };
         if (boundary)
                 message.boundary = *boundary;
         if (error)
@@ -29,7 +29,7 @@ static int report(uint32_t op, const struct wire_boundary *boundary, const struc
         return wire_send(TALK_FD, &message, sizeof message, NULL, 0);
 }
 
-static int expect(uint32_t op, struct init_message *ret)
+static int expect(uint32_t op, struct inner_init_message *ret)
 {
         ssize_t n;
         do
@@ -65,7 +65,7 @@ static int enter(int pid_fd, struct csn_error *err)
 static int confine(struct plan *plan, void (*in_cgroup)(void), struct csn_error *err)
 {
         int procs_fds;
-        if (init_go(TALK_FD, &procs_fds, err) < 0)
+        if (inner_init_go(TALK_FD, &procs_fds, err) < 0)
                 return -err->code;
         in_cgroup();
         if (apply_joined(plan, err) < 0)
@@ -92,7 +92,7 @@ int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct cs
                 return -err->code;
         if (enter(fds[0], err) < 0 || confine(plan, in_cgroup, err) < 0) {
                 err_refused(err);
-                report(INIT_FAILED, NULL, err);
+                report(INNER_INIT_FAILED, NULL, err);
                 return -err->code;
         }
         sigprocmask(SIG_SETMASK, &none, NULL);
@@ -101,11 +101,11 @@ int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct cs
 
 int join_wait(struct plan *plan, struct arena *arena, struct handoff_taken *ret, struct csn_error *err)
 {
-        struct init_message run;
-        if (report(INIT_JOINED, &plan->boundary, NULL) < 0)
+        struct inner_init_message run;
+        if (report(INNER_INIT_JOINED, &plan->boundary, NULL) < 0)
                 _exit(1);
         int rc = handoff_take(HANDOFF_FD, HOME_FD, arena, ret, err);
-        if (rc == 0 && expect(INIT_RUN, &run) < 0)
+        if (rc == 0 && expect(INNER_INIT_RUN, &run) < 0)
                 _exit(1);
         if (rc == 0) {
                 plan->limits = run.limits;
@@ -113,7 +113,7 @@ int join_wait(struct plan *plan, struct arena *arena, struct handoff_taken *ret,
         }
         if (rc == 0 && ret->in >= 0 && dup2(ret->in, STDIN_FILENO) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "give the program its standard input");
-        report(rc == 0 ? INIT_RUNNING : INIT_FAILED, NULL, rc == 0 ? NULL : err);
+        report(rc == 0 ? INNER_INIT_RUNNING : INNER_INIT_FAILED, NULL, rc == 0 ? NULL : err);
         fd_close(&ret->in);
         close_range(TALK_FD, FDS - 1, 0);   /* what an interpreter opened while it waited stays */
         return rc;

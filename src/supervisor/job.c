@@ -286,7 +286,7 @@ static void job_ended(struct job *job, int status, bool left)
                 return;
         }
         job->state = JOB_BACKGROUND;
-        if (job->sandbox.program && sandbox_tell(&job->sandbox, INIT_END, &err) < 0)
+        if (job->sandbox.program && sandbox_tell(&job->sandbox, INNER_INIT_END, &err) < 0)
                 log_text(LOG_DEBUG, "%s", err.text);   /* process 1 is dead; that comes next */
         /* Process 1 ends by itself when nothing is left; what still runs then gets a little time. */
         expect_within(job, left || job->sandbox.program ? job->sandbox.plan.limits.background_ms : SETUP_MS);
@@ -299,11 +299,11 @@ void job_advance(struct job *job)
         int rc = 0;
         if (job->state == JOB_READY && job->interpreter == WISH_WORKER) {
                 job->state = JOB_JOINING;
-                rc = sandbox_tell(&job->sandbox, INIT_WORKER, &err);
+                rc = sandbox_tell(&job->sandbox, INNER_INIT_WORKER, &err);
         } else if (job->state == JOB_READY && job->interpreter == WISH_GUEST) {
                 job->state = JOB_STARTING;
                 if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
-                        rc = sandbox_tell(&job->sandbox, INIT_GUEST, &err);
+                        rc = sandbox_tell(&job->sandbox, INNER_INIT_GUEST, &err);
         } else if (job->state == JOB_READY && job->interpreter == WISH_ZYGOTE) {
                 struct outbox *zygote = zygote_outbox(job->sup, job->zygote, &known);
                 if (!known)
@@ -318,7 +318,7 @@ void job_advance(struct job *job)
         } else if (job->wants_start && (job->state == JOB_JOINED || (job->state == JOB_READY && job->interpreter == WISH_NONE))) {
                 job->state = JOB_STARTING;
                 if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
-                        rc = sandbox_tell(&job->sandbox, INIT_RUN, &err);
+                        rc = sandbox_tell(&job->sandbox, INNER_INIT_RUN, &err);
         } else {
                 return;
         }
@@ -360,7 +360,7 @@ static bool is_closing(const struct job *job)
 }
 
 /* What process 1 has done, and what we did for it: each is noted when it was done. */
-static void take_walls(struct job *job, const struct init_message *ready)
+static void take_walls(struct job *job, const struct inner_init_message *ready)
 {
         const struct sandbox *sandbox = &job->sandbox;
         job->boundary = ready->boundary;
@@ -383,36 +383,36 @@ static void take_facts(struct job *job, const struct wire_boundary *facts)
  * It is our own code, but its memory was next to foreign code: nothing is taken on trust.  A step that is not
  * due ends the sandbox.
  */
-static void job_said(struct job *job, const struct init_message *message, int fds[WIRE_FDS_MAX], bool by_program)
+static void job_said(struct job *job, const struct inner_init_message *message, int fds[WIRE_FDS_MAX], bool by_program)
 {
         bool forked = job->interpreter == WISH_ZYGOTE;
         struct csn_error err;
-        if (message->op == INIT_FAILED && job->state <= JOB_RUNNING && message->error.code > 0) {
+        if (message->op == INNER_INIT_FAILED && job->state <= JOB_RUNNING && message->error.code > 0) {
                 job_refuse(job, &message->error);
-        } else if (message->op == INIT_READY && job->state == JOB_SETUP && !by_program && take_ends(job, fds)) {
+        } else if (message->op == INNER_INIT_READY && job->state == JOB_SETUP && !by_program && take_ends(job, fds)) {
                 take_walls(job, message);
                 tell_boundary(job, WIRE_READY);
                 wait_for_engine(job, JOB_READY);
-        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->sandbox.program && !job->inside) {
+        } else if (message->op == INNER_INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->sandbox.program && !job->inside) {
                 job->inside = true;
                 take_facts(job, &message->boundary);
                 if (job->host) {
                         tell_boundary(job, WIRE_JOINED);
                         wait_for_engine(job, JOB_JOINED);
-                } else if (sandbox_tell(&job->sandbox, INIT_LEAVE, &err) < 0) {
+                } else if (sandbox_tell(&job->sandbox, INNER_INIT_LEAVE, &err) < 0) {
                         job_refuse(job, &err);
                 }
-        } else if (message->op == INIT_CLOSED && !by_program && !job->told && !job->closed && is_closing(job)) {
+        } else if (message->op == INNER_INIT_CLOSED && !by_program && !job->told && !job->closed && is_closing(job)) {
                 job->closed = true;
                 take_facts(job, &message->boundary);
                 if (job->interpreter != WISH_WORKER)   /* of which JOINED tells */
                         tell_boundary(job, WIRE_JOINED);
-        } else if (message->op == INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
+        } else if (message->op == INNER_INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
                 tell_boundary(job, WIRE_JOINED);
                 wait_for_engine(job, JOB_JOINED);
-        } else if (message->op == INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->sandbox.program != 0)) {
+        } else if (message->op == INNER_INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->sandbox.program != 0)) {
                 job_runs(job);
-        } else if (message->op == INIT_EXITED && job->state == JOB_RUNNING && !job->sandbox.program && job->interpreter != WISH_GUEST) {
+        } else if (message->op == INNER_INIT_EXITED && job->state == JOB_RUNNING && !job->sandbox.program && job->interpreter != WISH_GUEST) {
                 job_ended(job, message->status, message->left != 0);
         } else {
                 job_kill(job, 0);
@@ -426,7 +426,7 @@ static void listen_to(struct watch *watch, bool by_program)
                 static uint8_t bytes[WIRE_MAX];
                 int fds[WIRE_FDS_MAX];
                 size_t fds_n;
-                struct init_message message;
+                struct inner_init_message message;
                 ssize_t len = wire_receive(watch->fd, bytes, fds, &fds_n);
                 if (len < 0 && errno == EAGAIN)
                         return;
@@ -438,7 +438,7 @@ static void listen_to(struct watch *watch, bool by_program)
                         message.error.text[sizeof message.error.text - 1] = 0;
                         message.error.field[sizeof message.error.field - 1] = 0;
                         job_said(job, &message, fds, by_program);
-                        if (by_program && message.op == INIT_RUNNING)
+                        if (by_program && message.op == INNER_INIT_RUNNING)
                                 loop_unwatch(job->sup->loop, watch);   /* it was its last word */
                 }
                 for (size_t i = 0; i < WIRE_FDS_MAX; i++)
