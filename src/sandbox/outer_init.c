@@ -72,7 +72,7 @@ static int become_outer_init(const struct outer_init_state *outer_init_state)
         return setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0 ? -1 : 0;
 }
 
-static pid_t make_shell(struct outer_init_state *outer_init_state, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
+static pid_t make_bare(struct outer_init_state *outer_init_state, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
 {
         mount_look();
         struct net *net = nets_enter(&outer_init_state->nets, err);
@@ -164,8 +164,8 @@ static void serve(struct outer_init_state *outer_init_state)
                 _exit(0);
         memcpy(&message, bytes, sizeof message);
         pid_t pid = -1;
-        if (message.op == OUTER_INIT_SHELL && fds_n == (message.plan.shape.flags & WIRE_ROOT ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1))
-                pid = make_shell(outer_init_state, &message.plan, fds, &pid_fd, &err);
+        if (message.op == OUTER_INIT_BARE && fds_n == (message.plan.shape.flags & WIRE_ROOT ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1))
+                pid = make_bare(outer_init_state, &message.plan, fds, &pid_fd, &err);
         else if (message.op == OUTER_INIT_ZYGOTE && fds_n == 1)
                 pid = make_zygote(outer_init_state, &message.plan, fds[0], &pid_fd, &err);
         else

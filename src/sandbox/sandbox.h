@@ -411,7 +411,7 @@ struct outer_init {
 
 enum outer_init_op {
         OUTER_INIT_READY = 1,  /* outer init: the root is built */
-        OUTER_INIT_SHELL,      /* parent: make the process 1 of a sandbox; its control socket, stdout, stderr, channel, handoff socket, and for root /usr */
+        OUTER_INIT_BARE,      /* parent: make the process 1 of a sandbox; its control socket, stdout, stderr, channel, handoff socket, and for root /usr */
         OUTER_INIT_ZYGOTE,     /* parent: start a zygote; its control socket, on which its command line waits as PROGRAM */
         OUTER_INIT_MADE,       /* outer init: pid, and a pidfd beside it */
         OUTER_INIT_FAILED,     /* outer init: an error */

@@ -52,7 +52,7 @@ static void on_ready(void *owner, const struct wire_boundary *boundary, const st
         instance->ends = *ends;
         instance->ready_us = clock_us();
         if (instance->state == INSTANCE_MAKING) {
-                instance->state = INSTANCE_SHELL;
+                instance->state = INSTANCE_BARE;
                 is_ready(instance);
         }
         if (instance->run)

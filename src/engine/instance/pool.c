@@ -165,7 +165,7 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
                 free(zygote->info);
                 zygote->info = mem_copy(info, strlen(info));
                 for (struct instance *instance = engine->instances; instance; instance = instance->next)
-                        if (instance->pool && instance->pool->language && instance->state == INSTANCE_SHELL)
+                        if (instance->pool && instance->pool->language && instance->state == INSTANCE_BARE)
                                 pool_changed(instance);
                 pools_refill(engine);
                 engine_dispatch(engine);
@@ -429,7 +429,7 @@ static struct instance *take_or_grow(struct engine *engine, struct pool *pool)
         return instance;
 }
 
-struct instance *pools_take_shell(struct engine *engine, const struct run *run)
+struct instance *pools_take_bare(struct engine *engine, const struct run *run)
 {
         struct instance *instance = engine->pools ? take_or_grow(engine, pool_for(engine, run, NULL)) : NULL;
         if (engine->pools && !engine->pools->refill.active)

@@ -626,7 +626,7 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
         template->what.limits.cpu_ms = 0;
         psandbox->next = engine->psandboxes;
         engine->psandboxes = psandbox;
-        psandbox->instance = pools_take_shell(engine, template);
+        psandbox->instance = pools_take_bare(engine, template);
         if (psandbox->instance) {
                 psandbox->instance->psandbox = psandbox;
                 psandbox->instance->kept = true;

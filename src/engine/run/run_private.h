@@ -200,7 +200,7 @@ void metrics_note(struct run *run);
 
 enum instance_state {
         INSTANCE_MAKING,            /* the backend makes it */
-        INSTANCE_SHELL,             /* it stands, and nothing is in it */
+        INSTANCE_BARE,             /* it stands, and nothing is in it */
         INSTANCE_JOINING,           /* an interpreter is on its way */
         INSTANCE_WARM,              /* it waits, or the program of a run begins */
 };
@@ -268,7 +268,7 @@ void pools_take(struct engine *engine, struct run *run, struct instance **ret_in
 bool pools_are_warm(struct engine *engine, const struct run *run);
 bool pools_zygote_comes(const struct engine *engine);
 /* A sandbox without an interpreter, of the shape of a run that is never started; NULL: none waits. */
-struct instance *pools_take_shell(struct engine *engine, const struct run *run);
+struct instance *pools_take_bare(struct engine *engine, const struct run *run);
 /* News of a instance that belongs to a pool. */
 void pool_changed(struct instance *instance);
 void pool_lost(struct instance *instance);
