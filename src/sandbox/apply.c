@@ -12,7 +12,7 @@ struct step {
         int (*apply)(struct plan *plan, struct csn_error *err);
 };
 
-static const struct step walls[] = {
+static const struct step isolation[] = {
         { "namespaces", ns_child },
         { "file system", mount_child },
         { "inner namespace", ns_lock_child },
@@ -46,9 +46,9 @@ static int apply(const struct step *rows, size_t n, struct plan *plan, struct cs
         return 0;
 }
 
-int apply_walls(struct plan *plan, struct csn_error *err)
+int apply_isolation(struct plan *plan, struct csn_error *err)
 {
-        return apply(walls, ARRAY_LEN(walls), plan, err);
+        return apply(isolation, ARRAY_LEN(isolation), plan, err);
 }
 
 int apply_child(struct plan *plan, struct csn_error *err)

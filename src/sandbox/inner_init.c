@@ -1,5 +1,5 @@
 /*
- * Process 1 of a sandbox: a copy of the outer init, without exec, that puts up the walls, waits for a program, confines
+ * Process 1 of a sandbox: a copy of the outer init, without exec, that puts up the isolation, waits for a program, confines
  * itself, starts the program, reaps, and tells the supervisor how it ended.
  *
  * It may also become the guest of a persistent sandbox, which is a program of its own (src/guest).  In one with root
@@ -345,7 +345,7 @@ int inner_init_go(int sock, int *ret_procs_fds, struct csn_error *err)
 
 static int prepare(struct inner_init *init, int procs_fds, struct csn_error *err)
 {
-        if (apply_walls(init->plan, err) < 0)
+        if (apply_isolation(init->plan, err) < 0)
                 return -err->code;
         init->home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (init->home < 0)

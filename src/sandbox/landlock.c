@@ -60,7 +60,7 @@ static const struct rule rules[] = {
 
 /*
  * In a sandbox with root, which is root towards names in / as well.  A rule for / is one for /proc and /dev, too: what may be written
- * there is up to the other walls, which hold alone where there is no Landlock.
+ * there is up to the other isolation, which hold alone where there is no Landlock.
  */
 static const struct rule root_rules[] = {
         { "/", READ | RUN | CHANGE, false },

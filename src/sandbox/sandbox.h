@@ -287,10 +287,10 @@ enum limits_when { LIMITS_EARLY, LIMITS_LATE, LIMITS_ALL };
 int limits_set(const struct plan *plan, pid_t pid, enum limits_when when, struct csn_error *err);
 
 /*
- * All of the above in its order (security.md (b)): process 1 puts up the walls; then it becomes the ancestor of what will run, or the reaper of what has
+ * All of the above in its order (security.md (b)): process 1 puts up the isolation; then it becomes the ancestor of what will run, or the reaper of what has
  * entered.  What enters does the rest for itself.  Nothing foreign is there before.
  */
-int apply_walls(struct plan *plan, struct csn_error *err);
+int apply_isolation(struct plan *plan, struct csn_error *err);
 int apply_child(struct plan *plan, struct csn_error *err);
 int apply_reaper(struct plan *plan, struct csn_error *err);
 int apply_joined(struct plan *plan, struct csn_error *err);
@@ -318,7 +318,7 @@ int mount_zygote(struct csn_error *err);
 struct sock_filter;
 /*
  * The filters for this architecture; static, *ret_len instructions.  The outer init's is that of a sandbox and lets the
- * calls pass by which walls are made.  Those on top of it refuse these: a zygote's all but how its children enter a
+ * calls pass by which isolation are made.  Those on top of it refuse these: a zygote's all but how its children enter a
  * sandbox, the last one all, and together they are the sandbox' filter.  In a sandbox with root a process may give up
  * capabilities for good, besides.  A process 1 that only reaps has next to nothing.
  */
@@ -537,7 +537,7 @@ bool sandbox_close(struct sandbox *sandbox);
 /* What processes inside and the parent tell each other over control and talk, one packet each. */
 enum inner_init_op {
         INNER_INIT_GO = 1,       /* parent: go into the cgroup by these doors, and go on */
-        INNER_INIT_READY,        /* process 1: the walls stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_TOOL_SOCKET */
+        INNER_INIT_READY,        /* process 1: the isolation stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_TOOL_SOCKET */
         INNER_INIT_WORKER,       /* parent: the handoff socket has an interpreter's command line; start it, its program comes later */
         INNER_INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
         INNER_INIT_JOINED,       /* an interpreter is in its place and waits; of one that entered the boundary follows */

@@ -8,7 +8,7 @@
  * that calls without an argument rule end in the kernel's bitmap of constant verdicts (Linux 5.11).
  *
  * For the kernel to check and to translate the whole table is most of what a filter costs.  So the outer init has it, with
- * the calls that walls are made with let by; all below inherit that, and a process whose walls stand refuses these calls
+ * the calls that isolation are made with let by; all below inherit that, and a process whose isolation stand refuses these calls
  * in a small filter of its own.
  *
  * A name unknown to the kernel headers fails the build; tests/unit/test-seccomp.c reads the headers and
@@ -404,7 +404,7 @@ struct builder {
         size_t jumps_n;
 };
 
-/* What the table refuses and the walls are made with.  The filter that is below all has these, and the last one refuses them. */
+/* What the table refuses and the isolation are made with.  The filter that is below all has these, and the last one refuses them. */
 static const struct row setup_rows[] = {
         A(unshare) A(setns) A(clone3) A(sethostname) A(mount) A(umount2) A(pivot_root) A(open_tree) A(move_mount) A(fsopen) A(fsconfig)
         A(fsmount) A(fspick) A(mount_setattr) A(process_madvise) C(prctl, ARG_PRCTL_SETUP) C(ioctl, ARG_IOCTL_SETUP)

@@ -360,7 +360,7 @@ static bool is_closing(const struct job *job)
 }
 
 /* What process 1 has done, and what we did for it: each is noted when it was done. */
-static void take_walls(struct job *job, const struct inner_init_message *ready)
+static void take_isolation(struct job *job, const struct inner_init_message *ready)
 {
         const struct sandbox *sandbox = &job->sandbox;
         job->boundary = ready->boundary;
@@ -390,7 +390,7 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
         if (message->op == INNER_INIT_FAILED && job->state <= JOB_RUNNING && message->error.code > 0) {
                 job_refuse(job, &message->error);
         } else if (message->op == INNER_INIT_READY && job->state == JOB_SETUP && !by_program && take_ends(job, fds)) {
-                take_walls(job, message);
+                take_isolation(job, message);
                 tell_boundary(job, WIRE_READY);
                 wait_for_engine(job, JOB_READY);
         } else if (message->op == INNER_INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->sandbox.program && !job->inside) {

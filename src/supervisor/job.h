@@ -6,7 +6,7 @@
 
 enum job_state {
         JOB_MAKING,            /* the outer init was asked for process 1 */
-        JOB_SETUP,             /* process 1 puts up the walls */
+        JOB_SETUP,             /* process 1 puts up the isolation */
         JOB_READY,             /* it waits */
         JOB_JOINING,           /* an interpreter is on its way */
         JOB_JOINED,            /* and waits */

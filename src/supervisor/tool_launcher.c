@@ -64,7 +64,7 @@ static int set_limits(const struct launch_program *program, struct csn_error *er
 }
 
 /* Its own files, and where programs, libraries and what they read are.  A /proc that is the host's is none of that. */
-static int make_walls(const struct launch_program *program, bool own_proc, int *ret_fd, struct csn_error *err)
+static int make_isolation(const struct launch_program *program, bool own_proc, int *ret_fd, struct csn_error *err)
 {
         static const struct landlock_place usual[] = {
                 { "/usr", LANDLOCK_RUN }, { "/lib", LANDLOCK_RUN }, { "/lib64", LANDLOCK_RUN }, { "/bin", LANDLOCK_RUN }, { "/sbin", LANDLOCK_RUN },
@@ -106,13 +106,13 @@ static int become_user(const struct launch_program *program, bool privileged, st
 
 static int give_up(const struct launch_program *program, bool privileged, bool own_proc, struct csn_error *err)
 {
-        int walls = -1;
+        int isolation = -1;
         sigset_t none;
         sigemptyset(&none);
         if (!(program->flags & LAUNCH_NETWORK) && unshare(CLONE_NEWNET) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "take the network away");
-        if (set_limits(program, err) < 0 || (program->flags & LAUNCH_WALLS && make_walls(program, own_proc, &walls, err) < 0) ||
-            become_user(program, privileged, err) < 0 || landlock_enter(walls, err) < 0)
+        if (set_limits(program, err) < 0 || (program->flags & LAUNCH_ISOLATION && make_isolation(program, own_proc, &isolation, err) < 0) ||
+            become_user(program, privileged, err) < 0 || landlock_enter(isolation, err) < 0)
                 return -err->code;
         if (chdir(program->folder) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "go to the folder %.300s", program->folder);

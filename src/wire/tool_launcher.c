@@ -86,7 +86,7 @@ int launch_get_program(const char *bytes, size_t len, size_t *at, struct arena *
         *ret = (struct launch_program){ 0 };
         ret->uid = (uint32_t)get_number(&reader, UINT32_MAX);
         ret->gid = (uint32_t)get_number(&reader, UINT32_MAX);
-        ret->flags = (unsigned)get_number(&reader, LAUNCH_NETWORK | LAUNCH_WALLS);
+        ret->flags = (unsigned)get_number(&reader, LAUNCH_NETWORK | LAUNCH_ISOLATION);
         ret->memory_bytes = get_number(&reader, UINT64_MAX);
         ret->cpu_s = get_number(&reader, UINT64_MAX);
         ret->processes = get_number(&reader, UINT64_MAX);

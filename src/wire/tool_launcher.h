@@ -20,7 +20,7 @@
 
 enum launch_flag {
         LAUNCH_NETWORK = 1,                /* that of the host; else none at all */
-        LAUNCH_WALLS = 2,                  /* files only where `read` and `write` say, and where programs and libraries are */
+        LAUNCH_ISOLATION = 2,                  /* files only where `read` and `write` say, and where programs and libraries are */
 };
 
 struct launch_texts {

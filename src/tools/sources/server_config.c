@@ -353,7 +353,7 @@ static int get_program(struct reader *r, json_t *json, struct launch_program *pr
         program->folder = folder;
         program->flags = network ? LAUNCH_NETWORK : 0;
         if (json_object_get(json, "read") || json_object_get(json, "write"))
-                program->flags |= LAUNCH_WALLS;
+                program->flags |= LAUNCH_ISOLATION;
         return get_environment(r, json, program);
 }
 
@@ -691,7 +691,7 @@ static int read_command(struct reader *r, json_t *json, json_t *command, struct 
         program.argv = (struct launch_texts){ argv.texts, argv.n };
         /* A second wall around what is not asked for either, where the kernel has it. */
         if (probe_landlock_abi())
-                program.flags |= LAUNCH_WALLS;
+                program.flags |= LAUNCH_ISOLATION;
         return add_program(r, &program, &tool->program);
 }
 
