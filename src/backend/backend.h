@@ -68,7 +68,7 @@ struct backend {
         /* Run a program in it, once; may be called as soon as prepare() returned. */
         int (*start)(struct backend_link *link, uint32_t id, const struct backend_program *program, struct csn_error *err);
         /*
-         * Make process 1 the guest of a sandbox that is ready and was asked for with WIRE_LASTING.  *ret_sock is the caller's, its end of
+         * Make process 1 the guest of a sandbox that is ready and was asked for with WIRE_PERSISTENT.  *ret_sock is the caller's, its end of
          * guest.h.  NULL: this backend cannot.
          */
         int (*guest)(struct backend_link *link, uint32_t id, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);

@@ -532,7 +532,7 @@ static int limit_v2(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         unsigned on = leaf->base->controllers;
         if (on & WIRE_CTL_MEMORY &&
             (set_number(dir, "memory.max", limits->memory_bytes, err) < 0 ||
-             set_if_there(dir, "memory.swap.max", 0, err) < 0 || set_number(dir, "memory.oom.group", !leaf->lasting, err) < 0))
+             set_if_there(dir, "memory.swap.max", 0, err) < 0 || set_number(dir, "memory.oom.group", !leaf->persistent, err) < 0))
                 return -err->code;
         if (on & WIRE_CTL_PIDS && set_number(dir, "pids.max", limits->pids, err) < 0)
                 return -err->code;
@@ -638,20 +638,20 @@ static bool take_spare(struct cgroup_base *base, const char *label, const char *
         return true;
 }
 
-int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits, bool lasting,
+int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits, bool persistent,
                      struct cgroup_leaf *ret, struct csn_error *err)
 {
         static unsigned counter;
         char name[sizeof ret->name];
         snprintf(name, sizeof name, "%s-%u", label, ++counter);
-        if (!lasting && take_spare(base, label, name, ret))
+        if (!persistent && take_spare(base, label, name, ret))
                 return cgroup_leaf_limit(ret, limits, err);
         cgroup_leaf_init(ret);
         ret->base = base;
-        ret->lasting = lasting;
+        ret->persistent = persistent;
         memcpy(ret->name, name, sizeof name);
         for (int i = 0; i < HIERARCHIES; i++) {
-                if (base->dir[i] < 0 || (i == FREEZER && !lasting))
+                if (base->dir[i] < 0 || (i == FREEZER && !persistent))
                         continue;
                 if (mkdirat(base->dir[i], ret->name, 0755) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "make the cgroup %s", ret->name);
@@ -659,7 +659,7 @@ int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct c
                 if (ret->dir[i] < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "open the cgroup %s", ret->name);
         }
-        if (ret->dir[MEMORY] >= 0 && base->mode == WIRE_CGROUP_V1 && !lasting && watch_oom(ret, err) < 0)
+        if (ret->dir[MEMORY] >= 0 && base->mode == WIRE_CGROUP_V1 && !persistent && watch_oom(ret, err) < 0)
                 return err_wrap(err, "watch the memory of the cgroup %s", ret->name);
         return cgroup_leaf_limit(ret, limits, err);
 }
@@ -839,7 +839,7 @@ static bool could_be_new(const struct cgroup_leaf *leaf)
 {
         const struct cgroup_base *base = leaf->base;
         struct cgroup_usage usage;
-        if (!base || leaf->lasting || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n >= base->spare_max)
+        if (!base || leaf->persistent || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n >= base->spare_max)
                 return false;
         if (cgroup_leaf_processes(leaf) != 0 || !clear_counter(leaf, CPU_USED) || !clear_counter(leaf, MEMORY_PEAK))
                 return false;

@@ -175,7 +175,7 @@ int landlock_child(struct plan *plan, struct csn_error *err)
          * In a guest's sandbox are interpreters that came from outside, each in a domain of its own, and they belong together; what
          * is inside is kept apart from the rest by its pid and network namespaces.
          */
-        if (abi >= 6 && !(plan->shape.flags & WIRE_LASTING))
+        if (abi >= 6 && !(plan->shape.flags & WIRE_PERSISTENT))
                 ruleset.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
         auto_fd fd = make_ruleset(&ruleset, abi, err);
         if (fd < 0)

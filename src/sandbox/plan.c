@@ -105,7 +105,7 @@ static int check_root(const struct wire_shape *shape, const struct abilities *ab
 {
         if (!(shape->flags & WIRE_ROOT))
                 return 0;
-        if (!(shape->flags & WIRE_LASTING))
+        if (!(shape->flags & WIRE_PERSISTENT))
                 return err_field(err, "flags", "root inside is for persistent sandboxes only");
         if (abilities->rootless)
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs ids of the host beside one's own, and mounts that map them: start caissond as root");

@@ -89,7 +89,7 @@ int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *
         auto_fd theirs = -1;
         auto_fd usr = -1;
         if (take_uid(sandbox, uids, err) < 0 || make_ends(sandbox, err) < 0 || make_pair(&theirs, &sandbox->control, true, err) < 0 ||
-            cgroup_leaf_open(base, shape->label, &sandbox->plan.cgroup, shape->flags & WIRE_LASTING, &sandbox->leaf, err) < 0)
+            cgroup_leaf_open(base, shape->label, &sandbox->plan.cgroup, shape->flags & WIRE_PERSISTENT, &sandbox->leaf, err) < 0)
                 return -err->code;
         if (shape->flags & WIRE_ROOT && idmap_tree("/usr", sandbox->plan.host_uid, &usr, err) < 0)
                 return -err->code;

@@ -160,14 +160,14 @@ struct cgroup_leaf {
         struct cgroup_base *base;
         char name[WIRE_LABEL_MAX + 24];
         int dir[5];                /* v1: memory, cpu, pids, cpuacct (if apart from cpu), freezer (if lasting); v2: only the first */
-        bool lasting;              /* it can be frozen, and a lack of memory ends one process and not all */
+        bool persistent;              /* it can be frozen, and a lack of memory ends one process and not all */
         int oom_event;             /* v1: eventfd that tells an OOM; v2: -1 (memory.oom.group kills the tree) */
         int files[8], procs_fds[CGROUP_PROCS_FDS_MAX];   /* counters, and where to go in; open where it is used again, else -1 */
         struct cgroup_limits limits;   /* that are in force */
         unsigned limited;          /* enum wire_controller bits: by these controllers */
 };
 
-int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits, bool lasting,
+int cgroup_leaf_open(struct cgroup_base *base, const char *label, const struct cgroup_limits *limits, bool persistent,
                      struct cgroup_leaf *ret, struct csn_error *err);
 /* Change its limits. */
 int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct csn_error *err);

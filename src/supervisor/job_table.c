@@ -186,7 +186,7 @@ int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         struct csn_error refusal;
         if (is_over(job))
                 return 0;
-        if (job->interpreter != WISH_NONE || job->wants_start || job->host || !(job->sandbox.plan.shape.flags & WIRE_LASTING))
+        if (job->interpreter != WISH_NONE || job->wants_start || job->host || !(job->sandbox.plan.shape.flags & WIRE_PERSISTENT))
                 return unexpected("GUEST", err);
         job->interpreter = WISH_GUEST;
         if (plan_limit(&job->sandbox.plan, limits, &refusal) < 0)

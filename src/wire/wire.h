@@ -121,7 +121,7 @@ enum wire_flag {
         WIRE_CGROUP_REQUIRED = 1 << 2,     /* no memory, CPU or pids controller: refuse, do not fall back to rlimits */
         WIRE_PROC_STRICT = 1 << 3,         /* /proc with subset=pid,hidepid=invisible */
         WIRE_PROXY = 1 << 4,               /* listen on 127.0.0.1:WIRE_PROXY_PORT inside, and hand the socket out */
-        WIRE_LASTING = 1 << 5,             /* for a guest: it can be frozen, and a lack of memory ends one process and not all */
+        WIRE_PERSISTENT = 1 << 5,             /* for a guest: it can be frozen, and a lack of memory ends one process and not all */
         WIRE_ROOT = 1 << 6,                /* for a guest: a block of ids, root among them, and a root file system that root may write */
         WIRE_TOOL_SOCKET = 1 << 7,               /* listen at WIRE_TOOL_SOCKET_PATH inside, where programs call tools, and hand the socket out */
         WIRE_FLAGS = (1 << 8) - 1,

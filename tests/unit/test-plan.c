@@ -79,7 +79,7 @@ static void root_is_planned_as_a_whole_or_refused_with_a_remedy(void)
         struct csn_error err;
         struct wire_shape start = usual();
         struct abilities host = full;
-        start.flags = WIRE_ROOT | WIRE_LASTING;
+        start.flags = WIRE_ROOT | WIRE_PERSISTENT;
         CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "engine.uid_count to 4000"));
         host.id_blocks = 1;
         CHECK(plan_make(&start, &host, &plan, &err) == 0);

@@ -321,7 +321,7 @@ static struct pool *pool_for(struct engine *engine, const struct run *run, const
         snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s/%s", language ? language->name : "empty",
                  image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : images[image], run->request.profile ? run->request.profile : "standard",
                  pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "",
-                 pool->shape.flags & WIRE_TOOL_SOCKET ? "+tools" : "", pool->shape.flags & WIRE_LASTING ? "+lasting" : "",
+                 pool->shape.flags & WIRE_TOOL_SOCKET ? "+tools" : "", pool->shape.flags & WIRE_PERSISTENT ? "+lasting" : "",
                  pool->shape.flags & WIRE_ROOT ? "+root" : "", disk);
         pool->target = least(engine, pool);
         pools->all = pool;

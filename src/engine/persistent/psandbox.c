@@ -620,7 +620,7 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
                 free(psandbox);
                 return -err->code;
         }
-        template->shape.flags |= WIRE_LASTING | (psandbox->request.root ? WIRE_ROOT : 0);
+        template->shape.flags |= WIRE_PERSISTENT | (psandbox->request.root ? WIRE_ROOT : 0);
         template->shape.label = arena_text(&template->arena, "sandbox-%.12s", psandbox->id + 4);
         template->what.limits.wall_ms = DAY_MS;
         template->what.limits.cpu_ms = 0;

@@ -363,7 +363,7 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
         struct csn_error err = { 0 };
         (void)self, (void)none;
         /* In the home of a guest others are at work.  Looked at now, when nobody waits for us. */
-        bool was_empty = is_folder_empty(".") && !(plan.shape.flags & WIRE_LASTING);
+        bool was_empty = is_folder_empty(".") && !(plan.shape.flags & WIRE_PERSISTENT);
         PyObject *rehearsal = usual_rehearsal(usual_argv, usual_env);
         if (rehearsal || PyErr_Occurred())
                 return rehearsal;
