@@ -297,14 +297,14 @@ void job_advance(struct job *job)
         struct csn_error err = { 0 };
         bool known;
         int rc = 0;
-        if (job->state == JOB_READY && job->interpreter == WISH_WORKER) {
+        if (job->state == JOB_READY && job->interpreter == PENDING_WORKER) {
                 job->state = JOB_JOINING;
                 rc = sandbox_tell(&job->sandbox, INNER_INIT_WORKER, &err);
-        } else if (job->state == JOB_READY && job->interpreter == WISH_GUEST) {
+        } else if (job->state == JOB_READY && job->interpreter == PENDING_GUEST) {
                 job->state = JOB_STARTING;
                 if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
                         rc = sandbox_tell(&job->sandbox, INNER_INIT_GUEST, &err);
-        } else if (job->state == JOB_READY && job->interpreter == WISH_ZYGOTE) {
+        } else if (job->state == JOB_READY && job->interpreter == PENDING_ZYGOTE) {
                 struct outbox *zygote = zygote_outbox(job->sup, job->zygote, &known);
                 if (!known)
                         rc = err_set(&err, CSN_E_BUSY, 0, "the zygote of this sandbox is gone");
@@ -315,7 +315,7 @@ void job_advance(struct job *job)
                         job->forking = true;
                         rc = loop_watch(job->sup->loop, &job->talk, job->sandbox.talk, EPOLLIN, &err);
                 }
-        } else if (job->wants_start && (job->state == JOB_JOINED || (job->state == JOB_READY && job->interpreter == WISH_NONE))) {
+        } else if (job->wants_start && (job->state == JOB_JOINED || (job->state == JOB_READY && job->interpreter == PENDING_NONE))) {
                 job->state = JOB_STARTING;
                 if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
                         rc = sandbox_tell(&job->sandbox, INNER_INIT_RUN, &err);
@@ -355,8 +355,8 @@ static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
 /* When process 1 may say that it is closed; also after the end was decided, for then it is not told yet whether it was. */
 static bool is_closing(const struct job *job)
 {
-        bool worker = job->interpreter == WISH_WORKER;
-        return job->interpreter != WISH_ZYGOTE && (job->state == (worker ? JOB_JOINING : JOB_STARTING) || job->state == JOB_DYING);
+        bool worker = job->interpreter == PENDING_WORKER;
+        return job->interpreter != PENDING_ZYGOTE && (job->state == (worker ? JOB_JOINING : JOB_STARTING) || job->state == JOB_DYING);
 }
 
 /* What process 1 has done, and what we did for it: each is noted when it was done. */
@@ -385,7 +385,7 @@ static void take_facts(struct job *job, const struct wire_boundary *facts)
  */
 static void job_said(struct job *job, const struct inner_init_message *message, int fds[WIRE_FDS_MAX], bool by_program)
 {
-        bool forked = job->interpreter == WISH_ZYGOTE;
+        bool forked = job->interpreter == PENDING_ZYGOTE;
         struct csn_error err;
         if (message->op == INNER_INIT_FAILED && job->state <= JOB_RUNNING && message->error.code > 0) {
                 job_refuse(job, &message->error);
@@ -405,14 +405,14 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
         } else if (message->op == INNER_INIT_CLOSED && !by_program && !job->told && !job->closed && is_closing(job)) {
                 job->closed = true;
                 take_facts(job, &message->boundary);
-                if (job->interpreter != WISH_WORKER)   /* of which JOINED tells */
+                if (job->interpreter != PENDING_WORKER)   /* of which JOINED tells */
                         tell_boundary(job, WIRE_JOINED);
         } else if (message->op == INNER_INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
                 tell_boundary(job, WIRE_JOINED);
                 wait_for_engine(job, JOB_JOINED);
         } else if (message->op == INNER_INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->sandbox.program != 0)) {
                 job_runs(job);
-        } else if (message->op == INNER_INIT_EXITED && job->state == JOB_RUNNING && !job->sandbox.program && job->interpreter != WISH_GUEST) {
+        } else if (message->op == INNER_INIT_EXITED && job->state == JOB_RUNNING && !job->sandbox.program && job->interpreter != PENDING_GUEST) {
                 job_ended(job, message->status, message->left != 0);
         } else {
                 job_kill(job, 0);

@@ -19,7 +19,7 @@ enum job_state {
 };
 
 /* What the engine wants besides a sandbox; done as soon as the state allows it. */
-enum wish { WISH_NONE, WISH_WORKER, WISH_ZYGOTE, WISH_GUEST };
+enum pending_step { PENDING_NONE, PENDING_WORKER, PENDING_ZYGOTE, PENDING_GUEST };
 
 struct job {
         struct job *next;
@@ -27,7 +27,7 @@ struct job {
         uint32_t id;
         enum job_state state;
         struct sandbox sandbox;
-        enum wish interpreter;
+        enum pending_step interpreter;
         uint32_t zygote;
         uint32_t host;                 /* the guest in whose sandbox it is an interpreter; it has none of its own then */
         bool wants_start;

@@ -83,7 +83,7 @@ void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_er
 {
         for (struct job *job = sup->jobs, *next; job; job = next) {
                 next = job->next;
-                if (job->interpreter != WISH_ZYGOTE || job->zygote != zygote)
+                if (job->interpreter != PENDING_ZYGOTE || job->zygote != zygote)
                         continue;
                 if (!gone) {
                         job_advance(job);
@@ -142,9 +142,9 @@ int job_join(struct supervisor *sup, uint32_t id, uint32_t zygote, struct csn_er
         struct job *job = find_job(sup, id);
         if (is_over(job))
                 return 0;
-        if (job->interpreter != WISH_NONE || job->wants_start || has_root(job))
+        if (job->interpreter != PENDING_NONE || job->wants_start || has_root(job))
                 return unexpected("JOIN", err);
-        job->interpreter = WISH_ZYGOTE;
+        job->interpreter = PENDING_ZYGOTE;
         job->zygote = zygote;
         job_advance(job);
         return 0;
@@ -155,9 +155,9 @@ int job_worker(struct supervisor *sup, uint32_t id, struct csn_error *err)
         struct job *job = find_job(sup, id);
         if (is_over(job))
                 return 0;
-        if (job->interpreter != WISH_NONE || job->wants_start || has_root(job))
+        if (job->interpreter != PENDING_NONE || job->wants_start || has_root(job))
                 return unexpected("WORKER", err);
-        job->interpreter = WISH_WORKER;
+        job->interpreter = PENDING_WORKER;
         job_advance(job);
         return 0;
 }
@@ -186,9 +186,9 @@ int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         struct csn_error refusal;
         if (is_over(job))
                 return 0;
-        if (job->interpreter != WISH_NONE || job->wants_start || job->host || !(job->sandbox.plan.shape.flags & WIRE_PERSISTENT))
+        if (job->interpreter != PENDING_NONE || job->wants_start || job->host || !(job->sandbox.plan.shape.flags & WIRE_PERSISTENT))
                 return unexpected("GUEST", err);
-        job->interpreter = WISH_GUEST;
+        job->interpreter = PENDING_GUEST;
         if (plan_limit(&job->sandbox.plan, limits, &refusal) < 0)
                 job_refuse(job, &refusal);
         else
@@ -200,11 +200,11 @@ int job_enter(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zy
 {
         const struct job *host = find_job(sup, sandbox);
         struct csn_error refusal;
-        if (find_job(sup, id) || id & SUPERVISOR_ZYGOTE || !sandbox || (host && host->interpreter != WISH_GUEST))
+        if (find_job(sup, id) || id & SUPERVISOR_ZYGOTE || !sandbox || (host && host->interpreter != PENDING_GUEST))
                 return unexpected("ENTER", err);
         struct job *job = job_new(sup, id);
         job->host = sandbox;
-        job->interpreter = WISH_ZYGOTE;
+        job->interpreter = PENDING_ZYGOTE;
         job->zygote = zygote;
         if (is_over(host) || host->state < JOB_STARTING || host->state > JOB_RUNNING) {
                 err_set(&refusal, CSN_E_BUSY, 0, "the sandbox is over");
@@ -227,7 +227,7 @@ void job_freeze(struct supervisor *sup, uint32_t id, bool on)
         struct csn_error err;
         if (is_over(job))
                 return;
-        if (job->interpreter != WISH_GUEST || job->state > JOB_RUNNING) {
+        if (job->interpreter != PENDING_GUEST || job->state > JOB_RUNNING) {
                 err_set(&err, CSN_E_BUSY, 0, "there is no guest in this sandbox");
                 job_unable(job, &err);
         } else if (job->state < JOB_RUNNING) {
