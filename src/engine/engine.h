@@ -137,7 +137,7 @@ void run_free(struct run *run);
  * hostile as any output.
  */
 struct run_talk {
-        void (*greeted)(void *owner);  /* it is there, and waits to be told; may be NULL */
+        void (*hello_received)(void *owner);  /* it is there, and waits to be told; may be NULL */
         /* The run may be cancelled from here, and not freed. */
         void (*said)(void *owner, const char *message, size_t len);
         void (*broke)(void *owner);    /* what came is no runner's; nothing more is heard of it, and it is killed; may be NULL */

@@ -39,10 +39,10 @@ static void on_broke(void *owner)
         attempt->broken = true;
 }
 
-static void on_greeted(void *owner)
+static void on_hello(void *owner)
 {
         struct attempt *attempt = owner;
-        attempt->kind->greeted(attempt);
+        attempt->kind->hello_received(attempt);
         loop_timer(engine_loop(attempt->grading->grader->engine), &attempt->clock, load_ms(attempt->grading) * 1000);
 }
 
@@ -108,7 +108,7 @@ static void on_done(void *owner, const struct run_result *result)
         grading_go_on(grading);
 }
 
-static const struct run_talk talk = { .greeted = on_greeted, .said = on_said, .broke = on_broke };
+static const struct run_talk talk = { .hello_received = on_hello, .said = on_said, .broke = on_broke };
 
 static char *copy(struct attempt *attempt, const char *text)
 {

@@ -33,7 +33,7 @@ static json_t *case_of(const struct grading *grading, size_t i)
         return json;
 }
 
-static void on_greeted(struct attempt *attempt)
+static void on_hello(struct attempt *attempt)
 {
         struct grading *grading = attempt->grading;
         const struct grade_request *request = &grading->request;
@@ -155,7 +155,7 @@ static bool is_open(const struct grading *grading, size_t i)
 
 static void begin(struct grading *grading, size_t from, size_t to)
 {
-        static const struct attempt_kind kind = { .role = "cases", .greeted = on_greeted, .said = on_said, .done = on_done };
+        static const struct attempt_kind kind = { .role = "cases", .hello_received = on_hello, .said = on_said, .done = on_done };
         struct attempt *attempt = attempt_new(grading, &kind, NULL);
         uint64_t cpu_ms = load_ms(grading), wall_ms = load_ms(grading);
         attempt->from = from;

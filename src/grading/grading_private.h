@@ -98,7 +98,7 @@ struct attempt;
 
 struct attempt_kind {
         const char *role;              /* of the runner, or NULL */
-        void (*greeted)(struct attempt *attempt);
+        void (*hello_received)(struct attempt *attempt);
         /* What it says to us; and what is for the other one of two. */
         void (*said)(struct attempt *attempt, const char *op, json_t *message);
         void (*passed_on)(struct attempt *attempt, const char *message, size_t len);

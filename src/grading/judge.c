@@ -45,7 +45,7 @@ struct judging {
 struct judge {
         struct judges *judges;
         struct run *run;               /* NULL: it is not there */
-        bool greeted, ready;
+        bool hello_received, ready;
         uint64_t id, asked_us;         /* of its question */
         struct judging *judging;       /* whose question it has, or NULL */
         struct timer clock;            /* for its answer, or, without a question, for its end */
@@ -326,10 +326,10 @@ static void on_said(void *owner, const char *message, size_t len)
 
 /* ---- a judge's life ---- */
 
-static void on_greeted(void *owner)
+static void on_hello(void *owner)
 {
         struct judge *judge = owner;
-        judge->greeted = true;
+        judge->hello_received = true;
         judge->ready = talk_begin(judge->run, "judge", json_object()) == 0;
         judge->judges->starts = 0;
         loop_timer(engine_loop(judge->judges->grader->engine), &judge->clock, IDLE_MS * 1000ULL);
@@ -395,9 +395,9 @@ static void on_done(void *owner, const struct run_result *result)
         loop_untimer(loop, &judge->clock);
         run_free(judge->run);
         judge->run = NULL;
-        if (!judge->greeted)
+        if (!judge->hello_received)
                 judges->starts++;
-        judge->greeted = false;
+        judge->hello_received = false;
         if (judges->starts > STARTS_MAX && !is_anybody_there(judges))
                 no_judge(judges, why);
         else if (judges->first)
@@ -406,7 +406,7 @@ static void on_done(void *owner, const struct run_result *result)
 
 static void start(struct judge *judge)
 {
-        static const struct run_talk talk = { .greeted = on_greeted, .said = on_said };
+        static const struct run_talk talk = { .hello_received = on_hello, .said = on_said };
         static const struct run_events events = { .done = on_done };
         static char nothing[] = "";
         struct grader *grader = judge->judges->grader;

@@ -158,7 +158,7 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
 
 static void begin_subject(struct attempt *attempt)
 {
-        static const struct attempt_kind kind = { .role = "tests", .greeted = begin_tests, .said = tests_said, .passed_on = pass_on, .done = tests_done };
+        static const struct attempt_kind kind = { .role = "tests", .hello_received = begin_tests, .said = tests_said, .passed_on = pass_on, .done = tests_done };
         struct grading *grading = attempt->grading;
         const char *setup = grading->request.setup ? grading->request.setup : "";
         const struct bytes tests = { grading->request.tests, strlen(grading->request.tests) };
@@ -232,8 +232,8 @@ static void subject_done(struct attempt *attempt, const struct run_result *resul
 
 void tests_go_on(struct grading *grading)
 {
-        static const struct attempt_kind subject = { .role = "subject", .greeted = begin_subject, .said = subject_said, .passed_on = pass_on, .done = subject_done };
-        static const struct attempt_kind shared = { .role = "tests", .greeted = begin_tests, .said = tests_said, .done = tests_done };
+        static const struct attempt_kind subject = { .role = "subject", .hello_received = begin_subject, .said = subject_said, .passed_on = pass_on, .done = subject_done };
+        static const struct attempt_kind shared = { .role = "tests", .hello_received = begin_tests, .said = tests_said, .done = tests_done };
         struct attempt *attempt;
         grading->tests_begun = true;
         if (grading->request.shared_process) {

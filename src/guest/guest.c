@@ -272,7 +272,7 @@ _Noreturn void guest_serve(int sock)
                 refuse(sock, &err);
         else if (chdir(HOME) < 0)
                 err_set(&err, CSN_E_SYSTEM, errno, "go to %s", HOME), refuse(sock, &err);
-        else if (guest_put_number(&greeting, GUEST_GREET, GUEST_VERSION))
+        else if (guest_put_number(&greeting, GUEST_HELLO, GUEST_VERSION))
                 wire_send(sock, greeting.bytes, greeting.len, NULL, 0);
         buf_done(&greeting);
         while (!err.code && loop_step(guest.loop, -1, &err) == 0)

@@ -58,7 +58,7 @@ static int op_hello(struct request *request, struct csn_error *err)
         struct buf message;
         buf_init(&message, WIRE_MAX);
         sup_answer(request->sup, &message, wire_put_abilities(&message, &answer), NULL, 0);
-        request->sup->greeted = true;
+        request->sup->hello_received = true;
         return 0;
 }
 
@@ -185,7 +185,7 @@ static const struct {
 
 static int dispatch(struct request *request, struct csn_error *err)
 {
-        unsigned state = request->sup->greeted ? READY : NEW;
+        unsigned state = request->sup->hello_received ? READY : NEW;
         for (size_t i = 0; i < ARRAY_LEN(ops); i++)
                 if (ops[i].op == request->header.op) {
                         if (!(ops[i].states & state))

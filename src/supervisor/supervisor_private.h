@@ -22,7 +22,7 @@ struct supervisor {
         struct job *jobs;
         struct zygote *zygotes;
         struct janitor janitor;
-        bool greeted;
+        bool hello_received;
         bool over;
         struct csn_error failure;
 };

@@ -39,7 +39,7 @@
 
 enum guest_kind {
         /* on the socket to the guest */
-        GUEST_GREET = 1,
+        GUEST_HELLO = 1,
         GUEST_PROCESS,
         GUEST_STDIO,
         GUEST_FILE,

@@ -199,7 +199,7 @@ static void it_greets(void)
 {
         struct csn_error err;
         uint64_t version = 0;
-        CHECK(next(engine) == GUEST_GREET && guest_get_number(packet, packet_len, &version, &err) == 0 && version == GUEST_VERSION);
+        CHECK(next(engine) == GUEST_HELLO && guest_get_number(packet, packet_len, &version, &err) == 0 && version == GUEST_VERSION);
 }
 
 static void programs_print_and_end(void)

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/vfs.h>
 
-#define GREETING_MS 60000
+#define HELLO_MS 60000
 #define METER_US 60000000ULL
 #define METER_SOON_US 1000000   /* many may end at once */
 #define DAY_MS 86400000        /* the supervisor lets nothing live longer */
@@ -169,7 +169,7 @@ void psandbox_kill(struct psandbox *psandbox)
 static void on_silence(struct timer *timer)
 {
         struct csn_error why;
-        err_set(&why, CSN_E_SYSTEM, 0, "the guest of the sandbox did not greet within %d seconds", GREETING_MS / 1000);
+        err_set(&why, CSN_E_SYSTEM, 0, "the guest of the sandbox did not greet within %d seconds", HELLO_MS / 1000);
         end(timer->owner, &why);
 }
 
@@ -246,7 +246,7 @@ static void give_sudo(struct psandbox *psandbox)
 /* The guest and the supervisor have both told. */
 static void stand(struct psandbox *psandbox)
 {
-        if (psandbox->state != PSANDBOX_MAKING || psandbox->why.code || !psandbox->greeted || !psandbox->template->has_boundary)
+        if (psandbox->state != PSANDBOX_MAKING || psandbox->why.code || !psandbox->hello_received || !psandbox->template->has_boundary)
                 return;
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
         psandbox->state = PSANDBOX_READY;
@@ -268,13 +268,13 @@ static void guest_said(struct psandbox *psandbox, const uint8_t *bytes, size_t l
         uint64_t version;
         struct csn_error err, error;
         enum guest_kind kind = guest_kind_of(bytes, len);
-        if (kind == GUEST_FAILED && !psandbox->greeted && guest_get_error(bytes, len, &error, &err) == 0) {
+        if (kind == GUEST_FAILED && !psandbox->hello_received && guest_get_error(bytes, len, &error, &err) == 0) {
                 broken(psandbox, &error);
-        } else if (kind != GUEST_GREET || psandbox->greeted || guest_get_number(bytes, len, &version, &err) < 0 || version != GUEST_VERSION) {
+        } else if (kind != GUEST_HELLO || psandbox->hello_received || guest_get_number(bytes, len, &version, &err) < 0 || version != GUEST_VERSION) {
                 err_set(&err, CSN_E_PROTOCOL, 0, "the guest said what it may not");
                 broken(psandbox, &err);
         } else {
-                psandbox->greeted = true;
+                psandbox->hello_received = true;
                 stand(psandbox);
         }
 }
@@ -341,7 +341,7 @@ void psandbox_attached(struct psandbox *psandbox, struct instance *instance)
             loop_watch(psandbox->engine->loop, &psandbox->sock, psandbox->sock.fd, EPOLLIN, &err) < 0)
                 broken(psandbox, &err);
         else
-                loop_timer(psandbox->engine->loop, &psandbox->greeting, GREETING_MS * 1000ULL);
+                loop_timer(psandbox->engine->loop, &psandbox->greeting, HELLO_MS * 1000ULL);
         if (psandbox->engine->meter)
                 loop_timer(psandbox->engine->loop, &psandbox->meter, METER_US);
 }
@@ -350,7 +350,7 @@ void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, 
 {
         struct csn_error err;
         psandbox->instance = NULL;
-        if (!again || psandbox->greeted || psandbox->why.code || tool_session_wanted(&psandbox->template->request.tools)) {
+        if (!again || psandbox->hello_received || psandbox->why.code || tool_session_wanted(&psandbox->template->request.tools)) {
                 psandbox_ended(psandbox, error);
                 return;
         }

@@ -21,7 +21,7 @@ struct psandbox {
         struct watch sock;               /* to the guest */
         struct outbox out;
         int home_fd;                     /* for statfs(2) alone: what is in it is the guest's to read */
-        bool greeted;
+        bool hello_received;
         struct guest_call *calls;
         struct guest_call sudo;                /* while it is there, for those inside alone */
         struct context *contexts;

@@ -49,8 +49,8 @@ void talk_take(struct run *run, enum channel_type type)
         struct buf *part = &run->channel.part[CHANNEL_TALK];
         if (!run->talk || run->cancelled || run->channel.pending)
                 return;
-        if (type == CHANNEL_HELLO && run->talk->greeted)
-                run->talk->greeted(run->talk_owner);
+        if (type == CHANNEL_HELLO && run->talk->hello_received)
+                run->talk->hello_received(run->talk_owner);
         if (type == CHANNEL_TALK) {
                 run->talk->said(run->talk_owner, part->bytes ? part->bytes : "", part->len);
                 /* Much is not kept for little. */
