@@ -35,7 +35,7 @@ struct backend_program {
 struct backend_events {
         void (*ready)(void *owner, const struct wire_boundary *boundary, const struct backend_ends *ends);
         void (*joined)(void *owner, const struct wire_boundary *boundary);
-        void (*seen)(void *owner, const struct wire_seen *seen);   /* the answer to look() */
+        void (*seen)(void *owner, const struct wire_stats *seen);   /* the answer to look() */
         void (*frozen)(void *owner, bool on, const struct csn_error *error);   /* to freeze(); error is NULL where it was done */
         /* All of a program went through the handoff socket, whose end is the callee's from now on: its first file comes back on it.  Not everywhere. */
         void (*sent)(void *owner, int handoff);

@@ -177,10 +177,10 @@ static void native_left(struct backend_link *link, uint32_t id, unsigned status)
                 log_text(LOG_DEBUG, "%s", err.text);
 }
 
-static void native_look(struct backend_link *link, uint32_t id)
+static void native_request_stats(struct backend_link *link, uint32_t id)
 {
         struct csn_error err;
-        if (send_plain(link, WIRE_LOOK, id, &err) < 0)
+        if (send_plain(link, WIRE_GET_STATS, id, &err) < 0)
                 log_text(LOG_DEBUG, "%s", err.text);
 }
 
@@ -287,7 +287,7 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
 {
         struct wire_boundary boundary;
         struct wire_exit how;
-        struct wire_seen seen;
+        struct wire_stats seen;
         struct csn_error error;
         uint32_t number;
         struct native_job *job = find_job(link, header->job);
@@ -317,8 +317,8 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
                 if (job)
                         link->events->joined(owner, &boundary);
                 return 0;
-        case WIRE_SEEN:
-                if (wire_get_seen(body, header->len, &seen, err) < 0)
+        case WIRE_STATS:
+                if (wire_get_stats(body, header->len, &seen, err) < 0)
                         return -err->code;
                 if (job)
                         link->events->seen(owner, &seen);
@@ -572,5 +572,5 @@ static void native_retire(struct backend_link *link, uint32_t id)
 const struct backend backend_native = {
         .name = "native", .open = native_open, .prepare = native_prepare, .join = native_join, .worker = native_worker,
         .start = native_start, .guest = native_guest, .enter = native_enter, .freeze = native_freeze, .left = native_left, .kill = native_kill,
-        .look = native_look, .zygote = native_zygote, .retire = native_retire, .close = native_close,
+        .look = native_request_stats, .zygote = native_zygote, .retire = native_retire, .close = native_close,
 };

@@ -41,13 +41,13 @@ static json_t *one_run(const struct run *run, uint64_t now_us)
         if (!run->instance)
                 return json;
         /* Whoever watches asks again and again; so it is the last answer that is told, and the next one asked for. */
-        const struct wire_seen *seen = &run->instance->seen;
+        const struct wire_stats *seen = &run->instance->seen;
         if (seen->processes) {
                 json_object_set_new(json, "cpu_ms", json_integer((json_int_t)(seen->cpu_us / 1000)));
                 json_object_set_new(json, "memory_bytes", json_integer((json_int_t)seen->memory_bytes));
                 json_object_set_new(json, "processes", json_integer((json_int_t)seen->processes));
         }
-        instance_look(run->instance);
+        instance_request_stats(run->instance);
         return json;
 }
 

@@ -135,7 +135,7 @@ void sandbox_tree(const struct sandbox *sandbox, struct tree_usage *ret)
         ret->waited_us = max_u64(ret->waited_us, more.waited_us);
 }
 
-void sandbox_seen(const struct sandbox *sandbox, struct wire_seen *ret)
+void sandbox_read_stats(const struct sandbox *sandbox, struct wire_stats *ret)
 {
         struct cgroup_usage usage;
         struct tree_usage tree = { 0 };
@@ -144,7 +144,7 @@ void sandbox_seen(const struct sandbox *sandbox, struct wire_seen *ret)
         if (controllers != WIRE_CTL_ALL)
                 sandbox_tree(sandbox, &tree);
         uint64_t processes = controllers & WIRE_CTL_PIDS ? cgroup_leaf_processes(&sandbox->leaf) : tree.processes;
-        *ret = (struct wire_seen){ .cpu_us = controllers & WIRE_CTL_CPU ? usage.cpu_us : tree.cpu_us,
+        *ret = (struct wire_stats){ .cpu_us = controllers & WIRE_CTL_CPU ? usage.cpu_us : tree.cpu_us,
                                    .memory_bytes = controllers & WIRE_CTL_MEMORY ? cgroup_leaf_memory(&sandbox->leaf) : tree.memory_bytes,
                                    .processes = processes ? processes - 1 : 0,
                                    .memory_peak = usage.memory_peak, .oom_kills = usage.oom_kills, .pids_hits = usage.pids_hits };

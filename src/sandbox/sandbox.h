@@ -503,7 +503,7 @@ int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_er
 void sandbox_tree(const struct sandbox *sandbox, struct tree_usage *ret);
 
 /* What it uses now, by the controllers that there are and /proc for the others; process 1 is not counted as one. */
-void sandbox_seen(const struct sandbox *sandbox, struct wire_seen *ret);
+void sandbox_read_stats(const struct sandbox *sandbox, struct wire_stats *ret);
 
 /* Process 1 is there: put it into its cgroup and let it go on.  pid_fd becomes the sandbox'. */
 int sandbox_made(struct sandbox *sandbox, pid_t pid, int pid_fd, struct csn_error *err);

@@ -261,16 +261,16 @@ void job_stop(struct supervisor *sup, uint32_t id)
         }
 }
 
-void job_look(struct supervisor *sup, uint32_t id)
+void job_report_stats(struct supervisor *sup, uint32_t id)
 {
         struct job *job = find_job(sup, id);
-        struct wire_seen seen;
+        struct wire_stats seen;
         struct buf message;
         if (is_over(job) || job->state < JOB_READY)
                 return;
-        sandbox_seen(&job->sandbox, &seen);
+        sandbox_read_stats(&job->sandbox, &seen);
         buf_init(&message, WIRE_MAX);
-        sup_answer(sup, &message, wire_put_seen(&message, id, &seen), NULL, 0);
+        sup_answer(sup, &message, wire_put_stats(&message, id, &seen), NULL, 0);
 }
 
 /* ---- all of them ---- */

@@ -135,10 +135,10 @@ static int op_kill(struct request *request, struct csn_error *err)
         return 0;
 }
 
-static int op_look(struct request *request, struct csn_error *err)
+static int op_get_stats(struct request *request, struct csn_error *err)
 {
         (void)err;
-        job_look(request->sup, request->header.job);
+        job_report_stats(request->sup, request->header.job);
         return 0;
 }
 
@@ -178,7 +178,7 @@ static const struct {
         { WIRE_FREEZE,  READY, op_freeze  },
         { WIRE_LEFT,    READY, op_left    },
         { WIRE_KILL,    READY, op_kill    },
-        { WIRE_LOOK,    READY, op_look    },
+        { WIRE_GET_STATS,    READY, op_get_stats    },
         { WIRE_ZYGOTE,  READY, op_zygote  },
         { WIRE_RETIRE,  READY, op_retire  },
 };

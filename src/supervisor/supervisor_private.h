@@ -47,7 +47,7 @@ int job_enter(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zy
 void job_freeze(struct supervisor *sup, uint32_t id, bool on);
 void job_left(struct supervisor *sup, uint32_t id, unsigned status);
 void job_stop(struct supervisor *sup, uint32_t id);
-void job_look(struct supervisor *sup, uint32_t id);
+void job_report_stats(struct supervisor *sup, uint32_t id);
 
 /* What outer init and zygotes tell of them; the descriptor is the callee's.  false: no job of ours. */
 bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);

@@ -104,11 +104,11 @@ bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const str
         return finish(buf, fits);
 }
 
-bool wire_put_seen(struct buf *buf, uint32_t job, const struct wire_seen *seen)
+bool wire_put_stats(struct buf *buf, uint32_t job, const struct wire_stats *seen)
 {
-        bool fits = add_header(buf, WIRE_SEEN, job);
+        bool fits = add_header(buf, WIRE_STATS, job);
 #define N(name) fits = fits && codec_add_u64(buf, seen->name);
-        WIRE_SEEN_NUMBERS(N)
+        WIRE_STATS_NUMBERS(N)
 #undef N
         return finish(buf, fits);
 }
@@ -294,12 +294,12 @@ int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret
         return 0;
 }
 
-int wire_get_seen(const uint8_t *body, size_t len, struct wire_seen *ret, struct csn_error *err)
+int wire_get_stats(const uint8_t *body, size_t len, struct wire_stats *ret, struct csn_error *err)
 {
         struct codec c = { body, len, false };
-        struct wire_seen seen;
+        struct wire_stats seen;
 #define N(name) seen.name = codec_u64(&c);
-        WIRE_SEEN_NUMBERS(N)
+        WIRE_STATS_NUMBERS(N)
 #undef N
         if (codec_end(&c, "SEEN", err) < 0)
                 return -CSN_E_PROTOCOL;

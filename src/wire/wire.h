@@ -25,7 +25,7 @@
  *     HELLO   wire_abilities
  *     READY   wire_boundary   enum wire_end    the sandbox stands, and what a process gives up for itself is not known; our ends of its descriptors
  *     JOINED  wire_boundary                    all of it is in force: an interpreter waits (JOIN, WORKER), or what is started looks at what comes (START, GUEST)
- *     SEEN    wire_seen                        what it uses at this moment
+ *     SEEN    wire_stats                        what it uses at this moment
  *     FROZEN  u64                              1: everything inside stands still; 0: it goes on
  *     UNABLE  csn_error                        what was asked with FREEZE cannot be done; all is as before
  *     EXITED  wire_exit                        everything inside is dead; the counters are final
@@ -62,12 +62,12 @@ enum wire_op {
         WIRE_START,
         WIRE_LEFT,
         WIRE_KILL,
-        WIRE_LOOK,
+        WIRE_GET_STATS,
         WIRE_ZYGOTE,
         WIRE_RETIRE,
         WIRE_READY,
         WIRE_JOINED,
-        WIRE_SEEN,
+        WIRE_STATS,
         WIRE_EXITED,
         WIRE_REFUSED,
         WIRE_GONE,
@@ -251,7 +251,7 @@ struct wire_exit {
 };
 
 /* What a sandbox uses at a moment; 0: unknown. */
-#define WIRE_SEEN_NUMBERS(N)                                                                                   \
+#define WIRE_STATS_NUMBERS(N)                                                                                   \
         N(cpu_us)                                                                                              \
         N(memory_bytes)                                                                                        \
         N(processes)                                                                                            \
@@ -259,9 +259,9 @@ struct wire_exit {
         N(oom_kills)        /* processes that the memory limit killed so far */                                 \
         N(pids_hits)        /* forks that the process limit refused so far */
 
-struct wire_seen {
+struct wire_stats {
 #define N(name) uint64_t name;
-        WIRE_SEEN_NUMBERS(N)
+        WIRE_STATS_NUMBERS(N)
 #undef N
 };
 
@@ -277,7 +277,7 @@ bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struc
 bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program);
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities);
 bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_boundary *boundary);
-bool wire_put_seen(struct buf *buf, uint32_t job, const struct wire_seen *seen);
+bool wire_put_stats(struct buf *buf, uint32_t job, const struct wire_stats *seen);
 bool wire_put_exit(struct buf *buf, uint32_t job, const struct wire_exit *how);
 bool wire_put_error(struct buf *buf, enum wire_op op, uint32_t job, const struct csn_error *error);
 bool wire_put_text(struct buf *buf, enum wire_op op, uint32_t job, const char *text);
@@ -295,7 +295,7 @@ int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, st
 int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
 int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err);
 int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret, struct csn_error *err);
-int wire_get_seen(const uint8_t *body, size_t len, struct wire_seen *ret, struct csn_error *err);
+int wire_get_stats(const uint8_t *body, size_t len, struct wire_stats *ret, struct csn_error *err);
 int wire_get_exit(const uint8_t *body, size_t len, struct wire_exit *ret, struct csn_error *err);
 int wire_get_error(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err);
 int wire_get_text(const uint8_t *body, size_t len, struct arena *arena, char **ret, struct csn_error *err);

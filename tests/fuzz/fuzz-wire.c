@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         struct wire_abilities abilities;
         struct wire_boundary boundary;
         struct wire_exit how;
-        struct wire_seen seen;
+        struct wire_stats seen;
 
         wire_get_header(bytes, len, &header, &err);
         if (wire_get_shape(bytes, len, &arena, &shape, &err) == 0) {
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         wire_get_text(bytes, len, &arena, &text, &err);
         wire_get_abilities(bytes, len, &abilities, &err);
         wire_get_boundary(bytes, len, &boundary, &err);
-        wire_get_seen(bytes, len, &seen, &err);
+        wire_get_stats(bytes, len, &seen, &err);
         wire_get_exit(bytes, len, &how, &err);
         wire_get_error(bytes, len, &refused, &err);
         wire_name_check((const char *)bytes, len, &err);

@@ -176,8 +176,8 @@ static void exits_boundaries_and_refusals_survive(void)
         CHECK(wire_get_exit((uint8_t *)buf.bytes + WIRE_HEADER, buf.len - WIRE_HEADER, &exit_out, &err) == 0);
         CHECK(memcmp(&exit_in, &exit_out, sizeof exit_in) == 0);
         buf_done(&buf);
-        struct wire_seen seen_in = { .cpu_us = 7, .memory_bytes = 8, .processes = 9 }, seen_out;
-        CHECK(wire_put_seen(&buf, 3, &seen_in) && wire_get_seen(body_of(&buf), buf.len - WIRE_HEADER, &seen_out, &err) == 0);
+        struct wire_stats seen_in = { .cpu_us = 7, .memory_bytes = 8, .processes = 9 }, seen_out;
+        CHECK(wire_put_stats(&buf, 3, &seen_in) && wire_get_stats(body_of(&buf), buf.len - WIRE_HEADER, &seen_out, &err) == 0);
         CHECK(memcmp(&seen_in, &seen_out, sizeof seen_in) == 0);
         buf_done(&buf);
         CHECK(wire_put_boundary(&buf, WIRE_READY, 3, &boundary_in));

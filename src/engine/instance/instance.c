@@ -82,12 +82,12 @@ static void on_joined(void *owner, const struct wire_boundary *boundary)
         engine_dispatch(instance->engine);
 }
 
-static void on_seen(void *owner, const struct wire_seen *seen)
+static void on_stats(void *owner, const struct wire_stats *seen)
 {
         struct instance *instance = owner;
         instance->seen = *seen;
         if (instance->psandbox)
-                psandbox_seen(instance->psandbox, seen);
+                psandbox_on_stats(instance->psandbox, seen);
 }
 
 static void on_frozen(void *owner, bool on, const struct csn_error *error)
@@ -162,7 +162,7 @@ static void on_lost(void *owner, const struct csn_error *error)
         engine_dispatch(engine);
 }
 
-const struct backend_events instance_events = { on_ready, on_joined, on_seen, on_frozen, on_sent, on_exited, on_refused, on_zygote, on_lost };
+const struct backend_events instance_events = { on_ready, on_joined, on_stats, on_frozen, on_sent, on_exited, on_refused, on_zygote, on_lost };
 
 /* ---- what is asked of the backend ---- */
 
@@ -285,7 +285,7 @@ int instance_start(struct instance *instance, struct run *run, struct csn_error 
         return instance->backend->start(link_of(instance->engine, instance->backend), instance->id, &run->what, err);
 }
 
-void instance_look(struct instance *instance)
+void instance_request_stats(struct instance *instance)
 {
         struct backend_link *link = link_of(instance->engine, instance->backend);
         if (link && instance->backend->look)

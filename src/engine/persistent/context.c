@@ -169,7 +169,7 @@ static void serve(struct context *context)
                 run->boundary = context->psandbox->template->boundary;
                 run->has_boundary = true;
                 run->channel.state = CHANNEL_READY;
-                psandbox_look(context->psandbox);
+                psandbox_request_stats(context->psandbox);
                 psandbox_touch(context->psandbox);
                 give_pending(context, run);    /* which may be more than it may print, and cancel it */
         }
@@ -179,7 +179,7 @@ static void serve(struct context *context)
 static void finish(struct context *context, struct wire_exit how)
 {
         struct run *run = context->current;
-        const struct wire_seen *after = &context->psandbox->seen;
+        const struct wire_stats *after = &context->psandbox->seen;
         context->current = NULL;
         context->done = context->after_due = false;
         stop_clock(context);
@@ -219,7 +219,7 @@ static void time_is_up(struct context *context, unsigned which)
 }
 
 /* As in its record, that is the CPU time of the whole sandbox since it began. */
-static void measure(struct context *context, const struct wire_seen *seen)
+static void measure(struct context *context, const struct wire_stats *seen)
 {
         const struct limits *limits = &context->current->request.limits;
         uint64_t most = limits->cpu_ms * 1000, used = seen->cpu_us - min_u64(context->before.cpu_us, seen->cpu_us);
@@ -235,11 +235,11 @@ static void measure(struct context *context, const struct wire_seen *seen)
 static void on_meter(struct timer *timer)
 {
         const struct context *context = timer->owner;
-        psandbox_look(context->psandbox);
+        psandbox_request_stats(context->psandbox);
 }
 
 /* Not before this: one that is very fast would have used up the memory by then, and its end would be a riddle. */
-static void begin(struct context *context, const struct wire_seen *seen)
+static void begin(struct context *context, const struct wire_stats *seen)
 {
         struct run *run = context->current;
         context->before_due = false;
@@ -260,7 +260,7 @@ static void begin(struct context *context, const struct wire_seen *seen)
         }
 }
 
-void context_psandbox_seen(struct context *context, const struct wire_seen *seen)
+void context_on_stats(struct context *context, const struct wire_stats *seen)
 {
         if (context->dying) {
                 context->dying = false;
@@ -381,7 +381,7 @@ static void ended(struct context *context)
         guest_call_close(&context->call);
         stop_clock(context);
         context->dying = true;
-        psandbox_look(context->psandbox);
+        psandbox_request_stats(context->psandbox);
 }
 
 static void died_now(struct context *context, const struct wire_exit *how)
@@ -438,7 +438,7 @@ static bool take_hello(struct context *context, const uint8_t *bytes, size_t len
 static void take_done(struct context *context)
 {
         context->done = context->after_due = true;
-        psandbox_look(context->psandbox);
+        psandbox_request_stats(context->psandbox);
 }
 
 /* In a run nothing follows a text that does not parse; a context goes on, and says when. */

@@ -104,7 +104,7 @@ void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error)
         tool_session_close(&psandbox->template->tool_session);
         tell(psandbox, PSANDBOX_WANTS_READY, &over);
         tell(psandbox, PSANDBOX_WANTS_PAUSED, &over);
-        tell(psandbox, PSANDBOX_WANTS_SEEN, &over);
+        tell(psandbox, PSANDBOX_WANTS_STATS, &over);
         tell(psandbox, PSANDBOX_WANTS_OVER, NULL);
         loop_timer(psandbox->engine->loop, &psandbox->gone, 0);
 }
@@ -134,7 +134,7 @@ static void on_meter(struct timer *timer)
 {
         struct psandbox *psandbox = timer->owner;
         psandbox->meter_due = false;
-        psandbox_look(psandbox);
+        psandbox_request_stats(psandbox);
         loop_timer(psandbox->engine->loop, timer, METER_US);
 }
 
@@ -409,24 +409,24 @@ int psandbox_resume(struct psandbox *psandbox, struct csn_error *err)
 
 /* ---- what is told of it ---- */
 
-void psandbox_seen(struct psandbox *psandbox, const struct wire_seen *seen)
+void psandbox_on_stats(struct psandbox *psandbox, const struct wire_stats *seen)
 {
         psandbox->seen = *seen;
         for (struct context *context = context_next(psandbox, NULL); context; context = context_next(psandbox, context))
-                context_psandbox_seen(context, seen);
+                context_on_stats(context, seen);
         charge(psandbox, seen->cpu_us);
-        tell(psandbox, PSANDBOX_WANTS_SEEN, NULL);
+        tell(psandbox, PSANDBOX_WANTS_STATS, NULL);
 }
 
-void psandbox_look(struct psandbox *psandbox)
+void psandbox_request_stats(struct psandbox *psandbox)
 {
         if (psandbox->instance)
-                instance_look(psandbox->instance);
+                instance_request_stats(psandbox->instance);
 }
 
 json_t *psandbox_use(const struct psandbox *psandbox)
 {
-        const struct wire_seen *seen = &psandbox->seen;
+        const struct wire_stats *seen = &psandbox->seen;
         const struct limits *limits = psandbox_limits(psandbox);
         struct statfs disk = { 0 };
         if (psandbox->home_fd < 0 || fstatfs(psandbox->home_fd, &disk) < 0)

@@ -29,7 +29,7 @@ enum psandbox_want {
         PSANDBOX_WANTS_READY,            /* it is made, or goes on again */
         PSANDBOX_WANTS_PAUSED,
         PSANDBOX_WANTS_OVER,
-        PSANDBOX_WANTS_SEEN,             /* what it uses was looked at: psandbox_use() */
+        PSANDBOX_WANTS_STATS,             /* what it uses was looked at: psandbox_use() */
 };
 
 struct psandbox_waiter {
@@ -60,8 +60,8 @@ enum psandbox_state psandbox_state(const struct psandbox *psandbox);
 const struct limits *psandbox_limits(const struct psandbox *psandbox);
 /* The object `sandbox` of fields.def.  The caller's reference. */
 json_t *psandbox_describe(const struct psandbox *psandbox);
-/* By looking at it anew; PSANDBOX_WANTS_SEEN tells when it is there.  The object `sandbox_use`. */
-void psandbox_look(struct psandbox *psandbox);
+/* By looking at it anew; PSANDBOX_WANTS_STATS tells when it is there.  The object `sandbox_use`. */
+void psandbox_request_stats(struct psandbox *psandbox);
 json_t *psandbox_use(const struct psandbox *psandbox);
 
 void psandbox_wait(struct psandbox *psandbox, enum psandbox_want want, struct psandbox_waiter *waiter);

@@ -30,7 +30,7 @@ struct psandbox {
         uint64_t paused_us;
         uint64_t number;
         int64_t created_ms, expires_ms;
-        struct wire_seen seen;
+        struct wire_stats seen;
         uint64_t told_us;                /* CPU time that somebody was told of: the meter, or a record */
         struct csn_error why;            /* of its end, if it was not asked for */
 };
@@ -71,7 +71,7 @@ struct context {
         bool stopping;                   /* nothing begins now */
         bool cold;                       /* a zygote could not give one */
         bool used;                       /* something was executed by this interpreter */
-        struct wire_seen before;
+        struct wire_stats before;
         uint64_t executions, began_us;
         uint64_t number;                 /* of those, how many this interpreter has begun */
         uint64_t made;                   /* its number among all of the engine */
@@ -83,7 +83,7 @@ struct context {
 /* News of its instance. */
 void psandbox_attached(struct psandbox *psandbox, struct instance *instance);
 void psandbox_confined(struct psandbox *psandbox, const struct wire_boundary *boundary);
-void psandbox_seen(struct psandbox *psandbox, const struct wire_seen *seen);
+void psandbox_on_stats(struct psandbox *psandbox, const struct wire_stats *seen);
 /* A program in it has ended: what that used is told soon. */
 void psandbox_meter(struct psandbox *psandbox);
 void psandbox_frozen(struct psandbox *psandbox, bool on, const struct csn_error *error);
@@ -99,7 +99,7 @@ void psandboxes_close(struct engine *engine);
 void context_joined(struct context *context);
 void context_left(struct context *context, const struct wire_exit *how, const struct csn_error *error);
 /* Its sandbox was looked at. */
-void context_psandbox_seen(struct context *context, const struct wire_seen *seen);
+void context_on_stats(struct context *context, const struct wire_stats *seen);
 /* Its folder was looked at; with an error it cannot begin there, or nobody knows. */
 void context_looked(struct context *context, const struct csn_error *error);
 /* Those that wait for something to execute: their calls are open, and mean nothing. */

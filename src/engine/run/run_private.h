@@ -221,7 +221,7 @@ struct instance {
         struct wire_boundary boundary;
         struct backend_ends ends;      /* ours until a run has them */
         uint64_t ready_us;
-        struct wire_seen seen;         /* when it was looked at last */
+        struct wire_stats seen;         /* when it was looked at last */
         struct instance *next_waiting;      /* in its pool */
 };
 
@@ -244,7 +244,7 @@ int instance_enter(struct engine *engine, const struct instance *host, struct co
               struct csn_error *err);
 int instance_begin(struct instance *instance, const struct backend_program *program, struct csn_error *err);
 /* Ask what it uses; the answer comes to instance->seen. */
-void instance_look(struct instance *instance);
+void instance_request_stats(struct instance *instance);
 /* The backend, started when it is needed first. */
 int instance_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err);
 void instances_free(struct engine *engine);

@@ -63,7 +63,7 @@ static void on_psandbox(struct psandbox_waiter *waiter, const struct csn_error *
                 api_conflict(request, error);
         else if (one->status == MHD_HTTP_NO_CONTENT)
                 http_answer(request, one->status, "application/json", mem_copy("", 0), 0);
-        else if (waiter->want == PSANDBOX_WANTS_SEEN)
+        else if (waiter->want == PSANDBOX_WANTS_STATS)
                 http_json(request, one->status, psandbox_use(one->psandbox));
         else
                 answer_psandbox(request, one->status, one->psandbox);
@@ -180,8 +180,8 @@ void api_sandbox_metrics(struct http_request *request)
                 api_conflict(request, &err);
                 return;
         }
-        answer_when(request, psandbox, PSANDBOX_WANTS_SEEN, MHD_HTTP_OK);
-        psandbox_look(psandbox);
+        answer_when(request, psandbox, PSANDBOX_WANTS_STATS, MHD_HTTP_OK);
+        psandbox_request_stats(psandbox);
 }
 
 /* ---- contexts ---- */

@@ -78,7 +78,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         answer(call->owner, !error);
 }
 
-static void on_seen(struct psandbox_waiter *waiter, const struct csn_error *error)
+static void on_stats(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct looking *one = waiter->owner;
@@ -108,11 +108,11 @@ void e2b_metrics(struct http_request *request)
                 return;
         }
         struct looking *one = mem_alloc(sizeof *one);
-        *one = (struct looking){ .waiter = { .done = on_seen, .owner = one }, .request = request };
+        *one = (struct looking){ .waiter = { .done = on_stats, .owner = one }, .request = request };
         memcpy(one->id, sandbox->id, sizeof one->id);
         buf_init(&one->said, 100);
         request->owner = one;
         request->gone = on_gone;
-        psandbox_wait(sandbox->psandbox, PSANDBOX_WANTS_SEEN, &one->waiter);
-        psandbox_look(sandbox->psandbox);
+        psandbox_wait(sandbox->psandbox, PSANDBOX_WANTS_STATS, &one->waiter);
+        psandbox_request_stats(sandbox->psandbox);
 }
