@@ -168,12 +168,12 @@ static void native_kill(struct backend_link *link, uint32_t id)
                 log_text(LOG_DEBUG, "%s", err.text);   /* the supervisor is gone, and with it the job */
 }
 
-static void native_left(struct backend_link *link, uint32_t id, unsigned status)
+static void native_exiting(struct backend_link *link, uint32_t id, unsigned status)
 {
         struct buf message;
         struct csn_error err;
         buf_init(&message, WIRE_MAX);
-        if (send_message(link, &message, wire_put_number(&message, WIRE_LEFT, id, status), &err) < 0)
+        if (send_message(link, &message, wire_put_number(&message, WIRE_EXITING, id, status), &err) < 0)
                 log_text(LOG_DEBUG, "%s", err.text);
 }
 
@@ -571,6 +571,6 @@ static void native_retire(struct backend_link *link, uint32_t id)
 
 const struct backend backend_native = {
         .name = "native", .open = native_open, .prepare = native_prepare, .join = native_join, .worker = native_worker,
-        .start = native_start, .guest = native_guest, .enter = native_enter, .freeze = native_freeze, .left = native_left, .kill = native_kill,
+        .start = native_start, .guest = native_guest, .enter = native_enter, .freeze = native_freeze, .left = native_exiting, .kill = native_kill,
         .look = native_request_stats, .zygote = native_zygote, .retire = native_retire, .close = native_close,
 };

@@ -390,7 +390,7 @@ _Noreturn void inner_init_main(struct plan *plan, int fds[INNER_INIT_FDS_MAX])
                 case INNER_INIT_WORKER:
                         start_worker(&init, &arena);
                         break;
-                case INNER_INIT_LEAVE:
+                case INNER_INIT_RELEASE:
                         leave(&init);
                         break;
                 case INNER_INIT_RUN:

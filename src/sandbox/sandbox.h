@@ -539,7 +539,7 @@ enum inner_init_op {
         INNER_INIT_GO = 1,       /* parent: go into the cgroup by these doors, and go on */
         INNER_INIT_READY,        /* process 1: the isolation stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_TOOL_SOCKET */
         INNER_INIT_WORKER,       /* parent: the handoff socket has an interpreter's command line; start it, its program comes later */
-        INNER_INIT_LEAVE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
+        INNER_INIT_RELEASE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
         INNER_INIT_JOINED,       /* an interpreter is in its place and waits; of one that entered the boundary follows */
         INNER_INIT_RUN,          /* parent: take the program from the handoff socket and start it; its limits follow */
         INNER_INIT_GUEST,        /* parent: become the guest; the limits of all that it starts follow */

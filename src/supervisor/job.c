@@ -207,7 +207,7 @@ static void job_deadline(struct timer *timer)
                 job_kill(job, WIRE_WALL);
         } else if (job->state == JOB_BACKGROUND) {
                 job_kill(job, WIRE_LEFTOVERS);
-        } else if (job->state == JOB_LEFT) {
+        } else if (job->state == JOB_EXITING) {
                 job_kill(job, 0);
         } else if (job->state < JOB_RUNNING) {
                 err_set(&err, CSN_E_SYSTEM, 0, "the sandbox was not ready after %d seconds", SETUP_MS / 1000);
@@ -263,8 +263,8 @@ static void job_runs(struct job *job)
                 loop_timer(job->sup->loop, &job->poll, POLL_MS * 1000);
         if (job->freeze_due)
                 job_hold(job, job->freeze_to);
-        if (job->left_due)
-                job_leave(job, job->left_status);
+        if (job->early_exit_pending)
+                job_exit_early(job, job->left_status);
 }
 
 static void job_ended(struct job *job, int status, bool left)
@@ -399,7 +399,7 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
                 if (job->host) {
                         tell_boundary(job, WIRE_JOINED);
                         wait_for_engine(job, JOB_JOINED);
-                } else if (sandbox_tell(&job->sandbox, INNER_INIT_LEAVE, &err) < 0) {
+                } else if (sandbox_tell(&job->sandbox, INNER_INIT_RELEASE, &err) < 0) {
                         job_refuse(job, &err);
                 }
         } else if (message->op == INNER_INIT_CLOSED && !by_program && !job->told && !job->closed && is_closing(job)) {
@@ -489,7 +489,7 @@ static void program_died(struct job *job, int status)
         hear_the_last(&job->talk);
         if (job->state == JOB_RUNNING) {
                 job_ended(job, status, true);
-        } else if (job->state == JOB_LEFT) {
+        } else if (job->state == JOB_EXITING) {
                 job_kill(job, 0);
         } else if (job->state < JOB_RUNNING) {
                 err_set(&err, CSN_E_SYSTEM, 0, "the interpreter ended before the program began");
@@ -571,7 +571,7 @@ void job_hold(struct job *job, bool on)
  * outlives a program.  With more than that one process the end goes its usual way, and with much memory too: what
  * is told to be over must not add up to more than the host has.
  */
-void job_leave(struct job *job, unsigned status)
+void job_exit_early(struct job *job, unsigned status)
 {
         if (!cgroup_leaf_has_one_program(&job->sandbox.leaf) || cgroup_leaf_memory(&job->sandbox.leaf) > LEFT_MEMORY)
                 return;
@@ -585,7 +585,7 @@ void job_leave(struct job *job, unsigned status)
                 return;
         }
         /* Who is killed forks no more, so process 1 is alone with it, and the engine's work comes before its end. */
-        job->state = JOB_LEFT;
+        job->state = JOB_EXITING;
         loop_untimer(job->sup->loop, &job->poll);
         expect_within(job, LEFT_MS);
 }

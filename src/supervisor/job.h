@@ -13,7 +13,7 @@ enum job_state {
         JOB_STARTING,          /* the program comes through the handoff socket */
         JOB_RUNNING,           /* it runs */
         JOB_BACKGROUND,        /* it ended, what it left behind may go on for a little */
-        JOB_LEFT,              /* its interpreter said so, was killed, and the end is told; process 1 goes when that is dead */
+        JOB_EXITING,              /* its interpreter said so, was killed, and the end is told; process 1 goes when that is dead */
         JOB_DYING,             /* everything was killed, process 1 is not reaped yet */
         JOB_CLOSING,           /* dead and told; cgroup and uid are being given back */
 };
@@ -38,7 +38,7 @@ struct job {
         struct timer deadline, poll, closing, freezing;
         bool frozen;                   /* or is to be */
         bool freeze_due, freeze_to;    /* what is to be done as soon as it runs */
-        bool left_due;                 /* likewise: the engine has heard its end before we heard its beginning */
+        bool early_exit_pending;                 /* likewise: the engine has heard its end before we heard its beginning */
         unsigned left_status;
         uint64_t freezing_us;
         uint64_t asked_us, running_us, ended_us, closing_us;
@@ -65,7 +65,7 @@ void job_hold(struct job *job, bool on);
 void job_unable(struct job *job, const struct csn_error *error);
 
 /* Its interpreter told the engine so, and with which status. */
-void job_leave(struct job *job, unsigned status);
+void job_exit_early(struct job *job, unsigned status);
 /* End everything inside now.  The cause is kept as a reason of the exit, unless an earlier one is there. */
 void job_kill(struct job *job, unsigned reason);
 /* Likewise, of one whose program has not begun; the engine is told why. */

@@ -128,7 +128,7 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
 /* The engine may not know yet that a sandbox of its is dead: what it asks of one is then for nobody. */
 static bool is_over(const struct job *job)
 {
-        return !job || job->state >= JOB_LEFT;
+        return !job || job->state >= JOB_EXITING;
 }
 
 /* Its process 1 is root inside and starts no program; the guest does. */
@@ -238,14 +238,14 @@ void job_freeze(struct supervisor *sup, uint32_t id, bool on)
         }
 }
 
-void job_left(struct supervisor *sup, uint32_t id, unsigned status)
+void job_exiting(struct supervisor *sup, uint32_t id, unsigned status)
 {
         struct job *job = find_job(sup, id);
         if (job && job->state == JOB_STARTING) {
-                job->left_due = true;
+                job->early_exit_pending = true;
                 job->left_status = status;
         } else if (job && job->state == JOB_RUNNING) {
-                job_leave(job, status);
+                job_exit_early(job, status);
         }
 }
 

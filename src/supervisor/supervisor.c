@@ -119,12 +119,12 @@ static int op_freeze(struct request *request, struct csn_error *err)
         return 0;
 }
 
-static int op_left(struct request *request, struct csn_error *err)
+static int op_exiting(struct request *request, struct csn_error *err)
 {
         uint32_t status;
         if (wire_get_number(request->body, request->header.len, "LEFT", 255, &status, err) < 0)
                 return -err->code;
-        job_left(request->sup, request->header.job, status);
+        job_exiting(request->sup, request->header.job, status);
         return 0;
 }
 
@@ -176,7 +176,7 @@ static const struct {
         { WIRE_GUEST,   READY, op_guest   },
         { WIRE_ENTER,   READY, op_enter   },
         { WIRE_FREEZE,  READY, op_freeze  },
-        { WIRE_LEFT,    READY, op_left    },
+        { WIRE_EXITING,    READY, op_exiting    },
         { WIRE_KILL,    READY, op_kill    },
         { WIRE_GET_STATS,    READY, op_get_stats    },
         { WIRE_ZYGOTE,  READY, op_zygote  },

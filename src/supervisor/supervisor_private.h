@@ -45,7 +45,7 @@ int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
 /* An interpreter of a zygote into the sandbox of a guest.  fds: WIRE_ENTRIES, taken from what is there. */
 int job_enter(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err);
 void job_freeze(struct supervisor *sup, uint32_t id, bool on);
-void job_left(struct supervisor *sup, uint32_t id, unsigned status);
+void job_exiting(struct supervisor *sup, uint32_t id, unsigned status);
 void job_stop(struct supervisor *sup, uint32_t id);
 void job_report_stats(struct supervisor *sup, uint32_t id);
 

@@ -60,7 +60,7 @@ enum wire_op {
         WIRE_JOIN,
         WIRE_WORKER,
         WIRE_START,
-        WIRE_LEFT,
+        WIRE_EXITING,
         WIRE_KILL,
         WIRE_GET_STATS,
         WIRE_ZYGOTE,

@@ -66,9 +66,9 @@ static void limits_and_joins_survive_the_journey(void)
         CHECK(wire_put_limits(&buf, WIRE_START, 1, &in) && wire_get_limits(body_of(&buf), buf.len - WIRE_HEADER, &out, &err) == 0);
         CHECK(memcmp(&in, &out, sizeof in) == 0);
         buf_done(&buf);
-        CHECK(wire_put_number(&buf, WIRE_LEFT, 1, 255) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "LEFT", 255, &zygote, &err) == 0 && zygote == 255);
+        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 255) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "LEFT", 255, &zygote, &err) == 0 && zygote == 255);
         buf_done(&buf);
-        CHECK(wire_put_number(&buf, WIRE_LEFT, 1, 256) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "LEFT", 255, &zygote, &err) == -CSN_E_PROTOCOL);
+        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 256) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "LEFT", 255, &zygote, &err) == -CSN_E_PROTOCOL);
         buf_done(&buf);
         CHECK(wire_put_number(&buf, WIRE_JOIN, 1, 42) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "JOIN", UINT32_MAX, &zygote, &err) == 0 && zygote == 42);
         buf_done(&buf);

@@ -121,7 +121,7 @@ static void on_exited(void *owner, const struct wire_exit *how)
         else if (psandbox)
                 psandbox_exited(psandbox, how);
         else if (context)
-                context_left(context, how, NULL);
+                context_exiting(context, how, NULL);
         engine_dispatch(engine);
 }
 
@@ -143,7 +143,7 @@ static void on_refused(void *owner, const struct csn_error *error)
         else if (psandbox)
                 psandbox_refused(psandbox, error, again);
         else if (context)
-                context_left(context, NULL, error);
+                context_exiting(context, NULL, error);
         engine_dispatch(engine);
 }
 
@@ -292,7 +292,7 @@ void instance_request_stats(struct instance *instance)
                 instance->backend->look(link, instance->id);
 }
 
-void instance_left(struct instance *instance, unsigned status)
+void instance_exiting(struct instance *instance, unsigned status)
 {
         struct backend_link *link = link_of(instance->engine, instance->backend);
         if (link && instance->backend->left)

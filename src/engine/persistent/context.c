@@ -478,7 +478,7 @@ static void enter(struct context *context, int fds[WIRE_FDS_MAX])
                 err_set(&err, CSN_E_BUSY, 0, "the zygote is gone");
         else if (instance_enter(context->psandbox->engine, context->psandbox->instance, context, zygote, fds, &context->instance, &err) == 0)
                 return;
-        context_left(context, NULL, &err);
+        context_exiting(context, NULL, &err);
 }
 
 static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
@@ -535,7 +535,7 @@ void context_joined(struct context *context)
         instance_kill(context->instance);
 }
 
-void context_left(struct context *context, const struct wire_exit *how, const struct csn_error *error)
+void context_exiting(struct context *context, const struct wire_exit *how, const struct csn_error *error)
 {
         bool never = context->state == CONTEXT_STARTING && error;
         struct csn_error err;

@@ -112,7 +112,7 @@ static bool read_channel(struct run *run)
         talk_take(run, frame[4]);
         int status = channel_left(&run->channel);
         if (status >= 0 && run->instance)
-                instance_left(run->instance, (unsigned)status);
+                instance_exiting(run->instance, (unsigned)status);
         return true;
 }
 

@@ -233,7 +233,7 @@ int instance_worker(struct instance *instance, const struct wire_program *progra
 /* Give it to a run and let it start. */
 int instance_start(struct instance *instance, struct run *run, struct csn_error *err);
 /* Its program has ended by its own account, with this exit status. */
-void instance_left(struct instance *instance, unsigned status);
+void instance_exiting(struct instance *instance, unsigned status);
 void instance_kill(struct instance *instance);
 /* For a sandbox; and process 1 of one that stands becomes its guest.  *ret_sock is the caller's. */
 int instance_new_psandbox(struct engine *engine, const struct wire_shape *shape, struct psandbox *psandbox, struct instance **ret, struct csn_error *err);
