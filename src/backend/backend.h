@@ -34,7 +34,7 @@ struct backend_program {
 /* News of a sandbox, in this order: ready, joined when its boundary is whole (at the latest with the program), exited; or refused at any time before a program ran. */
 struct backend_events {
         void (*ready)(void *owner, const struct wire_boundary *boundary, const struct backend_ends *ends);
-        void (*joined)(void *owner, const struct wire_boundary *boundary);
+        void (*confined)(void *owner, const struct wire_boundary *boundary);
         void (*seen)(void *owner, const struct wire_stats *seen);   /* the answer to look() */
         void (*frozen)(void *owner, bool on, const struct csn_error *error);   /* to freeze(); error is NULL where it was done */
         /* All of a program went through the handoff socket, whose end is the callee's from now on: its first file comes back on it.  Not everywhere. */
@@ -73,7 +73,7 @@ struct backend {
          */
         int (*guest)(struct backend_link *link, uint32_t id, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
         /*
-         * An interpreter of a zygote into the sandbox of a guest.  It is a sandbox to us, with events from joined() on, and starts its
+         * An interpreter of a zygote into the sandbox of a guest.  It is a sandbox to us, with events from confined() on, and starts its
          * program by start().  The descriptors are those that the guest made, and stay the caller's.
          */
         int (*enter)(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], struct csn_error *err);

@@ -311,11 +311,11 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
                 if (wire_get_boundary(body, header->len, &boundary, err) < 0)
                         return -err->code;
                 return job ? take_ready(job, &boundary, fds, err) : 0;
-        case WIRE_JOINED:
+        case WIRE_CONFINED:
                 if (wire_get_boundary(body, header->len, &boundary, err) < 0)
                         return -err->code;
                 if (job)
-                        link->events->joined(owner, &boundary);
+                        link->events->confined(owner, &boundary);
                 return 0;
         case WIRE_STATS:
                 if (wire_get_stats(body, header->len, &seen, err) < 0)

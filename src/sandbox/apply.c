@@ -24,10 +24,10 @@ static const struct step ancestor[] = {
         { "seccomp", seccomp_child },
 };
 
-static const struct step joined[] = {
-        { "privileges", privs_joined },
+static const struct step confined[] = {
+        { "privileges", privs_confined },
         { "Landlock", landlock_child },
-        { "seccomp", seccomp_joined },
+        { "seccomp", seccomp_confined },
 };
 
 /* It opens and executes nothing, so there is nothing for Landlock to refuse, nor for a bounding set to bound. */
@@ -61,7 +61,7 @@ int apply_reaper(struct plan *plan, struct csn_error *err)
         return apply(reaper, ARRAY_LEN(reaper), plan, err);
 }
 
-int apply_joined(struct plan *plan, struct csn_error *err)
+int apply_confined(struct plan *plan, struct csn_error *err)
 {
-        return apply(joined, ARRAY_LEN(joined), plan, err);
+        return apply(confined, ARRAY_LEN(confined), plan, err);
 }

@@ -223,20 +223,20 @@ static void start_worker(struct inner_init *init, struct arena *arena)
                 err_set(&err, CSN_E_SYSTEM, 0, "%s did not get ready to wait for its program", taken.program.argv[0]);
                 fail(init, &err);
         }
-        struct inner_init_message joined = { .op = INNER_INIT_JOINED };
-        tell(init, &joined);
+        struct inner_init_message confined = { .op = INNER_INIT_CONFINED };
+        tell(init, &confined);
 }
 
 static void leave(struct inner_init *init)
 {
-        struct inner_init_message joined = { .op = INNER_INIT_JOINED };
+        struct inner_init_message confined = { .op = INNER_INIT_CONFINED };
         struct csn_error err;
         hide(init);
         let_go(init);
         signal(SIGCHLD, SIG_IGN);   /* orphans of the program are reaped by the kernel */
         if (apply_reaper(init->plan, &err) < 0)
                 fail(init, &err);
-        tell(init, &joined);
+        tell(init, &confined);
 }
 
 /* The interpreter and the runner are in the worker's command line already; what follows goes to it. */

@@ -97,7 +97,7 @@ static int note(struct plan *plan, uint64_t bounds, uint64_t meant, struct csn_e
         return 0;
 }
 
-int privs_joined(struct plan *plan, struct csn_error *err)
+int privs_confined(struct plan *plan, struct csn_error *err)
 {
         if (bits_lock(err) < 0 || bound_empty(err) < 0 || privs_drop(err) < 0)
                 return -err->code;
@@ -135,7 +135,7 @@ static int keep_roots(struct plan *plan, struct csn_error *err)
 
 int privs_child(struct plan *plan, struct csn_error *err)
 {
-        return plan->shape.flags & WIRE_ROOT ? keep_roots(plan, err) : privs_joined(plan, err);
+        return plan->shape.flags & WIRE_ROOT ? keep_roots(plan, err) : privs_confined(plan, err);
 }
 
 /*

@@ -202,7 +202,7 @@ int sandbox_visit(struct sandbox *sandbox, const struct sandbox *host, int fds[W
         return sandbox->pid_fd < 0 ? no_descriptor(err, "keep the guest's process") : 0;
 }
 
-int sandbox_joined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err)
+int sandbox_confined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err)
 {
         sandbox->program = pid;
         sandbox->program_fd = pid_fd;

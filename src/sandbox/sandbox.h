@@ -272,11 +272,11 @@ int ns_child(struct plan *plan, struct csn_error *err);
 int mount_child(struct plan *plan, struct csn_error *err);
 int ns_lock_child(struct plan *plan, struct csn_error *err);   /* the second user namespace */
 int privs_child(struct plan *plan, struct csn_error *err);
-int privs_joined(struct plan *plan, struct csn_error *err);
+int privs_confined(struct plan *plan, struct csn_error *err);
 int privs_reaper(struct plan *plan, struct csn_error *err);
 int landlock_child(struct plan *plan, struct csn_error *err);
 int seccomp_child(struct plan *plan, struct csn_error *err);
-int seccomp_joined(struct plan *plan, struct csn_error *err);
+int seccomp_confined(struct plan *plan, struct csn_error *err);
 int seccomp_reaper(struct plan *plan, struct csn_error *err);
 
 /*
@@ -293,7 +293,7 @@ int limits_set(const struct plan *plan, pid_t pid, enum limits_when when, struct
 int apply_isolation(struct plan *plan, struct csn_error *err);
 int apply_child(struct plan *plan, struct csn_error *err);
 int apply_reaper(struct plan *plan, struct csn_error *err);
-int apply_joined(struct plan *plan, struct csn_error *err);
+int apply_confined(struct plan *plan, struct csn_error *err);
 
 /* Parent's handoff socket of ns: the id maps of a outer init that waits, all of `uids` or, rootless, our own. */
 int ns_map_outer_init(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err);
@@ -459,7 +459,7 @@ struct zygote_message {
 
 /*
  * The child of a zygote, right after its fork: takes descriptors and namespaces, gives up what it was, and
- * says INNER_INIT_JOINED.  fds in the order of ZYGOTE_FORK; all other descriptors are closed.  Errors were told.
+ * says INNER_INIT_CONFINED.  fds in the order of ZYGOTE_FORK; all other descriptors are closed.  Errors were told.
  * in_cgroup() is called where memory is counted for the sandbox already, and no wall stands yet.
  */
 int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct csn_error *err);
@@ -508,10 +508,10 @@ void sandbox_read_stats(const struct sandbox *sandbox, struct wire_stats *ret);
 /* Process 1 is there: put it into its cgroup and let it go on.  pid_fd becomes the sandbox'. */
 int sandbox_made(struct sandbox *sandbox, pid_t pid, int pid_fd, struct csn_error *err);
 
-/* Ask a zygote for an interpreter in it; sandbox_joined() follows when it answered. */
+/* Ask a zygote for an interpreter in it; sandbox_confined() follows when it answered. */
 int sandbox_join(struct sandbox *sandbox, uint32_t id, struct outbox *zygote, struct csn_error *err);
 /* It goes into `leaf`, which is the sandbox' own, or that of the guest where it visits. */
-int sandbox_joined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err);
+int sandbox_confined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err);
 /* One that visits `host`, with descriptors as ENTER has them, which are taken. */
 int sandbox_visit(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err);
 
@@ -540,7 +540,7 @@ enum inner_init_op {
         INNER_INIT_READY,        /* process 1: the isolation stand; the home directory, then the listening sockets of WIRE_PROXY and WIRE_TOOL_SOCKET */
         INNER_INIT_WORKER,       /* parent: the handoff socket has an interpreter's command line; start it, its program comes later */
         INNER_INIT_RELEASE,        /* parent: a zygote's child has come; keep nothing of the program's, reap */
-        INNER_INIT_JOINED,       /* an interpreter is in its place and waits; of one that entered the boundary follows */
+        INNER_INIT_CONFINED,       /* an interpreter is in its place and waits; of one that entered the boundary follows */
         INNER_INIT_RUN,          /* parent: take the program from the handoff socket and start it; its limits follow */
         INNER_INIT_GUEST,        /* parent: become the guest; the limits of all that it starts follow */
         INNER_INIT_CLOSED,       /* process 1: it has given up what programs do, and has looked at nothing that comes from them; its boundary follows */

@@ -610,7 +610,7 @@ int seccomp_child(struct plan *plan, struct csn_error *err)
         return 0;
 }
 
-int seccomp_joined(struct plan *plan, struct csn_error *err)
+int seccomp_confined(struct plan *plan, struct csn_error *err)
 {
         /* Without the others below it, the last one would be none. */
         bool has_filter = prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER;

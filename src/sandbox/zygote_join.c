@@ -68,7 +68,7 @@ static int confine(struct plan *plan, void (*in_cgroup)(void), struct csn_error 
         if (inner_init_go(TALK_FD, &procs_fds, err) < 0)
                 return -err->code;
         in_cgroup();
-        if (apply_joined(plan, err) < 0)
+        if (apply_confined(plan, err) < 0)
                 return -err->code;
         /* The program's memory is its own, as after execve(2); changing the ids had taken that away. */
         if (prctl(PR_SET_DUMPABLE, 1) < 0)
@@ -102,7 +102,7 @@ int join_enter(struct plan *plan, int fds[6], void (*in_cgroup)(void), struct cs
 int join_wait(struct plan *plan, struct arena *arena, struct handoff_taken *ret, struct csn_error *err)
 {
         struct inner_init_message run;
-        if (report(INNER_INIT_JOINED, &plan->boundary, NULL) < 0)
+        if (report(INNER_INIT_CONFINED, &plan->boundary, NULL) < 0)
                 _exit(1);
         int rc = handoff_take(HANDOFF_FD, HOME_FD, arena, ret, err);
         if (rc == 0 && expect(INNER_INIT_RUN, &run) < 0)

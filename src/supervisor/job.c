@@ -298,7 +298,7 @@ void job_advance(struct job *job)
         bool known;
         int rc = 0;
         if (job->state == JOB_READY && job->interpreter == PENDING_WORKER) {
-                job->state = JOB_JOINING;
+                job->state = JOB_CONFINING;
                 rc = sandbox_tell(&job->sandbox, INNER_INIT_WORKER, &err);
         } else if (job->state == JOB_READY && job->interpreter == PENDING_GUEST) {
                 job->state = JOB_STARTING;
@@ -310,12 +310,12 @@ void job_advance(struct job *job)
                         rc = err_set(&err, CSN_E_BUSY, 0, "the zygote of this sandbox is gone");
                 if (!zygote && known)
                         return;
-                job->state = JOB_JOINING;
+                job->state = JOB_CONFINING;
                 if (rc == 0 && (rc = sandbox_join(&job->sandbox, job->id, zygote, &err)) == 0) {
                         job->forking = true;
                         rc = loop_watch(job->sup->loop, &job->talk, job->sandbox.talk, EPOLLIN, &err);
                 }
-        } else if (job->wants_start && (job->state == JOB_JOINED || (job->state == JOB_READY && job->interpreter == PENDING_NONE))) {
+        } else if (job->wants_start && (job->state == JOB_CONFINED || (job->state == JOB_READY && job->interpreter == PENDING_NONE))) {
                 job->state = JOB_STARTING;
                 if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
                         rc = sandbox_tell(&job->sandbox, INNER_INIT_RUN, &err);
@@ -356,7 +356,7 @@ static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
 static bool is_closing(const struct job *job)
 {
         bool worker = job->interpreter == PENDING_WORKER;
-        return job->interpreter != PENDING_ZYGOTE && (job->state == (worker ? JOB_JOINING : JOB_STARTING) || job->state == JOB_DYING);
+        return job->interpreter != PENDING_ZYGOTE && (job->state == (worker ? JOB_CONFINING : JOB_STARTING) || job->state == JOB_DYING);
 }
 
 /* What process 1 has done, and what we did for it: each is noted when it was done. */
@@ -393,12 +393,12 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
                 take_isolation(job, message);
                 tell_boundary(job, WIRE_READY);
                 wait_for_engine(job, JOB_READY);
-        } else if (message->op == INNER_INIT_JOINED && job->state == JOB_JOINING && forked && by_program && job->sandbox.program && !job->inside) {
+        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && forked && by_program && job->sandbox.program && !job->inside) {
                 job->inside = true;
                 take_facts(job, &message->boundary);
                 if (job->host) {
-                        tell_boundary(job, WIRE_JOINED);
-                        wait_for_engine(job, JOB_JOINED);
+                        tell_boundary(job, WIRE_CONFINED);
+                        wait_for_engine(job, JOB_CONFINED);
                 } else if (sandbox_tell(&job->sandbox, INNER_INIT_RELEASE, &err) < 0) {
                         job_refuse(job, &err);
                 }
@@ -406,10 +406,10 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
                 job->closed = true;
                 take_facts(job, &message->boundary);
                 if (job->interpreter != PENDING_WORKER)   /* of which JOINED tells */
-                        tell_boundary(job, WIRE_JOINED);
-        } else if (message->op == INNER_INIT_JOINED && job->state == JOB_JOINING && !by_program && forked == job->inside) {
-                tell_boundary(job, WIRE_JOINED);
-                wait_for_engine(job, JOB_JOINED);
+                        tell_boundary(job, WIRE_CONFINED);
+        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && !by_program && forked == job->inside) {
+                tell_boundary(job, WIRE_CONFINED);
+                wait_for_engine(job, JOB_CONFINED);
         } else if (message->op == INNER_INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->sandbox.program != 0)) {
                 job_runs(job);
         } else if (message->op == INNER_INIT_EXITED && job->state == JOB_RUNNING && !job->sandbox.program && job->interpreter != PENDING_GUEST) {

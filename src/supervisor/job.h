@@ -8,8 +8,8 @@ enum job_state {
         JOB_MAKING,            /* the outer init was asked for process 1 */
         JOB_SETUP,             /* process 1 puts up the isolation */
         JOB_READY,             /* it waits */
-        JOB_JOINING,           /* an interpreter is on its way */
-        JOB_JOINED,            /* and waits */
+        JOB_CONFINING,           /* an interpreter is on its way */
+        JOB_CONFINED,            /* and waits */
         JOB_STARTING,          /* the program comes through the handoff socket */
         JOB_RUNNING,           /* it runs */
         JOB_BACKGROUND,        /* it ended, what it left behind may go on for a little */

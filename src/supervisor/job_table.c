@@ -41,7 +41,7 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
         if (!job || !job->forking)
                 return false;
         job->forking = false;
-        if (job->state != JOB_JOINING) {
+        if (job->state != JOB_CONFINING) {
                 /* It was given up meanwhile.  Its pid namespace is dead or dies now, but that of a guest goes on. */
                 if (job->host) {
                         job->sandbox.program_fd = take_fd(&fd);
@@ -59,7 +59,7 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
                 job->sandbox.program_fd = take_fd(&fd);
                 rc = err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");
         } else {
-                rc = sandbox_joined(&job->sandbox, &host->sandbox.leaf, pid, take_fd(&fd), &err);
+                rc = sandbox_confined(&job->sandbox, &host->sandbox.leaf, pid, take_fd(&fd), &err);
         }
         /* The outer init's word on its death may have come before the zygote's on its birth, and then nothing more comes. */
         if (job->sandbox.program && !sandbox_has_program(&job->sandbox)) {
@@ -90,7 +90,7 @@ void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_er
                         continue;
                 }
                 job->forking = false;
-                if (job->state == JOB_READY || (job->state == JOB_JOINING && !job->sandbox.program))
+                if (job->state == JOB_READY || (job->state == JOB_CONFINING && !job->sandbox.program))
                         job_refuse(job, gone);
                 else if (job->state == JOB_DYING)
                         job_end_visit(job);
@@ -171,7 +171,7 @@ int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         if (job->wants_start || (has_root(job) && !job->host))
                 return unexpected("START", err);
         job->wants_start = true;
-        if (job->state == JOB_READY || job->state == JOB_JOINED)
+        if (job->state == JOB_READY || job->state == JOB_CONFINED)
                 job->asked_us = clock_us();
         if (plan_limit(&job->sandbox.plan, limits, &refusal) < 0)
                 job_refuse(job, &refusal);

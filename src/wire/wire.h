@@ -66,7 +66,7 @@ enum wire_op {
         WIRE_ZYGOTE,
         WIRE_RETIRE,
         WIRE_READY,
-        WIRE_JOINED,
+        WIRE_CONFINED,
         WIRE_STATS,
         WIRE_EXITED,
         WIRE_REFUSED,

@@ -99,14 +99,14 @@ static uint32_t run_kinds(const enum seccomp_kind *newest_first, size_t n, const
 
 static void the_last_filter_makes_the_table_of_those_below(void)
 {
-        static const enum seccomp_kind child[] = { SECCOMP_LAST, SECCOMP_OUTER_INIT }, joined[] = { SECCOMP_LAST, SECCOMP_ZYGOTE, SECCOMP_OUTER_INIT };
+        static const enum seccomp_kind child[] = { SECCOMP_LAST, SECCOMP_OUTER_INIT }, confined[] = { SECCOMP_LAST, SECCOMP_ZYGOTE, SECCOMP_OUTER_INIT };
         unsigned wrong = 0;
         for (long nr = -1; nr < 4096; nr++)
                 for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
                         for (size_t b = 0; b < ARRAY_LEN(arguments); b++) {
                                 struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 } };
                                 wrong += run_kinds(child, ARRAY_LEN(child), &data) != run(&data);
-                                wrong += run_kinds(joined, ARRAY_LEN(joined), &data) != run(&data);
+                                wrong += run_kinds(confined, ARRAY_LEN(confined), &data) != run(&data);
                         }
         CHECK(wrong == 0);
 }

@@ -64,7 +64,7 @@ static void on_ready(void *owner, const struct wire_boundary *boundary, const st
         engine_dispatch(engine);           /* one less is being made */
 }
 
-static void on_joined(void *owner, const struct wire_boundary *boundary)
+static void on_confined(void *owner, const struct wire_boundary *boundary)
 {
         struct instance *instance = owner;
         instance->boundary = *boundary;
@@ -72,7 +72,7 @@ static void on_joined(void *owner, const struct wire_boundary *boundary)
         instance->state = INSTANCE_WARM;
         is_ready(instance);
         if (instance->context)
-                context_joined(instance->context);
+                context_confined(instance->context);
         else if (instance->run)
                 run_confined(instance->run, boundary);
         else if (instance->psandbox)
@@ -162,7 +162,7 @@ static void on_lost(void *owner, const struct csn_error *error)
         engine_dispatch(engine);
 }
 
-const struct backend_events instance_events = { on_ready, on_joined, on_stats, on_frozen, on_sent, on_exited, on_refused, on_zygote, on_lost };
+const struct backend_events instance_events = { on_ready, on_confined, on_stats, on_frozen, on_sent, on_exited, on_refused, on_zygote, on_lost };
 
 /* ---- what is asked of the backend ---- */
 
@@ -236,7 +236,7 @@ int instance_enter(struct engine *engine, const struct instance *host, struct co
         if (!link)
                 return err_set(err, CSN_E_BUSY, 0, "the supervisor is gone");
         struct instance *instance = make(engine, host->backend);
-        instance->state = INSTANCE_JOINING;
+        instance->state = INSTANCE_CONFINING;
         instance->context = context;
         if (host->backend->enter(link, instance->id, instance, host->id, zygote, fds, err) < 0) {
                 instance_free(instance);
@@ -251,9 +251,9 @@ int instance_begin(struct instance *instance, const struct backend_program *prog
         return instance->backend->start(link_of(instance->engine, instance->backend), instance->id, program, err);
 }
 
-static void is_joining(struct instance *instance)
+static void is_confining(struct instance *instance)
 {
-        instance->state = INSTANCE_JOINING;
+        instance->state = INSTANCE_CONFINING;
         instance->kept = true;
         if (!instance->starting)
                 instance->engine->starting++;
@@ -262,13 +262,13 @@ static void is_joining(struct instance *instance)
 
 int instance_join(struct instance *instance, uint32_t zygote, struct csn_error *err)
 {
-        is_joining(instance);
+        is_confining(instance);
         return instance->backend->join(link_of(instance->engine, instance->backend), instance->id, zygote, err);
 }
 
 int instance_worker(struct instance *instance, const struct wire_program *program, struct csn_error *err)
 {
-        is_joining(instance);
+        is_confining(instance);
         return instance->backend->worker(link_of(instance->engine, instance->backend), instance->id, program, err);
 }
 

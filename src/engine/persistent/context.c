@@ -526,7 +526,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
                 ended(context);
 }
 
-void context_joined(struct context *context)
+void context_confined(struct context *context)
 {
         struct csn_error err;
         if (instance_begin(context->instance, &context->program, &err) == 0)

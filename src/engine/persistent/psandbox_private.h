@@ -96,7 +96,7 @@ void psandbox_touch(struct psandbox *psandbox);
 void psandboxes_close(struct engine *engine);
 
 /* News of the instance of an interpreter that came from a zygote. */
-void context_joined(struct context *context);
+void context_confined(struct context *context);
 void context_exiting(struct context *context, const struct wire_exit *how, const struct csn_error *error);
 /* Its sandbox was looked at. */
 void context_on_stats(struct context *context, const struct wire_stats *seen);

@@ -201,7 +201,7 @@ void metrics_note(struct run *run);
 enum instance_state {
         INSTANCE_MAKING,            /* the backend makes it */
         INSTANCE_BARE,             /* it stands, and nothing is in it */
-        INSTANCE_JOINING,           /* an interpreter is on its way */
+        INSTANCE_CONFINING,           /* an interpreter is on its way */
         INSTANCE_WARM,              /* it waits, or the program of a run begins */
 };
 
