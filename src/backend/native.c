@@ -527,7 +527,7 @@ static int native_guest(struct backend_link *link, uint32_t id, const struct wir
         return 0;
 }
 
-static int native_enter(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF],
+static int native_join_guest(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF],
                         struct csn_error *err)
 {
         struct buf message;
@@ -537,7 +537,7 @@ static int native_enter(struct backend_link *link, uint32_t id, void *owner, uin
         auto_fd theirs = handoff[1], ours = handoff[0];
         const int all[WIRE_ENTRIES] = { fds[WIRE_ENTRY_STDOUT], fds[WIRE_ENTRY_STDERR], fds[WIRE_ENTRY_CHANNEL], theirs };
         buf_init(&message, WIRE_MAX);
-        if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 || !wire_put_enter(&message, id, sandbox, zygote) ||
+        if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 || !wire_put_join_guest(&message, id, sandbox, zygote) ||
             outbox_put(&link->instance, message.bytes, message.len, all, WIRE_ENTRIES) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "send to the supervisor");
         buf_done(&message);
@@ -571,6 +571,6 @@ static void native_retire(struct backend_link *link, uint32_t id)
 
 const struct backend backend_native = {
         .name = "native", .open = native_open, .prepare = native_prepare, .join = native_join, .worker = native_worker,
-        .start = native_start, .guest = native_guest, .enter = native_enter, .freeze = native_freeze, .left = native_exiting, .kill = native_kill,
+        .start = native_start, .guest = native_guest, .enter = native_join_guest, .freeze = native_freeze, .left = native_exiting, .kill = native_kill,
         .look = native_request_stats, .zygote = native_zygote, .retire = native_retire, .close = native_close,
 };

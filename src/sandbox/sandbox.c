@@ -189,7 +189,7 @@ static void close_inner(struct sandbox *sandbox)
                 fd_close(&sandbox->inner[i]);
 }
 
-int sandbox_visit(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err)
+int sandbox_join_guest(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err)
 {
         sandbox_init(sandbox);
         sandbox->visits = true;

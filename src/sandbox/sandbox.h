@@ -513,7 +513,7 @@ int sandbox_join(struct sandbox *sandbox, uint32_t id, struct outbox *zygote, st
 /* It goes into `leaf`, which is the sandbox' own, or that of the guest where it visits. */
 int sandbox_confined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err);
 /* One that visits `host`, with descriptors as ENTER has them, which are taken. */
-int sandbox_visit(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err);
+int sandbox_join_guest(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err);
 
 /* Let process 1, or the interpreter that joined, go on with this: INNER_INIT_WORKER, INNER_INIT_RUN, INNER_INIT_END. */
 int sandbox_tell(struct sandbox *sandbox, uint32_t op, struct csn_error *err);

@@ -126,7 +126,7 @@ static void let_die(struct job *job)
                 log_text(LOG_ERROR, "%s", err.text);
 }
 
-void job_end_visit(struct job *job)
+void job_end_join_guest(struct job *job)
 {
         if (!job->host || job->sandbox.program || job->state == JOB_CLOSING)
                 return;
@@ -159,7 +159,7 @@ void job_kill(struct job *job, unsigned reason)
                 loop_unwatch(job->sup->loop, &job->control);   /* nothing that process 1 could say changes anything */
         sandbox_kill(&job->sandbox);   /* without a process 1 yet: job_made() does it */
         let_die(job);
-        job_end_visit(job);
+        job_end_join_guest(job);
 }
 
 void job_refuse(struct job *job, const struct csn_error *error)

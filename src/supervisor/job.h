@@ -78,6 +78,6 @@ void job_close(struct job *job);
  * An interpreter that visits a guest has no process 1 whose end would end it.  Without a process it is over; but while its
  * zygote is asked it stays, so that what is forked after all is known and killed.
  */
-void job_end_visit(struct job *job);
+void job_end_join_guest(struct job *job);
 
 #endif

@@ -46,7 +46,7 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
                 if (job->host) {
                         job->sandbox.program_fd = take_fd(&fd);
                         sandbox_kill(&job->sandbox);
-                        job_end_visit(job);
+                        job_end_join_guest(job);
                 }
                 return true;
         }
@@ -93,7 +93,7 @@ void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_er
                 if (job->state == JOB_READY || (job->state == JOB_CONFINING && !job->sandbox.program))
                         job_refuse(job, gone);
                 else if (job->state == JOB_DYING)
-                        job_end_visit(job);
+                        job_end_join_guest(job);
         }
 }
 
@@ -196,7 +196,7 @@ int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         return 0;
 }
 
-int job_enter(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err)
+int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err)
 {
         const struct job *host = find_job(sup, sandbox);
         struct csn_error refusal;
@@ -209,7 +209,7 @@ int job_enter(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zy
         if (is_over(host) || host->state < JOB_STARTING || host->state > JOB_RUNNING) {
                 err_set(&refusal, CSN_E_BUSY, 0, "the sandbox is over");
                 job_refuse(job, &refusal);
-        } else if (sandbox_visit(&job->sandbox, &host->sandbox, fds, &refusal) < 0) {
+        } else if (sandbox_join_guest(&job->sandbox, &host->sandbox, fds, &refusal) < 0) {
                 job_refuse(job, &refusal);
         } else {
                 job->boundary = host->boundary;

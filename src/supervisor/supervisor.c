@@ -102,12 +102,12 @@ static int op_guest(struct request *request, struct csn_error *err)
         return job_guest(request->sup, request->header.job, &limits, err);
 }
 
-static int op_enter(struct request *request, struct csn_error *err)
+static int op_join_guest(struct request *request, struct csn_error *err)
 {
         uint32_t sandbox, zygote;
-        if (wire_get_enter(request->body, request->header.len, &sandbox, &zygote, err) < 0)
+        if (wire_get_join_guest(request->body, request->header.len, &sandbox, &zygote, err) < 0)
                 return -err->code;
-        return job_enter(request->sup, request->header.job, sandbox, zygote, request->fds, err);
+        return job_join_guest(request->sup, request->header.job, sandbox, zygote, request->fds, err);
 }
 
 static int op_freeze(struct request *request, struct csn_error *err)
@@ -174,7 +174,7 @@ static const struct {
         { WIRE_WORKER,  READY, op_worker  },
         { WIRE_START,   READY, op_start   },
         { WIRE_GUEST,   READY, op_guest   },
-        { WIRE_ENTER,   READY, op_enter   },
+        { WIRE_JOIN_GUEST,   READY, op_join_guest   },
         { WIRE_FREEZE,  READY, op_freeze  },
         { WIRE_EXITING,    READY, op_exiting    },
         { WIRE_KILL,    READY, op_kill    },
@@ -197,7 +197,7 @@ static int dispatch(struct request *request, struct csn_error *err)
 
 static int check_fds(const struct wire_header *header, size_t fds_n, struct csn_error *err)
 {
-        if (fds_n == (header->op == WIRE_ENTER ? WIRE_ENTRIES : 0))
+        if (fds_n == (header->op == WIRE_JOIN_GUEST ? WIRE_ENTRIES : 0))
                 return 0;
         return err_set(err, CSN_E_PROTOCOL, 0, "message %u came with %zu descriptors", header->op, fds_n);
 }

@@ -43,7 +43,7 @@ int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
 /* Process 1 becomes the guest. */
 int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *limits, struct csn_error *err);
 /* An interpreter of a zygote into the sandbox of a guest.  fds: WIRE_ENTRIES, taken from what is there. */
-int job_enter(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err);
+int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err);
 void job_freeze(struct supervisor *sup, uint32_t id, bool on);
 void job_exiting(struct supervisor *sup, uint32_t id, unsigned status);
 void job_stop(struct supervisor *sup, uint32_t id);

@@ -44,9 +44,9 @@ bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t nu
         return finish(buf, add_header(buf, op, job) && codec_add_u64(buf, number));
 }
 
-bool wire_put_enter(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote)
+bool wire_put_join_guest(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote)
 {
-        return finish(buf, add_header(buf, WIRE_ENTER, job) && codec_add_u64(buf, sandbox) && codec_add_u64(buf, zygote));
+        return finish(buf, add_header(buf, WIRE_JOIN_GUEST, job) && codec_add_u64(buf, sandbox) && codec_add_u64(buf, zygote));
 }
 
 bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_limits *limits)
@@ -187,7 +187,7 @@ int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t 
         return 0;
 }
 
-int wire_get_enter(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote, struct csn_error *err)
+int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote, struct csn_error *err)
 {
         struct codec c = { body, len, false };
         uint64_t sandbox = codec_u64(&c), zygote = codec_u64(&c);

@@ -72,7 +72,7 @@ enum wire_op {
         WIRE_REFUSED,
         WIRE_GONE,
         WIRE_GUEST,
-        WIRE_ENTER,
+        WIRE_JOIN_GUEST,
         WIRE_FREEZE,
         WIRE_FROZEN,
         WIRE_UNABLE,
@@ -272,7 +272,7 @@ struct wire_stats {
 bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job);
 bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape);
 bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t number);   /* JOIN, LEFT, FREEZE, FROZEN */
-bool wire_put_enter(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote);
+bool wire_put_join_guest(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote);
 bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_limits *limits);
 bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program);
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities);
@@ -290,7 +290,7 @@ int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, s
 int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret, struct csn_error *err);
 /* One number of at most `max`; `what` is the message's name. */
 int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret, struct csn_error *err);
-int wire_get_enter(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote, struct csn_error *err);
+int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote, struct csn_error *err);
 int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err);
 int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
 int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err);

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         wire_get_command(bytes, len, &arena, &program, &err);
         wire_get_limits(bytes, len, &limits, &err);
         wire_get_number(bytes, len, "JOIN", UINT32_MAX, &zygote, &err);
-        wire_get_enter(bytes, len, &zygote, &zygote, &err);
+        wire_get_join_guest(bytes, len, &zygote, &zygote, &err);
         wire_get_text(bytes, len, &arena, &text, &err);
         wire_get_abilities(bytes, len, &abilities, &err);
         wire_get_boundary(bytes, len, &boundary, &err);

@@ -229,7 +229,7 @@ void instance_freeze(struct instance *instance, bool on)
                 instance->backend->freeze(link, instance->id, on);
 }
 
-int instance_enter(struct engine *engine, const struct instance *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], struct instance **ret,
+int instance_join_guest(struct engine *engine, const struct instance *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], struct instance **ret,
               struct csn_error *err)
 {
         struct backend_link *link = link_of(engine, host->backend);

@@ -476,7 +476,7 @@ static void enter(struct context *context, int fds[WIRE_FDS_MAX])
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* what it said last is read when it is dead */
         else if (!zygote)
                 err_set(&err, CSN_E_BUSY, 0, "the zygote is gone");
-        else if (instance_enter(context->psandbox->engine, context->psandbox->instance, context, zygote, fds, &context->instance, &err) == 0)
+        else if (instance_join_guest(context->psandbox->engine, context->psandbox->instance, context, zygote, fds, &context->instance, &err) == 0)
                 return;
         context_exiting(context, NULL, &err);
 }

@@ -240,7 +240,7 @@ int instance_new_psandbox(struct engine *engine, const struct wire_shape *shape,
 int instance_guest(struct instance *instance, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
 void instance_freeze(struct instance *instance, bool on);
 /* The interpreter of a zygote into the sandbox `host`, with these descriptors, which stay the caller's; and its program. */
-int instance_enter(struct engine *engine, const struct instance *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], struct instance **ret,
+int instance_join_guest(struct engine *engine, const struct instance *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], struct instance **ret,
               struct csn_error *err);
 int instance_begin(struct instance *instance, const struct backend_program *program, struct csn_error *err);
 /* Ask what it uses; the answer comes to instance->seen. */
