@@ -329,7 +329,7 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
                 if (job)
                         link->events->frozen(owner, number == 1, NULL);
                 return 0;
-        case WIRE_UNABLE:
+        case WIRE_FREEZE_FAILED:
                 if (wire_get_error(body, header->len, &error, err) < 0)
                         return -err->code;
                 if (job)

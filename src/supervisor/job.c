@@ -521,9 +521,9 @@ bool job_process_died(struct job *job, const struct outer_init_message *died)
 #define FREEZE_MS 2000         /* after which a sandbox that does not stand still goes on */
 #define FREEZE_LOOK_MS 2
 
-void job_unable(struct job *job, const struct csn_error *error)
+void job_freeze_failed(struct job *job, const struct csn_error *error)
 {
-        sup_answer_error(job->sup, WIRE_UNABLE, job->id, error);
+        sup_answer_error(job->sup, WIRE_FREEZE_FAILED, job->id, error);
 }
 
 static void tell_frozen(struct job *job)
@@ -546,7 +546,7 @@ static void job_look_frozen(struct timer *timer)
                 if (job->frozen && cgroup_leaf_freeze(&job->sandbox.leaf, false, &again) < 0)
                         log_text(LOG_ERROR, "%s", again.text);
                 job->frozen = false;
-                job_unable(job, &err);
+                job_freeze_failed(job, &err);
         }
 }
 
@@ -555,7 +555,7 @@ void job_hold(struct job *job, bool on)
         struct csn_error err;
         job->freeze_due = false;
         if (cgroup_leaf_freeze(&job->sandbox.leaf, on, &err) < 0) {
-                job_unable(job, &err);
+                job_freeze_failed(job, &err);
         } else {
                 job->frozen = on;
                 job->freezing_us = clock_us();

@@ -62,7 +62,7 @@ void job_await_setup(struct job *job);
 void job_advance(struct job *job);
 /* Stand still, or go on; the engine is told when it does.  The program runs. */
 void job_hold(struct job *job, bool on);
-void job_unable(struct job *job, const struct csn_error *error);
+void job_freeze_failed(struct job *job, const struct csn_error *error);
 
 /* Its interpreter told the engine so, and with which status. */
 void job_exit_early(struct job *job, unsigned status);

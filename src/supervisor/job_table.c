@@ -229,7 +229,7 @@ void job_freeze(struct supervisor *sup, uint32_t id, bool on)
                 return;
         if (job->interpreter != PENDING_GUEST || job->state > JOB_RUNNING) {
                 err_set(&err, CSN_E_BUSY, 0, "there is no guest in this sandbox");
-                job_unable(job, &err);
+                job_freeze_failed(job, &err);
         } else if (job->state < JOB_RUNNING) {
                 job->freeze_due = true;
                 job->freeze_to = on;

@@ -75,7 +75,7 @@ enum wire_op {
         WIRE_JOIN_GUEST,
         WIRE_FREEZE,
         WIRE_FROZEN,
-        WIRE_UNABLE,
+        WIRE_FREEZE_FAILED,
 };
 
 /* The descriptors of READY, in this order; the last two are there with WIRE_PROXY and WIRE_TOOL_SOCKET alone. */
