@@ -136,15 +136,15 @@ void run_free(struct run *run);
  * The runner has a part in grading then (src/lang/README.md), and which one and all else is agreed upon in messages.  What it says is as
  * hostile as any output.
  */
-struct run_talk {
+struct run_message_handler {
         void (*hello_received)(void *owner);  /* it is there, and waits to be told; may be NULL */
         /* The run may be cancelled from here, and not freed. */
         void (*said)(void *owner, const char *message, size_t len);
-        void (*broke)(void *owner);    /* what came is no runner's; nothing more is heard of it, and it is killed; may be NULL */
+        void (*protocol_error)(void *owner);    /* what came is no runner's; nothing more is heard of it, and it is killed; may be NULL */
 };
 
 /* Before run_start().  The owner has to live as long as the run. */
-void run_set_talk(struct run *run, const struct run_talk *talk, void *owner);
+void run_set_message_handler(struct run *run, const struct run_message_handler *message_handler, void *owner);
 /*
  * Before run_start(): it starts at once, whatever waits, because a run that goes on already would wait for it.
  */
@@ -159,7 +159,7 @@ void run_set_judged(struct run *run);
  * 0; or -EMSGSIZE: more than CHANNEL_TALK_MAX bytes; -EAGAIN: it does not listen yet, or has not read what it was told before;
  * -EPIPE: it has ended, and its end will be told.
  */
-int run_say(struct run *run, const char *message, size_t len);
+int run_send_message(struct run *run, const char *message, size_t len);
 
 /* ---- files that outlive a run ---- */
 

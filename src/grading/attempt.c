@@ -55,24 +55,24 @@ static void on_late(struct timer *timer)
         run_cancel(attempt->run);
 }
 
-int talk_json(struct run *run, json_t *message)
+int message_send_json(struct run *run, json_t *message)
 {
         char *text = json_dumps(message, JSON_COMPACT | JSON_ENSURE_ASCII);
         struct buf whole;
         buf_init(&whole, CHANNEL_TALK_MAX);
         bool fits = text && buf_add(&whole, "E", 1) && buf_add(&whole, text, strlen(text));
-        int told = fits ? run_say(run, whole.bytes, whole.len) : -EMSGSIZE;
+        int told = fits ? run_send_message(run, whole.bytes, whole.len) : -EMSGSIZE;
         json_decref(message);
         buf_done(&whole);
         free(text);
         return told;
 }
 
-int talk_begin(struct run *run, const char *role, json_t *message)
+int message_begin_role(struct run *run, const char *role, json_t *message)
 {
         json_object_set_new(message, "op", json_string("begin"));
         json_object_set_new(message, "role", json_string(role));
-        return talk_json(run, message);
+        return message_send_json(run, message);
 }
 
 /* ---- its life ---- */
@@ -108,7 +108,7 @@ static void on_done(void *owner, const struct run_result *result)
         grading_go_on(grading);
 }
 
-static const struct run_talk talk = { .hello_received = on_hello, .said = on_said, .broke = on_broke };
+static const struct run_message_handler message_handler = { .hello_received = on_hello, .said = on_said, .protocol_error = on_broke };
 
 static char *copy(struct attempt *attempt, const char *text)
 {
@@ -152,7 +152,7 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
         run_set_owner(attempt->run, grading->owner_key);
         run_set_quota(attempt->run, grading->running_max, grading->queued_max);
         if (kind->role)
-                run_set_talk(attempt->run, &talk, attempt);
+                run_set_message_handler(attempt->run, &message_handler, attempt);
         return attempt;
 }
 

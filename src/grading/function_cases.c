@@ -43,7 +43,7 @@ static void on_hello(struct attempt *attempt)
                         json_array_append_new(cases, case_of(grading, i));
         json_t *begin = json_pack("{s:s, s:i, s:o}", "setup", request->setup ? request->setup : "", "output_max", CASE_OUTPUT, "cases", cases);
         add_text(begin, "function", request->function);
-        if (talk_begin(attempt->run, attempt->kind->role, begin) != -EMSGSIZE)
+        if (message_begin_role(attempt->run, attempt->kind->role, begin) != -EMSGSIZE)
                 return;
         for (size_t i = attempt->from; i < attempt->to; i++)
                 if (!grading->slots[i].settled && !HAS(grading->slots[i].given, grade_case, expected_stdout))

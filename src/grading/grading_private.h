@@ -122,9 +122,9 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
 void attempt_limit(struct attempt *attempt, uint64_t cpu_ms, uint64_t wall_ms);
 void attempt_start(struct attempt *attempt);
 /* A message for the runner; takes the reference. */
-int talk_json(struct run *run, json_t *message);
+int message_send_json(struct run *run, json_t *message);
 /* The first one, which says what it is to be. */
-int talk_begin(struct run *run, const char *role, json_t *message);
+int message_begin_role(struct run *run, const char *role, json_t *message);
 void attempt_break(struct attempt *attempt);
 void attempt_free(struct attempt *attempt);
 /* The status of a case whose process, and sandbox, ended like that; and what to say of it. */

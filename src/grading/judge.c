@@ -199,7 +199,7 @@ static void put_question(struct judge *judge, struct judging *judging)
 {
         uint64_t cpu_ms = cpu_ms_for(judging);
         judge->id = ++judge->judges->ids;
-        int told = talk_json(judge->run, question(judging, judge->id, cpu_ms));
+        int told = message_send_json(judge->run, question(judging, judge->id, cpu_ms));
         if (told == -EMSGSIZE)
                 give_up(judging, judging->from, judging->to, "what came is too large to be compared");
         if (told == -EPIPE)
@@ -330,7 +330,7 @@ static void on_hello(void *owner)
 {
         struct judge *judge = owner;
         judge->hello_received = true;
-        judge->ready = talk_begin(judge->run, "judge", json_object()) == 0;
+        judge->ready = message_begin_role(judge->run, "judge", json_object()) == 0;
         judge->judges->starts = 0;
         loop_timer(engine_loop(judge->judges->grader->engine), &judge->clock, IDLE_MS * 1000ULL);
         ask(judge->judges);
@@ -406,7 +406,7 @@ static void on_done(void *owner, const struct run_result *result)
 
 static void start(struct judge *judge)
 {
-        static const struct run_talk talk = { .hello_received = on_hello, .said = on_said };
+        static const struct run_message_handler message_handler = { .hello_received = on_hello, .said = on_said };
         static const struct run_events events = { .done = on_done };
         static char nothing[] = "";
         struct grader *grader = judge->judges->grader;
@@ -420,7 +420,7 @@ static void start(struct judge *judge)
         SET(&request->limits, limits, cpu_ms, most->cpu_ms);
         SET(&request->limits, limits, memory_bytes, min_u64(JUDGE_MEMORY, most->memory_bytes));
         MARK(request, run_request, limits);
-        run_set_talk(judge->run, &talk, judge);
+        run_set_message_handler(judge->run, &message_handler, judge);
         run_set_companion(judge->run);
         run_set_owner(judge->run, "judge");
         run_start(judge->run, false, &events, judge);

@@ -22,7 +22,7 @@ static struct attempt *other_of(const struct attempt *attempt)
 static void pass_on(struct attempt *attempt, const char *message, size_t len)
 {
         struct attempt *other = other_of(attempt);
-        int said = other ? run_say(other->run, message, len) : 0;
+        int said = other ? run_send_message(other->run, message, len) : 0;
         if (said < 0 && said != -EPIPE)
                 attempt_break(attempt);
 }
@@ -46,7 +46,7 @@ static void begin_tests(struct attempt *attempt)
         }
         arena_done(&arena);
         attempt->ready = true;   /* its limits are those of the run */
-        if (talk_begin(attempt->run, attempt->kind->role, begin) == -EMSGSIZE)
+        if (message_begin_role(attempt->run, attempt->kind->role, begin) == -EMSGSIZE)
                 attempt_break(attempt);
 }
 
@@ -162,7 +162,7 @@ static void begin_subject(struct attempt *attempt)
         struct grading *grading = attempt->grading;
         const char *setup = grading->request.setup ? grading->request.setup : "";
         const struct bytes tests = { grading->request.tests, strlen(grading->request.tests) };
-        int told = talk_begin(attempt->run, attempt->kind->role, json_pack("{s:s}", "setup", setup));
+        int told = message_begin_role(attempt->run, attempt->kind->role, json_pack("{s:s}", "setup", setup));
         if (told == -EMSGSIZE)
                 attempt_break(attempt);
         if (told < 0)
@@ -194,7 +194,7 @@ static void leave(struct attempt *subject)
 {
         subject->ended = true;
         subject->clock.fired = on_leave;
-        talk_json(subject->run, json_pack("{s:s}", "op", "end"));
+        message_send_json(subject->run, json_pack("{s:s}", "op", "end"));
         loop_timer(engine_loop(subject->grading->grader->engine), &subject->clock, LEAVE_MS * 1000);
 }
 
@@ -224,7 +224,7 @@ static void subject_done(struct attempt *attempt, const struct run_result *resul
                 tests->ended = true;
                 run_cancel(tests->run);
         } else {
-                talk_json(tests->run, json_pack("{s:s, s:s, s:s}", "op", "peer_gone", "status", choices_case_status.values[status].text, "message", text));
+                message_send_json(tests->run, json_pack("{s:s, s:s, s:s}", "op", "peer_gone", "status", choices_case_status.values[status].text, "message", text));
         }
 }
 

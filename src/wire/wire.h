@@ -392,7 +392,7 @@ struct channel {
         enum channel_type pending;       /* type whose pieces are being joined, or 0 */
         struct buf part[CHANNEL_TYPES];  /* payloads by type */
         unsigned frames;
-        bool talks;                      /* TALK may come */
+        bool has_messages;                      /* TALK may come */
 };
 
 void channel_init(struct channel *channel, size_t value_max);

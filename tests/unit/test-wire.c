@@ -391,7 +391,7 @@ static void a_role_talks_for_as_long_as_it_runs(void)
         struct channel channel;
         struct buf *part = &channel.part[CHANNEL_TALK];
         channel_init(&channel, 1000);
-        channel.talks = true;
+        channel.has_messages = true;
         feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
         CHECK(feed(&channel, CHANNEL_STARTED, 0, "", 0) == 0);
         for (int i = 0; i < 10000; i++) {
@@ -410,12 +410,12 @@ static void a_role_talks_for_as_long_as_it_runs(void)
 
 static void who_has_no_role_does_not_talk(void)
 {
-        for (int talks = 0; talks < 2; talks++) {
+        for (int has_messages = 0; has_messages < 2; has_messages++) {
                 struct channel channel;
                 channel_init(&channel, 1000);
-                channel.talks = talks;
+                channel.has_messages = has_messages;
                 feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
-                if (!talks)
+                if (!has_messages)
                         feed(&channel, CHANNEL_STARTED, 0, "", 0);
                 CHECK(feed(&channel, CHANNEL_TALK, 0, "E{}", 3) == -CSN_E_PROTOCOL);   /* without a role, or too early */
                 channel_done(&channel);

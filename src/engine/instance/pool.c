@@ -65,7 +65,7 @@ static struct run *bare_run(struct engine *engine, const char *language, int ima
         SET(request, run_request, code, ((struct bytes){ .bytes = arena_text(run_arena(run), "%s", "") }));
         if (profile)
                 SET(request, run_request, profile, arena_text(run_arena(run), "%s", profile));
-        run->talks = image == image_SMALL;   /* who asks for that image grades, but for a few */
+        run->has_messages = image == image_SMALL;   /* who asks for that image grades, but for a few */
         if (run_prepare(run, err) == 0)
                 return run;
         run_free(run);

@@ -297,7 +297,7 @@ static void build_argv(struct run *run)
         buf_printf(&options, "value_max=%" PRIu64, request->limits.value_bytes);
         if (run->compile_only)
                 buf_printf(&options, ",compile_only=1");
-        else if (run->talks)
+        else if (run->has_messages)
                 buf_printf(&options, ",graded=1,alone=%d", run->backend == &backend_native);
         else if (request->image == image_DATA)
                 buf_printf(&options, ",figures=1");
@@ -417,7 +417,7 @@ static int check_elsewhere(const struct run *run, struct csn_error *err)
                 return err_field(err, "/args", "with the backend %s a program has no arguments", run->backend->name);
         if (request->network == network_ALLOW)
                 return err_field(err, "/network", "with the backend %s network is none or public", run->backend->name);
-        if (run->talks)
+        if (run->has_messages)
                 return err_field(err, "/backend", "gradings need sandboxes of this host, and the settings name the backend %s", run->backend->name);
         return 0;
 }

@@ -4,11 +4,11 @@
 #define TALK_WAITING_MAX 1024          /* packets, of at most 64 KiB, that are not read yet */
 #define FRAME_ROOM (CHANNEL_FRAME_MAX - CHANNEL_HEADER)
 
-void run_set_talk(struct run *run, const struct run_talk *talk, void *owner)
+void run_set_message_handler(struct run *run, const struct run_message_handler *message_handler, void *owner)
 {
-        run->talks = true;
-        run->talk = talk;
-        run->talk_owner = owner;
+        run->has_messages = true;
+        run->message_handler = message_handler;
+        run->message_handler_owner = owner;
 }
 
 void run_set_judged(struct run *run)
@@ -22,7 +22,7 @@ void run_set_companion(struct run *run)
 }
 
 /* What it does not read adds up here, and somebody who reads nothing is stuck, or wants our memory. */
-int run_say(struct run *run, const char *message, size_t len)
+int run_send_message(struct run *run, const char *message, size_t len)
 {
         if (len > CHANNEL_TALK_MAX)
                 return -EMSGSIZE;
@@ -44,15 +44,15 @@ int run_say(struct run *run, const char *message, size_t len)
         return 0;
 }
 
-void talk_take(struct run *run, enum channel_type type)
+void run_take_message(struct run *run, enum channel_type type)
 {
         struct buf *part = &run->channel.part[CHANNEL_TALK];
-        if (!run->talk || run->cancelled || run->channel.pending)
+        if (!run->message_handler || run->cancelled || run->channel.pending)
                 return;
-        if (type == CHANNEL_HELLO && run->talk->hello_received)
-                run->talk->hello_received(run->talk_owner);
+        if (type == CHANNEL_HELLO && run->message_handler->hello_received)
+                run->message_handler->hello_received(run->message_handler_owner);
         if (type == CHANNEL_TALK) {
-                run->talk->said(run->talk_owner, part->bytes ? part->bytes : "", part->len);
+                run->message_handler->said(run->message_handler_owner, part->bytes ? part->bytes : "", part->len);
                 /* Much is not kept for little. */
                 if (part->size > MIB)
                         buf_done(part);

@@ -101,15 +101,15 @@ static bool read_channel(struct run *run)
                 loop_unwatch(run->engine->loop, &run->channel_watch);
                 fd_close(&run->channel_watch.fd);
                 is_started(run);
-                if (n > 0 && run->talk) {
-                        if (run->talk->broke)
-                                run->talk->broke(run->talk_owner);
+                if (n > 0 && run->message_handler) {
+                        if (run->message_handler->protocol_error)
+                                run->message_handler->protocol_error(run->message_handler_owner);
                         kill_run(run);   /* somebody waits for what it would say */
                 }
                 return false;
         }
         is_started(run);
-        talk_take(run, frame[4]);
+        run_take_message(run, frame[4]);
         int status = channel_left(&run->channel);
         if (status >= 0 && run->instance)
                 instance_exiting(run->instance, (unsigned)status);
@@ -493,7 +493,7 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         for (int i = 0; i < 2; i++)
                 capture_init(&run->streams[i].capture, (size_t)run->request.limits.output_bytes);
         channel_init(&run->channel, (size_t)run->request.limits.value_bytes);
-        run->channel.talks = run->talks;
+        run->channel.has_messages = run->has_messages;
         if (strcmp(run->request.policy, "off") == 0) {
                 run_checked(run);
         } else {

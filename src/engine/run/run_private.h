@@ -87,10 +87,10 @@ struct run {
         struct stream streams[2];
         struct watch channel_watch;
         struct channel channel;
-        const struct run_talk *talk;
-        void *talk_owner;
+        const struct run_message_handler *message_handler;
+        void *message_handler_owner;
         struct outbox said;            /* that its runner has not read yet */
-        bool talks;                    /* its runner is told what to do, and answers */
+        bool has_messages;                    /* its runner is told what to do, and answers */
         bool companion;                /* it waits for no turn */
         bool judged;                   /* see run_set_judged() */
         int home_fd;
@@ -176,7 +176,7 @@ void run_refused(struct run *run, const struct csn_error *error, bool again);
 /* ---- messages.c ---- */
 
 /* A frame of this type has come. */
-void talk_take(struct run *run, enum channel_type type);
+void run_take_message(struct run *run, enum channel_type type);
 
 /* ---- queue.c: runs that wait, each owner's in order and the owners in turn ---- */
 
