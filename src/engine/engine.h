@@ -148,7 +148,7 @@ void run_set_message_handler(struct run *run, const struct run_message_handler *
 /*
  * Before run_start(): it starts at once, whatever waits, because a run that goes on already would wait for it.
  */
-void run_set_companion(struct run *run);
+void run_set_skips_queue(struct run *run);
 /*
  * Before run_start(): its wall-clock limit is a judge's, and means the program's own time.  Time in which it was ready to run and
  * other programs had the CPU does not count, as far as nine times the limit; and no more of such runs go on at once than

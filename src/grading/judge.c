@@ -421,7 +421,7 @@ static void start(struct judge *judge)
         SET(&request->limits, limits, memory_bytes, min_u64(JUDGE_MEMORY, most->memory_bytes));
         MARK(request, run_request, limits);
         run_set_message_handler(judge->run, &message_handler, judge);
-        run_set_companion(judge->run);
+        run_set_skips_queue(judge->run);
         run_set_owner(judge->run, "judge");
         run_start(judge->run, false, &events, judge);
 }

@@ -169,7 +169,7 @@ static void begin_subject(struct attempt *attempt)
                 return;
         struct attempt *other = attempt_new(grading, &kind, &tests);
         attempt_limit(other, load_ms(grading), 2 * load_ms(grading) + 1000);
-        run_set_companion(other->run);
+        run_set_skips_queue(other->run);
         attempt_start(other);
 }
 

@@ -16,9 +16,9 @@ void run_set_judged(struct run *run)
         run->judged = true;
 }
 
-void run_set_companion(struct run *run)
+void run_set_skips_queue(struct run *run)
 {
-        run->companion = true;
+        run->skips_queue = true;
 }
 
 /* What it does not read adds up here, and somebody who reads nothing is stuck, or wants our memory. */

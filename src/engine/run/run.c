@@ -240,7 +240,7 @@ static void begin_now(struct run *run);
 static void enqueue(struct run *run, bool front)
 {
         run->queued_us = run->queued_us ? run->queued_us : clock_us();
-        if (run->companion) {
+        if (run->skips_queue) {
                 queue_pass(run);
                 begin_now(run);
         } else {
@@ -451,7 +451,7 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
         size_t max = running_max(engine), slots = engine->running < max ? max - engine->running : 0;
         size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued, running;
         queue_count(engine, run->owner_key, &queued, &running);
-        bool waits = !run->companion && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max) ||
+        bool waits = !run->skips_queue && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max) ||
                                          (run->judged && engine->judged >= judged_max(engine)));
         *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
         if (waits && waiting >= engine->settings->engine.queue_max)

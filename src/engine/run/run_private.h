@@ -91,7 +91,7 @@ struct run {
         void *message_handler_owner;
         struct outbox said;            /* that its runner has not read yet */
         bool has_messages;                    /* its runner is told what to do, and answers */
-        bool companion;                /* it waits for no turn */
+        bool skips_queue;                /* it waits for no turn */
         bool judged;                   /* see run_set_judged() */
         int home_fd;
         int handoff_fd;                   /* on which its first input comes back, or -1 */
