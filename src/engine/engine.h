@@ -11,7 +11,7 @@
  *   verdict   evidence -> status, message, hint
  *   record    everything -> struct run_result
  *   render    the record as text for people and models
- *   inquiry   a check of a program that is not run
+ *   source check   a check of a program that is not run
  *   tool socket     what programs inside ask for while they go on
  *   queue     runs that wait, fair among owners
  *   metrics   what was done so far, for Prometheus
@@ -246,9 +246,9 @@ void run_warn(struct run *run, const char *code, const char *fmt, ...) PRINTF_LI
 /* ---- a check without a run (source_check.c) ---- */
 
 /* Embedded in its owner; all zeros is none. */
-struct inquiry {
+struct source_check {
         struct check check;            /* fill in check.request; check.result is there when done() is called */
-        void (*done)(struct inquiry *inquiry);
+        void (*done)(struct source_check *source_check);
         void *owner;
         const char *run_owner;         /* as for run_set_owner(), or NULL */
         struct engine *engine;
@@ -256,19 +256,19 @@ struct inquiry {
 };
 
 /* The language of its request by its own name.  Errors: CSN_E_INPUT, CSN_E_LANGUAGE (none, or none of that name). */
-int inquiry_find_language(struct engine *engine, struct inquiry *inquiry, struct csn_error *err);
+int source_check_find_language(struct engine *engine, struct source_check *source_check, struct csn_error *err);
 
 /*
  * done() is called once, from a later engine_step().  The program is not run.  Of Python that does not parse the
  * interpreter says why, in a sandbox in which it compiles only; where none can be had the words are our parser's.
  */
-void inquiry_start(struct engine *engine, struct inquiry *inquiry);
+void source_check_start(struct engine *engine, struct source_check *source_check);
 /* Starts it and waits for its end.  Errors: what engine_step() says. */
-int inquiry_wait(struct engine *engine, struct inquiry *inquiry, struct csn_error *err);
+int source_check_wait(struct engine *engine, struct source_check *source_check, struct csn_error *err);
 /* It ends soon, and done() is called. */
-void inquiry_cancel(struct inquiry *inquiry);
+void source_check_cancel(struct source_check *source_check);
 /* Ends it if it goes on, and lets go of the result.  Harmless twice. */
-void inquiry_done(struct inquiry *inquiry);
+void source_check_done(struct source_check *source_check);
 
 /* ---- what it does now (status.c) ---- */
 

@@ -156,7 +156,7 @@ bool run_may_begin(const struct run *run);
 /* The interpreter can read a program, and our parser cannot: nobody has looked at it, and the result says that (source_check.c). */
 void check_unreadable(struct check *check);
 
-/* That of runs and of inquiries; opened when it is needed first (policy_check.c). */
+/* That of runs and of source checks; opened when it is needed first (policy_check.c). */
 struct checker *engine_checker(struct engine *engine);
 
 /* What a sandbox tells about the run that has it. */

@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 
-static void finish(struct inquiry *inquiry)
+static void finish(struct source_check *source_check)
 {
-        inquiry->done(inquiry);
+        source_check->done(source_check);
 }
 
 void check_unreadable(struct check *check)
@@ -48,93 +48,93 @@ static void take_words(struct check *check, const struct run_result *record)
 
 static void on_words(void *owner, const struct run_result *record)
 {
-        struct inquiry *inquiry = owner;
-        take_words(&inquiry->check, record);
-        run_free(inquiry->run);
-        inquiry->run = NULL;
-        finish(inquiry);
+        struct source_check *source_check = owner;
+        take_words(&source_check->check, record);
+        run_free(source_check->run);
+        source_check->run = NULL;
+        finish(source_check);
 }
 
 static const struct run_events words_events = { .done = on_words };
 
 /* It is compiled and never run, from the beginning: no other answer of a policy could change that. */
-static void ask_interpreter(struct inquiry *inquiry)
+static void ask_interpreter(struct source_check *source_check)
 {
-        struct run *run = inquiry->run = run_new(inquiry->engine);
+        struct run *run = source_check->run = run_new(source_check->engine);
         struct run_request *request = &run->request;
-        if (inquiry->run_owner)
-                run_set_owner(run, inquiry->run_owner);
-        const struct bytes *code = &inquiry->check.request.code;
+        if (source_check->run_owner)
+                run_set_owner(run, source_check->run_owner);
+        const struct bytes *code = &source_check->check.request.code;
         run->compile_only = true;
         SET(request, run_request, language, arena_text(&run->arena, "%s", lang_python.name));
         SET(request, run_request, code, ((struct bytes){ arena_copy(&run->arena, code->bytes, code->len), code->len }));
         SET(request, run_request, policy, arena_text(&run->arena, "off"));
-        run_start(run, true, &words_events, inquiry);
+        run_start(run, true, &words_events, source_check);
 }
 
 static void on_checked(struct check *check)
 {
-        struct inquiry *inquiry = check->owner;
+        struct source_check *source_check = check->owner;
         const struct check_result *result = &check->result;
         bool broken = HAS(result, check_result, error) && HAS(&result->error, failure, line);
         if ((broken || check->doubtful) && HAS(&check->request, check_request, language) && strcmp(check->request.language, lang_python.name) == 0)
-                ask_interpreter(inquiry);
+                ask_interpreter(source_check);
         else
-                finish(inquiry);
+                finish(source_check);
 }
 
-int inquiry_find_language(struct engine *engine, struct inquiry *inquiry, struct csn_error *err)
+int source_check_find_language(struct engine *engine, struct source_check *source_check, struct csn_error *err)
 {
-        struct check_request *request = &inquiry->check.request;
+        struct check_request *request = &source_check->check.request;
         const struct language *language;
         if (!HAS(request, check_request, language))
                 return err_field(err, "/language", "no language is given; give language");
         if (lang_find(engine_languages(engine), request->language, &language, err) < 0)
                 return -err->code;
-        request->language = arena_text(&inquiry->check.arena, "%s", language->name);
+        request->language = arena_text(&source_check->check.arena, "%s", language->name);
         return 0;
 }
 
-void inquiry_start(struct engine *engine, struct inquiry *inquiry)
+void source_check_start(struct engine *engine, struct source_check *source_check)
 {
-        inquiry->engine = engine;
-        inquiry->check.done = on_checked;
-        inquiry->check.owner = inquiry;
-        inquiry->check.key = inquiry->run_owner;
-        policy_defaults(&inquiry->check.request);
-        checker_start(engine_checker(engine), &inquiry->check);
+        source_check->engine = engine;
+        source_check->check.done = on_checked;
+        source_check->check.owner = source_check;
+        source_check->check.key = source_check->run_owner;
+        policy_defaults(&source_check->check.request);
+        checker_start(engine_checker(engine), &source_check->check);
 }
 
-static void note_end(struct inquiry *inquiry)
+static void note_end(struct source_check *source_check)
 {
-        *(bool *)inquiry->owner = true;
+        *(bool *)source_check->owner = true;
 }
 
-int inquiry_wait(struct engine *engine, struct inquiry *inquiry, struct csn_error *err)
+int source_check_wait(struct engine *engine, struct source_check *source_check, struct csn_error *err)
 {
         bool done = false;
         int rc = 0;
-        inquiry->done = note_end;
-        inquiry->owner = &done;
-        inquiry_start(engine, inquiry);
+        source_check->done = note_end;
+        source_check->owner = &done;
+        source_check_start(engine, source_check);
         while (rc == 0 && !done)
                 rc = engine_step(engine, -1, err);
-        inquiry->owner = NULL;
+        source_check->owner = NULL;
         return rc;
 }
 
-void inquiry_cancel(struct inquiry *inquiry)
+void source_check_cancel(struct source_check *source_check)
 {
-        if (inquiry->run)
-                run_cancel(inquiry->run);   /* the checker has bounds of its own */
+        if (source_check->run)
+                run_cancel(source_check->run);   /* the checker has bounds of its own */
 }
 
-void inquiry_done(struct inquiry *inquiry)
+void source_check_done(struct source_check *source_check)
 {
-        if (inquiry->engine)
-                checker_cancel(inquiry->engine->checker, &inquiry->check);
-        if (inquiry->run)
-                run_free(inquiry->run);
-        inquiry->run = NULL;
-        check_done(&inquiry->check);
+        if (source_check->engine)
+                checker_cancel(source_check->engine->checker, &source_check->check);
+        if (source_check->run)
+                run_free(source_check->run);
+        source_check->run = NULL;
+        check_done(&source_check->check);
 }

@@ -10,22 +10,22 @@
 /* ---- POST /v1/check ---- */
 
 struct api_check {
-        struct inquiry inquiry;
+        struct source_check source_check;
         struct http_request *request;      /* NULL: it has gone */
         char tenant[80];
 };
 
 static void api_check_free(struct api_check *one)
 {
-        inquiry_done(&one->inquiry);
+        source_check_done(&one->source_check);
         free(one);
 }
 
-static void on_checked(struct inquiry *inquiry)
+static void on_checked(struct source_check *source_check)
 {
-        struct api_check *one = inquiry->owner;
+        struct api_check *one = source_check->owner;
         struct csn_error err;
-        const struct check_result *result = &inquiry->check.result;
+        const struct check_result *result = &source_check->check.result;
         if (one->request) {
                 one->request->gone = NULL;
                 if (policy_trouble(result, &err) < 0)
@@ -40,7 +40,7 @@ static void on_check_gone(struct http_request *request)
 {
         struct api_check *one = request->owner;
         one->request = NULL;
-        inquiry_cancel(&one->inquiry);
+        source_check_cancel(&one->source_check);
 }
 
 void api_check(struct http_request *request)
@@ -48,22 +48,22 @@ void api_check(struct http_request *request)
         struct csn_error err;
         struct api *api = api_of(request);
         struct api_check *one = mem_alloc(sizeof *one);
-        struct check *check = &one->inquiry.check;
-        *one = (struct api_check){ .inquiry = { .done = on_checked, .owner = one }, .request = request };
+        struct check *check = &one->source_check.check;
+        *one = (struct api_check){ .source_check = { .done = on_checked, .owner = one }, .request = request };
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
-        one->inquiry.run_owner = one->tenant;
+        one->source_check.run_owner = one->tenant;
         if (!api_decode(request, &object_check_request, &check->arena, &check->request)) {
                 api_check_free(one);
                 return;
         }
-        if (inquiry_find_language(api->engine, &one->inquiry, &err) < 0) {
+        if (source_check_find_language(api->engine, &one->source_check, &err) < 0) {
                 api_check_free(one);
                 http_fail(request, &err);
                 return;
         }
         request->owner = one;
         request->gone = on_check_gone;
-        inquiry_start(api->engine, &one->inquiry);
+        source_check_start(api->engine, &one->source_check);
 }
 
 /* ---- lists ---- */

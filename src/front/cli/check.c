@@ -209,10 +209,10 @@ static int language_of(struct check_cli *cli, const char *path, struct arena *ar
         return 0;
 }
 
-static int take_program(struct check_cli *cli, const char *path, struct inquiry *inquiry, struct csn_error *err)
+static int take_program(struct check_cli *cli, const char *path, struct source_check *source_check, struct csn_error *err)
 {
-        struct check_request *request = &inquiry->check.request;
-        struct arena *arena = &inquiry->check.arena;
+        struct check_request *request = &source_check->check.request;
+        struct arena *arena = &source_check->check.arena;
         if (language_of(cli, path, arena, request, err) < 0)
                 return -err->code;
         if (path) {
@@ -228,9 +228,9 @@ static int take_program(struct check_cli *cli, const char *path, struct inquiry 
 }
 
 /* What is longer than a request may be is refused here as it would be there. */
-static int ask_daemon(struct check_cli *cli, struct inquiry *inquiry, struct csn_error *err)
+static int ask_daemon(struct check_cli *cli, struct source_check *source_check, struct csn_error *err)
 {
-        struct check *check = &inquiry->check;
+        struct check *check = &source_check->check;
         struct buf text;
         buf_init(&text, FRAME_CHECK_MAX);
         if (!client_write_check(&check->request, &text)) {
@@ -246,29 +246,29 @@ static int ask_daemon(struct check_cli *cli, struct inquiry *inquiry, struct csn
         return model_decode(&object_check_result, cli->asker.answer, &check->arena, &check->result, err);
 }
 
-static int wait_for(struct check_cli *cli, struct inquiry *inquiry, struct csn_error *err)
+static int wait_for(struct check_cli *cli, struct source_check *source_check, struct csn_error *err)
 {
-        bool fits = inquiry->check.request.code.len <= CHECK_CODE_MAX;
+        bool fits = source_check->check.request.code.len <= CHECK_CODE_MAX;
         if (cli->by_daemon && fits) {
-                int rc = ask_daemon(cli, inquiry, err);
+                int rc = ask_daemon(cli, source_check, err);
                 if (rc == 0 || cli->always)
                         return rc;
                 asker_close(&cli->asker);
                 cli->by_daemon = false;
                 err->code = 0;
         }
-        return inquiry_wait(cli->engine, inquiry, err);
+        return source_check_wait(cli->engine, source_check, err);
 }
 
 static int check_one(struct check_cli *cli, const char *path, struct csn_error *err)
 {
-        struct inquiry inquiry = { .check = { .request = cli->options } };
-        int rc = take_program(cli, path, &inquiry, err);
+        struct source_check source_check = { .check = { .request = cli->options } };
+        int rc = take_program(cli, path, &source_check, err);
         if (rc == 0)
-                rc = wait_for(cli, &inquiry, err);
+                rc = wait_for(cli, &source_check, err);
         if (rc == 0)
-                emit(cli, &inquiry.check.result, path && strcmp(path, "-") != 0 ? path : NULL);
-        inquiry_done(&inquiry);
+                emit(cli, &source_check.check.result, path && strcmp(path, "-") != 0 ? path : NULL);
+        source_check_done(&source_check);
         return rc;
 }
 
@@ -292,9 +292,9 @@ static void tell_bad_line(struct check_cli *cli, uint64_t number, const char *te
 
 static int check_line(struct check_cli *cli, uint64_t number, const char *text, size_t len, struct csn_error *err)
 {
-        struct inquiry inquiry = { .check = { .request = cli->options } };
-        struct check_request *request = &inquiry.check.request, given = { 0 };
-        struct arena *arena = &inquiry.check.arena;
+        struct source_check source_check = { .check = { .request = cli->options } };
+        struct check_request *request = &source_check.check.request, given = { 0 };
+        struct arena *arena = &source_check.check.arena;
         struct csn_error bad;
         int rc = 0;
         if (model_decode_text(&object_check_request, text, len, arena, &given, &bad) < 0) {
@@ -304,13 +304,13 @@ static int check_line(struct check_cli *cli, uint64_t number, const char *text, 
                 if (language_of(cli, given.file, arena, request, &bad) < 0) {
                         tell_bad_line(cli, number, text, len, &bad);
                 } else {
-                        rc = wait_for(cli, &inquiry, err);
+                        rc = wait_for(cli, &source_check, err);
                         if (rc == 0)
-                                emit(cli, &inquiry.check.result, NULL);
+                                emit(cli, &source_check.check.result, NULL);
                 }
         }
         fflush(stdout);   /* whoever writes line by line waits for it */
-        inquiry_done(&inquiry);
+        source_check_done(&source_check);
         return rc;
 }
 

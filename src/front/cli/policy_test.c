@@ -102,9 +102,9 @@ static void tell_wrong(const struct test *test, const struct claim *claim, const
 
 static int try_claim(struct test *test, const struct claim *claim, const struct bytes *code, struct csn_error *err)
 {
-        struct inquiry inquiry = { 0 };
-        struct check_request *request = &inquiry.check.request;
-        struct arena *arena = &inquiry.check.arena;
+        struct source_check source_check = { 0 };
+        struct check_request *request = &source_check.check.request;
+        struct arena *arena = &source_check.check.arena;
         struct csn_error trouble;
         const struct field *block_at = model_field(&object_check_request, "block_at");
         SET(request, check_request, language, arena_text(arena, "%s", test->language));
@@ -118,17 +118,17 @@ static int try_claim(struct test *test, const struct claim *claim, const struct 
         if (claim->level)
                 rc = model_set_text(&object_check_request, block_at, request, claim->level, test->file, arena, err);
         if (rc == 0)
-                rc = inquiry_wait(test->engine, &inquiry, err);
-        if (rc == 0 && policy_trouble(&inquiry.check.result, &trouble) < 0) {
+                rc = source_check_wait(test->engine, &source_check, err);
+        if (rc == 0 && policy_trouble(&source_check.check.result, &trouble) < 0) {
                 *err = trouble;
                 rc = -err->code;
         }
-        if (rc == 0 && !holds(claim, &inquiry.check.result)) {
-                tell_wrong(test, claim, &inquiry.check.result);
+        if (rc == 0 && !holds(claim, &source_check.check.result)) {
+                tell_wrong(test, claim, &source_check.check.result);
                 test->wrong++;
         }
         test->n += rc == 0;
-        inquiry_done(&inquiry);
+        source_check_done(&source_check);
         return rc;
 }
 

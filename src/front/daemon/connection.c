@@ -127,7 +127,7 @@ static void job_free(struct job *job)
                 job->peer->jobs_n--;
         daemon->held -= job->held;
         run_free(job->run);
-        inquiry_done(&job->inquiry);
+        source_check_done(&job->source_check);
         free(job);
         daemon_look(daemon);
 }
@@ -165,9 +165,9 @@ static void send_result(struct job *job, const struct check_result *result)
         answer(job, FRAME_CHECKED, &text, good);
 }
 
-static void on_checked(struct inquiry *inquiry)
+static void on_checked(struct source_check *source_check)
 {
-        send_result(inquiry->owner, &inquiry->check.result);
+        send_result(source_check->owner, &source_check->check.result);
 }
 
 static const struct run_events events_of_runs = { .output = on_output, .done = on_done };
@@ -219,18 +219,18 @@ static void start_check(struct peer *peer)
         struct csn_error refusal;
         struct engine *engine = peer->daemon->engine;
         struct job *job = job_new(peer);
-        struct check *check = &job->inquiry.check;
+        struct check *check = &job->source_check.check;
         const struct buf *text = &peer->reader.payload;
-        job->inquiry.done = on_checked;
-        job->inquiry.owner = job;
-        job->inquiry.run_owner = job->owner;
+        job->source_check.done = on_checked;
+        job->source_check.owner = job;
+        job->source_check.run_owner = job->owner;
         if (model_decode_text(&object_check_request, text->bytes, text->len, &check->arena, &check->request, &refusal) < 0 ||
-            inquiry_find_language(engine, &job->inquiry, &refusal) < 0) {
+            source_check_find_language(engine, &job->source_check, &refusal) < 0) {
                 policy_refuse(&check->request, &refusal, &check->arena, &check->result);
                 send_result(job, &check->result);
                 return;
         }
-        inquiry_start(engine, &job->inquiry);
+        source_check_start(engine, &job->source_check);
 }
 
 void job_cancel(struct job *job)
@@ -238,7 +238,7 @@ void job_cancel(struct job *job)
         if (job->run)
                 run_cancel(job->run);
         else
-                inquiry_cancel(&job->inquiry);
+                source_check_cancel(&job->source_check);
 }
 
 /* They end, and nobody hears of them. */

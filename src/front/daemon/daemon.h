@@ -65,7 +65,7 @@ struct job {
         struct daemon *daemon;
         struct peer *peer;         /* NULL: nobody wants the answer any more */
         struct run *run;           /* NULL: it is a check */
-        struct inquiry inquiry;
+        struct source_check source_check;
         char owner[32];
         uint32_t id;
         size_t held;               /* bytes of its frame */

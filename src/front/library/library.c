@@ -145,24 +145,24 @@ int csn_run(struct csn_engine *engine, const char *request, size_t len, const st
         return rc;
 }
 
-static int check_to_end(struct csn_engine *engine, const char *request, size_t len, struct inquiry *inquiry, struct csn_error *err)
+static int check_to_end(struct csn_engine *engine, const char *request, size_t len, struct source_check *source_check, struct csn_error *err)
 {
-        struct check_request *given = &inquiry->check.request;
-        struct arena *arena = &inquiry->check.arena;
+        struct check_request *given = &source_check->check.request;
+        struct arena *arena = &source_check->check.arena;
         if (model_decode_text(&object_check_request, request, len, arena, given, err) < 0 ||
-            inquiry_find_language(engine->engine, inquiry, err) < 0)
+            source_check_find_language(engine->engine, source_check, err) < 0)
                 return -err->code;
-        return inquiry_wait(engine->engine, inquiry, err);
+        return source_check_wait(engine->engine, source_check, err);
 }
 
 int csn_check(struct csn_engine *engine, const char *request, size_t len, char **ret_result, struct csn_error *err)
 {
-        struct inquiry inquiry = { 0 };
+        struct source_check source_check = { 0 };
         if (!engine || !request || !ret_result)
                 return err_set(err, CSN_E_INPUT, 0, "engine, request and a place for the result are needed");
-        int rc = check_to_end(engine, request, len, &inquiry, err);
+        int rc = check_to_end(engine, request, len, &source_check, err);
         if (rc == 0) {
-                json_t *json = model_encode(&object_check_result, &inquiry.check.result);
+                json_t *json = model_encode(&object_check_result, &source_check.check.result);
                 char *text = model_write(json, JSON_COMPACT);
                 json_decref(json);
                 if (text)
@@ -170,7 +170,7 @@ int csn_check(struct csn_engine *engine, const char *request, size_t len, char *
                 else
                         rc = err_set(err, CSN_E_SYSTEM, 0, "the result could not be written");
         }
-        inquiry_done(&inquiry);
+        source_check_done(&source_check);
         return rc;
 }
 
