@@ -167,7 +167,7 @@ int run_send_message(struct run *run, const char *message, size_t len);
  * Whoever keeps files does so for the engine, which knows neither ids nor folders of his.  Descriptors that he gives are for
  * reading where nothing else is said.
  */
-struct run_shelf {
+struct run_storage {
         /*
          * A kept file that the request names; *ret_name is what it is called, from the arena.  Errors: CSN_E_INPUT, the
          * same whether there is none or it is another's.
@@ -178,7 +178,7 @@ struct run_shelf {
                     struct csn_error *err);
         /*
          * The folder of a workspace, for this run alone until leave(), and a folder of the same file system for files that
-         * are not whole.  Both stay the shelf's.  Errors: CSN_E_BUSY, another run works in it.
+         * are not whole.  Both stay the storage's.  Errors: CSN_E_BUSY, another run works in it.
          */
         int (*enter)(void *owner, const char *user, const char *name, int *ret_dir, int *ret_temp, struct csn_error *err);
         /* Bytes by which it may grow; each file in it takes *ret_each besides its own. */
@@ -193,7 +193,7 @@ struct run_shelf {
 #define RUN_FILE_UNCHANGED "it is as the run got it"
 
 /* Before run_start().  The owner has to live as long as the run. */
-void run_set_shelf(struct run *run, const struct run_shelf *shelf, void *owner);
+void run_set_storage(struct run *run, const struct run_storage *storage, void *owner);
 
 /* ---- tools that code calls outside (tool_session.c) ---- */
 

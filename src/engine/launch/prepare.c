@@ -147,7 +147,7 @@ int run_open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_f
                 ret_file->content_len = input->content.len;
         } else if (input->id) {
                 char *name;
-                return run->shelf->open(run->shelf_owner, input->id, &run->arena, &name, ret_fd, err);
+                return run->storage->open(run->run_storage_owner, input->id, &run->arena, &name, ret_fd, err);
         } else if (input->path) {
                 /* Opened again here, one at a time: there may be more inputs than descriptors. */
                 *ret_fd = input->work ? files_open_input(run->work_fd, input->name)
@@ -208,7 +208,7 @@ static int name_of_kept(struct run *run, const struct input_file *file, const ch
                 *ret = last_part(file->path);
                 return 0;
         }
-        if (run->shelf->open(run->shelf_owner, file->id, &run->arena, &name, &opened, err) < 0)
+        if (run->storage->open(run->run_storage_owner, file->id, &run->arena, &name, &opened, err) < 0)
                 return -err->code;
         fd_close(&opened);
         *ret = name;
@@ -385,11 +385,11 @@ static int check_tools(const struct run *run, struct csn_error *err)
 }
 
 /* Who keeps files for others knows whose they are, and nobody else can. */
-static int check_shelf(const struct run *run, struct csn_error *err)
+static int check_storage(const struct run *run, struct csn_error *err)
 {
         static const char why[] = "only the HTTP interface has that, for keys with the scope files";
         const struct run_request *request = &run->request;
-        if (run->shelf)
+        if (run->storage)
                 return 0;
         if (HAS(request, run_request, workspace))
                 return err_field(err, "/workspace", "workspaces: %s; use work_dir", why);
@@ -428,7 +428,7 @@ int run_prepare(struct run *run, struct csn_error *err)
         struct run_request *request = &run->request;
         if (model_check_request(request, run->local, err) < 0)
                 return -err->code;
-        if (settings_apply(run->engine->settings, request, &run->arena, err) < 0 || check_shelf(run, err) < 0)
+        if (settings_apply(run->engine->settings, request, &run->arena, err) < 0 || check_storage(run, err) < 0)
                 return -err->code;
         if (check_code(request, err) < 0 || check_network(request, err) < 0 || choose_language(run, err) < 0 || choose_name(run, err) < 0)
                 return -err->code;

@@ -1,7 +1,7 @@
 /*
  * The folder of this host that a run works in, when the request names one: its files are the inputs, and
  * what the run makes or changes is written back when everything inside is dead.  Two runs in one folder
- * would mix their files, so each holds a lock on it.  A workspace is such a folder, too, and the shelf's.
+ * would mix their files, so each holds a lock on it.  A workspace is such a folder, too, and the storage's.
  */
 #include "engine/run/run_private.h"
 
@@ -27,7 +27,7 @@ static int make_folder(struct run *run, struct csn_error *err)
 static int enter_workspace(struct run *run, struct csn_error *err)
 {
         const struct run_request *request = &run->request;
-        if (run->shelf->enter(run->shelf_owner, request->user ? request->user : "", request->workspace, &run->work_fd, &run->work_temp_fd, err) < 0)
+        if (run->storage->enter(run->run_storage_owner, request->user ? request->user : "", request->workspace, &run->work_fd, &run->work_temp_fd, err) < 0)
                 return -err->code;
         run->entered = true;
         return 0;
@@ -60,7 +60,7 @@ int work_open(struct run *run, struct csn_error *err)
 void work_close(struct run *run)
 {
         if (run->entered) {
-                run->shelf->leave(run->shelf_owner);
+                run->storage->leave(run->run_storage_owner);
                 run->entered = false;
                 run->work_fd = run->work_temp_fd = -1;
         }

@@ -426,7 +426,7 @@ static void keep_file(struct run *run, const struct file_found *found, struct ou
         if (found->error || HAS(file, output_file, url) || HAS(file, output_file, error))
                 return;
         auto_fd fd = files_open(run->home_fd, found->name, &err);
-        if (fd < 0 || run->shelf->keep(run->shelf_owner, run->id, request->user ? request->user : "", slash ? slash + 1 : found->name, found->mime, fd,
+        if (fd < 0 || run->storage->keep(run->run_storage_owner, run->id, request->user ? request->user : "", slash ? slash + 1 : found->name, found->mime, fd,
                                        &run->arena, &url, &err) < 0)
                 note_error(run, file, err.text);
         else
@@ -631,7 +631,7 @@ static void record_files(struct run *run)
                 return;
         }
         if (run->entered) {
-                room.left = run->shelf->room(run->shelf_owner, &room.each);
+                room.left = run->storage->room(run->run_storage_owner, &room.each);
                 remove_gone(run, &room);
         }
         result->files = arena_alloc(&run->arena, (min_u64(list.n, listed) + run->request.exports_n + 1) * sizeof *result->files);

@@ -603,10 +603,10 @@ void run_set_quota(struct run *run, size_t running_max, size_t queued_max)
         run->queued_max = queued_max;
 }
 
-void run_set_shelf(struct run *run, const struct run_shelf *shelf, void *owner)
+void run_set_storage(struct run *run, const struct run_storage *storage, void *owner)
 {
-        run->shelf = shelf;
-        run->shelf_owner = owner;
+        run->storage = storage;
+        run->run_storage_owner = owner;
 }
 
 void run_free(struct run *run)

@@ -80,9 +80,9 @@ struct run {
         int work_fd;                   /* the work folder, locked, or -1 */
         const char *work_dir;          /* its path; NULL: it is a workspace */
         int work_temp_fd;              /* of a workspace: for files that are not whole */
-        bool entered;                  /* the folder is the shelf's */
-        const struct run_shelf *shelf; /* NULL: nobody keeps files of this run */
-        void *shelf_owner;
+        bool entered;                  /* the folder is the storage's */
+        const struct run_storage *storage; /* NULL: nobody keeps files of this run */
+        void *run_storage_owner;
 
         struct stream streams[2];
         struct watch channel_watch;

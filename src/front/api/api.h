@@ -14,7 +14,7 @@
  *   api_page     lists by pages
  *   api_stored   files that are kept
  *   api_workspaces  folders of users that last
- *   shelf        both for runs
+ *   storage        both for runs
  *   api_info     checks, profiles, policies, languages, health
  *   api_trace    spans of requests, runs and their stages
  *   words        what these have in common, which speak the words of another service:
@@ -155,7 +155,7 @@ struct api_words {
 };
 
 /*
- * Whether a run of this request's tenant may start now.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM.  What run_set_shelf() is
+ * Whether a run of this request's tenant may start now.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM.  What run_set_storage() is
  * told after it counts.
  */
 int api_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit, struct csn_error *err);
@@ -206,13 +206,13 @@ void api_no_such(struct http_request *request, const char *what);
 void api_send_file(struct http_request *request, int fd, const char *name);
 
 /* Keeping files for a run of this request, if its key may (run_storage.c). */
-void shelf_set(const struct http_request *request, struct run *run);
+void run_storage_set(const struct http_request *request, struct run *run);
 /* Whether the workspace that it names is free now.  Errors: CSN_E_BUSY. */
-int shelf_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err);
+int run_storage_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err);
 /* What a daemon that died left. */
-void shelf_sweep(struct store *store);
+void run_storage_sweep(struct store *store);
 /* What has expired; true: there is more. */
-bool shelf_clean(struct store *store, const struct settings *settings);
+bool run_storage_clean(struct store *store, const struct settings *settings);
 
 /* ---- lists by pages (page.c) ---- */
 

@@ -396,7 +396,7 @@ int api_begin_run(const struct http_request *request, struct run *run, struct ht
 {
         const struct store_key *key = request->key;
         run_set_owner(run, request->tenant);
-        shelf_set(request, run);
+        run_storage_set(request, run);
         if (key)
                 run_set_quota(run, key->running_max, key->queued_max);
         return api_has_cpu_time(request, ret_limit, err);
@@ -469,7 +469,7 @@ int api_open(struct engine *engine, const struct settings *settings, struct stor
         *api = (struct api){ .engine = engine, .settings = settings, .loop = engine_loop(engine), .store = store, .idle = idle, .owner = owner,
                              .started_us = clock_us() };
         if (store) {
-                shelf_sweep(store);
+                run_storage_sweep(store);
                 engine_set_meter(engine, on_used, store);
         }
         int rc = otlp_open(api->loop, settings, &api->otlp, err);

@@ -220,7 +220,7 @@ static int on_keep(void *owner, const char *run_id, const char *user, const char
         return 0;
 }
 
-static const struct run_shelf shelf = { .keep = on_keep };
+static const struct run_storage storage = { .keep = on_keep };
 
 static const struct bytes *input_of(const struct fusion *fusion, const char *name)
 {
@@ -393,7 +393,7 @@ static void start(struct http_request *request, json_t *body)
         json_array_foreach(json_object_get(body, "fetch_files"), i, name) {
                 fusion->names[i] = arena_text(run_arena(run), "%s", json_string_value(name));
         }
-        run_set_shelf(run, &shelf, fusion);
+        run_set_storage(run, &storage, fusion);
         api_start_run(request, run, &words, fusion, false);
 }
 

@@ -1,4 +1,4 @@
-/* Files that outlive a run, as the engine wants them (struct run_shelf); and what is left of them by time and by crashes. */
+/* Files that outlive a run, as the engine wants them (struct run_storage); and what is left of them by time and by crashes. */
 #include "front/api/api.h"
 #include "front/service/workspace.h"
 
@@ -7,7 +7,7 @@
 #include "engine/output/files.h"
 
 /* In the run's arena. */
-struct shelf {
+struct storage {
         struct store *store;
         struct store_room room;
         uint64_t keep_ms;
@@ -19,10 +19,10 @@ struct shelf {
 
 static int on_open(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd, struct csn_error *err)
 {
-        const struct shelf *shelf = owner;
+        const struct storage *storage = owner;
         struct store_file file;
         bool there;
-        if (files_content(shelf->store, id, shelf->tenant, arena, &file, ret_fd, &there, err) < 0)
+        if (files_content(storage->store, id, storage->tenant, arena, &file, ret_fd, &there, err) < 0)
                 return -err->code;
         if (!there)
                 return err_field(err, "/files", "there is no file \"%.60s\", or no more", id);
@@ -49,11 +49,11 @@ static int copy_in(struct incoming *incoming, int fd, struct csn_error *err)
 static int on_keep(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd, struct arena *arena, char **ret_url,
                    struct csn_error *err)
 {
-        const struct shelf *shelf = owner;
+        const struct storage *storage = owner;
         struct incoming *incoming = NULL;
         struct store_file file = { .name = arena_text(arena, "%s", name), .mime = arena_text(arena, "%s", mime), .run = arena_text(arena, "%s", run_id),
-                                   .user = arena_text(arena, "%s", user), .expires_ms = time_now_ms() + (int64_t)shelf->keep_ms };
-        int rc = incoming_open(shelf->store, shelf->tenant, &shelf->room, &incoming, err);
+                                   .user = arena_text(arena, "%s", user), .expires_ms = time_now_ms() + (int64_t)storage->keep_ms };
+        int rc = incoming_open(storage->store, storage->tenant, &storage->room, &incoming, err);
         rc = rc < 0 ? rc : copy_in(incoming, fd, err);
         rc = rc < 0 ? rc : files_add(incoming, &file, err);
         incoming_close(incoming);
@@ -64,21 +64,21 @@ static int on_keep(void *owner, const char *run_id, const char *user, const char
 
 static int on_enter(void *owner, const char *user, const char *name, int *ret_dir, int *ret_temp, struct csn_error *err)
 {
-        struct shelf *shelf = owner;
-        if (workspace_take(shelf->store, shelf->tenant, user, name, &shelf->room, &shelf->workspace, err) < 0)
+        struct storage *storage = owner;
+        if (workspace_take(storage->store, storage->tenant, user, name, &storage->room, &storage->workspace, err) < 0)
                 return -err->code;
-        *ret_dir = shelf->workspace.dir;
-        *ret_temp = shelf->workspace.temp;
+        *ret_dir = storage->workspace.dir;
+        *ret_temp = storage->workspace.temp;
         return 0;
 }
 
 static uint64_t on_room(void *owner, uint64_t *ret_each)
 {
-        const struct shelf *shelf = owner;
+        const struct storage *storage = owner;
         struct csn_error err;
         uint64_t left;
         *ret_each = STORE_ENTRY_BYTES;
-        if (store_room_left(shelf->store, shelf->tenant, &shelf->room, &left, &err) == 0)
+        if (store_room_left(storage->store, storage->tenant, &storage->room, &left, &err) == 0)
                 return left;
         log_text(LOG_ERROR, "%s", err.text);
         return 0;
@@ -86,25 +86,25 @@ static uint64_t on_room(void *owner, uint64_t *ret_each)
 
 static void on_leave(void *owner)
 {
-        struct shelf *shelf = owner;
-        workspace_leave(&shelf->workspace);
+        struct storage *storage = owner;
+        workspace_leave(&storage->workspace);
 }
 
-void shelf_set(const struct http_request *request, struct run *run)
+void run_storage_set(const struct http_request *request, struct run *run)
 {
-        static const struct run_shelf functions = { on_open, on_keep, on_enter, on_room, on_leave };
+        static const struct run_storage functions = { on_open, on_keep, on_enter, on_room, on_leave };
         const struct api *api = api_of(request);
         const struct store_key *key = api_key(request);
         if (!api->store || (key && !(key->scopes & (SCOPE_FILES | SCOPE_ADMIN))))
                 return;
-        struct shelf *shelf = arena_alloc(run_arena(run), sizeof *shelf);
-        *shelf = (struct shelf){ .store = api->store, .room = api_room(request), .keep_ms = api->settings->engine.files_keep_ms,
+        struct storage *storage = arena_alloc(run_arena(run), sizeof *storage);
+        *storage = (struct storage){ .store = api->store, .room = api_room(request), .keep_ms = api->settings->engine.files_keep_ms,
                                  .workspace = { .dir = -1, .temp = -1 } };
-        snprintf(shelf->tenant, sizeof shelf->tenant, "%s", request->tenant);
-        run_set_shelf(run, &functions, shelf);
+        snprintf(storage->tenant, sizeof storage->tenant, "%s", request->tenant);
+        run_set_storage(run, &functions, storage);
 }
 
-int shelf_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err)
+int run_storage_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err)
 {
         char id[WORKSPACE_ID_MAX];
         if (!HAS(given, run_request, workspace) || !api_of(request)->store)
@@ -121,7 +121,7 @@ int shelf_is_free(const struct http_request *request, const struct run_request *
 
 /* ---- for all ---- */
 
-void shelf_sweep(struct store *store)
+void run_storage_sweep(struct store *store)
 {
         struct csn_error err;
         size_t gone = 0;
@@ -131,7 +131,7 @@ void shelf_sweep(struct store *store)
                 log_text(LOG_INFO, "%zu files that nobody knows were removed", gone);
 }
 
-bool shelf_clean(struct store *store, const struct settings *settings)
+bool run_storage_clean(struct store *store, const struct settings *settings)
 {
         struct csn_error err;
         bool files = false, folders = false;

@@ -436,7 +436,7 @@ void api_post_run_in(struct http_request *request, const char *context)
         if (context)
                 SET(&given, run_request, context, arena_text(run_arena(run), "%s", context));
         *run_request(run) = given;
-        if (run_check_needed(run, &err) < 0 || api_check_tools(request, given.profile, &given.tools, &err) < 0 || shelf_is_free(request, &given, &err) < 0) {
+        if (run_check_needed(run, &err) < 0 || api_check_tools(request, given.profile, &given.tools, &err) < 0 || run_storage_is_free(request, &given, &err) < 0) {
                 run_free(run);
                 api_fail_room(request, &err);
                 return;
