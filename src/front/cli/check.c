@@ -29,7 +29,7 @@ const struct cli_option cli_check_options[] = {
 struct check_cli {
         struct arena arena;
         struct engine *engine;
-        struct asker asker;        /* the daemon, if by_daemon */
+        struct daemon_query daemon_query;        /* the daemon, if by_daemon */
         bool by_daemon, always;    /* always: in no other way */
         struct check_request options;
         const char *code, *daemon;
@@ -237,13 +237,13 @@ static int ask_daemon(struct check_cli *cli, struct source_check *source_check, 
                 buf_done(&text);
                 return err_field(err, "/", "the request is longer than %llu MiB", FRAME_CHECK_MAX / MIB);
         }
-        asker_ask(&cli->asker, FRAME_CHECK, text.bytes, text.len);
+        daemon_query_ask(&cli->daemon_query, FRAME_CHECK, text.bytes, text.len);
         buf_done(&text);
-        if (asker_wait(&cli->asker) < 0) {
-                *err = cli->asker.err;
+        if (daemon_query_wait(&cli->daemon_query) < 0) {
+                *err = cli->daemon_query.err;
                 return -err->code;
         }
-        return model_decode(&object_check_result, cli->asker.answer, &check->arena, &check->result, err);
+        return model_decode(&object_check_result, cli->daemon_query.answer, &check->arena, &check->result, err);
 }
 
 static int wait_for(struct check_cli *cli, struct source_check *source_check, struct csn_error *err)
@@ -253,7 +253,7 @@ static int wait_for(struct check_cli *cli, struct source_check *source_check, st
                 int rc = ask_daemon(cli, source_check, err);
                 if (rc == 0 || cli->always)
                         return rc;
-                asker_close(&cli->asker);
+                daemon_query_close(&cli->daemon_query);
                 cli->by_daemon = false;
                 err->code = 0;
         }
@@ -435,7 +435,7 @@ static int check(int argc, char **argv, const struct settings *settings, const s
         struct check_cli cli = { .modules = json_object(), .packages = json_object() };
         struct csn_error err = { 0 };
         if (engine_open(settings, &cli.engine, &err) == 0 && cli_parse(cli_check_options, argc, argv, take_option, &cli, &err) == 0 &&
-            road_for_checks(cli.daemon, settings, from, &cli.asker, &cli.by_daemon, &cli.always, &err) == 0) {
+            road_for_checks(cli.daemon, settings, from, &cli.daemon_query, &cli.by_daemon, &cli.always, &err) == 0) {
                 err.code = 0;   /* why there is no daemon is nothing to tell */
                 if (cli.imports)
                         SET(&cli.options, check_request, policy, arena_text(&cli.arena, "off"));
@@ -448,7 +448,7 @@ static int check(int argc, char **argv, const struct settings *settings, const s
                         print_imports(&cli);
         }
         if (cli.by_daemon)
-                asker_close(&cli.asker);
+                daemon_query_close(&cli.daemon_query);
         engine_close(cli.engine);
         json_decref(cli.sarif);
         json_decref(cli.modules);

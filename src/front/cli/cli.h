@@ -222,8 +222,8 @@ struct cli_road_events {
 int road_open(struct loop *loop, const char *word, const struct settings *settings, const struct cli_settings *from, struct run *run,
               const struct cli_road_events *events, void *owner, struct cli_road **ret, struct csn_error *err);
 /* The same for checks, which are asked one after the other.  *ret_there: *ret is open. */
-struct asker;
-int road_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct asker *ret, bool *ret_there,
+struct daemon_query;
+int road_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct daemon_query *ret, bool *ret_there,
                     bool *ret_always, struct csn_error *err);
 const char *road_path(const struct cli_road *road);
 void road_cancel(struct cli_road *road);   /* harmless twice, for none, and after the end */

@@ -24,20 +24,20 @@ struct e2b_cli {
 /* What a daemon that runs says counts, and the settings only where none does: caisson serve has options of its own. */
 static void find_daemon(struct e2b_cli *cli, const struct settings *settings, struct arena *arena)
 {
-        struct asker asker;
+        struct daemon_query daemon_query;
         const char *address = settings->engine.http;
         cli->address = address[0] ? address : CLI_SERVE_ADDRESS;
         cli->keyless = settings->engine.http_keyless || !address[0];
-        if (asker_open(&asker, settings) == 0) {
-                asker_ask(&asker, FRAME_ASK, NULL, 0);
-                if (asker_wait(&asker) == 0) {
-                        const json_t *http = json_object_get(json_object_get(asker.answer, "daemon"), "http");
+        if (daemon_query_open(&daemon_query, settings) == 0) {
+                daemon_query_ask(&daemon_query, FRAME_ASK, NULL, 0);
+                if (daemon_query_wait(&daemon_query) == 0) {
+                        const json_t *http = json_object_get(json_object_get(daemon_query.answer, "daemon"), "http");
                         const char *told = json_string_value(json_object_get(http, "address"));
                         cli->keyless = told ? json_is_true(json_object_get(http, "keyless")) : cli->keyless;
                         cli->address = told ? arena_text(arena, "%s", told) : cli->address;
                 }
         }
-        asker_close(&asker);
+        daemon_query_close(&daemon_query);
 }
 
 static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)

@@ -125,14 +125,14 @@ static void add_ps(struct buf *buf, json_t *status)
 /* ---- once ---- */
 
 /* What a run uses is told as it was seen after the question before (status.c), which may be long ago.  So there are two. */
-static int ask_twice(struct asker *asker)
+static int ask_twice(struct daemon_query *daemon_query)
 {
-        asker_ask(asker, FRAME_ASK, NULL, 0);
-        if (asker_wait(asker) < 0 || json_array_size(json_object_get(asker->answer, "runs")) == 0)
-                return -asker->err.code;
+        daemon_query_ask(daemon_query, FRAME_ASK, NULL, 0);
+        if (daemon_query_wait(daemon_query) < 0 || json_array_size(json_object_get(daemon_query->answer, "runs")) == 0)
+                return -daemon_query->err.code;
         usleep(LOOK_US);
-        asker_ask(asker, FRAME_ASK, NULL, 0);
-        return asker_wait(asker);
+        daemon_query_ask(daemon_query, FRAME_ASK, NULL, 0);
+        return daemon_query_wait(daemon_query);
 }
 
 static void note_none(json_t *status, const char *part)
@@ -149,22 +149,22 @@ static void note_none(json_t *status, const char *part)
 /* `part` of the status with --json, NULL: all of it; else what add() makes of it. */
 static int show_once(const struct settings *settings, bool json, const char *part, void (*add)(struct buf *buf, json_t *status))
 {
-        struct asker asker;
+        struct daemon_query daemon_query;
         struct buf buf;
         buf_init(&buf, FRAME_STATUS_MAX);
         int status = 0;
-        if (asker_open(&asker, settings) < 0 || ask_twice(&asker) < 0)
-                status = cli_fail(&asker.err);
+        if (daemon_query_open(&daemon_query, settings) < 0 || ask_twice(&daemon_query) < 0)
+                status = cli_fail(&daemon_query.err);
         if (status == 0 && json)
-                cli_print_json(json_incref(part ? json_object_get(asker.answer, part) : asker.answer));
+                cli_print_json(json_incref(part ? json_object_get(daemon_query.answer, part) : daemon_query.answer));
         else if (status == 0)
-                add(&buf, asker.answer);
+                add(&buf, daemon_query.answer);
         if (buf.len)
                 fputs(buf.bytes, stdout);
         if (status == 0 && !json)
-                note_none(asker.answer, part);
+                note_none(daemon_query.answer, part);
         buf_done(&buf);
-        asker_close(&asker);
+        daemon_query_close(&daemon_query);
         return status;
 }
 
@@ -187,7 +187,7 @@ static int pool(int argc, char **argv, const struct settings *settings)
 /* ---- again and again ---- */
 
 struct screen {
-        struct asker asker;
+        struct daemon_query daemon_query;
         struct watch keys, signals;
         struct timer refresh;
         struct termios before;
@@ -217,9 +217,9 @@ static void draw(json_t *status)
 static void on_refresh(struct timer *timer)
 {
         struct screen *screen = timer->owner;
-        if (!screen->asker.late.active)   /* else the last answer is still on its way */
-                asker_ask(&screen->asker, FRAME_ASK, NULL, 0);
-        loop_timer(screen->asker.loop, &screen->refresh, REFRESH_US);
+        if (!screen->daemon_query.late.active)   /* else the last answer is still on its way */
+                daemon_query_ask(&screen->daemon_query, FRAME_ASK, NULL, 0);
+        loop_timer(screen->daemon_query.loop, &screen->refresh, REFRESH_US);
 }
 
 static void on_key(struct watch *watch, uint32_t what)
@@ -244,14 +244,14 @@ static int watch_terminal(struct screen *screen, struct csn_error *err)
         screen->keys = (struct watch){ .fd = STDIN_FILENO, .ready = on_key, .owner = screen };
         if (screen->signals.fd < 0)
                 return -err->code;
-        if (loop_watch(screen->asker.loop, &screen->signals, screen->signals.fd, EPOLLIN, err) < 0)
+        if (loop_watch(screen->daemon_query.loop, &screen->signals, screen->signals.fd, EPOLLIN, err) < 0)
                 return -err->code;
-        return isatty(STDIN_FILENO) ? loop_watch(screen->asker.loop, &screen->keys, STDIN_FILENO, EPOLLIN, err) : 0;
+        return isatty(STDIN_FILENO) ? loop_watch(screen->daemon_query.loop, &screen->keys, STDIN_FILENO, EPOLLIN, err) : 0;
 }
 
 static void show_again(struct screen *screen)
 {
-        struct asker *asker = &screen->asker;
+        struct daemon_query *daemon_query = &screen->daemon_query;
         struct termios keys;
         bool terminal = tcgetattr(STDIN_FILENO, &screen->before) == 0;
         keys = screen->before;
@@ -260,13 +260,13 @@ static void show_again(struct screen *screen)
                 tcsetattr(STDIN_FILENO, TCSANOW, &keys);
         printf("\033[?1049h\033[?25l");   /* the other screen, no cursor: xterm(1), and all that came after */
         on_refresh(&screen->refresh);
-        while (!screen->over && !asker->err.code) {
-                loop_step(asker->loop, -1, &asker->err);
-                if (asker->answered && !asker->err.code)
-                        draw(asker->answer);
-                if (asker->answered)
-                        loop_untimer(asker->loop, &asker->late);
-                asker->answered = false;
+        while (!screen->over && !daemon_query->err.code) {
+                loop_step(daemon_query->loop, -1, &daemon_query->err);
+                if (daemon_query->answered && !daemon_query->err.code)
+                        draw(daemon_query->answer);
+                if (daemon_query->answered)
+                        loop_untimer(daemon_query->loop, &daemon_query->late);
+                daemon_query->answered = false;
         }
         printf("\033[?25h\033[?1049l");
         fflush(stdout);
@@ -277,12 +277,12 @@ static void show_again(struct screen *screen)
 static int show_live(const struct settings *settings)
 {
         struct screen screen = { .keys = { .fd = -1 }, .signals = { .fd = -1 }, .refresh = { .fired = on_refresh, .owner = &screen } };
-        struct asker *asker = &screen.asker;
-        if (asker_open(asker, settings) == 0 && watch_terminal(&screen, &asker->err) == 0)
+        struct daemon_query *daemon_query = &screen.daemon_query;
+        if (daemon_query_open(daemon_query, settings) == 0 && watch_terminal(&screen, &daemon_query->err) == 0)
                 show_again(&screen);
-        int status = asker->err.code ? cli_fail(&asker->err) : 0;
+        int status = daemon_query->err.code ? cli_fail(&daemon_query->err) : 0;
         fd_close(&screen.signals.fd);
-        asker_close(asker);
+        daemon_query_close(daemon_query);
         return status;
 }
 

@@ -270,7 +270,7 @@ const char *road_path(const struct cli_road *road)
         return client_path(road->client);
 }
 
-int road_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct asker *ret, bool *ret_there,
+int road_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct daemon_query *ret, bool *ret_there,
                     bool *ret_always, struct csn_error *err)
 {
         enum road_use use = ROAD_AUTO;
@@ -283,11 +283,11 @@ int road_for_checks(const char *word, const struct settings *settings, const str
                 return err_field(err, "--daemon", "the daemon cannot check this: %s is set for this command (%s)", own->key, own->source);
         if (own || use == ROAD_NEVER)
                 return 0;
-        *ret_there = asker_open(ret, settings) == 0;
+        *ret_there = daemon_query_open(ret, settings) == 0;
         if (*ret_there)
                 return 0;
         *err = ret->err;
-        asker_close(ret);
+        daemon_query_close(ret);
         return use == ROAD_ALWAYS ? -err->code : 0;
 }
 

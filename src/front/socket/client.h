@@ -40,7 +40,7 @@ bool client_write_check(const struct check_request *request, struct buf *buf);
 
 /* ---- ASK and CHECK, for who has nothing else to do meanwhile (query.c) ---- */
 
-struct asker {
+struct daemon_query {
         struct loop *loop;
         struct client *client;
         struct timer late;
@@ -49,10 +49,10 @@ struct asker {
         struct csn_error err;      /* code 0: none; from an error on nothing more can be asked */
 };
 
-/* Errors, also of asker_wait(): in asker->err.  To be closed in any case. */
-int asker_open(struct asker *asker, const struct settings *settings);
-void asker_close(struct asker *asker);
-void asker_ask(struct asker *asker, enum frame_type type, const char *text, size_t len);
-int asker_wait(struct asker *asker);
+/* Errors, also of daemon_query_wait(): in asker->err.  To be closed in any case. */
+int daemon_query_open(struct daemon_query *daemon_query, const struct settings *settings);
+void daemon_query_close(struct daemon_query *daemon_query);
+void daemon_query_ask(struct daemon_query *daemon_query, enum frame_type type, const char *text, size_t len);
+int daemon_query_wait(struct daemon_query *daemon_query);
 
 #endif

@@ -10,56 +10,56 @@ static void no_output(void *owner, int stream, const void *bytes, size_t len)
 
 static void on_answer(void *owner, enum frame_type type, const char *text, size_t len)
 {
-        struct asker *asker = owner;
+        struct daemon_query *daemon_query = owner;
         json_t *answer = type == FRAME_STATUS || type == FRAME_CHECKED ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;
         if (!answer)
-                err_set(&asker->err, CSN_E_PROTOCOL, 0, "the daemon's answer cannot be read");
-        json_decref(asker->answer);
-        asker->answer = answer;
-        asker->answered = true;
+                err_set(&daemon_query->err, CSN_E_PROTOCOL, 0, "the daemon's answer cannot be read");
+        json_decref(daemon_query->answer);
+        daemon_query->answer = answer;
+        daemon_query->answered = true;
 }
 
 static void on_failed(void *owner, const struct csn_error *error, bool refused)
 {
-        struct asker *asker = owner;
+        struct daemon_query *daemon_query = owner;
         (void)refused;
-        asker->err = *error;
+        daemon_query->err = *error;
 }
 
 static void on_late(struct timer *timer)
 {
-        struct asker *asker = timer->owner;
-        err_set(&asker->err, CSN_E_SYSTEM, 0, "the daemon does not answer");
+        struct daemon_query *daemon_query = timer->owner;
+        err_set(&daemon_query->err, CSN_E_SYSTEM, 0, "the daemon does not answer");
 }
 
-int asker_open(struct asker *asker, const struct settings *settings)
+int daemon_query_open(struct daemon_query *daemon_query, const struct settings *settings)
 {
         static const struct client_events events = { no_output, on_answer, on_failed };
-        *asker = (struct asker){ .late = { .fired = on_late, .owner = asker } };
-        if (loop_new(&asker->loop, &asker->err) < 0)
-                return -asker->err.code;
-        return client_open(asker->loop, settings, &events, asker, &asker->client, &asker->err);
+        *daemon_query = (struct daemon_query){ .late = { .fired = on_late, .owner = daemon_query } };
+        if (loop_new(&daemon_query->loop, &daemon_query->err) < 0)
+                return -daemon_query->err.code;
+        return client_open(daemon_query->loop, settings, &events, daemon_query, &daemon_query->client, &daemon_query->err);
 }
 
-void asker_close(struct asker *asker)
+void daemon_query_close(struct daemon_query *daemon_query)
 {
-        client_close(asker->client);
-        if (asker->loop)
-                loop_untimer(asker->loop, &asker->late);
-        loop_free(asker->loop);
-        json_decref(asker->answer);
+        client_close(daemon_query->client);
+        if (daemon_query->loop)
+                loop_untimer(daemon_query->loop, &daemon_query->late);
+        loop_free(daemon_query->loop);
+        json_decref(daemon_query->answer);
 }
 
-void asker_ask(struct asker *asker, enum frame_type type, const char *text, size_t len)
+void daemon_query_ask(struct daemon_query *daemon_query, enum frame_type type, const char *text, size_t len)
 {
-        asker->answered = false;
-        loop_timer(asker->loop, &asker->late, ANSWER_US);
-        client_send(asker->client, type, text, len);
+        daemon_query->answered = false;
+        loop_timer(daemon_query->loop, &daemon_query->late, ANSWER_US);
+        client_send(daemon_query->client, type, text, len);
 }
 
-int asker_wait(struct asker *asker)
+int daemon_query_wait(struct daemon_query *daemon_query)
 {
-        while (!asker->answered && !asker->err.code)
-                loop_step(asker->loop, -1, &asker->err);
-        return -asker->err.code;
+        while (!daemon_query->answered && !daemon_query->err.code)
+                loop_step(daemon_query->loop, -1, &daemon_query->err);
+        return -daemon_query->err.code;
 }
