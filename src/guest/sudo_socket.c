@@ -73,8 +73,8 @@ static const char shim[] =
         "status = int(answer)\n"
         "sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))\n";
 
-struct asker {
-        struct asker *next;
+struct sudo_request {
+        struct sudo_request *next;
         struct guest *guest;
         struct watch sock;
         pid_t pid;                   /* 0: its program has ended, or is not there yet */
@@ -83,7 +83,7 @@ struct asker {
 struct sudo {
         struct operation op;
         struct watch door;
-        struct asker *askers;
+        struct sudo_request *sudo_requests;
         size_t n;
 };
 
@@ -91,18 +91,18 @@ struct sudo {
 
 static void accept_more(struct sudo *sudo);
 
-static void asker_free(struct asker *asker)
+static void asker_free(struct sudo_request *sudo_request)
 {
-        struct sudo *sudo = asker->guest->sudo;
-        for (struct asker **at = sudo ? &sudo->askers : NULL; at && *at; at = &(*at)->next)
-                if (*at == asker) {
-                        *at = asker->next;
+        struct sudo *sudo = sudo_request->guest->sudo;
+        for (struct sudo_request **at = sudo ? &sudo->sudo_requests : NULL; at && *at; at = &(*at)->next)
+                if (*at == sudo_request) {
+                        *at = sudo_request->next;
                         sudo->n--;
                         break;
                 }
-        loop_unwatch(asker->guest->loop, &asker->sock);
-        fd_close(&asker->sock.fd);
-        free(asker);
+        loop_unwatch(sudo_request->guest->loop, &sudo_request->sock);
+        fd_close(&sudo_request->sock.fd);
+        free(sudo_request);
         if (sudo)
                 accept_more(sudo);
 }
@@ -132,7 +132,7 @@ static _Noreturn void become(const struct guest *guest, char *folder, char **arg
 }
 
 /* False: it is no request. */
-static bool start(struct asker *asker, char *bytes, size_t len, const int fds[3])
+static bool start(struct sudo_request *sudo_request, char *bytes, size_t len, const int fds[3])
 {
         char *texts[TEXTS_MAX + 1], *argv[TEXTS_MAX + 1], *end;
         size_t n = 0;
@@ -146,18 +146,18 @@ static bool start(struct asker *asker, char *bytes, size_t len, const int fds[3]
         memcpy(argv, texts + 2, argc * sizeof *argv);
         argv[argc] = NULL;
         texts[n] = NULL;
-        asker->pid = fork();
-        if (asker->pid == 0)
-                become(asker->guest, texts[0], argv, texts + 2 + argc, fds);
-        if (asker->pid < 0)
-                asker->pid = 0;
-        return asker->pid > 0;
+        sudo_request->pid = fork();
+        if (sudo_request->pid == 0)
+                become(sudo_request->guest, texts[0], argv, texts + 2 + argc, fds);
+        if (sudo_request->pid < 0)
+                sudo_request->pid = 0;
+        return sudo_request->pid > 0;
 }
 
 static void asker_ready(struct watch *watch, uint32_t events)
 {
         static uint8_t bytes[WIRE_MAX];
-        struct asker *asker = watch->owner;
+        struct sudo_request *sudo_request = watch->owner;
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
         (void)events;
@@ -165,29 +165,29 @@ static void asker_ready(struct watch *watch, uint32_t events)
         if (len < 0 && errno == EAGAIN)
                 return;
         bool good = len > 0;
-        if (good && !asker->pid)
-                good = fds_n == 3 && start(asker, (char *)bytes, (size_t)len, fds);
+        if (good && !sudo_request->pid)
+                good = fds_n == 3 && start(sudo_request, (char *)bytes, (size_t)len, fds);
         else if (good && bytes[0] < NSIG)
-                kill(-asker->pid, bytes[0]);
+                kill(-sudo_request->pid, bytes[0]);
         for (size_t i = 0; i < WIRE_FDS_MAX; i++)
                 fd_close(&fds[i]);
         if (good)
                 return;
-        if (asker->pid)
-                kill(-asker->pid, SIGHUP);
-        asker_free(asker);
+        if (sudo_request->pid)
+                kill(-sudo_request->pid, SIGHUP);
+        asker_free(sudo_request);
 }
 
 void sudo_ended(struct guest *guest, pid_t pid, int status)
 {
         char text[16];
-        for (struct asker *asker = guest->sudo ? guest->sudo->askers : NULL; asker; asker = asker->next) {
-                if (asker->pid != pid)
+        for (struct sudo_request *sudo_request = guest->sudo ? guest->sudo->sudo_requests : NULL; sudo_request; sudo_request = sudo_request->next) {
+                if (sudo_request->pid != pid)
                         continue;
                 int len = snprintf(text, sizeof text, "%d", status);
-                asker->pid = 0;
-                wire_send(asker->sock.fd, text, (size_t)len, NULL, 0);
-                asker_free(asker);
+                sudo_request->pid = 0;
+                wire_send(sudo_request->sock.fd, text, (size_t)len, NULL, 0);
+                asker_free(sudo_request);
                 return;
         }
 }
@@ -203,14 +203,14 @@ static void door_ready(struct watch *watch, uint32_t events)
         int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
                 return;
-        struct asker *asker = mem_alloc(sizeof *asker);
-        *asker = (struct asker){ .next = sudo->askers, .guest = sudo->op.guest, .sock = { .fd = -1, .ready = asker_ready, .owner = asker } };
-        sudo->askers = asker;
-        asker->sock.fd = fd;
+        struct sudo_request *sudo_request = mem_alloc(sizeof *sudo_request);
+        *sudo_request = (struct sudo_request){ .next = sudo->sudo_requests, .guest = sudo->op.guest, .sock = { .fd = -1, .ready = asker_ready, .owner = sudo_request } };
+        sudo->sudo_requests = sudo_request;
+        sudo_request->sock.fd = fd;
         if (++sudo->n == ASKERS_MAX)
                 loop_unwatch(sudo->op.guest->loop, watch);
-        if (loop_watch(sudo->op.guest->loop, &asker->sock, fd, EPOLLIN, &err) < 0)
-                asker_free(asker);
+        if (loop_watch(sudo->op.guest->loop, &sudo_request->sock, fd, EPOLLIN, &err) < 0)
+                asker_free(sudo_request);
 }
 
 static void accept_more(struct sudo *sudo)
@@ -255,10 +255,10 @@ static void sudo_closed(struct operation *op)
         struct sudo *sudo = (struct sudo *)op;
         if (op->guest->sudo == sudo)
                 op->guest->sudo = NULL;
-        while (sudo->askers) {
-                struct asker *asker = sudo->askers;
-                sudo->askers = asker->next;
-                asker_free(asker);
+        while (sudo->sudo_requests) {
+                struct sudo_request *sudo_request = sudo->sudo_requests;
+                sudo->sudo_requests = sudo_request->next;
+                asker_free(sudo_request);
         }
         loop_unwatch(op->guest->loop, &sudo->door);
         fd_close(&sudo->door.fd);
