@@ -14,8 +14,8 @@
 #define ASKERS_MAX 16
 #define HEAD_MAX 4096
 
-struct asker {
-        struct asker *next;          /* the one that came before */
+struct health_client {
+        struct health_client *next;          /* the one that came before */
         struct health *health;
         struct watch sock;
         char head[HEAD_MAX + 1];
@@ -26,50 +26,50 @@ struct asker {
 struct health {
         struct operation op;
         struct watch door;
-        struct asker *askers;
+        struct health_client *health_clients;
         size_t n;
 };
 
-static void asker_free(struct asker *asker)
+static void asker_free(struct health_client *health_client)
 {
-        for (struct asker **at = &asker->health->askers; *at; at = &(*at)->next)
-                if (*at == asker) {
-                        *at = asker->next;
-                        asker->health->n--;
+        for (struct health_client **at = &health_client->health->health_clients; *at; at = &(*at)->next)
+                if (*at == health_client) {
+                        *at = health_client->next;
+                        health_client->health->n--;
                         break;
                 }
-        loop_unwatch(asker->health->op.guest->loop, &asker->sock);
-        fd_close(&asker->sock.fd);
-        free(asker);
+        loop_unwatch(health_client->health->op.guest->loop, &health_client->sock);
+        fd_close(&health_client->sock.fd);
+        free(health_client);
 }
 
-static void answer(struct asker *asker)
+static void answer(struct health_client *health_client)
 {
         static const char good[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\"OK\"";
         static const char bad[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        bool asks = strncmp(asker->head, "GET /health ", 12) == 0 || strncmp(asker->head, "GET /health?", 12) == 0;
-        asker->answered = true;
-        if (send(asker->sock.fd, asks ? good : bad, asks ? sizeof good - 1 : sizeof bad - 1, MSG_NOSIGNAL) < 0 || shutdown(asker->sock.fd, SHUT_WR) < 0)
-                asker_free(asker);
+        bool asks = strncmp(health_client->head, "GET /health ", 12) == 0 || strncmp(health_client->head, "GET /health?", 12) == 0;
+        health_client->answered = true;
+        if (send(health_client->sock.fd, asks ? good : bad, asks ? sizeof good - 1 : sizeof bad - 1, MSG_NOSIGNAL) < 0 || shutdown(health_client->sock.fd, SHUT_WR) < 0)
+                asker_free(health_client);
 }
 
 static void asker_ready(struct watch *watch, uint32_t events)
 {
-        struct asker *asker = watch->owner;
+        struct health_client *health_client = watch->owner;
         (void)events;
-        if (asker->answered)
-                asker->len = 0;
-        ssize_t n = recv(watch->fd, asker->head + asker->len, HEAD_MAX - asker->len, 0);
+        if (health_client->answered)
+                health_client->len = 0;
+        ssize_t n = recv(watch->fd, health_client->head + health_client->len, HEAD_MAX - health_client->len, 0);
         if (n < 0 && errno == EAGAIN)
                 return;
         if (n <= 0) {
-                asker_free(asker);
+                asker_free(health_client);
                 return;
         }
-        asker->len += (size_t)n;
-        asker->head[asker->len] = 0;
-        if (!asker->answered && (asker->len == HEAD_MAX || strstr(asker->head, "\r\n\r\n")))
-                answer(asker);
+        health_client->len += (size_t)n;
+        health_client->head[health_client->len] = 0;
+        if (!health_client->answered && (health_client->len == HEAD_MAX || strstr(health_client->head, "\r\n\r\n")))
+                answer(health_client);
 }
 
 static void door_ready(struct watch *watch, uint32_t events)
@@ -81,18 +81,18 @@ static void door_ready(struct watch *watch, uint32_t events)
         int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
                 return;
-        struct asker *asker = mem_alloc(sizeof *asker), *oldest = health->askers;
+        struct health_client *health_client = mem_alloc(sizeof *health_client), *oldest = health->health_clients;
         while (oldest && oldest->next)
                 oldest = oldest->next;
         if (health->n == ASKERS_MAX)
                 asker_free(oldest);
-        asker->next = health->askers;
-        asker->health = health;
-        asker->sock = (struct watch){ .fd = fd, .ready = asker_ready, .owner = asker };
-        health->askers = asker;
+        health_client->next = health->health_clients;
+        health_client->health = health;
+        health_client->sock = (struct watch){ .fd = fd, .ready = asker_ready, .owner = health_client };
+        health->health_clients = health_client;
         health->n++;
-        if (loop_watch(health->op.guest->loop, &asker->sock, fd, EPOLLIN, &err) < 0)
-                asker_free(asker);
+        if (loop_watch(health->op.guest->loop, &health_client->sock, fd, EPOLLIN, &err) < 0)
+                asker_free(health_client);
 }
 
 static int open_door(struct health *health, uint64_t port, struct csn_error *err)
@@ -120,10 +120,10 @@ static void health_room(struct operation *op)
 static void health_closed(struct operation *op)
 {
         struct health *health = (struct health *)op;
-        while (health->askers) {
-                struct asker *asker = health->askers;
-                health->askers = asker->next;
-                asker_free(asker);
+        while (health->health_clients) {
+                struct health_client *health_client = health->health_clients;
+                health->health_clients = health_client->next;
+                asker_free(health_client);
         }
         loop_unwatch(op->guest->loop, &health->door);
         fd_close(&health->door.fd);
