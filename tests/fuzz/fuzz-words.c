@@ -14,18 +14,18 @@ static void require(bool condition)
 /* A further range takes nothing away, and * has everything. */
 static void check_range(struct arena *arena, const char *text)
 {
-        bool in = words_in_range("3.11.2", text);
-        require(!in || words_in_range("3.11.2", arena_text(arena, "99 || %s", text)));
+        bool in = compat_in_range("3.11.2", text);
+        require(!in || compat_in_range("3.11.2", arena_text(arena, "99 || %s", text)));
         require(!in || !strpbrk(text, "\n\t&"));
-        require(words_in_range("3.11.2", "*"));
-        words_in_range(text, "*");
+        require(compat_in_range("3.11.2", "*"));
+        compat_in_range(text, "*");
 }
 
 /* What is quoted comes back. */
 static void check_split(struct arena *arena, const char *text)
 {
         size_t n, again_n, left = 0;
-        char **words = words_split(text, arena, &n);
+        char **words = compat_split(text, arena, &n);
         for (size_t i = 0; i < n; i++) {
                 require(!strpbrk(words[i], "$&;<>|`"));
                 left += strlen(words[i]);
@@ -33,7 +33,7 @@ static void check_split(struct arena *arena, const char *text)
         require(left <= strlen(text) && n <= strlen(text));
         for (size_t i = 0; i < n; i++)
                 if (!strchr(words[i], '\'')) {
-                        char **again = words_split(arena_text(arena, "'%s'", words[i]), arena, &again_n);
+                        char **again = compat_split(arena_text(arena, "'%s'", words[i]), arena, &again_n);
                         require(again_n == 1 && strcmp(again[0], words[i]) == 0);
                 }
 }
@@ -42,10 +42,10 @@ static void check_program(struct arena *arena, const char *text)
 {
         static const char *const languages[] = { "python", "javascript", "typescript", "bash", "lua" };
         for (size_t i = 0; i < ARRAY_LEN(languages); i++) {
-                struct bytes program = words_program(text, languages[i], arena);
+                struct bytes program = compat_program(text, languages[i], arena);
                 require(program.len <= strlen(text) + 1 && strnlen(program.bytes, program.len) == program.len);
         }
-        struct bytes fenced = words_program(arena_text(arena, "```lua\n%s\n```", text), "lua", arena);
+        struct bytes fenced = compat_program(arena_text(arena, "```lua\n%s\n```", text), "lua", arena);
         if (strstr(text, "```"))
                 return;
         require(fenced.len <= strlen(text) && memcmp(fenced.bytes, text, fenced.len) == 0);
@@ -58,10 +58,10 @@ static void check_output(struct arena *arena, const char *text, const uint8_t *b
         const struct bytes one = { (char *)(uintptr_t)text, strlen(text) }, whole = { (char *)(uintptr_t)bytes, len };
         const struct bytes more = { arena_text(arena, "%s \n\n", text), one.len + 3 };
         const struct bytes other = { arena_text(arena, "%s\nx", text), one.len + 2 };
-        require(words_same(&one, &one) && words_same(&one, &more) && words_same(&more, &one) && words_same(&whole, &whole));
-        require(!words_same(&one, &other) && !words_same(&other, &one));
-        require(words_alike(&one, text) && words_alike(&more, text) && !words_alike(&other, text));
-        words_alike(&whole, text);
+        require(compat_same(&one, &one) && compat_same(&one, &more) && compat_same(&more, &one) && compat_same(&whole, &whole));
+        require(!compat_same(&one, &other) && !compat_same(&other, &one));
+        require(compat_alike(&one, text) && compat_alike(&more, text) && !compat_alike(&other, text));
+        compat_alike(&whole, text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

@@ -18,7 +18,7 @@
  *   api_info     checks, profiles, policies, languages, health
  *   api_trace    spans of requests, runs and their stages
  *   words        what these have in common, which speak the words of another service:
- *   words_parse    what of it is text, not JSON
+ *   compat_parse    what of it is text, not JSON
  *   fusion         SandboxFusion
  *   fusion_submit  its tests
  *   piston         Piston
@@ -144,7 +144,7 @@ int api_tenant_has_cpu_time(const struct api *api, const char *tenant, uint64_t 
 
 /* ---- runs in the words of others (compat.h) ---- */
 
-struct api_words {
+struct run_responder {
         /* Of a run that its request waits for: it is over, and this answers. */
         void (*answer)(struct http_request *request, void *own, const struct run_result *result);
         void (*output)(void *own, int stream, const void *bytes, size_t len);   /* or NULL */
@@ -165,7 +165,7 @@ void api_answer_busy(struct http_request *request, const struct http_limit *limi
  * Start one that may.  With words the request waits for its end.  One that is kept can be asked for as those of respond-async.  `own`
  * has to live as long as the run.
  */
-void api_start_run(struct http_request *request, struct run *run, const struct api_words *words, void *own, bool kept);
+void api_start_run(struct http_request *request, struct run *run, const struct run_responder *words, void *own, bool kept);
 
 /* One of the tenant's that is kept: its run while it goes on, then its record as text; neither: there is none. */
 struct api_found {

@@ -6,15 +6,15 @@
 #include <signal.h>
 #include <stdio.h>
 
-json_t *words_load(const char *text, size_t len, size_t flags, struct csn_error *err)
+json_t *compat_load(const char *text, size_t len, size_t flags, struct csn_error *err)
 {
         json_error_t where;
-        if (model_is_deeper(text, len, WORDS_DEPTH_MAX)) {
-                err_field(err, "", "the body is nested deeper than %d levels", WORDS_DEPTH_MAX);
+        if (model_is_deeper(text, len, COMPAT_DEPTH_MAX)) {
+                err_field(err, "", "the body is nested deeper than %d levels", COMPAT_DEPTH_MAX);
                 return NULL;
         }
-        if (model_has_many_parts(text, len, WORDS_PARTS_MAX)) {
-                err_field(err, "", "the body has more than %d values and names", WORDS_PARTS_MAX);
+        if (model_has_many_parts(text, len, COMPAT_PARTS_MAX)) {
+                err_field(err, "", "the body has more than %d values and names", COMPAT_PARTS_MAX);
                 return NULL;
         }
         json_t *json = json_loadb(text, len, flags, &where);
@@ -25,12 +25,12 @@ json_t *words_load(const char *text, size_t len, size_t flags, struct csn_error 
         return NULL;
 }
 
-json_t *words_body(const struct http_request *request, struct csn_error *err)
+json_t *compat_body(const struct http_request *request, struct csn_error *err)
 {
-        return words_load(request->body.bytes ? request->body.bytes : "", request->body.len, JSON_ALLOW_NUL, err);
+        return compat_load(request->body.bytes ? request->body.bytes : "", request->body.len, JSON_ALLOW_NUL, err);
 }
 
-bool words_number(const json_t *json, double *ret)
+bool compat_number(const json_t *json, double *ret)
 {
         const char *text = json_string_value(json);
         char *end;
@@ -41,7 +41,7 @@ bool words_number(const json_t *json, double *ret)
         return isfinite(number);
 }
 
-json_t *words_scaled(double number, double unit, uint64_t least, uint64_t most)
+json_t *compat_scaled(double number, double unit, uint64_t least, uint64_t most)
 {
         double scaled = ceil(number * unit);
         if (!(scaled > (double)least))
@@ -49,7 +49,7 @@ json_t *words_scaled(double number, double unit, uint64_t least, uint64_t most)
         return json_integer(scaled < (double)most ? (json_int_t)scaled : (json_int_t)most);
 }
 
-json_t *words_base64(const json_t *text)
+json_t *compat_base64(const json_t *text)
 {
         const char *from = json_string_value(text);
         size_t len = json_string_length(text), n = 0;
@@ -62,7 +62,7 @@ json_t *words_base64(const json_t *text)
         return json;
 }
 
-json_t *words_text(const char *bytes, size_t len)
+json_t *compat_text(const char *bytes, size_t len)
 {
         struct arena arena = { 0 };
         size_t n;
@@ -72,7 +72,7 @@ json_t *words_text(const char *bytes, size_t len)
         return json;
 }
 
-struct run *words_run(struct http_request *request, json_t *ours, struct csn_error *err)
+struct run *compat_run(struct http_request *request, json_t *ours, struct csn_error *err)
 {
         struct run *run = run_new(api_of(request)->engine);
         int rc = model_decode(&object_run_request, ours, run_arena(run), run_request(run), err);
@@ -83,15 +83,15 @@ struct run *words_run(struct http_request *request, json_t *ours, struct csn_err
         return NULL;
 }
 
-struct run *words_judged_run(struct http_request *request, json_t *ours, struct csn_error *err)
+struct run *compat_judged_run(struct http_request *request, json_t *ours, struct csn_error *err)
 {
-        struct run *run = words_run(request, ours, err);
+        struct run *run = compat_run(request, ours, err);
         if (run)
                 run_set_judged(run);
         return run;
 }
 
-bool words_may_run(struct http_request *request, struct run *run)
+bool compat_may_run(struct http_request *request, struct run *run)
 {
         struct http_limit limit;
         struct csn_error err = { 0 };
@@ -104,16 +104,16 @@ bool words_may_run(struct http_request *request, struct run *run)
 
 /* ---- how it ended ---- */
 
-static void ended_by(struct words_ending *ending, int signal, struct arena *arena)
+static void ended_by(struct compat_ending *ending, int signal, struct arena *arena)
 {
         ending->status = "SG";
         ending->signal = signal;
         ending->message = arena_text(arena, "Caught fatal signal %d", signal);
 }
 
-void words_ending(const struct run_result *result, struct arena *arena, struct words_ending *ret)
+void compat_ending(const struct run_result *result, struct arena *arena, struct compat_ending *ret)
 {
-        *ret = (struct words_ending){ .code = -1 };
+        *ret = (struct compat_ending){ .code = -1 };
         if (result->status == status_CANCELLED) {
                 ret->status = "XX";
                 ret->message = "the run was cancelled";

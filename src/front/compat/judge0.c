@@ -189,7 +189,7 @@ static void check_limit(json_t *flaws, const struct limit *limit, const json_t *
         double number;
         if (!is_given(json))
                 return;
-        if (!words_number(json, &number))
+        if (!compat_number(json, &number))
                 add_flaw(flaws, limit->name, "is not a number");
         else if (number < limit->least)
                 add_flaw(flaws, limit->name, "must be greater than or equal to %g", limit->least);
@@ -234,7 +234,7 @@ static void check_language(json_t *flaws, const struct http_request *request, co
         double id;
         if (!is_given(json))
                 add_flaw(flaws, "language_id", "can't be blank");
-        else if (!words_number(json, &id))
+        else if (!compat_number(json, &id))
                 add_flaw(flaws, "language_id", "is not a number");
         else if (language_at(request, id) < 0)
                 add_flaw(flaws, "language_id", "language with id %.15g doesn't exist", id);
@@ -266,9 +266,9 @@ static json_t *arguments_of(const json_t *line)
         struct arena arena = { 0 };
         json_t *list = json_array();
         size_t n = 0;
-        char **words_of = is_given(line) ? words_split(json_string_value(line), &arena, &n) : NULL;
+        char **compat_of = is_given(line) ? compat_split(json_string_value(line), &arena, &n) : NULL;
         for (size_t i = 0; i < n; i++)
-                json_array_append_new(list, words_text(words_of[i], strlen(words_of[i])));
+                json_array_append_new(list, compat_text(compat_of[i], strlen(compat_of[i])));
         arena_done(&arena);
         return list;
 }
@@ -278,7 +278,7 @@ static double limit_asked(const struct limit *limit, const json_t *asked)
         double number = limit->otherwise;
         const json_t *json = json_object_get(asked, limit->name);
         if (is_given(json))
-                words_number(json, &number);
+                compat_number(json, &number);
         return number;
 }
 
@@ -292,9 +292,9 @@ static json_t *our_limits(const struct http_request *request, const json_t *aske
         for (size_t i = 0; i < LIMITS; i++)
                 n[i] = limit_asked(&limits[i], asked);
         double cpu = n[CPU_TIME] > 0 ? n[CPU_TIME] + n[CPU_EXTRA] : 0;
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s}", "cpu_ms", words_scaled(cpu, 1000, 0, most->cpu_ms), "wall_ms",
-                         words_scaled(n[WALL_TIME], 1000, 1, most->wall_ms), "memory_bytes", words_scaled(n[MEMORY], KB, 4 * MIB, most->memory_bytes),
-                         "pids", words_scaled(n[PROCESSES], 1, 1, most->pids), "output_bytes", words_scaled(n[FILE_SIZE], KB, 0, most->output_bytes),
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s}", "cpu_ms", compat_scaled(cpu, 1000, 0, most->cpu_ms), "wall_ms",
+                         compat_scaled(n[WALL_TIME], 1000, 1, most->wall_ms), "memory_bytes", compat_scaled(n[MEMORY], KB, 4 * MIB, most->memory_bytes),
+                         "pids", compat_scaled(n[PROCESSES], 1, 1, most->pids), "output_bytes", compat_scaled(n[FILE_SIZE], KB, 0, most->output_bytes),
                          "output_action", "kill");
 }
 
@@ -304,7 +304,7 @@ static json_t *as_base64(const json_t *text, bool base64)
         if (!json_is_string(text))
                 return json_null();
         if (base64)
-                return words_base64(text);
+                return compat_base64(text);
         json_t *json = json_string(model_base64(&arena, json_string_value(text), json_string_length(text)));
         arena_done(&arena);
         return json;
@@ -321,7 +321,7 @@ static json_t *label_of(const struct http_request *request, const json_t *asked,
         json_t *about = json_object();
         limits_of(request, limits);
         time_print(time_now_ms(), created, sizeof created);
-        words_number(json_object_get(asked, "language_id"), &id);
+        compat_number(json_object_get(asked, "language_id"), &id);
         json_object_set_new(about, "language_id", json_integer((json_int_t)id));
         json_object_set_new(about, "created_at", json_string(created));
         json_object_set_new(about, "command_line_arguments", is_given(arguments) ? json_deep_copy(arguments) : json_null());
@@ -340,7 +340,7 @@ static json_t *ours_of(const struct http_request *request, const json_t *asked, 
 {
         double id;
         const json_t *arguments = json_object_get(asked, "command_line_arguments");
-        words_number(json_object_get(asked, "language_id"), &id);
+        compat_number(json_object_get(asked, "language_id"), &id);
         return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:o}}", "language", languages[language_at(request, id)].name, "code_base64",
                          as_base64(json_object_get(asked, "source_code"), base64), "stdin_base64",
                          is_given(json_object_get(asked, "stdin")) ? as_base64(json_object_get(asked, "stdin"), base64) : json_string(""), "args",
@@ -358,7 +358,7 @@ static struct run *run_of(struct http_request *request, const json_t *asked, boo
         if (json_is_string(expected) && !model_unbase64(&request->arena, json_string_value(expected), json_string_length(expected), &bytes))
                 add_flaw(flaws, "expected_output", "is not base64");
         json_decref(expected);
-        if (!json_object_size(flaws) && !(run = words_judged_run(request, ours_of(request, asked, base64), &err)))
+        if (!json_object_size(flaws) && !(run = compat_judged_run(request, ours_of(request, asked, base64), &err)))
                 add_flaw(flaws, strncmp(err.field, "/code", 5) == 0 ? "source_code" : strncmp(err.field, "/stdin", 6) == 0 ? "stdin" : "base", "%s", err.text);
         if (run)
                 json_decref(flaws);
@@ -451,7 +451,7 @@ static int signal_id(int number)
 }
 
 /* TypeScript is what has a compiler here and there; output that is too long is there a file that is. */
-static int judge(const struct run_result *result, const json_t *about, struct words_ending *ending, struct arena *arena)
+static int judge(const struct run_result *result, const json_t *about, struct compat_ending *ending, struct arena *arena)
 {
         double cpu_s = json_number_value(json_object_get(about, "cpu_time_limit"));
         const struct bytes *expected = decoded(about, "expected_output", arena);
@@ -462,16 +462,16 @@ static int judge(const struct run_result *result, const json_t *about, struct wo
         if (ending->status && strcmp(ending->status, "TO") == 0)
                 return TIME_LIMIT;
         if (cpu_s > 0 && result->usage.cpu_ms > cpu_s * 1000) {
-                *ending = (struct words_ending){ .status = "TO", .message = "Time limit exceeded", .code = -1 };
+                *ending = (struct compat_ending){ .status = "TO", .message = "Time limit exceeded", .code = -1 };
                 return TIME_LIMIT;
         }
         if (result->status == status_OUTPUT_LIMIT)
-                *ending = (struct words_ending){ .status = "SG", .message = "Caught fatal signal 25", .code = -1, .signal = SIGXFSZ };
+                *ending = (struct compat_ending){ .status = "SG", .message = "Caught fatal signal 25", .code = -1, .signal = SIGXFSZ };
         if (ending->signal)
                 return signal_id(ending->signal);
         if (ending->code)
                 return NZEC;
-        return !expected || words_same(expected, &result->stdout) ? ACCEPTED : WRONG_ANSWER;
+        return !expected || compat_same(expected, &result->stdout) ? ACCEPTED : WRONG_ANSWER;
 }
 
 static json_t *seconds(double ms)
@@ -487,8 +487,8 @@ static json_t *text_or_null(const char *text)
 static void put_ending(struct form *form, json_t *answer, const struct run_result *result, const json_t *about, struct arena *arena)
 {
         static const struct bytes none = { 0 };
-        struct words_ending ending;
-        words_ending(result, arena, &ending);
+        struct compat_ending ending;
+        compat_ending(result, arena, &ending);
         int id = judge(result, about, &ending, arena);
         bool ran = id != INTERNAL && id != COMPILATION_ERROR, has_memory = ran && HAS(&result->usage, usage, memory_peak_bytes);
         struct bytes message = { arena_text(arena, "%s", ending.message && id != COMPILATION_ERROR ? ending.message : ""), 0 };
@@ -642,16 +642,16 @@ static void on_answer(struct http_request *request, void *own, const struct run_
         http_json(request, MHD_HTTP_CREATED, answer);
 }
 
-static const struct api_words words = { .answer = on_answer };
+static const struct run_responder words = { .answer = on_answer };
 
 /* NULL: the request has its answer. */
 static json_t *take_body(struct http_request *request)
 {
         struct csn_error err;
-        json_t *body = words_body(request, &err);
+        json_t *body = compat_body(request, &err);
         if (!body)
                 http_json(request, MHD_HTTP_BAD_REQUEST,
-                          json_pack("{s:i, s:o}", "status", MHD_HTTP_BAD_REQUEST, "error", words_text(err.text, strlen(err.text))));
+                          json_pack("{s:i, s:o}", "status", MHD_HTTP_BAD_REQUEST, "error", compat_text(err.text, strlen(err.text))));
         return body;
 }
 
@@ -667,7 +667,7 @@ void judge0_submit(struct http_request *request)
         json_decref(body);
         if (!run) {
                 http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, flaws);
-        } else if (words_may_run(request, run)) {
+        } else if (compat_may_run(request, run)) {
                 struct form *own = arena_alloc(run_arena(run), sizeof *own);
                 *own = form;
                 api_start_run(request, run, waits ? &words : NULL, own, true);
@@ -718,7 +718,7 @@ static json_t *start_one(struct http_request *request, const json_t *asked, bool
                 return flaws;
         if (api_may_run(request, run, false, &limit, &err) < 0) {
                 run_free(run);
-                return json_pack("{s:o}", "error", words_text(err.text, strlen(err.text)));
+                return json_pack("{s:o}", "error", compat_text(err.text, strlen(err.text)));
         }
         api_start_run(request, run, NULL, NULL, true);
         *started = true;

@@ -80,7 +80,7 @@ static bool read_range(const char **at, uint64_t *low, uint64_t *high)
         return true;
 }
 
-bool words_in_range(const char *version, const char *ranges)
+bool compat_in_range(const char *version, const char *ranges)
 {
         const char *at = version;
         struct partial partial;
@@ -112,7 +112,7 @@ static char *without(const char *text, const char *letters, struct arena *arena)
         return rest;
 }
 
-char **words_split(const char *line, struct arena *arena, size_t *ret_n)
+char **compat_split(const char *line, struct arena *arena, size_t *ret_n)
 {
         size_t len = strlen(line), n = 0;
         char **list = arena_alloc(arena, (len + 1) * sizeof *list), *word = arena_alloc(arena, 2 * len + 2), *end = word;
@@ -243,7 +243,7 @@ static char *without_blank_lines(const char *text, struct arena *arena)
         return lines;
 }
 
-struct bytes words_program(const char *text, const char *language, struct arena *arena)
+struct bytes compat_program(const char *text, const char *language, struct arena *arena)
 {
         struct bytes found = { arena_text(arena, "%s", ""), 0 };
         if (find_fenced(text, language, &found) || find_open(text, &found))
@@ -265,7 +265,7 @@ static size_t right_stripped(const char *line, size_t len)
         return len;
 }
 
-bool words_same(const struct bytes *a, const struct bytes *b)
+bool compat_same(const struct bytes *a, const struct bytes *b)
 {
         size_t an = right_stripped(a->bytes, a->len), bn = right_stripped(b->bytes, b->len), ai = 0, bi = 0;
         while (ai < an && bi < bn) {
@@ -309,7 +309,7 @@ static bool same_line(const struct bytes *line, const struct bytes *expected)
         return as_number(line, &a) && as_number(expected, &b) && fabs(a - b) < 1e-5 * (fabs(b) > 1e-10 ? fabs(b) : 1e-10);
 }
 
-bool words_alike(const struct bytes *output, const char *expected_text)
+bool compat_alike(const struct bytes *output, const char *expected_text)
 {
         struct bytes all = stripped(output->bytes ? output->bytes : "", output->len), wanted = stripped(expected_text, strlen(expected_text));
         for (;;) {

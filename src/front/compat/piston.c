@@ -184,7 +184,7 @@ void piston_runtimes(struct http_request *request)
 
 static void refuse(struct http_request *request, unsigned status, const char *text)
 {
-        http_json(request, status, json_pack("{s:o}", "message", words_text(text, strlen(text))));
+        http_json(request, status, json_pack("{s:o}", "message", compat_text(text, strlen(text))));
 }
 
 /* What a client may ask for at the most, in its words. */
@@ -258,7 +258,7 @@ static int find_runtime(struct http_request *request, const json_t *body, const 
         if (!json_is_array(json_object_get(body, "files")))
                 return err_field(err, "files", "files is required as an array");
         if (lang_find(engine_languages(api_of(request)->engine), name, ret, NULL) < 0 ||
-            !words_in_range(version_of(piston_of(request), *ret), version))
+            !compat_in_range(version_of(piston_of(request), *ret), version))
                 return err_field(err, "version", "%.100s-%.100s runtime is unknown", name, version);
         return 0;
 }
@@ -291,7 +291,7 @@ static int file_of(const json_t *file, size_t i, json_t *list, struct csn_error 
         if (strcmp(encoding, "utf8") == 0)
                 json_object_set(ours, "content", content);
         else if (strcmp(encoding, "base64") == 0)
-                json_object_set_new(ours, "content_base64", words_base64(content));
+                json_object_set_new(ours, "content_base64", compat_base64(content));
         else if (unhex(content, &bytes))
                 json_object_set_new(ours, "content_base64", bytes);
         else
@@ -324,7 +324,7 @@ static int add_files(json_t *ours, json_t *files, struct csn_error *err)
 static json_t *limit_of(const json_t *body, const char *name, uint64_t otherwise, uint64_t least, uint64_t most)
 {
         double number = json_number_value(json_object_get(body, name));
-        return number > 0 ? words_scaled(number, 1, least, most) : json_integer((json_int_t)min_u64(otherwise, most));
+        return number > 0 ? compat_scaled(number, 1, least, most) : json_integer((json_int_t)min_u64(otherwise, most));
 }
 
 static json_t *limits_of(const struct http_request *request, const json_t *body)
@@ -375,11 +375,11 @@ struct execution {
 
 static json_t *text_or_null(const char *text)
 {
-        return text ? words_text(text, strlen(text)) : json_null();
+        return text ? compat_text(text, strlen(text)) : json_null();
 }
 
 /* A program that we end is one that SIGKILL ended. */
-static json_t *signal_of(const struct words_ending *ending)
+static json_t *signal_of(const struct compat_ending *ending)
 {
         char name[32];
         bool ours = ending->status && (strcmp(ending->status, "TO") == 0 || ending->status[1] == 'L');
@@ -390,11 +390,11 @@ static json_t *signal_of(const struct words_ending *ending)
         return json_string(name);
 }
 
-static json_t *stage_of(const struct execution *execution, const struct run_result *result, const struct words_ending *ending)
+static json_t *stage_of(const struct execution *execution, const struct run_result *result, const struct compat_ending *ending)
 {
         bool has_code = ending->code >= 0, has_memory = HAS(&result->usage, usage, memory_peak_bytes);
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "stdout", words_text(result->stdout.bytes, result->stdout.len), "stderr",
-                         words_text(result->stderr.bytes, result->stderr.len), "output", words_text(execution->output.text.bytes, execution->output.text.len), "code",
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "stdout", compat_text(result->stdout.bytes, result->stdout.len), "stderr",
+                         compat_text(result->stderr.bytes, result->stderr.len), "output", compat_text(execution->output.text.bytes, execution->output.text.len), "code",
                          has_code ? json_integer(ending->code) : json_null(), "signal", signal_of(ending), "message", text_or_null(ending->message), "status",
                          text_or_null(ending->status), "cpu_time", result->usage.cpu_ms, "wall_time", result->usage.wall_ms, "memory",
                          has_memory ? json_integer((json_int_t)result->usage.memory_peak_bytes) : json_null());
@@ -403,9 +403,9 @@ static json_t *stage_of(const struct execution *execution, const struct run_resu
 static void on_answer(struct http_request *request, void *own, const struct run_result *result)
 {
         struct execution *execution = own;
-        struct words_ending ending;
+        struct compat_ending ending;
         interleave_end(&execution->output);
-        words_ending(result, &request->arena, &ending);
+        compat_ending(result, &request->arena, &ending);
         if (ending.status && strcmp(ending.status, "XX") == 0) {
                 bool theirs = result->status == status_BAD_REQUEST || result->status == status_BLOCKED;
                 refuse(request, theirs ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_INTERNAL_SERVER_ERROR, ending.message);
@@ -427,7 +427,7 @@ static void on_drop(void *own)
         interleave_done(&execution->output);
 }
 
-static const struct api_words words = { .answer = on_answer, .output = on_output, .drop = on_drop };
+static const struct run_responder words = { .answer = on_answer, .output = on_output, .drop = on_drop };
 
 /* ---- POST /api/v2/execute ---- */
 
@@ -439,7 +439,7 @@ static struct execution *prepare(struct http_request *request, json_t *body, str
             check_limits(request, body, err) < 0)
                 return NULL;
         json_t *ours = ours_of(request, body, language, err);
-        struct run *run = ours ? words_judged_run(request, ours, err) : NULL;
+        struct run *run = ours ? compat_judged_run(request, ours, err) : NULL;
         if (!run)
                 return NULL;
         struct execution *execution = arena_alloc(run_arena(run), sizeof *execution);
@@ -452,12 +452,12 @@ static struct execution *prepare(struct http_request *request, json_t *body, str
 static void execute(struct http_request *request)
 {
         struct csn_error err;
-        json_t *body = words_body(request, &err);
+        json_t *body = compat_body(request, &err);
         struct execution *execution = body ? prepare(request, body, &err) : NULL;
         json_decref(body);
         if (!execution)
                 refuse(request, MHD_HTTP_BAD_REQUEST, err.text);
-        else if (words_may_run(request, execution->run))
+        else if (compat_may_run(request, execution->run))
                 api_start_run(request, execution->run, &words, execution, false);
 }
 

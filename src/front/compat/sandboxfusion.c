@@ -54,7 +54,7 @@ void fusion_add_flaw(json_t *flaws, const char *type, const char *message, const
 static bool is_whole(const json_t *json)
 {
         double number;
-        return words_number(json, &number) && trunc(number) == number;
+        return compat_number(json, &number) && trunc(number) == number;
 }
 
 static void check_texts(json_t *flaws, const char *field, json_t *list)
@@ -84,7 +84,7 @@ static void check_field(json_t *flaws, const char *field, enum kind kind, json_t
         double number;
         if ((kind == A_TEXT || kind == A_TEXT_OR_NULL) && !json_is_string(json) && !(kind == A_TEXT_OR_NULL && json_is_null(json)))
                 fusion_add_flaw(flaws, "string_type", "Input should be a valid string", field, NULL, json);
-        else if (kind == A_NUMBER && !words_number(json, &number))
+        else if (kind == A_NUMBER && !compat_number(json, &number))
                 fusion_add_flaw(flaws, "float_type", "Input should be a valid number", field, NULL, json);
         else if (kind == AN_INTEGER && !is_whole(json))
                 fusion_add_flaw(flaws, "int_type", "Input should be a valid integer", field, NULL, json);
@@ -115,7 +115,7 @@ void fusion_answer_detail(struct http_request *request, unsigned status, const c
 json_t *fusion_body(struct http_request *request)
 {
         struct csn_error err;
-        json_t *body = words_body(request, &err);
+        json_t *body = compat_body(request, &err);
         if (!body)
                 fusion_answer_flaws(request, json_pack("[{s:s, s:[s], s:s, s:{}, s:{s:s}}]", "type", "json_invalid", "loc", "body", "msg", "JSON decode error",
                                                 "input", "ctx", "error", err.text));
@@ -140,11 +140,11 @@ static json_t *flaws_of(json_t *body)
 static json_t *limits_of(json_t *body)
 {
         double seconds = TIMEOUT_S, memory = -1;
-        words_number(json_object_get(body, "run_timeout"), &seconds);
-        words_number(json_object_get(body, "memory_limit_MB"), &memory);
-        json_t *limits = json_pack("{s:o}", "wall_ms", words_scaled(seconds, 1000, 1, FUSION_WALL_MS_MAX));
+        compat_number(json_object_get(body, "run_timeout"), &seconds);
+        compat_number(json_object_get(body, "memory_limit_MB"), &memory);
+        json_t *limits = json_pack("{s:o}", "wall_ms", compat_scaled(seconds, 1000, 1, FUSION_WALL_MS_MAX));
         if (memory > 0)
-                json_object_set_new(limits, "memory_bytes", words_scaled(memory, MIB, 4 * MIB, 1024 * GIB));
+                json_object_set_new(limits, "memory_bytes", compat_scaled(memory, MIB, 4 * MIB, 1024 * GIB));
         return limits;
 }
 
@@ -160,7 +160,7 @@ static json_t *inputs_of(json_t *body)
         const char *name;
         json_object_foreach(json_object_get(body, "files"), name, content) {
                 if (json_is_string(content) && !strstr(name, "IGNORE_THIS_FILE"))
-                        json_array_append_new(list, json_pack("{s:s, s:o}", "name", plain(name), "content_base64", words_base64(content)));
+                        json_array_append_new(list, json_pack("{s:s, s:o}", "name", plain(name), "content_base64", compat_base64(content)));
         }
         return list;
 }
@@ -303,8 +303,8 @@ static json_t *run_result_of(const struct run_result *result, enum answer answer
         if (answer == SANDBOX_ERROR || result->status == status_BLOCKED)
                 return json_null();
         return json_pack("{s:s, s:f, s:o, s:o, s:o}", "status", result->status == status_TIMEOUT ? "TimeLimitExceeded" : "Finished", "execution_time",
-                         result->usage.wall_ms / 1000, "return_code", return_code(result), "stdout", words_text(result->stdout.bytes, result->stdout.len),
-                         "stderr", words_text(result->stderr.bytes, result->stderr.len));
+                         result->usage.wall_ms / 1000, "return_code", return_code(result), "stdout", compat_text(result->stdout.bytes, result->stdout.len),
+                         "stderr", compat_text(result->stderr.bytes, result->stderr.len));
 }
 
 /* Empty where the program itself is all that there is to say; what we did to it, it cannot tell. */
@@ -326,7 +326,7 @@ json_t *fusion_answer(const struct run_result *result, json_t *files)
 {
         enum answer answer = answer_of(result);
         const char *message = message_of(result);
-        json_t *text = words_text(message, strlen(message));
+        json_t *text = compat_text(message, strlen(message));
         if (result->status == status_COMPLETED && was_cut(result)) {
                 json_decref(text);
                 text = json_sprintf("the output is longer than output_bytes=%" PRIu64 " allows, and was cut", result->limits.output_bytes);
@@ -344,13 +344,13 @@ static void on_answer(struct http_request *request, void *own, const struct run_
         http_json(request, MHD_HTTP_OK, fusion_answer(result, fetched(own, result)));
 }
 
-static const struct api_words words = { .answer = on_answer };
+static const struct run_responder words = { .answer = on_answer };
 
 /* ---- POST /run_code ---- */
 
 static void refuse(struct http_request *request, const struct csn_error *error)
 {
-        http_json(request, MHD_HTTP_OK, answer_with(SANDBOX_ERROR, words_text(error->text, strlen(error->text)), json_null(), json_object()));
+        http_json(request, MHD_HTTP_OK, answer_with(SANDBOX_ERROR, compat_text(error->text, strlen(error->text)), json_null(), json_object()));
 }
 
 /* One that they have and we have not is answered as their runner's failure would be.  False: the request has its answer. */
@@ -377,12 +377,12 @@ static void start(struct http_request *request, json_t *body)
         struct csn_error err;
         json_t *name;
         size_t i;
-        struct run *run = words_judged_run(request, ours_of(body), &err);
+        struct run *run = compat_judged_run(request, ours_of(body), &err);
         if (!run) {
                 refuse(request, &err);
                 return;
         }
-        if (!words_may_run(request, run))
+        if (!compat_may_run(request, run))
                 return;
         struct fusion *fusion = arena_alloc(run_arena(run), sizeof *fusion);
         fusion->run = run;

@@ -22,7 +22,7 @@ struct submission {
         bool accepted;
 };
 
-static const struct api_words words;
+static const struct run_responder words;
 
 static json_t *config_of(const json_t *body)
 {
@@ -46,20 +46,20 @@ static json_t *next_case(const struct submission *submission)
 static json_t *ours_of(const struct submission *submission)
 {
         double seconds = 0;
-        words_number(json_object_get(config_of(submission->body), "run_timeout"), &seconds);
+        compat_number(json_object_get(config_of(submission->body), "run_timeout"), &seconds);
         return json_pack("{s:s, s:O, s:O, s:{s:o}}", "language", submission->language, "code", submission->code, "stdin",
                          json_object_get(json_object_get(next_case(submission), "input"), "stdin"), "limits", "wall_ms",
-                         words_scaled(seconds != 0 ? seconds : TIMEOUT_S, 1000, 1, FUSION_WALL_MS_MAX));
+                         compat_scaled(seconds != 0 ? seconds : TIMEOUT_S, 1000, 1, FUSION_WALL_MS_MAX));
 }
 
 /* False: the request has its answer. */
 static bool start_next(struct http_request *request, struct submission *submission)
 {
         struct csn_error err;
-        struct run *run = words_judged_run(request, ours_of(submission), &err);
+        struct run *run = compat_judged_run(request, ours_of(submission), &err);
         if (!run)
                 fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
-        if (!run || !words_may_run(request, run))
+        if (!run || !compat_may_run(request, run))
                 return false;
         submission->runs++;
         api_start_run(request, run, &words, submission, false);
@@ -78,7 +78,7 @@ static void on_answer(struct http_request *request, void *own, const struct run_
         struct submission *submission = own;
         json_t *test = next_case(submission);
         const char *expected = json_string_value(json_object_get(json_object_get(test, "output"), "stdout"));
-        bool passed = fusion_succeeded(result) && words_alike(&result->stdout, expected);
+        bool passed = fusion_succeeded(result) && compat_alike(&result->stdout, expected);
         json_array_append_new(submission->tests, json_pack("{s:b, s:o, s:O}", "passed", passed, "exec_info", fusion_answer(result, json_object()), "test_info",
                                                         test));
         submission->accepted = submission->accepted && passed;
@@ -95,7 +95,7 @@ static void on_drop(void *own)
                 submission_free(submission);
 }
 
-static const struct api_words words = { .answer = on_answer, .drop = on_drop };
+static const struct run_responder words = { .answer = on_answer, .drop = on_drop };
 
 /* ---- POST /submit ---- */
 
@@ -163,7 +163,7 @@ static bool can_grade(struct http_request *request, const json_t *body, const st
 static void grade(struct http_request *request, json_t *body, json_t *cases, const struct language *language)
 {
         const char *completion = json_string_value(json_object_get(body, "completion"));
-        struct bytes code = words_program(completion, language->name, &request->arena);
+        struct bytes code = compat_program(completion, language->name, &request->arena);
         struct submission *submission = mem_alloc(sizeof *submission);
         *submission = (struct submission){ .body = json_incref(body), .cases = json_incref(cases), .code = json_stringn(code.bytes, code.len), .tests = json_array(),
                                      .language = language->name, .accepted = true,

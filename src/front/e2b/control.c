@@ -12,7 +12,7 @@
 json_t *e2b_body(struct http_request *request, const struct e2b_member *members)
 {
         struct csn_error err;
-        json_t *body = request->body.len ? words_body(request, &err) : json_object();
+        json_t *body = request->body.len ? compat_body(request, &err) : json_object();
         if (body && e2b_check(body, members, &err) == 0)
                 return body;
         e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);

@@ -17,7 +17,7 @@ struct api_run {
         struct trace trace;                /* its span, below the request's */
         bool aliases;
         struct idempotency *name;          /* of its request, which is answered once; or NULL */
-        const struct api_words *words;     /* NULL: ours */
+        const struct run_responder *words;     /* NULL: ours */
         void *own;                         /* theirs */
         struct http_request *waiting;      /* who gets the record as soon as it is there, or NULL */
         bool watched;                      /* it has events, and can be asked for when it is over */
@@ -401,7 +401,7 @@ static int begin(struct api_run *one, struct csn_error *err)
         return audit_begin(one->api->store, &about, one->key, one->run, one->name, one->watched, err);
 }
 
-void api_start_run(struct http_request *request, struct run *run, const struct api_words *words, void *own, bool kept)
+void api_start_run(struct http_request *request, struct run *run, const struct run_responder *words, void *own, bool kept)
 {
         struct api_run *one = api_run_new(request, run, kept);
         one->words = words;
