@@ -349,11 +349,11 @@ static void names_are_compared_in_normal_form(void)
         struct arena arena = { 0 };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 size_t len;
-                const char *got = words_normal(&arena, rows[i].from, strlen(rows[i].from), &len);
+                const char *got = unicode_normal(&arena, rows[i].from, strlen(rows[i].from), &len);
                 CHECK(len == strlen(rows[i].to) && memcmp(got, rows[i].to, len) == 0);
         }
         size_t len;
-        const char *got = words_latin1(&arena, "a\xe9\0z", 4, &len);
+        const char *got = unicode_latin1(&arena, "a\xe9\0z", 4, &len);
         CHECK(len == 5 && memcmp(got, "a\xc3\xa9\0z", 5) == 0);
         arena_done(&arena);
 }
@@ -362,9 +362,9 @@ static void code_points_become_utf8(void)
 {
         struct buf buf;
         buf_init(&buf, KIB);
-        CHECK(words_put(&buf, 'a') && words_put(&buf, 0xe9) && words_put(&buf, 0x20ac) && words_put(&buf, 0x1f600));
+        CHECK(unicode_put(&buf, 'a') && unicode_put(&buf, 0xe9) && unicode_put(&buf, 0x20ac) && unicode_put(&buf, 0x1f600));
         CHECK(buf.len == 10 && memcmp(buf.bytes, "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 10) == 0);
-        CHECK(!words_put(&buf, 0x110000) && buf.len == 10);
+        CHECK(!unicode_put(&buf, 0x110000) && buf.len == 10);
         buf_done(&buf);
 }
 

@@ -69,12 +69,12 @@ const struct analysis *analysis_at(size_t n);
 /* ---- words (unicode.c): Unicode and the small things that every analysis needs ---- */
 
 /* As Python compares identifiers: NFKC (PEP 3131), from the arena; plain ASCII comes back as it is. */
-const char *words_normal(struct arena *arena, const char *text, size_t len, size_t *ret_len);
+const char *unicode_normal(struct arena *arena, const char *text, size_t len, size_t *ret_len);
 
 /* Latin-1 into UTF-8. */
-char *words_latin1(struct arena *arena, const char *text, size_t len, size_t *ret_len);
+char *unicode_latin1(struct arena *arena, const char *text, size_t len, size_t *ret_len);
 
 /* Append a code point in UTF-8; false for a number that is none. */
-bool words_put(struct buf *buf, uint32_t code);
+bool unicode_put(struct buf *buf, uint32_t code);
 
 #endif

@@ -11,7 +11,7 @@ static bool is_ascii(const char *text, size_t len)
         return true;
 }
 
-const char *words_normal(struct arena *arena, const char *text, size_t len, size_t *ret_len)
+const char *unicode_normal(struct arena *arena, const char *text, size_t len, size_t *ret_len)
 {
         utf8proc_uint8_t *normal = NULL;
         *ret_len = len;
@@ -27,7 +27,7 @@ const char *words_normal(struct arena *arena, const char *text, size_t len, size
         return copy;
 }
 
-char *words_latin1(struct arena *arena, const char *text, size_t len, size_t *ret_len)
+char *unicode_latin1(struct arena *arena, const char *text, size_t len, size_t *ret_len)
 {
         char *out = arena_alloc(arena, 2 * len + 1);
         size_t n = 0;
@@ -41,7 +41,7 @@ char *words_latin1(struct arena *arena, const char *text, size_t len, size_t *re
         return out;
 }
 
-bool words_put(struct buf *buf, uint32_t code)
+bool unicode_put(struct buf *buf, uint32_t code)
 {
         utf8proc_uint8_t bytes[4];
         if (code > 0x10ffff)

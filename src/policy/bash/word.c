@@ -141,7 +141,7 @@ const char *bash_ansi(struct arena *arena, const char *text, size_t len, size_t 
                         number = escape_number(text, len, &at, 16, c == 'u' ? 4 : 8);
                         if (!number)
                                 break;
-                        words_put(&buf, number);
+                        unicode_put(&buf, number);
                         continue;
                 }
                 if (c >= '0' && c <= '7') {

@@ -62,12 +62,12 @@ static bool escape(const char *text, size_t *at, size_t end, struct buf *buf)
         if (c == 'u' && !unicode(text, at, end, &code))
                 return false;
         if (c == 'x' || c == 'u')
-                return words_put(buf, code) || buf_add(buf, "\xef\xbf\xbd", 3);
+                return unicode_put(buf, code) || buf_add(buf, "\xef\xbf\xbd", 3);
         if (c >= '0' && c <= '7') {
                 code = (uint32_t)(c - '0');
                 for (int i = 0; i < 2 && *at < end && text[*at] >= '0' && text[*at] <= '7' && code * 8 < 256; i++)
                         code = code * 8 + (uint32_t)(text[(*at)++] - '0');
-                return words_put(buf, code);
+                return unicode_put(buf, code);
         }
         for (size_t i = 0; i + 1 < sizeof plain; i += 2)
                 if (c == plain[i])
@@ -223,7 +223,7 @@ struct js_value *js_from_codes(struct js *js, struct js_value **args, size_t n)
         buf_init(&buf, JS_TEXT_MAX);
         for (size_t i = 0; i < n && good; i++) {
                 struct js_value *code = js_only(args[i], JSV_NUMBER);
-                good = code && code->number >= 0 && words_put(&buf, (uint32_t)code->number & 0x1fffff);
+                good = code && code->number >= 0 && unicode_put(&buf, (uint32_t)code->number & 0x1fffff);
         }
         return text_of(js, &buf, good);
 }

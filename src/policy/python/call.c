@@ -498,7 +498,7 @@ static struct value *of_numbers(struct python *py, enum value_kind kind, const s
                 const struct value *item = list->items[i];
                 known = item && !item->open && !item->next && item->kind == VALUE_NUMBER && item->number >= 0 && item->number < 0x110000;
                 char byte = known ? (char)item->number : 0;
-                known = known && (kind == VALUE_TEXT ? words_put(&buf, (uint32_t)item->number) : buf_add(&buf, &byte, 1));
+                known = known && (kind == VALUE_TEXT ? unicode_put(&buf, (uint32_t)item->number) : buf_add(&buf, &byte, 1));
         }
         return make_text(py, kind, &buf, known);
 }

@@ -94,7 +94,7 @@ static bool escape(const char *text, size_t end, size_t *at, const struct litera
                 return buf_add(buf, "\\", 1);
         }
         if (!how->bytes)
-                return words_put(buf, code);
+                return unicode_put(buf, code);
         char byte = (char)code;
         return buf_add(buf, &byte, 1);
 }
@@ -138,7 +138,7 @@ static bool add_hole(const struct python *py, uint32_t hole, struct buf *buf)
         if (value->kind == VALUE_TEXT && (!how || how == 's'))
                 return buf_add(buf, value->text, value->len);
         if (value->kind == VALUE_NUMBER && how == 'c')
-                return words_put(buf, (uint32_t)value->number);
+                return unicode_put(buf, (uint32_t)value->number);
         return value->kind == VALUE_NUMBER && (!how || how == 'd') && buf_printf(buf, "%lld", (long long)value->number);
 }
 

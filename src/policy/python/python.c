@@ -111,7 +111,7 @@ static const char *prepare(const char *text, size_t len, struct facts *facts, si
                 facts_add(facts, (struct fact){ .kind = FACT_ENCODING, .name = arena_copy(facts->arena, text + at, name_len), .start = (uint32_t)at,
                                                 .end = (uint32_t)(at + name_len) });
         else if (encoding == ENCODING_LATIN1)
-                text = words_latin1(facts->arena, text, len, &len);
+                text = unicode_latin1(facts->arena, text, len, &len);
         else if (encoding == ENCODING_ASCII && !is_ascii(text, len))
                 facts_break(facts, 0, "'ascii' codec can't decode the source");
         const char *nul = memchr(text, 0, len);

@@ -16,7 +16,7 @@ uint32_t python_name(struct python *py, uint32_t node)
         if (!py->name_of[node]) {
                 size_t len;
                 const struct node *n = NODE(py, node);
-                const char *text = words_normal(py->arena, py->tree->text + n->start, n->end - n->start, &len);
+                const char *text = unicode_normal(py->arena, py->tree->text + n->start, n->end - n->start, &len);
                 py->name_of[node] = python_intern(py, text, len) + 1;
         }
         return py->name_of[node] - 1;

@@ -480,7 +480,7 @@ static bool has_repeated(struct doubts *d, uint32_t list)
                 if (n == LIST_LONG)
                         return true;
                 struct name *name = &names[n++];
-                name->text = words_normal(d->facts->arena, tree->text + tree->nodes[at].start, tree->nodes[at].end - tree->nodes[at].start, &name->len);
+                name->text = unicode_normal(d->facts->arena, tree->text + tree->nodes[at].start, tree->nodes[at].end - tree->nodes[at].start, &name->len);
                 for (size_t i = 0; i + 1 < n; i++)
                         if (names[i].len == name->len && memcmp(names[i].text, name->text, name->len) == 0)
                                 return true;

@@ -500,7 +500,7 @@ static struct value *formatted(struct python *py, const struct value *format, co
                 if (value && !value->open && !value->next && value->kind == VALUE_TEXT && what == 's')
                         buf_add(&buf, value->text, value->len);
                 else if (value && !value->open && !value->next && value->kind == VALUE_NUMBER && what == 'c')
-                        words_put(&buf, (uint32_t)value->number);
+                        unicode_put(&buf, (uint32_t)value->number);
                 else if (value && !value->open && !value->next && value->kind == VALUE_NUMBER && (what == 'd' || what == 's'))
                         buf_printf(&buf, "%lld", (long long)value->number);
                 else
