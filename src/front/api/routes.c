@@ -294,12 +294,12 @@ static int admit(struct http_request *request, struct csn_error *err)
         return check_idempotency(request, err);
 }
 
-static const struct http_face api_face = { .routes = api_routes, .admit = admit };
+static const struct http_app api_app = { .routes = api_routes, .admit = admit };
 
-static const struct http_face *on_face(void *owner, struct http_request *request)
+static const struct http_app *on_face(void *owner, struct http_request *request)
 {
-        const struct http_face *face = e2b_face(owner, request);
-        return face ? face : &api_face;
+        const struct http_app *app = e2b_app(owner, request);
+        return app ? app : &api_app;
 }
 
 int api_admit(struct http_request *request, const char *text, struct csn_error *err)
@@ -473,7 +473,7 @@ int api_open(struct engine *engine, const struct settings *settings, struct stor
                 engine_set_meter(engine, on_used, store);
         }
         int rc = otlp_open(api->loop, settings, &api->otlp, err);
-        http_open_inner(api->loop, &api_face, &http_events, api, &api->inner);
+        http_open_inner(api->loop, &api_app, &http_events, api, &api->inner);
         if (rc == 0 && listener >= 0)
                 rc = http_open(api->loop, listener, ours, http_connections_max(false), &http_events, api, &api->http, err);
         if (rc == 0 && api->http)

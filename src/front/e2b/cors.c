@@ -37,23 +37,23 @@ static const struct http_route routes[] = {
         { "OPTIONS", "*", "*", 0, BODY_NONE, answer, "What pages may ask.", NULL, NULL },
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };
-static const struct http_face page_face = { .routes = routes, .slashes = true, .admit = admit };
+static const struct http_app page_app = { .routes = routes, .slashes = true, .admit = admit };
 
 /* The question before the first one does not say for which sandbox that will be. */
-static bool is_ours(struct http_request *request, const struct http_face *face)
+static bool is_ours(struct http_request *request, const struct http_app *app)
 {
-        return face || http_is_for(request, e2b_envd_routes, false) || http_is_for(request, e2b_interpreter_routes, false);
+        return app || http_is_for(request, e2b_envd_routes, false) || http_is_for(request, e2b_interpreter_routes, false);
 }
 
-const struct http_face *e2b_face_for_page(const struct api *api, struct http_request *request, const struct http_face *face)
+const struct http_app *e2b_app_for_page(const struct api *api, struct http_request *request, const struct http_app *app)
 {
         if (api->settings->engine.http_keyless || !http_header(request, "Origin"))
-                return face;
+                return app;
         if (strcmp(request->method, "OPTIONS") == 0 && http_header(request, "Access-Control-Request-Method"))
-                return is_ours(request, face) ? &page_face : NULL;
-        if (face) {
+                return is_ours(request, app) ? &page_app : NULL;
+        if (app) {
                 let(request);
                 http_set_header(request, "Access-Control-Expose-Headers", READABLE);
         }
-        return face;
+        return app;
 }

@@ -122,9 +122,9 @@ struct e2b_sandbox {
 /* ---- whom a request is for (routing.c) ---- */
 
 /* The interface of E2B that a request is for; NULL: it is for none. */
-const struct http_face *e2b_face(struct api *api, struct http_request *request);
+const struct http_app *e2b_app(struct api *api, struct http_request *request);
 /* The same for a page in a browser: it is told what it may read, and whether it may ask (cors.c).  face may be NULL. */
-const struct http_face *e2b_face_for_page(const struct api *api, struct http_request *request, const struct http_face *face);
+const struct http_app *e2b_app_for_page(const struct api *api, struct http_request *request, const struct http_app *app);
 /*
  * The sandbox of a request to one of its ports.  When a handler is called it is there and runs: a request for one that is gone or paused has
  * its answer before, and one that is to be woken waits.  Later it may have gone: ask again, and NULL has to be answered.  Calls

@@ -264,7 +264,7 @@ static int admit_envd(struct http_request *request, struct csn_error *err)
         return why ? refuse_token(request, MHD_HTTP_UNAUTHORIZED, why, err) : 0;
 }
 
-static const struct http_face interpreter_face;
+static const struct http_app interpreter_app;
 
 /* Code is taken from those alone who may use envd, too. */
 static bool may_execute(const struct http_request *request, const struct e2b_sandbox *sandbox)
@@ -285,7 +285,7 @@ static int admit_port(struct http_request *request, struct csn_error *err)
         const struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(request), request->target, "");
         if (!is_there(sandbox))
                 return refuse_absent(request, err);
-        if (request->face == &interpreter_face && !may_execute(request, sandbox))
+        if (request->app == &interpreter_app && !may_execute(request, sandbox))
                 return refuse_token(request, MHD_HTTP_UNAUTHORIZED, "Unauthorized", err);
         if (!sandbox->traffic_token[0] || (token && e2b_same(sandbox->traffic_token, token)))
                 return 0;
@@ -359,12 +359,12 @@ static void handle(struct http_request *request)
 
 /* ---- the four of them ---- */
 
-static const struct http_face control_face = { .routes = e2b_control_routes, .slashes = true, .admit = admit_control, .problem = on_problem };
-static const struct http_face envd_face = { .routes = e2b_envd_routes, .admit = admit_envd, .handle = handle, .problem = on_problem };
-static const struct http_face interpreter_face = { .routes = e2b_interpreter_routes, .admit = admit_port, .handle = handle, .problem = on_interpreter_problem };
-static const struct http_face port_face = { .routes = e2b_port_routes, .slashes = true, .admit = admit_port, .handle = handle, .problem = on_problem };
+static const struct http_app control_app = { .routes = e2b_control_routes, .slashes = true, .admit = admit_control, .problem = on_problem };
+static const struct http_app envd_app = { .routes = e2b_envd_routes, .admit = admit_envd, .handle = handle, .problem = on_problem };
+static const struct http_app interpreter_app = { .routes = e2b_interpreter_routes, .admit = admit_port, .handle = handle, .problem = on_interpreter_problem };
+static const struct http_app port_app = { .routes = e2b_port_routes, .slashes = true, .admit = admit_port, .handle = handle, .problem = on_problem };
 
-static const struct http_face *face_of(struct http_request *request)
+static const struct http_app *app_of(struct http_request *request)
 {
         static const struct http_route files[] = { { .path = "/files" }, { .path = NULL } };
         /* Where nobody else has anything: what is not there is told in E2B's words. */
@@ -374,21 +374,21 @@ static const struct http_face *face_of(struct http_request *request)
         size_t len;
         unsigned port = parse_target(request, &id, &len);
         if (port)
-                return port == E2B_ENVD_PORT ? &envd_face : port == E2B_INTERPRETER_PORT ? &interpreter_face : &port_face;
+                return port == E2B_ENVD_PORT ? &envd_app : port == E2B_INTERPRETER_PORT ? &interpreter_app : &port_app;
         if (http_is_for(request, e2b_control_routes, true))
-                return &control_face;
+                return &control_app;
         for (size_t i = 0; i < ARRAY_LEN(theirs); i++) {
                 size_t name = strlen(theirs[i]) - 1;
                 if (strncmp(request->path, theirs[i], name) == 0 && (request->path[name] == '/' || request->path[name] == 0))
-                        return &control_face;
+                        return &control_app;
         }
         /* A signed URL names no sandbox. */
-        return http_is_for(request, files, false) ? &envd_face : NULL;
+        return http_is_for(request, files, false) ? &envd_app : NULL;
 }
 
 /* What pages may ask of a program of the user's is for the program to say. */
-const struct http_face *e2b_face(struct api *api, struct http_request *request)
+const struct http_app *e2b_app(struct api *api, struct http_request *request)
 {
-        const struct http_face *face = face_of(request);
-        return face == &port_face ? face : e2b_face_for_page(api, request, face);
+        const struct http_app *app = app_of(request);
+        return app == &port_app ? app : e2b_app_for_page(api, request, app);
 }

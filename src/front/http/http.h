@@ -47,7 +47,7 @@ struct http_route {
  * One interface of those that a listener has: its routes, and how it speaks.  A path is split before it is decoded, so an encoded slash
  * is part of a segment.
  */
-struct http_face {
+struct http_app {
         const struct http_route *routes;   /* they end with a NULL path */
         bool slashes;                      /* a segment for {name} may have one; else there is no such path */
         /* Before anything of the body is read.  Errors are answered. */
@@ -59,7 +59,7 @@ struct http_face {
 
 struct http_events {
         /* Which one a request is for, by its head. */
-        const struct http_face *(*face)(void *owner, struct http_request *request);
+        const struct http_app *(*app)(void *owner, struct http_request *request);
         /* An answer is on its way. */
         void (*answered)(void *owner, struct http_request *request, unsigned status);
         /* A request is over, whichever way, and goes after this. */
@@ -71,7 +71,7 @@ struct http_events {
 /* What routes.c knows of it beside the functions below. */
 struct http_request {
         struct http *http;
-        const struct http_face *face;
+        const struct http_app *app;
         const struct http_route *route;    /* NULL: there is none */
         struct MHD_Connection *connection;
         char id[65];                       /* X-Request-Id, the client's or ours */
@@ -252,7 +252,7 @@ struct http_inner {
 };
 
 /* Routes of a face that are asked in this way alone. */
-void http_open_inner(struct loop *loop, const struct http_face *face, const struct http_events *events, void *owner, struct http **ret);
+void http_open_inner(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner, struct http **ret);
 /* Everything but the key is copied. */
 struct http_request *http_ask(struct http *http, const struct http_asked *asked, const struct http_inner *inner, void *owner);
 /* Before over(): nothing more is told, and what was asked for ends as for a client that has gone. */

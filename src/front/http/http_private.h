@@ -9,7 +9,7 @@ struct http {
         struct MHD_Daemon *daemon;
         const struct http_events *events;
         void *owner;
-        const struct http_face *inner;     /* of requests of our own; such a one does not listen */
+        const struct http_app *inner;     /* of requests of our own; such a one does not listen */
         struct watch watch;                /* libmicrohttpd's epoll descriptor */
         struct timer timer;                /* its next deadline, or at once */
         bool kicked;                       /* since its last round began */

@@ -122,7 +122,7 @@ struct http_request *http_ask(struct http *http, const struct http_asked *asked,
         request->state = HTTP_READING;
         request->method = arena_text(&request->arena, "%s", asked->method);
         request->path = arena_text(&request->arena, "%s", asked->path);
-        request->face = http->inner;
+        request->app = http->inner;
         request->inner = inner;
         request->inner_owner = owner;
         request->asked.headers = copy_pairs(&request->arena, asked->headers, asked->headers_n);
@@ -139,7 +139,7 @@ struct http_request *http_ask(struct http *http, const struct http_asked *asked,
                 http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
         } else if (http_find_route(request, asked->method, &status, &err) < 0) {
                 http_problem(request, status, &err);
-        } else if (request->face->admit(request, &err) < 0) {
+        } else if (request->app->admit(request, &err) < 0) {
                 request->status ? http_problem(request, request->status, &err) : http_fail(request, &err);
         }
         http->held += request->body.len;
@@ -147,10 +147,10 @@ struct http_request *http_ask(struct http *http, const struct http_asked *asked,
         return request;
 }
 
-void http_open_inner(struct loop *loop, const struct http_face *face, const struct http_events *events, void *owner, struct http **ret)
+void http_open_inner(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner, struct http **ret)
 {
         struct http *http = mem_alloc(sizeof *http);
-        *http = (struct http){ .loop = loop, .inner = face, .events = events, .owner = owner, .listener = -1, .local = true };
+        *http = (struct http){ .loop = loop, .inner = app, .events = events, .owner = owner, .listener = -1, .local = true };
         http->watch = (struct watch){ .fd = -1 };
         *ret = http;
 }

@@ -53,8 +53,8 @@ static void send_problem(struct http_request *request, unsigned status, json_t *
 
 void http_problem(struct http_request *request, unsigned status, const struct csn_error *error)
 {
-        if (request->face && request->face->problem) {
-                request->face->problem(request, status, error);
+        if (request->app && request->app->problem) {
+                request->app->problem(request, status, error);
                 return;
         }
         json_t *json = problem_of(request, status, error);
@@ -86,9 +86,9 @@ void http_too_many(struct http_request *request, const struct http_limit *limit,
         set_number(request, "RateLimit-Limit", limit->limit);
         set_number(request, "RateLimit-Remaining", left);
         set_number(request, "RateLimit-Reset", limit->reset_s);
-        if (request->face->problem) {
+        if (request->app->problem) {
                 json_decref(json);
-                request->face->problem(request, MHD_HTTP_TOO_MANY_REQUESTS, error);
+                request->app->problem(request, MHD_HTTP_TOO_MANY_REQUESTS, error);
                 return;
         }
         send_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, json);

@@ -233,8 +233,8 @@ int http_find_route(struct http_request *request, const char *method, unsigned *
 {
         struct buf allowed;
         buf_init(&allowed, KIB);
-        for (const struct http_route *route = request->face->routes; route->path; route++) {
-                if (!match_path(request, route->path, request->face->slashes))
+        for (const struct http_route *route = request->app->routes; route->path; route++) {
+                if (!match_path(request, route->path, request->app->slashes))
                         continue;
                 request->route = route;
                 if (is_method(route, method)) {
@@ -323,12 +323,12 @@ static int check_head(struct http_request *request, const char *method, const ch
         struct http *http = request->http;
         const char *length = http_header(request, "Content-Length");
         uint64_t announced = length ? strtoull(length, NULL, 10) : 0;
-        request->face = http->events->face(http->owner, request);
+        request->app = http->events->app(http->owner, request);
         if (http_check_form(request, target, version, ret_status, err) < 0 || http_find_route(request, method, ret_status, err) < 0)
                 return -err->code;
         if (refuse_new(request, ret_status, err) < 0 || check_query(request, err) < 0)
                 return -err->code;
-        if (request->face->admit(request, err) < 0) {
+        if (request->app->admit(request, err) < 0) {
                 *ret_status = request->status;
                 return -err->code;
         }
@@ -427,8 +427,8 @@ static enum MHD_Result take_body(struct http_request *request, const char *bytes
 static void handle(struct http_request *request)
 {
         request->state = HTTP_OWNED;
-        if (request->face->handle)
-                request->face->handle(request);
+        if (request->app->handle)
+                request->app->handle(request);
         else
                 request->route->handle(request);
 }
