@@ -65,7 +65,7 @@ struct api {
         struct loop *loop;
         struct http *http;                 /* engine.http; NULL: there is none */
         struct http *local;                /* beside engine.socket; NULL: there is none */
-        struct http *inner;                /* routes that are asked by a front of ours (http_ask()) */
+        struct http *inner;                /* routes that are asked by a front of ours (http_internal_request()) */
         const uid_t *local_uids;           /* who is answered there; none: everybody who may connect */
         size_t local_uids_n;
         struct store *store;               /* the daemon's; NULL: it has none, for there is no engine.http */

@@ -473,7 +473,7 @@ int api_open(struct engine *engine, const struct settings *settings, struct stor
                 engine_set_meter(engine, on_used, store);
         }
         int rc = otlp_open(api->loop, settings, &api->otlp, err);
-        http_open_inner(api->loop, &api_app, &http_events, api, &api->inner);
+        http_open_internal(api->loop, &api_app, &http_events, api, &api->inner);
         if (rc == 0 && listener >= 0)
                 rc = http_open(api->loop, listener, ours, http_connections_max(false), &http_events, api, &api->http, err);
         if (rc == 0 && api->http)

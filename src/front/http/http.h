@@ -112,8 +112,8 @@ struct http_request {
         size_t refused;                    /* bytes of a body that came after it was refused */
         struct http_request *next;
 
-        /* Of one without a connection, see http_ask(). */
-        const struct http_inner *inner;    /* NULL: it has one */
+        /* Of one without a connection, see http_internal_request(). */
+        const struct http_internal *inner;    /* NULL: it has one */
         void *inner_owner;
         struct { const struct pair *headers, *query; size_t headers_n, query_n; } asked;
         const char *type;                  /* of an answer that was not told yet */
@@ -233,18 +233,18 @@ void http_cut(struct http_request *request);         /* an end that nobody takes
  * A front that speaks of what the routes do in other words asks them as a client would, without a connection: who asks is
  * known, and what comes back is told from the loop.
  */
-struct http_asked {
+struct http_internal_answered {
         const char *method, *path;         /* the path as it would be sent, without a query */
         const struct pair *headers, *query;
         size_t headers_n, query_n;
         const char *body;
         size_t body_len;
         const char *id, *tenant;           /* as in the request for which this is asked */
-        const void *key;                   /* or NULL; has to live until over() or http_forget() */
+        const void *key;                   /* or NULL; has to live until over() or http_internal_forget() */
         const struct trace *trace;
 };
 
-struct http_inner {
+struct http_internal {
         void (*begun)(void *owner, unsigned status, const char *type);
         void (*bytes)(void *owner, const char *bytes, size_t len);
         /* The last one: that was all of the answer, or it broke off.  The request is gone. */
@@ -252,10 +252,10 @@ struct http_inner {
 };
 
 /* Routes of a face that are asked in this way alone. */
-void http_open_inner(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner, struct http **ret);
+void http_open_internal(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner, struct http **ret);
 /* Everything but the key is copied. */
-struct http_request *http_ask(struct http *http, const struct http_asked *asked, const struct http_inner *inner, void *owner);
+struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked, const struct http_internal *inner, void *owner);
 /* Before over(): nothing more is told, and what was asked for ends as for a client that has gone. */
-void http_forget(struct http_request *request);
+void http_internal_forget(struct http_request *request);
 
 #endif

@@ -45,9 +45,9 @@ void http_cut_stuck(struct http *http);
 void http_resume(struct http_request *request);
 
 /* The answers of http.h, to a request of our own. */
-void http_inner_head(struct http_request *request, unsigned status, const char *type);
-void http_inner_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len);
-void http_inner_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size);
+void http_internal_head(struct http_request *request, unsigned status, const char *type);
+void http_internal_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len);
+void http_internal_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size);
 
 /* libmicrohttpd has something to do. */
 void http_kick(struct http *http);

@@ -1,5 +1,5 @@
 /*
- * Requests of our own, which a front asks routes in place of a client; see http_ask() in http.h.
+ * Requests of our own, which a front asks routes in place of a client; see http_internal_request() in http.h.
  *
  * They have no connection, so what libmicrohttpd does for others is done by a timer of theirs: everything is told from the
  * loop, and never from within a function that was called.
@@ -11,30 +11,30 @@
 
 /* ---- answers ---- */
 
-void http_inner_head(struct http_request *request, unsigned status, const char *type)
+void http_internal_head(struct http_request *request, unsigned status, const char *type)
 {
         request->status = status;
         request->type = arena_text(&request->arena, "%s", type);
 }
 
-void http_inner_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len)
+void http_internal_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len)
 {
         request->state = HTTP_ANSWERED;
         request->ended = true;
-        http_inner_head(request, status, type);
+        http_internal_head(request, status, type);
         buf_done(&request->out);
         request->out = (struct buf){ .bytes = text, .len = len, .size = len, .max = len };
         http_resume(request);
 }
 
-void http_inner_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
+void http_internal_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
 {
         struct csn_error err;
         char *bytes = size <= HTTP_FILE_MAX ? mem_alloc(size + 1) : NULL;
         ssize_t n = bytes ? pread(fd, bytes, size, (off_t)offset) : 0;
         close(fd);
         if (bytes && n == (ssize_t)size) {
-                http_inner_answer(request, status, type, bytes, size);
+                http_internal_answer(request, status, type, bytes, size);
                 return;
         }
         free(bytes);
@@ -70,7 +70,7 @@ static void inner_deliver(struct http_request *request)
 static void on_inner(struct timer *timer)
 {
         struct http_request *request = timer->owner;
-        const struct http_inner *inner = request->inner;
+        const struct http_internal *inner = request->inner;
         if (request->state == HTTP_READING) {
                 request->state = HTTP_OWNED;
                 request->route->handle(request);
@@ -93,7 +93,7 @@ static void on_inner(struct timer *timer)
                 inner->over(owner, good);
 }
 
-void http_forget(struct http_request *request)
+void http_internal_forget(struct http_request *request)
 {
         bool told = (request->state == HTTP_OWNED || request->state == HTTP_STREAMING) && !request->ended;
         request->state = HTTP_GONE;
@@ -114,7 +114,7 @@ static struct pair *copy_pairs(struct arena *arena, const struct pair *pairs, si
         return copy;
 }
 
-struct http_request *http_ask(struct http *http, const struct http_asked *asked, const struct http_inner *inner, void *owner)
+struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked, const struct http_internal *inner, void *owner)
 {
         struct http_request *request = http_request_new(http, NULL, asked->path);
         struct csn_error err;
@@ -147,7 +147,7 @@ struct http_request *http_ask(struct http *http, const struct http_asked *asked,
         return request;
 }
 
-void http_open_inner(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner, struct http **ret)
+void http_open_internal(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner, struct http **ret)
 {
         struct http *http = mem_alloc(sizeof *http);
         *http = (struct http){ .loop = loop, .inner = app, .events = events, .owner = owner, .listener = -1, .local = true };

@@ -640,7 +640,7 @@ static void set_response(struct http_request *request, unsigned status, const ch
 void http_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len)
 {
         if (request->inner) {
-                http_inner_answer(request, status, type, text, len);
+                http_internal_answer(request, status, type, text, len);
                 return;
         }
         request->state = HTTP_ANSWERED;
@@ -651,7 +651,7 @@ void http_answer(struct http_request *request, unsigned status, const char *type
 void http_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
 {
         if (request->inner) {
-                http_inner_answer_file(request, status, type, fd, offset, size);
+                http_internal_answer_file(request, status, type, fd, offset, size);
                 return;
         }
         request->state = HTTP_ANSWERED;
@@ -713,7 +713,7 @@ void http_stream_sized(struct http_request *request, unsigned status, const char
         _Static_assert(MHD_SIZE_UNKNOWN == UINT64_MAX, "a size that is not known");
         request->state = HTTP_STREAMING;
         if (request->inner)
-                http_inner_head(request, status, type);
+                http_internal_head(request, status, type);
         /* To HEAD, libmicrohttpd 0.9.75 sends the end of a body in chunks all the same. */
         else if (size == UINT64_MAX && strcmp(request->method, "HEAD") == 0)
                 set_response(request, status, type, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));

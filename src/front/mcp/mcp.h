@@ -11,7 +11,7 @@
  *   mcp_resources  files that are kept, and those of sandboxes, as resources; prompts and completions
  *   mcp_http       messages as requests and answers of HTTP
  *
- * A tool is no second way into the engine.  It asks its route as a client would (http_ask()), with the key and the tenant of
+ * A tool is no second way into the engine.  It asks its route as a client would (http_internal_request()), with the key and the tenant of
  * whoever called it: scopes, quotas, bounds, the audit and every error are those of the route.
  *
  * caisson mcp is the same on standard input and output: see front/remote/mcp.c.

@@ -84,7 +84,7 @@ static void guest_call_free(struct mcp_call *call)
 {
         unlink_call(call);
         if (call->asked)
-                http_forget(call->asked);
+                http_internal_forget(call->asked);
         mcp_drop_run(call);
         json_decref(call->id);
         json_decref(call->params);

@@ -223,7 +223,7 @@ static void on_bytes(void *owner, const char *bytes, size_t len)
         struct mcp_call *call = owner;
         if (!buf_add(&call->answer, bytes, len)) {
                 call->too_long = true;
-                http_forget(call->asked);
+                http_internal_forget(call->asked);
                 call->asked = NULL;
                 call->status = MHD_HTTP_CONTENT_TOO_LARGE;
                 call->answered(call);
@@ -250,15 +250,15 @@ static void on_over(void *owner, bool whole)
 void mcp_ask(struct mcp_call *call, const char *method, const char *path, const struct pair *query, size_t query_n, const char *body, size_t body_len,
              bool lines, void (*answered)(struct mcp_call *call))
 {
-        static const struct http_inner inner = { on_begun, on_bytes, on_over };
+        static const struct http_internal inner = { on_begun, on_bytes, on_over };
         struct pair headers[] = { { (char *)(uintptr_t)"Accept", (char *)(uintptr_t)(lines ? "application/x-ndjson" : "application/json") } };
-        const struct http_asked asked = { .method = method, .path = path, .headers = headers, .headers_n = 1, .query = query, .query_n = query_n,
+        const struct http_internal_answered asked = { .method = method, .path = path, .headers = headers, .headers_n = 1, .query = query, .query_n = query_n,
                                           .body = body, .body_len = body_len, .id = call->http->id, .tenant = call->http->tenant,
                                           .key = call->http->key, .trace = &call->http->trace };
         call->answered = answered;
         call->answer.len = 0;
         call->status = 0;
-        call->asked = http_ask(call->api->inner, &asked, &inner, call);
+        call->asked = http_internal_request(call->api->inner, &asked, &inner, call);
 }
 
 static void ignore_begun(void *owner, unsigned status, const char *type)
@@ -279,11 +279,11 @@ static void ignore_over(void *owner, bool whole)
 /* One that tells its events goes on without a reader, and can be asked for later: here nobody will. */
 void mcp_drop_run(struct mcp_call *call)
 {
-        static const struct http_inner inner = { ignore_begun, ignore_bytes, ignore_over };
-        const struct http_asked asked = { .method = "DELETE", .path = call->run, .id = call->http->id, .tenant = call->http->tenant,
+        static const struct http_internal inner = { ignore_begun, ignore_bytes, ignore_over };
+        const struct http_internal_answered asked = { .method = "DELETE", .path = call->run, .id = call->http->id, .tenant = call->http->tenant,
                                           .key = call->http->key, .trace = &call->http->trace };
         if (call->run)
-                http_ask(call->api->inner, &asked, &inner, NULL)->key = NULL;   /* it may outlive the request that had it */
+                http_internal_request(call->api->inner, &asked, &inner, NULL)->key = NULL;   /* it may outlive the request that had it */
 }
 
 json_t *mcp_json(const struct mcp_call *call)
