@@ -27,7 +27,7 @@
 
 struct http;
 struct http_request;
-struct http_raw;
+struct http_upgrade;
 struct header;
 
 enum http_body { BODY_NONE, BODY_WHOLE, BODY_STREAM };
@@ -101,7 +101,7 @@ struct http_request {
         /* http.c's own. */
         enum { HTTP_BEGINNING, HTTP_READING, HTTP_OWNED, HTTP_ANSWERED, HTTP_STREAMING, HTTP_GONE } state;
         bool suspended, ended, cut;
-        struct http_raw *raw;              /* it speaks something else by now (upgrade.c) */
+        struct http_upgrade *raw;              /* it speaks something else by now (upgrade.c) */
         struct header *headers;
         unsigned status;
         struct MHD_Response *response;

@@ -56,12 +56,12 @@ void http_kick(struct http *http);
  * Connections that speak something else after 101 (upgrade.c): the answer after which one does, without headers.  Those behind it do nothing to
  * a request that is none.
  */
-struct MHD_Response *raw_response(struct http_request *request);
+struct MHD_Response *upgrade_response(struct http_request *request);
 /* What was added, or is left of it, goes as far as its client takes it. */
-void raw_flush(struct http_request *request);
+void upgrade_flush(struct http_request *request);
 /* There is room for what came. */
-void raw_more(struct http_request *request);
+void upgrade_more(struct http_request *request);
 /* It ends; what has not gone does not go any more. */
-void raw_close(struct http_request *request);
+void upgrade_close(struct http_request *request);
 
 #endif

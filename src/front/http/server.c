@@ -583,7 +583,7 @@ bool http_peer(const struct http_request *request, uid_t *ret)
 void http_more(struct http_request *request)
 {
         http_resume(request);
-        raw_more(request);
+        upgrade_more(request);
 }
 
 /* ---- what goes ---- */
@@ -725,7 +725,7 @@ void http_stream_sized(struct http_request *request, unsigned status, const char
 void http_upgrade(struct http_request *request)
 {
         request->state = HTTP_STREAMING;
-        set_response(request, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, raw_response(request));
+        set_response(request, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, upgrade_response(request));
         http_resume(request);
 }
 
@@ -738,7 +738,7 @@ bool http_add(struct http_request *request, const void *bytes, size_t len)
         }
         bool fits = buf_add(&request->out, bytes, len);
         http_resume(request);
-        raw_flush(request);
+        upgrade_flush(request);
         return fits;
 }
 
@@ -751,14 +751,14 @@ void http_end(struct http_request *request)
 {
         request->ended = true;
         http_resume(request);
-        raw_flush(request);
+        upgrade_flush(request);
 }
 
 void http_cut(struct http_request *request)
 {
         request->ended = request->cut = true;
         http_resume(request);
-        raw_close(request);
+        upgrade_close(request);
 }
 
 /* ---- listening ---- */
@@ -860,7 +860,7 @@ void http_close(struct http *http)
                 if (told && request->gone)
                         request->gone(request);
                 http_resume(request);
-                raw_close(request);
+                upgrade_close(request);
         }
         for (struct http_request *request = http->daemon ? NULL : http->requests, *next; request; request = next) {
                 next = request->next;

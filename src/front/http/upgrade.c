@@ -9,16 +9,16 @@
 
 #define READ_MAX (16 * KIB)
 
-struct http_raw {
+struct http_upgrade {
         struct http_request *request;
         struct MHD_UpgradeResponseHandle *handle;
         struct watch watch;
         struct buf in;                     /* that came and was not taken */
 };
 
-void raw_close(struct http_request *request)
+void upgrade_close(struct http_request *request)
 {
-        struct http_raw *raw = request->raw;
+        struct http_upgrade *raw = request->raw;
         if (!raw)
                 return;
         request->raw = NULL;
@@ -33,13 +33,13 @@ void raw_close(struct http_request *request)
 static void broken(struct http_request *request)
 {
         void (*gone)(struct http_request *) = request->ended ? NULL : request->gone;
-        raw_close(request);
+        upgrade_close(request);
         if (gone)
                 gone(request);
 }
 
 /* Reads only where what came before was taken, and writes only where something waits. */
-static void listen_on(struct http_raw *raw)
+static void listen_on(struct http_upgrade *raw)
 {
         struct csn_error err;
         uint32_t events = (raw->in.len ? 0 : EPOLLIN) | (http_queued(raw->request) ? EPOLLOUT : 0);
@@ -48,16 +48,16 @@ static void listen_on(struct http_raw *raw)
 }
 
 /* False: nothing can be done with it any more. */
-static bool give(struct http_raw *raw, const char *bytes, size_t len)
+static bool give(struct http_upgrade *raw, const char *bytes, size_t len)
 {
         struct http_request *request = raw->request;
         size_t taken = request->take(request, bytes, len);
         return request->raw && buf_add(&raw->in, bytes + taken, len - taken);
 }
 
-void raw_more(struct http_request *request)
+void upgrade_more(struct http_request *request)
 {
-        struct http_raw *raw = request->raw;
+        struct http_upgrade *raw = request->raw;
         if (!raw || !raw->in.len)
                 return;
         size_t taken = request->take(request, raw->in.bytes, raw->in.len);
@@ -68,9 +68,9 @@ void raw_more(struct http_request *request)
         listen_on(raw);
 }
 
-void raw_flush(struct http_request *request)
+void upgrade_flush(struct http_request *request)
 {
-        struct http_raw *raw = request->raw;
+        struct http_upgrade *raw = request->raw;
         if (!raw)
                 return;
         size_t before = http_queued(request);
@@ -85,7 +85,7 @@ void raw_flush(struct http_request *request)
         if (!http_queued(request))
                 request->out_at = request->out.len = 0;
         if (!http_queued(request) && request->ended) {
-                raw_close(request);
+                upgrade_close(request);
                 return;
         }
         listen_on(raw);
@@ -95,11 +95,11 @@ void raw_flush(struct http_request *request)
 
 static void on_ready(struct watch *watch, uint32_t events)
 {
-        struct http_raw *raw = watch->owner;
+        struct http_upgrade *raw = watch->owner;
         struct http_request *request = raw->request;
         char bytes[READ_MAX];
         if (events & EPOLLOUT)
-                raw_flush(request);
+                upgrade_flush(request);
         if (!request->raw || !(events & ~(uint32_t)EPOLLOUT))
                 return;
         if (raw->in.len && events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
@@ -119,19 +119,19 @@ static void on_upgraded(void *owner, struct MHD_Connection *connection, void *ow
                         struct MHD_UpgradeResponseHandle *handle)
 {
         struct http_request *request = owner;
-        struct http_raw *raw = mem_alloc(sizeof *raw);
+        struct http_upgrade *raw = mem_alloc(sizeof *raw);
         (void)connection, (void)own;
-        *raw = (struct http_raw){ .request = request, .handle = handle, .watch = { .fd = fd, .ready = on_ready, .owner = raw } };
+        *raw = (struct http_upgrade){ .request = request, .handle = handle, .watch = { .fd = fd, .ready = on_ready, .owner = raw } };
         buf_init(&raw->in, HTTP_HEAD_MAX + READ_MAX);
         request->raw = raw;
         if (request->state == HTTP_GONE || (more_len && !give(raw, more, more_len))) {
                 broken(request);
                 return;
         }
-        raw_flush(request);
+        upgrade_flush(request);
 }
 
-struct MHD_Response *raw_response(struct http_request *request)
+struct MHD_Response *upgrade_response(struct http_request *request)
 {
         return MHD_create_response_for_upgrade(on_upgraded, request);
 }
