@@ -435,7 +435,7 @@ static int check(int argc, char **argv, const struct settings *settings, const s
         struct check_cli cli = { .modules = json_object(), .packages = json_object() };
         struct csn_error err = { 0 };
         if (engine_open(settings, &cli.engine, &err) == 0 && cli_parse(cli_check_options, argc, argv, take_option, &cli, &err) == 0 &&
-            road_for_checks(cli.daemon, settings, from, &cli.daemon_query, &cli.by_daemon, &cli.always, &err) == 0) {
+            transport_for_checks(cli.daemon, settings, from, &cli.daemon_query, &cli.by_daemon, &cli.always, &err) == 0) {
                 err.code = 0;   /* why there is no daemon is nothing to tell */
                 if (cli.imports)
                         SET(&cli.options, check_request, policy, arena_text(&cli.arena, "off"));

@@ -204,9 +204,9 @@ void show_result(struct cli_show *show, const struct run_result *result, json_t 
 
 /* ---- a run by way of the daemon (via_daemon.c) ---- */
 
-struct cli_road;
+struct cli_transport;
 
-struct cli_road_events {
+struct cli_transport_events {
         void (*output)(void *owner, int stream, const void *bytes, size_t len);
         void (*done)(void *owner, const struct run_result *result, json_t *record);
         /* `alone`: nothing has run, and it may be run without the daemon. */
@@ -219,14 +219,14 @@ struct cli_road_events {
  * request stays as it was.  Errors: CSN_E_INPUT (no such word; it has to be the daemon, and this request is
  * not for it), CSN_E_SYSTEM (it has to be the daemon, and there is none).
  */
-int road_open(struct loop *loop, const char *word, const struct settings *settings, const struct cli_settings *from, struct run *run,
-              const struct cli_road_events *events, void *owner, struct cli_road **ret, struct csn_error *err);
+int transport_open(struct loop *loop, const char *word, const struct settings *settings, const struct cli_settings *from, struct run *run,
+              const struct cli_transport_events *events, void *owner, struct cli_transport **ret, struct csn_error *err);
 /* The same for checks, which are asked one after the other.  *ret_there: *ret is open. */
 struct daemon_query;
-int road_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct daemon_query *ret, bool *ret_there,
+int transport_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct daemon_query *ret, bool *ret_there,
                     bool *ret_always, struct csn_error *err);
-const char *road_path(const struct cli_road *road);
-void road_cancel(struct cli_road *road);   /* harmless twice, for none, and after the end */
-void road_close(struct cli_road *road);    /* not from within its events */
+const char *transport_path(const struct cli_transport *transport);
+void transport_cancel(struct cli_transport *transport);   /* harmless twice, for none, and after the end */
+void transport_close(struct cli_transport *transport);    /* not from within its events */
 
 #endif

@@ -39,7 +39,7 @@ struct run_cli {
         const char *code, *stdin_file, *request_file, *daemon, *record_tools, *replay_tools;
         int record_fd;             /* where they are recorded */
         struct cli_show show;
-        struct cli_road *road;     /* by way of the daemon; NULL: our own engine runs it */
+        struct cli_transport *transport;     /* by way of the daemon; NULL: our own engine runs it */
         bool done;
         struct watch signals;
         int interrupts;
@@ -385,11 +385,11 @@ static void run_alone(struct run_cli *cli, const struct csn_error *why)
 
 /* ---- a run by way of the daemon ---- */
 
-static void on_road_output(void *owner, int stream, const void *bytes, size_t len)
+static void on_transport_output(void *owner, int stream, const void *bytes, size_t len)
 {
         struct run_cli *cli = owner;
         if (!show_output(&cli->show, stream, bytes, len))
-                road_cancel(cli->road);
+                transport_cancel(cli->transport);
 }
 
 /* The daemon waits for nobody: who reads too slowly misses something, and should know. */
@@ -404,7 +404,7 @@ static void tell_missing(struct cli_show *show, const struct run_result *result)
                 }
 }
 
-static void on_road_done(void *owner, const struct run_result *result, json_t *record)
+static void on_transport_done(void *owner, const struct run_result *result, json_t *record)
 {
         struct run_cli *cli = owner;
         cli->done = true;
@@ -413,7 +413,7 @@ static void on_road_done(void *owner, const struct run_result *result, json_t *r
         keep_calls(cli, result);
 }
 
-static void on_road_failed(void *owner, const struct csn_error *error, bool alone)
+static void on_transport_failed(void *owner, const struct csn_error *error, bool alone)
 {
         struct run_cli *cli = owner;
         if (alone)
@@ -422,7 +422,7 @@ static void on_road_failed(void *owner, const struct csn_error *error, bool alon
                 run_refuse(cli->run, error, &events, cli);
 }
 
-static const struct cli_road_events road_events = { on_road_output, on_road_done, on_road_failed };
+static const struct cli_transport_events transport_events = { on_transport_output, on_transport_done, on_transport_failed };
 
 /* ---- signals ---- */
 
@@ -436,7 +436,7 @@ static void on_signal(struct watch *watch, uint32_t what)
                 return;
         if (++cli->interrupts > 1)
                 _exit(130);   /* the supervisor, or the daemon, sees our end and kills the rest */
-        road_cancel(cli->road);
+        transport_cancel(cli->transport);
         run_cancel(cli->run);
 }
 
@@ -464,13 +464,13 @@ static int take_all(struct run_cli *cli, int argc, char **argv, struct csn_error
 static void start(struct run_cli *cli)
 {
         struct csn_error err = { 0 };
-        int rc = road_open(engine_loop(cli->engine), cli->daemon, cli->settings, &cli->from, cli->run, &road_events, cli, &cli->road, &err);
+        int rc = transport_open(engine_loop(cli->engine), cli->daemon, cli->settings, &cli->from, cli->run, &transport_events, cli, &cli->transport, &err);
         if (rc < 0)
                 run_refuse(cli->run, &err, &events, cli);
-        else if (!cli->road)
+        else if (!cli->transport)
                 run_alone(cli, &err);
         else if (cli->show.verbose)
-                fprintf(stderr, "caisson: by way of the daemon at %s\n", road_path(cli->road));
+                fprintf(stderr, "caisson: by way of the daemon at %s\n", transport_path(cli->transport));
 }
 
 static int run_with(struct run_cli *cli, int argc, char **argv)
@@ -504,7 +504,7 @@ int cli_run(int argc, char **argv)
                 tools_open(cli.engine);
                 cli.run = run_new(cli.engine);
                 status = run_with(&cli, argc, argv);
-                road_close(cli.road);
+                transport_close(cli.transport);
                 loop_unwatch(engine_loop(cli.engine), &cli.signals);
         }
         fd_close(&cli.signals.fd);

@@ -14,9 +14,9 @@
 
 #define FILES_MAX (32 * MIB)       /* of files together that are sent */
 
-struct cli_road {
+struct cli_transport {
         struct client *client;
-        const struct cli_road_events *events;
+        const struct cli_transport_events *events;
         void *owner;
         bool always;               /* never run it here instead */
         bool over, cancelled;
@@ -162,7 +162,7 @@ static int check_schema(const struct run_request *request, struct csn_error *err
         return rc;
 }
 
-static int send_request(struct cli_road *road, const struct run_request *request, struct csn_error *err)
+static int send_request(struct cli_transport *transport, const struct run_request *request, struct csn_error *err)
 {
         struct run_request copy = *request;
         struct arena arena = { 0 };
@@ -174,7 +174,7 @@ static int send_request(struct cli_road *road, const struct run_request *request
         if (rc == 0 && !client_write_request(&copy, &text))
                 rc = err_field(err, "/", "the request is longer than %llu MiB", FRAME_REQUEST_MAX / MIB);
         if (rc == 0)
-                client_send(road->client, FRAME_REQUEST, text.bytes, text.len);
+                client_send(transport->client, FRAME_REQUEST, text.bytes, text.len);
         buf_done(&text);
         arena_done(&arena);
         return rc;
@@ -184,30 +184,30 @@ static int send_request(struct cli_road *road, const struct run_request *request
 
 static void on_output(void *owner, int stream, const void *bytes, size_t len)
 {
-        struct cli_road *road = owner;
-        road->events->output(road->owner, stream, bytes, len);
+        struct cli_transport *transport = owner;
+        transport->events->output(transport->owner, stream, bytes, len);
 }
 
 static void on_failed(void *owner, const struct csn_error *error, bool refused)
 {
-        struct cli_road *road = owner;
-        if (!road->over)
-                road->events->failed(road->owner, error, refused && !road->always && !road->cancelled);
-        road->over = true;
+        struct cli_transport *transport = owner;
+        if (!transport->over)
+                transport->events->failed(transport->owner, error, refused && !transport->always && !transport->cancelled);
+        transport->over = true;
 }
 
 static void on_answer(void *owner, enum frame_type type, const char *text, size_t len)
 {
-        struct cli_road *road = owner;
+        struct cli_transport *transport = owner;
         struct arena arena = { 0 };
         struct run_result result;
         struct csn_error err;
         json_t *record = type == FRAME_RECORD ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;
         if (client_read_record(record, &arena, &result, &err) < 0) {
-                on_failed(road, &err, false);
+                on_failed(transport, &err, false);
         } else {
-                road->over = true;
-                road->events->done(road->owner, &result, record);
+                transport->over = true;
+                transport->events->done(transport->owner, &result, record);
         }
         json_decref(record);
         arena_done(&arena);
@@ -217,92 +217,92 @@ static const struct client_events events_of_client = { on_output, on_answer, on_
 
 /* ---- in order ---- */
 
-enum road_use { ROAD_AUTO, ROAD_NEVER, ROAD_ALWAYS };
+enum transport_use { TRANSPORT_AUTO, TRANSPORT_NEVER, TRANSPORT_ALWAYS };
 
-static int parse_word(const char *word, enum road_use *ret, struct csn_error *err)
+static int parse_word(const char *word, enum transport_use *ret, struct csn_error *err)
 {
-        static const char *const words[] = { [ROAD_AUTO] = "auto", [ROAD_NEVER] = "never", [ROAD_ALWAYS] = "always" };
+        static const char *const words[] = { [TRANSPORT_AUTO] = "auto", [TRANSPORT_NEVER] = "never", [TRANSPORT_ALWAYS] = "always" };
         const char *variable = getenv("CAISSON_DAEMON");
         const char *from = word ? "--daemon" : "CAISSON_DAEMON";
         word = word ? word : variable && variable[0] ? variable : "auto";
         for (size_t i = 0; i < ARRAY_LEN(words); i++)
                 if (strcmp(words[i], word) == 0) {
-                        *ret = (enum road_use)i;
+                        *ret = (enum transport_use)i;
                         return 0;
                 }
         return err_field(err, from, "%s is \"%.40s\"; it has to be auto, never or always", from, word);
 }
 
-static int connect_and_send(struct loop *loop, const struct settings *settings, const struct run_request *request, struct cli_road *road,
+static int connect_and_send(struct loop *loop, const struct settings *settings, const struct run_request *request, struct cli_transport *transport,
                             struct csn_error *err)
 {
-        if (client_open(loop, settings, &events_of_client, road, &road->client, err) < 0)
+        if (client_open(loop, settings, &events_of_client, transport, &transport->client, err) < 0)
                 return -err->code;
-        return send_request(road, request, err);
+        return send_request(transport, request, err);
 }
 
-int road_open(struct loop *loop, const char *word, const struct settings *settings, const struct cli_settings *from, struct run *run,
-              const struct cli_road_events *events, void *owner, struct cli_road **ret, struct csn_error *err)
+int transport_open(struct loop *loop, const char *word, const struct settings *settings, const struct cli_settings *from, struct run *run,
+              const struct cli_transport_events *events, void *owner, struct cli_transport **ret, struct csn_error *err)
 {
-        enum road_use use = ROAD_AUTO;
+        enum transport_use use = TRANSPORT_AUTO;
         if (parse_word(word, &use, err) < 0)
                 return -err->code;
-        if (use == ROAD_NEVER)
+        if (use == TRANSPORT_NEVER)
                 return err_set(err, CSN_OK, 0, "--daemon never");
         const char *why = obstacle(settings, from, run_request(run), run_arena(run));
         if (why) {
-                err_field(err, "--daemon", "%s%s", use == ROAD_ALWAYS ? "the daemon cannot run this: " : "", why);
-                return use == ROAD_ALWAYS ? -err->code : 0;
+                err_field(err, "--daemon", "%s%s", use == TRANSPORT_ALWAYS ? "the daemon cannot run this: " : "", why);
+                return use == TRANSPORT_ALWAYS ? -err->code : 0;
         }
-        struct cli_road *road = mem_alloc(sizeof *road);
-        *road = (struct cli_road){ .events = events, .owner = owner, .always = use == ROAD_ALWAYS };
-        int rc = connect_and_send(loop, settings, run_request(run), road, err);
+        struct cli_transport *transport = mem_alloc(sizeof *transport);
+        *transport = (struct cli_transport){ .events = events, .owner = owner, .always = use == TRANSPORT_ALWAYS };
+        int rc = connect_and_send(loop, settings, run_request(run), transport, err);
         if (rc == 0) {
-                *ret = road;
+                *ret = transport;
                 return 0;
         }
-        road_close(road);
-        return use == ROAD_ALWAYS ? rc : 0;
+        transport_close(transport);
+        return use == TRANSPORT_ALWAYS ? rc : 0;
 }
 
-const char *road_path(const struct cli_road *road)
+const char *transport_path(const struct cli_transport *transport)
 {
-        return client_path(road->client);
+        return client_path(transport->client);
 }
 
-int road_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct daemon_query *ret, bool *ret_there,
+int transport_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct daemon_query *ret, bool *ret_there,
                     bool *ret_always, struct csn_error *err)
 {
-        enum road_use use = ROAD_AUTO;
+        enum transport_use use = TRANSPORT_AUTO;
         *ret_there = false;
         if (parse_word(word, &use, err) < 0)
                 return -err->code;
-        *ret_always = use == ROAD_ALWAYS;
+        *ret_always = use == TRANSPORT_ALWAYS;
         const struct setting *own = own_setting(settings, from);
-        if (own && use == ROAD_ALWAYS)
+        if (own && use == TRANSPORT_ALWAYS)
                 return err_field(err, "--daemon", "the daemon cannot check this: %s is set for this command (%s)", own->key, own->source);
-        if (own || use == ROAD_NEVER)
+        if (own || use == TRANSPORT_NEVER)
                 return 0;
         *ret_there = daemon_query_open(ret, settings) == 0;
         if (*ret_there)
                 return 0;
         *err = ret->err;
         daemon_query_close(ret);
-        return use == ROAD_ALWAYS ? -err->code : 0;
+        return use == TRANSPORT_ALWAYS ? -err->code : 0;
 }
 
-void road_cancel(struct cli_road *road)
+void transport_cancel(struct cli_transport *transport)
 {
-        if (!road || road->over || road->cancelled)
+        if (!transport || transport->over || transport->cancelled)
                 return;
-        road->cancelled = true;
-        client_send(road->client, FRAME_CANCEL, NULL, 0);
+        transport->cancelled = true;
+        client_send(transport->client, FRAME_CANCEL, NULL, 0);
 }
 
-void road_close(struct cli_road *road)
+void transport_close(struct cli_transport *transport)
 {
-        if (!road)
+        if (!transport)
                 return;
-        client_close(road->client);
-        free(road);
+        client_close(transport->client);
+        free(transport);
 }

@@ -120,11 +120,11 @@ static void on_answer(void *owner, unsigned status, json_t *message)
 
 static void take(struct http_request *request, struct mcp_session *session, const struct rpc *rpc)
 {
-        static const struct mcp_road road = { on_note, on_answer };
+        static const struct mcp_transport transport = { on_note, on_answer };
         struct post *post = arena_alloc(&request->arena, sizeof *post);
         *post = (struct post){ .request = request, .beat = { .fired = on_beat, .owner = post } };
         request->owner = post;
-        post->call = mcp_take(request, session, rpc, &road, post);
+        post->call = mcp_take(request, session, rpc, &transport, post);
         if (post->call)
                 request->gone = on_gone;
 }

@@ -42,7 +42,7 @@ struct mcp_tool;
 struct mcp_call;
 
 /* The way back to whoever called. */
-struct mcp_road {
+struct mcp_transport {
         void (*note)(void *owner, json_t *message);   /* a notification that belongs to the call; takes the reference */
         void (*answer)(void *owner, unsigned http, json_t *message);   /* the last one; the call is gone.  NULL: nothing is said any more */
 };
@@ -53,7 +53,7 @@ struct mcp_call {
         struct api *api;
         struct http_request *http;
         struct mcp_session *session;       /* NULL: it is of the revision without */
-        const struct mcp_road *road;
+        const struct mcp_transport *transport;
         void *owner;
         struct arena arena;
         json_t *id, *params;
@@ -84,7 +84,7 @@ struct mcp_call {
  * Carry out a request, which is the caller's; the road is told what comes of it, maybe from within.  Returns the call while it goes
  * on, and NULL when it is answered.
  */
-struct mcp_call *mcp_take(struct http_request *http, struct mcp_session *session, const struct rpc *rpc, const struct mcp_road *road, void *owner);
+struct mcp_call *mcp_take(struct http_request *http, struct mcp_session *session, const struct rpc *rpc, const struct mcp_transport *transport, void *owner);
 /* Nobody waits for it any more: it ends, and the road is not told. */
 void mcp_cancel(struct mcp_call *call);
 /* notifications/cancelled and others. */

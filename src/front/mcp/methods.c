@@ -104,10 +104,10 @@ void mcp_cancel(struct mcp_call *call)
 
 static void finish(struct mcp_call *call, unsigned http, json_t *message)
 {
-        const struct mcp_road *road = call->road;
+        const struct mcp_transport *transport = call->transport;
         void *owner = call->owner;
         guest_call_free(call);
-        road->answer(owner, http, message);
+        transport->answer(owner, http, message);
 }
 
 void mcp_answer(struct mcp_call *call, json_t *result)
@@ -159,7 +159,7 @@ static void refuse(struct mcp_call *call, int64_t code, json_t *data, const char
 
 void mcp_note(struct mcp_call *call, const char *method, json_t *params)
 {
-        call->road->note(call->owner, rpc_notification(method, params));
+        call->transport->note(call->owner, rpc_notification(method, params));
 }
 
 void mcp_log(struct mcp_call *call, const char *level, const char *logger, const char *text, size_t len)
@@ -348,7 +348,7 @@ static bool check(struct mcp_call *call, const char *method)
 
 /* Whether a call that has begun is still there is known by this alone: it may have been answered from within. */
 struct watched {
-        const struct mcp_road *road;
+        const struct mcp_transport *transport;
         void *owner;
         bool over;
 };
@@ -356,14 +356,14 @@ struct watched {
 static void watched_note(void *owner, json_t *message)
 {
         const struct watched *watched = owner;
-        watched->road->note(watched->owner, message);
+        watched->transport->note(watched->owner, message);
 }
 
 static void watched_answer(void *owner, unsigned http, json_t *message)
 {
         struct watched *watched = owner;
         watched->over = true;
-        watched->road->answer(watched->owner, http, message);
+        watched->transport->answer(watched->owner, http, message);
 }
 
 static void run(struct mcp_call *call, const char *method)
@@ -377,12 +377,12 @@ static void run(struct mcp_call *call, const char *method)
                  call->session ? call->session->version : MCP_MODERN);
 }
 
-struct mcp_call *mcp_take(struct http_request *http, struct mcp_session *session, const struct rpc *rpc, const struct mcp_road *road, void *owner)
+struct mcp_call *mcp_take(struct http_request *http, struct mcp_session *session, const struct rpc *rpc, const struct mcp_transport *transport, void *owner)
 {
-        static const struct mcp_road watching = { watched_note, watched_answer };
-        struct watched watched = { road, owner, false };
+        static const struct mcp_transport watching = { watched_note, watched_answer };
+        struct watched watched = { transport, owner, false };
         struct mcp_call *call = mem_alloc(sizeof *call);
-        *call = (struct mcp_call){ .api = api_of(http), .http = http, .session = session, .road = &watching, .owner = &watched, .level = -1,
+        *call = (struct mcp_call){ .api = api_of(http), .http = http, .session = session, .transport = &watching, .owner = &watched, .level = -1,
                                    .begun_us = clock_us(), .id = json_incref(rpc->id) };
         call->params = rpc->params ? json_incref(rpc->params) : json_object();
         buf_init(&call->answer, MCP_ANSWER_MAX);
@@ -394,7 +394,7 @@ struct mcp_call *mcp_take(struct http_request *http, struct mcp_session *session
                 run(call, rpc->method);
         if (watched.over)
                 return NULL;
-        call->road = road;
+        call->transport = transport;
         call->owner = owner;
         return call;
 }

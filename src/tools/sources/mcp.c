@@ -57,7 +57,7 @@ static void take_out(struct mcp *mcp, struct waiting *waiting)
 static void drop(struct mcp *mcp, struct waiting *waiting)
 {
         take_out(mcp, waiting);
-        mcp->road->forget(mcp, waiting);
+        mcp->transport->forget(mcp, waiting);
         free(waiting);
 }
 
@@ -66,7 +66,7 @@ static int request_of(struct mcp *mcp, struct waiting *waiting, json_t *params, 
         json_t *id = json_integer(waiting->id);
         json_t *message = rpc_call(id, waiting->method, with_meta(mcp, params));
         json_decref(id);
-        return mcp->road->send(mcp, message, waiting, err);
+        return mcp->transport->send(mcp, message, waiting, err);
 }
 
 /* params are taken.  Where it fails nothing waits. */
@@ -94,7 +94,7 @@ static int ask(struct mcp *mcp, const char *method, json_t *params, struct tool_
 static void tell(struct mcp *mcp, json_t *message)
 {
         struct csn_error err;
-        if (mcp->road->send(mcp, message, NULL, &err) < 0)
+        if (mcp->transport->send(mcp, message, NULL, &err) < 0)
                 log_text(LOG_DEBUG, "MCP server %s: %s", mcp->server->name, err.text);
 }
 
@@ -148,7 +148,7 @@ static void go_down(struct mcp *mcp, const char *why, const char *last)
         mcp->phase = MCP_OFF;
         mcp->renewing = false;
         loop_untimer(mcp->loop, &mcp->slow);
-        mcp->road->shut(mcp);
+        mcp->transport->shut(mcp);
         loop_timer(mcp->loop, &mcp->again, min_u64(wait_us, MCP_AGAIN_US_MAX));
         log_text(LOG_WARN, "MCP server %s: %s; it is tried again in %" PRIu64 " s", mcp->server->name, text, min_u64(wait_us, MCP_AGAIN_US_MAX) / 1000000);
         set_state(mcp, TOOLS_DOWN, text);
@@ -168,7 +168,7 @@ void mcp_lost(struct mcp *mcp, const char *why, const char *last)
         if (mcp->phase == MCP_PROBING && mcp->server->era == MCP_ANY && mcp->era == MCP_ANY) {
                 mcp->era = MCP_LEGACY;
                 mcp->phase = MCP_OFF;
-                mcp->road->shut(mcp);
+                mcp->transport->shut(mcp);
                 end_waiting(mcp, why);
                 start(mcp);
                 return;
@@ -223,7 +223,7 @@ static bool read_tool(const struct mcp *mcp, json_t *json, struct tool *ret)
                 log_text(LOG_WARN, "MCP server %s: the tool %s is left out, because its schema has more than %llu bytes", server->name, name, TOOL_SCHEMA_MAX);
                 return false;
         }
-        const char *refusal = schema && mcp->road->refuses ? mcp->road->refuses(mcp, schema) : NULL;
+        const char *refusal = schema && mcp->transport->refuses ? mcp->transport->refuses(mcp, schema) : NULL;
         if (refusal) {
                 log_text(LOG_WARN, "MCP server %s: the tool %s is left out: %s", server->name, name, refusal);
                 return false;
@@ -295,8 +295,8 @@ static void be_ready(struct mcp *mcp)
                 send_again(mcp);
         if (!first || !mcp->tells_changes || mcp->phase != MCP_READY)
                 return;
-        if (mcp->era == MCP_LEGACY && mcp->road->listen)
-                mcp->road->listen(mcp);
+        if (mcp->era == MCP_LEGACY && mcp->transport->listen)
+                mcp->transport->listen(mcp);
         else if (mcp->era == MCP_MODERN && ask(mcp, "subscriptions/listen", json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1), NULL, &err) < 0)
                 log_text(LOG_DEBUG, "MCP server %s: %s", mcp->server->name, err.text);
 }
@@ -433,7 +433,7 @@ static void start(struct mcp *mcp)
         mcp->asked_twice = false;
         set_late(mcp, MCP_GREETING, MCP_START_US);
         set_state(mcp, TOOLS_STARTING, NULL);
-        if (mcp->road->open(mcp, &err) < 0)
+        if (mcp->transport->open(mcp, &err) < 0)
                 fail(mcp, err.text);
         else if (mcp->era == MCP_LEGACY)
                 greet(mcp);
@@ -706,7 +706,7 @@ static void mcp_cancel(struct tool_source *source, struct tool_call *call)
         int64_t id = waiting->id;
         call->handle = NULL;
         take_out(mcp, waiting);
-        bool told = mcp->road->forget(mcp, waiting);
+        bool told = mcp->transport->forget(mcp, waiting);
         free(waiting);
         if (!told && mcp->phase == MCP_READY)
                 tell(mcp, rpc_notification("notifications/cancelled", with_meta(mcp, json_pack("{s:I, s:s}", "requestId", (json_int_t)id, "reason", "nobody waits for it any more"))));
@@ -718,14 +718,14 @@ static void mcp_close(struct tool_source *source)
         mcp->phase = MCP_OFF;
         while (mcp->waiting)
                 drop(mcp, mcp->waiting);
-        mcp->road->shut(mcp);
+        mcp->transport->shut(mcp);
         loop_untimer(mcp->loop, &mcp->slow);
         loop_untimer(mcp->loop, &mcp->again);
         json_decref(mcp->pages);
         json_decref(mcp->cursors);
         json_decref(mcp->listed);
         free(mcp->tools);
-        mcp->road->done(mcp);
+        mcp->transport->done(mcp);
         free(mcp);
 }
 
@@ -735,7 +735,7 @@ int mcp_new(struct sources *sources, const struct server *server, struct tool_so
 {
         struct mcp *mcp = mem_alloc(sizeof *mcp);
         *mcp = (struct mcp){ .source = { .kind = &mcp_kind, .server = server->name, .state = TOOLS_STARTING }, .sources = sources, .server = server,
-                             .loop = sources->loop, .road = server->kind == SERVER_STDIO ? &mcp_stdio : &mcp_http, .era = server->era };
+                             .loop = sources->loop, .transport = server->kind == SERVER_STDIO ? &mcp_stdio : &mcp_http, .era = server->era };
         mcp->slow = (struct timer){ .fired = on_slow, .owner = mcp };
         mcp->again = (struct timer){ .fired = on_again, .owner = mcp };
         (void)err;

@@ -40,7 +40,7 @@ struct waiting {
 };
 
 /* What carries messages. */
-struct mcp_road {
+struct mcp_transport {
         /* Begin: messages can be sent from then on.  Errors: those of whatever it takes. */
         int (*open)(struct mcp *mcp, struct csn_error *err);
         /* Send a message, which is taken; waiting is what it asks for, or NULL.  Errors: CSN_E_BUSY, CSN_E_SYSTEM. */
@@ -55,7 +55,7 @@ struct mcp_road {
         void (*shut)(struct mcp *mcp);
         void (*done)(struct mcp *mcp);     /* after shut(), at the end of all: free what is in mcp->way */
 };
-extern const struct mcp_road mcp_stdio, mcp_http;
+extern const struct mcp_transport mcp_stdio, mcp_http;
 
 enum mcp_phase { MCP_OFF, MCP_PROBING, MCP_GREETING, MCP_LISTING, MCP_READY };
 
@@ -64,7 +64,7 @@ struct mcp {
         struct sources *sources;
         const struct server *server;
         struct loop *loop;
-        const struct mcp_road *road;
+        const struct mcp_transport *transport;
         void *way;                         /* the road's */
         enum mcp_phase phase;
         enum mcp_era era;                  /* as far as it is known */

@@ -499,4 +499,4 @@ static void http_done(struct mcp *mcp)
         mcp->way = NULL;
 }
 
-const struct mcp_road mcp_http = { .open = http_open, .send = http_send, .forget = http_forget, .listen = http_listen, .refuses = http_refuses, .shut = http_shut, .done = http_done };
+const struct mcp_transport mcp_http = { .open = http_open, .send = http_send, .forget = http_forget, .listen = http_listen, .refuses = http_refuses, .shut = http_shut, .done = http_done };

@@ -280,4 +280,4 @@ static bool stdio_forget(struct mcp *mcp, struct waiting *waiting)
         return false;
 }
 
-const struct mcp_road mcp_stdio = { .open = stdio_open, .send = stdio_send, .forget = stdio_forget, .shut = stdio_shut, .done = stdio_done };
+const struct mcp_transport mcp_stdio = { .open = stdio_open, .send = stdio_send, .forget = stdio_forget, .shut = stdio_shut, .done = stdio_done };
