@@ -42,7 +42,7 @@
 #define API_SHARES 256                     /* tenants are told apart in what is kept by so many */
 #define API_KEEP_US (600 * 1000000ULL)     /* how long one can be asked for */
 #define API_EVENTS_MAX (4 * MIB)           /* of one run; the oldest go */
-#define API_BEAT_US (15 * 1000000ULL)      /* a sign of life on a stream on which nothing happens */
+#define API_KEEPALIVE_US (15 * 1000000ULL)      /* a sign of life on a stream on which nothing happens */
 
 struct mcp_session;
 struct mcp_call;

@@ -12,7 +12,7 @@
 struct post {
         struct http_request *request;
         struct mcp_call *call;             /* NULL: it is answered, or not begun */
-        struct timer beat;
+        struct timer keepalive;
         bool streams;                      /* it has begun as a stream of events */
         struct buf last;                   /* of such a one, the answer, as far as it is not queued */
         size_t last_at;
@@ -32,17 +32,17 @@ static void refuse(struct http_request *request, unsigned status, json_t *id, in
         send_json(request, status, rpc_error(id, code, text, data));
 }
 
-static void on_beat(struct timer *timer)
+static void on_keepalive(struct timer *timer)
 {
         const struct post *post = timer->owner;
         http_add(post->request, ":\n\n", 3);
-        loop_timer(api_of(post->request)->loop, timer, API_BEAT_US);
+        loop_timer(api_of(post->request)->loop, timer, API_KEEPALIVE_US);
 }
 
 static void on_gone(struct http_request *request)
 {
         struct post *post = request->owner;
-        loop_untimer(api_of(request)->loop, &post->beat);
+        loop_untimer(api_of(request)->loop, &post->keepalive);
         mcp_cancel(post->call);
         post->call = NULL;
         buf_done(&post->last);
@@ -53,7 +53,7 @@ static void begin_stream(struct post *post)
         post->streams = true;
         http_set_header(post->request, "X-Accel-Buffering", "no");
         http_stream(post->request, MHD_HTTP_OK, "text/event-stream");
-        loop_timer(api_of(post->request)->loop, &post->beat, API_BEAT_US);
+        loop_timer(api_of(post->request)->loop, &post->keepalive, API_KEEPALIVE_US);
 }
 
 /* Takes the reference. */
@@ -110,7 +110,7 @@ static void on_answer(void *owner, unsigned status, json_t *message)
         }
         if (!post->streams)
                 begin_stream(post);
-        loop_untimer(api_of(post->request)->loop, &post->beat);
+        loop_untimer(api_of(post->request)->loop, &post->keepalive);
         if (message)
                 post->last = event_of(message);
         post->request->gone = on_gone;
@@ -122,7 +122,7 @@ static void take(struct http_request *request, struct mcp_session *session, cons
 {
         static const struct mcp_transport transport = { on_note, on_answer };
         struct post *post = arena_alloc(&request->arena, sizeof *post);
-        *post = (struct post){ .request = request, .beat = { .fired = on_beat, .owner = post } };
+        *post = (struct post){ .request = request, .keepalive = { .fired = on_keepalive, .owner = post } };
         request->owner = post;
         post->call = mcp_take(request, session, rpc, &transport, post);
         if (post->call)

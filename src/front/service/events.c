@@ -19,7 +19,7 @@ struct reader {
         uint64_t after;                    /* the last event that was sent */
         bool ndjson;
         bool once;                         /* what there is, and nothing that comes later */
-        struct timer beat;
+        struct timer keepalive;
 };
 
 void events_init(struct events *events)
@@ -45,7 +45,7 @@ static void reader_free(struct reader *reader)
                         *at = reader->next;
                         break;
                 }
-        loop_untimer(api_of(reader->request)->loop, &reader->beat);
+        loop_untimer(api_of(reader->request)->loop, &reader->keepalive);
         if (reader->events->pacer == reader) {
                 reader->events->pacer = NULL;
                 reader->events->room(reader->events);
@@ -102,7 +102,7 @@ static void pump(struct reader *reader)
 {
         const struct events *events = reader->events;
         uint64_t first = events->next_id - events->n;
-        loop_timer(api_of(reader->request)->loop, &reader->beat, API_BEAT_US);
+        loop_timer(api_of(reader->request)->loop, &reader->keepalive, API_KEEPALIVE_US);
         if (reader->after + 1 < first && send_lost(reader, first))
                 reader->after = first - 1;
         while (reader->after + 1 < events->next_id && http_queued(reader->request) < HTTP_STREAM_MAX / 2) {
@@ -130,11 +130,11 @@ static void on_gone(struct http_request *request)
         reader_free(request->owner);
 }
 
-static void on_beat(struct timer *timer)
+static void on_keepalive(struct timer *timer)
 {
         struct reader *reader = timer->owner;
         http_add(reader->request, reader->ndjson ? "\n" : ":\n\n", reader->ndjson ? 1 : 3);
-        loop_timer(api_of(reader->request)->loop, &reader->beat, API_BEAT_US);
+        loop_timer(api_of(reader->request)->loop, &reader->keepalive, API_KEEPALIVE_US);
 }
 
 void events_send(struct events *events, struct http_request *request, uint64_t after, bool ndjson)
@@ -143,7 +143,7 @@ void events_send(struct events *events, struct http_request *request, uint64_t a
         const char *follow = http_query(request, "follow");
         *reader = (struct reader){ .once = follow && strcmp(follow, "false") == 0, .next = events->readers, .events = events, .request = request, .ndjson = ndjson,
                                    .after = after < events->next_id ? after : events->next_id - 1 };
-        reader->beat = (struct timer){ .fired = on_beat, .owner = reader };
+        reader->keepalive = (struct timer){ .fired = on_keepalive, .owner = reader };
         events->readers = reader;
         request->owner = reader;
         request->gone = on_gone;

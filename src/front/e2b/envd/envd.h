@@ -55,7 +55,7 @@ unsigned rpc_code_status(enum rpc_code code);   /* of HTTP, where the answer is 
  */
 int rpc_unwrap(const char *body, size_t len, size_t *ret_at, size_t *ret_len, struct csn_error *err);
 void rpc_wrap(unsigned flags, size_t len, uint8_t ret[static RPC_ENVELOPE]);
-#define RPC_BEAT_MAX_S 3600                /* of Keepalive-Ping-Interval */
+#define RPC_KEEPALIVE_MAX_S 3600                /* of Keepalive-Ping-Interval */
 /* Connect-Timeout-Ms and its like: at most ten digits.  0: there is none. */
 uint64_t rpc_header_number(const char *text);
 

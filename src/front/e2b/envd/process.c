@@ -21,8 +21,8 @@ struct listener {
         struct envd_process *process;
         struct http_request *request;
         bool began;                        /* it began the program, and its time-out is the program's */
-        struct timer beat, deadline;       /* the time-out of any other */
-        uint64_t beat_us;                  /* 0: none was asked for */
+        struct timer keepalive, deadline;       /* the time-out of any other */
+        uint64_t keepalive_us;                  /* 0: none was asked for */
 };
 
 /* A request that waits until its bytes have gone, or until the program has. */
@@ -62,7 +62,7 @@ static void listener_free(struct listener *listener)
                         *at = listener->next;
                         break;
                 }
-        loop_untimer(process->loop, &listener->beat);
+        loop_untimer(process->loop, &listener->keepalive);
         loop_untimer(process->loop, &listener->deadline);
         listener->request->gone = NULL;
         listener->request->room = NULL;
@@ -96,24 +96,24 @@ static void on_listener_room(struct http_request *request)
         on_room(&process->call);           /* a call that is held hears of no room in its socket */
 }
 
-static void beat(struct listener *listener)
+static void keepalive(struct listener *listener)
 {
-        if (listener->beat_us)
-                loop_timer(listener->process->loop, &listener->beat, listener->beat_us);
+        if (listener->keepalive_us)
+                loop_timer(listener->process->loop, &listener->keepalive, listener->keepalive_us);
 }
 
 /* False: it is gone. */
 static bool tell(struct listener *listener, const char *name, json_t *event)
 {
         if (rpc_send(listener->request, json_pack("{s:{s:o}}", "event", name, event))) {
-                beat(listener);
+                keepalive(listener);
                 return true;
         }
         listener_free(listener);
         return false;
 }
 
-static void on_beat(struct timer *timer)
+static void on_keepalive(struct timer *timer)
 {
         tell(timer->owner, "keepalive", json_object());
 }
@@ -139,8 +139,8 @@ static struct listener *listen_to(struct envd_process *process, struct http_requ
         struct listener *listener = mem_alloc(sizeof *listener);
         uint64_t timeout_ms = rpc_header_number(http_header(request, "Connect-Timeout-Ms"));
         *listener = (struct listener){ .next = process->listeners, .process = process, .request = request, .began = begins,
-                                       .beat = { .fired = on_beat, .owner = listener }, .deadline = { .fired = on_deadline, .owner = listener },
-                                       .beat_us = min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")), RPC_BEAT_MAX_S) * 1000000 };
+                                       .keepalive = { .fired = on_keepalive, .owner = listener }, .deadline = { .fired = on_deadline, .owner = listener },
+                                       .keepalive_us = min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")), RPC_KEEPALIVE_MAX_S) * 1000000 };
         process->listeners = listener;
         request->owner = listener;
         request->gone = on_listener_gone;

@@ -31,8 +31,8 @@ struct envd_watcher {
         json_t *collected;
         struct happening *first, **last;
         size_t waiting_n;
-        struct timer beat, deadline;
-        uint64_t beat_us;
+        struct timer keepalive, deadline;
+        uint64_t keepalive_us;
 };
 
 static void drop_first(struct envd_watcher *watcher)
@@ -60,7 +60,7 @@ static void watcher_free(struct envd_watcher *watcher)
                 watcher->request->gone = NULL;
                 watcher->request->room = NULL;
         }
-        loop_untimer(loop, &watcher->beat);
+        loop_untimer(loop, &watcher->keepalive);
         loop_untimer(loop, &watcher->deadline);
         guest_call_close(&watcher->call);
         guest_call_close(&watcher->look);
@@ -77,10 +77,10 @@ void envd_free_watchers(struct e2b_envd *envd)
 
 /* ---- what is told ---- */
 
-static void beat(struct envd_watcher *watcher)
+static void keepalive(struct envd_watcher *watcher)
 {
-        if (watcher->beat_us)
-                loop_timer(watcher->sandbox->api->loop, &watcher->beat, watcher->beat_us);
+        if (watcher->keepalive_us)
+                loop_timer(watcher->sandbox->api->loop, &watcher->keepalive, watcher->keepalive_us);
 }
 
 static void on_orphan(struct timer *timer)
@@ -95,19 +95,19 @@ static void stream(struct envd_watcher *watcher, json_t *json)
         if (!request) {
                 json_decref(json);
         } else if (rpc_send(request, json)) {
-                beat(watcher);
+                keepalive(watcher);
                 guest_call_hold(&watcher->call, http_queued(request) >= HTTP_STREAM_MAX / 2);
         } else {
                 /* One of its calls may be what we are called from. */
                 request->gone = NULL;
                 watcher->request = NULL;
                 loop_untimer(watcher->sandbox->api->loop, &watcher->deadline);
-                watcher->beat = (struct timer){ .fired = on_orphan, .owner = watcher };
-                loop_timer(watcher->sandbox->api->loop, &watcher->beat, 0);
+                watcher->keepalive = (struct timer){ .fired = on_orphan, .owner = watcher };
+                loop_timer(watcher->sandbox->api->loop, &watcher->keepalive, 0);
         }
 }
 
-static void on_beat(struct timer *timer)
+static void on_keepalive(struct timer *timer)
 {
         stream(timer->owner, json_pack("{s:{}}", "keepalive"));
 }
@@ -287,8 +287,8 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
 static void keep_time(struct envd_watcher *watcher, const struct http_request *request)
 {
         uint64_t timeout_ms = rpc_header_number(http_header(request, "Connect-Timeout-Ms"));
-        watcher->beat_us = min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")), RPC_BEAT_MAX_S) * 1000000;
-        watcher->beat = (struct timer){ .fired = on_beat, .owner = watcher };
+        watcher->keepalive_us = min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")), RPC_KEEPALIVE_MAX_S) * 1000000;
+        watcher->keepalive = (struct timer){ .fired = on_keepalive, .owner = watcher };
         watcher->deadline = (struct timer){ .fired = on_deadline, .owner = watcher };
         if (timeout_ms)
                 loop_timer(watcher->sandbox->api->loop, &watcher->deadline, timeout_ms * 1000);

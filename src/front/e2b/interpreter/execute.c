@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#define BEAT_US (5 * 1000000ULL)           /* a sign of life is sent so often */
+#define KEEPALIVE_US (5 * 1000000ULL)           /* a sign of life is sent so often */
 #define GATHER_US 50000                    /* what is printed within that time is one line of the answer */
 #define REST_US 200000                     /* how much longer the rest of a line may take: print() writes text and line end by two calls */
 #define LINE_MAX (64 * MIB)
@@ -18,7 +18,7 @@ struct execution {
         struct loop *loop;
         struct run *run;
         const char *language;
-        struct timer beat, gather;
+        struct timer keepalive, gather;
         struct buf printed;                /* and not sent */
         int stream;                        /* to which that belongs */
         bool waits_for_rest;               /* of its last line */
@@ -100,11 +100,11 @@ static void on_gathered(struct timer *timer)
         loop_timer(execution->loop, timer, REST_US);
 }
 
-static void on_beat(struct timer *timer)
+static void on_keepalive(struct timer *timer)
 {
         struct execution *execution = timer->owner;
         send_line(execution, json_pack("{s:s}", "type", "keepalive"));
-        loop_timer(execution->loop, timer, BEAT_US);
+        loop_timer(execution->loop, timer, KEEPALIVE_US);
 }
 
 /* ---- what happens in it ---- */
@@ -219,7 +219,7 @@ static void on_gone(void *own)
 static void on_drop(void *own)
 {
         struct execution *execution = own;
-        loop_untimer(execution->loop, &execution->beat);
+        loop_untimer(execution->loop, &execution->keepalive);
         loop_untimer(execution->loop, &execution->gather);
         buf_done(&execution->printed);
 }
@@ -233,10 +233,10 @@ static void start(struct http_request *request, struct run *run, const char *lan
         struct loop *loop = api_of(request)->loop;
         struct execution *execution = arena_alloc(run_arena(run), sizeof *execution);
         *execution = (struct execution){ .request = request, .loop = loop, .run = run, .language = language,
-                                         .beat = { .fired = on_beat, .owner = execution }, .gather = { .fired = on_gathered, .owner = execution } };
+                                         .keepalive = { .fired = on_keepalive, .owner = execution }, .gather = { .fired = on_gathered, .owner = execution } };
         buf_init(&execution->printed, HTTP_STREAM_MAX / 2);
         http_stream(request, MHD_HTTP_OK, "application/x-ndjson");
-        loop_timer(loop, &execution->beat, BEAT_US);
+        loop_timer(loop, &execution->keepalive, KEEPALIVE_US);
         api_start_run(request, run, &words, execution, false);
 }
 
