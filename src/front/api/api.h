@@ -277,7 +277,7 @@ struct events {
         uint64_t next_id;
         struct buf rest[3];                /* of a stream: bytes of a character that is not whole yet */
         struct reader *readers;
-        struct reader *pacer;              /* for whom nothing may be lost, or NULL */
+        struct reader *flow_control;              /* for whom nothing may be lost, or NULL */
         void (*room)(struct events *events);   /* it has read; more may come */
         bool over;
 };
@@ -302,7 +302,7 @@ void events_end(struct events *events, const char *record, size_t len);
 void events_send(struct events *events, struct http_request *request, uint64_t after, bool ndjson);
 
 /* The last reader sets the pace: while events_wait() nothing should be added, until room(). */
-void events_pace(struct events *events, void (*room)(struct events *events));
+void events_set_flow_control(struct events *events, void (*room)(struct events *events));
 bool events_wait(const struct events *events);
 
 /* Events that nobody can ask for later: the stream begins with the first.  Take the reference; "type" is its first member. */

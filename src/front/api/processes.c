@@ -388,7 +388,7 @@ void api_post_process(struct http_request *request)
         if (stream || ndjson) {
                 set_location(request, one);
                 events_send(&one->events, request, 0, ndjson);
-                events_pace(&one->events, on_events_room);
+                events_set_flow_control(&one->events, on_events_room);
         } else if (async) {
                 http_set_header(request, "Preference-Applied", "respond-async");
                 answer_with(request, MHD_HTTP_ACCEPTED, one, false);

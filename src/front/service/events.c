@@ -46,8 +46,8 @@ static void reader_free(struct reader *reader)
                         break;
                 }
         loop_untimer(api_of(reader->request)->loop, &reader->keepalive);
-        if (reader->events->pacer == reader) {
-                reader->events->pacer = NULL;
+        if (reader->events->flow_control == reader) {
+                reader->events->flow_control = NULL;
                 reader->events->room(reader->events);
         }
         free(reader);
@@ -56,15 +56,15 @@ static void reader_free(struct reader *reader)
 bool events_wait(const struct events *events)
 {
         uint64_t first = events->next_id - events->n;
-        if (!events->pacer || events->pacer->after + 1 < first || events->pacer->after + 1 == events->next_id)
+        if (!events->flow_control || events->flow_control->after + 1 < first || events->flow_control->after + 1 == events->next_id)
                 return false;
-        return events->text.len - events->list[events->pacer->after + 1 - first].at > events->text.max / 4;
+        return events->text.len - events->list[events->flow_control->after + 1 - first].at > events->text.max / 4;
 }
 
-void events_pace(struct events *events, void (*room)(struct events *events))
+void events_set_flow_control(struct events *events, void (*room)(struct events *events))
 {
         events->room = room;
-        events->pacer = events->readers;
+        events->flow_control = events->readers;
 }
 
 /* Each line begins with {"type":"…", */
@@ -115,7 +115,7 @@ static void pump(struct reader *reader)
                 struct http_request *request = reader->request;
                 reader_free(reader);
                 http_end(request);
-        } else if (events->pacer == reader && !events_wait(events)) {
+        } else if (events->flow_control == reader && !events_wait(events)) {
                 reader->events->room(reader->events);
         }
 }
