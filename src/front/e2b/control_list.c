@@ -92,7 +92,7 @@ bool e2b_query_number(struct http_request *request, const char *name, int64_t us
 static const char *template_id(struct http_request *request, const char *name)
 {
         const struct e2b_template *ours = e2b_template_named(name);
-        json_t *kept = ours ? NULL : kept_find(api_of(request), request->tenant, name);
+        json_t *kept = ours ? NULL : template_store_find(api_of(request), request->tenant, name);
         const char *id = ours ? ours->id : kept ? arena_text(&request->arena, "%s", json_string_value(json_object_get(kept, "id"))) : NULL;
         json_decref(kept);
         return id;

@@ -115,7 +115,7 @@ static void build_free(struct build *build)
 static void keep(struct build *build)
 {
         struct csn_error err;
-        json_t *template = kept_find(build->api, build->tenant, build->template_id), *kept = kept_build(template, build->id);
+        json_t *template = template_store_find(build->api, build->tenant, build->template_id), *kept = template_store_build(template, build->id);
         if (kept) {
                 json_object_set_new(kept, "status", json_string(build->state == BUILD_READY ? "ready" : "error"));
                 if (build->state == BUILD_READY)
@@ -123,7 +123,7 @@ static void keep(struct build *build)
                 else
                         json_object_set_new(kept, "reason", json_string(build->reason));
                 json_object_set_new(template, "updatedAt", e2b_time(time_now_ms()));
-                if (kept_save(build->api, template, &err) < 0)
+                if (template_store_save(build->api, template, &err) < 0)
                         log_text(LOG_WARN, "%s", err.text);
         }
         json_decref(template);
@@ -252,7 +252,7 @@ static void on_saved(struct psandbox_copy *copy, const struct csn_error *error)
         struct build *build = copy->owner;
         struct csn_error err;
         psandbox_copy_done(copy);
-        if (!error && kept_name(build->api, KEPT_LAYER, build->tenant, build->keys[build->at], build->fd, &err) < 0)
+        if (!error && template_store_name(build->api, TEMPLATE_STORE_LAYER, build->tenant, build->keys[build->at], build->fd, &err) < 0)
                 error = &err;
         fd_close(&build->fd);
         if (error) {
@@ -266,7 +266,7 @@ static void on_saved(struct psandbox_copy *copy, const struct csn_error *error)
 static void save(struct build *build)
 {
         struct csn_error err;
-        build->fd = kept_file(build->api, KEPT_LAYER, &err);
+        build->fd = template_store_file(build->api, TEMPLATE_STORE_LAYER, &err);
         build->copy = (struct psandbox_copy){ .done = on_saved, .owner = build };
         if (build->fd < 0 || psandbox_save(build->psandbox, &build->copy, build->fd, &err) < 0)
                 fail(build, "%s", err.text);
@@ -333,7 +333,7 @@ static void copy(struct build *build)
         const char *owner = arg_of(step, 2);
         int account;
         build_key(e2b_text(step, "filesHash"), key);
-        build->fd = kept_open(build->api, KEPT_ARCHIVE, build->tenant, key);
+        build->fd = template_store_open(build->api, TEMPLATE_STORE_ARCHIVE, build->tenant, key);
         build->copy = (struct psandbox_copy){ .done = on_unpacked, .owner = build };
         if (!spell_account(owner, &account))
                 fail(build, "COPY for '%.60s': there are user and root", owner);
@@ -423,7 +423,7 @@ static void on_ready(struct psandbox_waiter *waiter, const struct csn_error *err
                 return;
         }
         if (build->layer[0])
-                build->fd = kept_open(build->api, KEPT_LAYER, build->tenant, build->layer);
+                build->fd = template_store_open(build->api, TEMPLATE_STORE_LAYER, build->tenant, build->layer);
         int from = build->layer[0] ? build->fd : build->image ? build->image->fd : -1;
         build->copy = (struct psandbox_copy){ .done = on_loaded, .owner = build };
         if (build->layer[0] && build->fd < 0)
@@ -476,7 +476,7 @@ static void find_cached(struct build *build, const char *base, bool force)
                 arena_done(&arena);
                 free(args);
                 force = force || json_is_true(json_object_get(step, "force"));
-                if (changes_files(step) && !force && kept_has(build->api, KEPT_LAYER, build->tenant, last)) {
+                if (changes_files(step) && !force && template_store_has(build->api, TEMPLATE_STORE_LAYER, build->tenant, last)) {
                         build->cached = i + 1;
                         snprintf(build->layer, sizeof build->layer, "%s", last);
                 }

@@ -41,33 +41,33 @@
  */
 
 /* By id or name, whose tag does not matter, or "team/name"; the caller's reference.  NULL: this tenant has none. */
-json_t *kept_find(const struct api *api, const char *tenant, const char *name);
+json_t *template_store_find(const struct api *api, const char *tenant, const char *name);
 /* All of a tenant's, newest first; the caller's reference.  And how many there are. */
 json_t *kept_all(const struct api *api, const char *tenant);
-size_t kept_count(const struct api *api, const char *tenant);
+size_t template_store_count(const struct api *api, const char *tenant);
 /* The build of a template by its id, or with a tag; NULL: there is none.  Borrowed. */
-json_t *kept_build(const json_t *template, const char *id);
-json_t *kept_tagged(const json_t *template, const char *tag);
+json_t *template_store_build(const json_t *template, const char *id);
+json_t *template_store_tagged(const json_t *template, const char *tag);
 /* The tag in "name:tag"; "default" where there is none. */
-const char *kept_tag(const char *name);
-bool kept_is_tag(const char *text);
+const char *template_store_tag(const char *name);
+bool template_store_is_tag(const char *text);
 /* A tag goes from the build that had it to this one. */
-void kept_set_tag(json_t *template, json_t *build, const char *tag);
-void kept_drop_tag(json_t *template, const char *tag);
+void template_store_set_tag(json_t *template, json_t *build, const char *tag);
+void template_store_drop_tag(json_t *template, const char *tag);
 /* One that is new: id and times.  The caller's reference. */
-json_t *kept_new(const char *tenant, const char *name);
-int kept_save(const struct api *api, const json_t *template, struct csn_error *err);
-int kept_forget(const struct api *api, const json_t *template, struct csn_error *err);
+json_t *template_store_new(const char *tenant, const char *name);
+int template_store_save(const struct api *api, const json_t *template, struct csn_error *err);
+int template_store_forget(const struct api *api, const json_t *template, struct csn_error *err);
 
 /* Files in the folder `layers` or `archives`, of a tenant, by key. */
-enum kept_kind { KEPT_LAYER, KEPT_ARCHIVE };
+enum template_store_kind { TEMPLATE_STORE_LAYER, TEMPLATE_STORE_ARCHIVE };
 /* The file, which was used now.  -1: there is none. */
-int kept_open(const struct api *api, enum kept_kind kind, const char *tenant, const char *key);
-bool kept_has(const struct api *api, enum kept_kind kind, const char *tenant, const char *key);
+int template_store_open(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key);
+bool template_store_has(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key);
 /* An open file without a name (O_TMPFILE) gets one; there may be one of this key already. */
-int kept_name(const struct api *api, enum kept_kind kind, const char *tenant, const char *key, int fd, struct csn_error *err);
-/* An empty file without a name, where kept_name() can give it one. */
-int kept_file(const struct api *api, enum kept_kind kind, struct csn_error *err);
+int template_store_name(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key, int fd, struct csn_error *err);
+/* An empty file without a name, where template_store_name() can give it one. */
+int template_store_file(const struct api *api, enum template_store_kind kind, struct csn_error *err);
 
 /* ---- a program in a sandbox (command.c) ---- */
 

@@ -12,7 +12,7 @@
 static json_t *named(struct http_request *request)
 {
         const char *name = http_part(request, 0);
-        json_t *template = kept_find(api_of(request), request->tenant, name);
+        json_t *template = template_store_find(api_of(request), request->tenant, name);
         if (template)
                 return template;
         if (e2b_template_named(name))
@@ -25,7 +25,7 @@ static json_t *named(struct http_request *request)
 static bool save(struct http_request *request, const json_t *template)
 {
         struct csn_error err;
-        if (kept_save(api_of(request), template, &err) == 0)
+        if (template_store_save(api_of(request), template, &err) == 0)
                 return true;
         http_fail(request, &err);
         return false;
@@ -40,7 +40,7 @@ static bool check_tags(struct http_request *request, const json_t *tags)
         size_t i;
         bool good = !tags || json_is_null(tags) || (json_is_array(tags) && json_array_size(tags) <= TAGS_MAX);
         json_array_foreach(tags, i, tag) {
-                good = good && json_is_string(tag) && kept_is_tag(json_string_value(tag));
+                good = good && json_is_string(tag) && template_store_is_tag(json_string_value(tag));
         }
         if (!good)
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "tags has to be a list of at most %d texts of letters, digits, - _ and .", TAGS_MAX);
@@ -67,15 +67,15 @@ void builds_post_tags(struct http_request *request)
                 json_decref(body);
                 return;
         }
-        template = kept_find(api_of(request), request->tenant, target);
-        build = kept_tagged(template, kept_tag(target));
+        template = template_store_find(api_of(request), request->tenant, target);
+        build = template_store_tagged(template, template_store_tag(target));
         if (!build || !json_array_size(tags)) {
                 e2b_error(request, build ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_NOT_FOUND, build ? "tags is empty" : "template '%.100s' not found", target);
         } else if (tags_of(template) + json_array_size(tags) > TAGS_MAX) {
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "the template has %zu tags; %d are possible", tags_of(template), TAGS_MAX);
         } else {
                 json_array_foreach(tags, i, tag) {
-                        kept_set_tag(template, build, json_string_value(tag));
+                        template_store_set_tag(template, build, json_string_value(tag));
                 }
                 if (save(request, template))
                         http_json(request, MHD_HTTP_CREATED, json_pack("{s:s, s:O}", "buildID", e2b_text(build, "id"), "tags", tags));
@@ -93,16 +93,16 @@ void builds_delete_tags(struct http_request *request)
                 json_decref(body);
                 return;
         }
-        json_t *template = kept_find(api_of(request), request->tenant, e2b_text(body, "name"));
+        json_t *template = template_store_find(api_of(request), request->tenant, e2b_text(body, "name"));
         bool known = template;
         json_array_foreach(tags, i, tag) {
-                known = known && kept_tagged(template, json_string_value(tag));
+                known = known && template_store_tagged(template, json_string_value(tag));
         }
         if (!known) {
                 e2b_error(request, MHD_HTTP_NOT_FOUND, template ? "template '%.100s' has not all of these tags" : "template '%.100s' not found", e2b_text(body, "name"));
         } else {
                 json_array_foreach(tags, i, tag) {
-                        kept_drop_tag(template, json_string_value(tag));
+                        template_store_drop_tag(template, json_string_value(tag));
                 }
                 if (save(request, template))
                         e2b_no_content(request);
@@ -152,23 +152,23 @@ static json_t *prepare(struct http_request *request, const char *name, const jso
         struct api *api = api_of(request);
         char bare[NAME_LEN_MAX + 1];
         snprintf(bare, sizeof bare, "%.*s", (int)strcspn(name, ":"), name);
-        json_t *template = kept_find(api, request->tenant, bare), *tag;
+        json_t *template = template_store_find(api, request->tenant, bare), *tag;
         size_t i;
-        if (!template && kept_count(api, request->tenant) >= TEMPLATES_OWNER_MAX) {
+        if (!template && template_store_count(api, request->tenant) >= TEMPLATES_OWNER_MAX) {
                 e2b_error(request, MHD_HTTP_TOO_MANY_REQUESTS, "there are %d templates of yours, as many as there may be: delete one", TEMPLATES_OWNER_MAX);
                 return NULL;
         }
         if (!template)
-                template = kept_new(request->tenant, bare);
+                template = template_store_new(request->tenant, bare);
         json_object_set(template, "cpuCount", json_object_get(body, "cpuCount"));
         json_object_set(template, "memoryMB", json_object_get(body, "memoryMB"));
         forget_builds(template);
         json_t *build = json_pack("{s:s, s:s, s:o, s:[]}", "id", build_id, "status", "waiting", "createdAt", e2b_time(time_now_ms()), "tags");
         json_array_insert_new(json_object_get(template, "builds"), 0, build);
         if (strchr(name, ':') || !json_array_size(json_object_get(body, "tags")))
-                kept_set_tag(template, build, kept_tag(name));
+                template_store_set_tag(template, build, template_store_tag(name));
         json_array_foreach(json_object_get(body, "tags"), i, tag) {
-                kept_set_tag(template, build, json_string_value(tag));
+                template_store_set_tag(template, build, json_string_value(tag));
         }
         if (tags_of(template) <= TAGS_MAX && save(request, template))
                 return template;
@@ -182,7 +182,7 @@ static bool is_name(const char *name)
 {
         size_t len = strcspn(name, ":");
         return len > 0 && len <= NAME_LEN_MAX && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == len &&
-               (!name[len] || kept_is_tag(name + len + 1));
+               (!name[len] || template_store_is_tag(name + len + 1));
 }
 
 /* A whole number from 1 on, or nothing.  False: it is something else, and that is answered. */
@@ -217,7 +217,7 @@ void builds_post_template(struct http_request *request)
                         http_json(request, MHD_HTTP_ACCEPTED,
                                   json_pack("{s:s, s:s, s:b, s:[s], s:[s], s:O}", "templateID", e2b_text(template, "id"), "buildID", build_id, "public", 0, "names",
                                             e2b_text(template, "name"), "aliases", e2b_text(template, "name"), "tags",
-                                            json_object_get(kept_build(template, build_id), "tags")));
+                                            json_object_get(template_store_build(template, build_id), "tags")));
                 json_decref(template);
         }
         json_decref(body);
@@ -244,7 +244,7 @@ void builds_post(struct http_request *request)
                                                      { .name = "fromImageRegistry", .kind = E2B_OBJECT }, { .name = "startCmd", .kind = E2B_TEXT },
                                                      { .name = "readyCmd", .kind = E2B_TEXT }, { .name = "force", .kind = E2B_BOOL }, { 0 } };
         const char *id = http_part(request, 1);
-        json_t *body = e2b_body(request, members), *template = body ? named(request) : NULL, *build = kept_build(template, id);
+        json_t *body = e2b_body(request, members), *template = body ? named(request) : NULL, *build = template_store_build(template, id);
         struct csn_error err;
         if (template && !build) {
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "build '%.60s' not found", id);
@@ -295,7 +295,7 @@ void builds_status(struct http_request *request)
 {
         const char *id = http_part(request, 1), *offset = http_query(request, "logsOffset"), *limit = http_query(request, "limit");
         json_t *template = named(request);
-        const json_t *kept = kept_build(template, id);
+        const json_t *kept = template_store_build(template, id);
         const struct build *build = build_find(api_of(request), request->tenant, id);
         size_t most = limit && strtoul(limit, NULL, 10) ? min_u64(strtoul(limit, NULL, 10), STATUS_LINES) : STATUS_LINES;
         if (template && !kept) {

@@ -49,7 +49,7 @@ void archive_get(struct http_request *request)
         char signature[SIGNATURE_LEN + 1], tenant[2 * sizeof request->tenant + 1];
         int64_t until_s = time_now_ms() / 1000 + GRANT_S;
         struct grant grant;
-        json_t *template = kept_find(api, request->tenant, http_part(request, 0));
+        json_t *template = template_store_find(api, request->tenant, http_part(request, 0));
         if (!template) {
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", http_part(request, 0));
                 return;
@@ -61,7 +61,7 @@ void archive_get(struct http_request *request)
         hex_print(grant.tenant, strlen(grant.tenant), tenant);
         const char *url = arena_text(&request->arena, "%s://%s/templates/files/%s?owner=%s&until=%" PRId64 "&signature=%s",
                                      proto && strcmp(proto, "https") == 0 ? "https" : "http", host ? host : "localhost", grant.key, tenant, until_s, signature);
-        http_json(request, MHD_HTTP_CREATED, json_pack("{s:b, s:s}", "present", kept_has(api, KEPT_ARCHIVE, request->tenant, grant.key), "url", url));
+        http_json(request, MHD_HTTP_CREATED, json_pack("{s:b, s:s}", "present", template_store_has(api, TEMPLATE_STORE_ARCHIVE, request->tenant, grant.key), "url", url));
 }
 
 /* Hexadecimal digits as text.  False: they are none, or too many. */
@@ -123,7 +123,7 @@ static void on_whole(struct http_request *request)
         struct incoming *one = request->owner;
         request->gone = NULL;
         if (!one->error.code)
-                kept_name(api_of(request), KEPT_ARCHIVE, one->grant.tenant, one->grant.key, one->fd, &one->error);
+                template_store_name(api_of(request), TEMPLATE_STORE_ARCHIVE, one->grant.tenant, one->grant.key, one->fd, &one->error);
         if (one->error.code == CSN_E_INPUT)
                 e2b_error(request, MHD_HTTP_CONTENT_TOO_LARGE, "%s", one->error.text);
         else if (one->error.code)
@@ -141,7 +141,7 @@ void archive_put(struct http_request *request)
                 e2b_error(request, MHD_HTTP_FORBIDDEN, "nobody was told to put files here, or it was too long ago");
                 return;
         }
-        int fd = kept_file(api_of(request), KEPT_ARCHIVE, &err);
+        int fd = template_store_file(api_of(request), TEMPLATE_STORE_ARCHIVE, &err);
         if (fd < 0) {
                 http_fail(request, &err);
                 return;

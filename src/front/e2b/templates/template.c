@@ -33,10 +33,10 @@ static int none(struct csn_error *err, const char *name, const char *what)
 static const struct e2b_template *find_built(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image, json_t **ret_recipe,
                                              struct csn_error *err)
 {
-        json_t *kept = kept_find(api, tenant, name), *build = kept_tagged(kept, kept_tag(name)), *recipe = json_object_get(build, "recipe");
+        json_t *kept = template_store_find(api, tenant, name), *build = template_store_tagged(kept, template_store_tag(name)), *recipe = json_object_get(build, "recipe");
         const char *layer = e2b_text(recipe, "layer");
         const struct e2b_template *template = recipe ? e2b_template_named(e2b_text(recipe, "base")) : NULL;
-        int fd = template && layer[0] ? kept_open(api, KEPT_LAYER, tenant, layer) : -1;
+        int fd = template && layer[0] ? template_store_open(api, TEMPLATE_STORE_LAYER, tenant, layer) : -1;
         err->code = 0;
         if (kept && !template)
                 none(err, name, build ? "has no build that is ready" : "has no build that is ready, and none with this tag");
@@ -104,7 +104,7 @@ static bool named(struct http_request *request, const struct e2b_template **ret,
 {
         const char *name = http_part(request, 0);
         *ret = e2b_template_named(name);
-        *ret_kept = *ret ? NULL : kept_find(api_of(request), request->tenant, name);
+        *ret_kept = *ret ? NULL : template_store_find(api_of(request), request->tenant, name);
         if (*ret || *ret_kept)
                 return true;
         e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", name);
@@ -128,7 +128,7 @@ void e2b_template_alias(struct http_request *request)
         json_t *kept;
         if (!named(request, &template, &kept))
                 return;
-        if (kept && strchr(http_part(request, 0), ':') && !kept_tagged(kept, kept_tag(http_part(request, 0))))
+        if (kept && strchr(http_part(request, 0), ':') && !template_store_tagged(kept, template_store_tag(http_part(request, 0))))
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", http_part(request, 0));
         else
                 http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:b}", "templateID", template ? template->id : e2b_text(kept, "id"), "public", template != NULL));
@@ -140,8 +140,8 @@ void e2b_delete_template(struct http_request *request)
         struct api *api = api_of(request);
         const char *name = http_part(request, 0);
         struct csn_error err;
-        json_t *kept = kept_find(api, request->tenant, name);
-        if (kept && kept_forget(api, kept, &err) < 0)
+        json_t *kept = template_store_find(api, request->tenant, name);
+        if (kept && template_store_forget(api, kept, &err) < 0)
                 http_fail(request, &err);
         else if (kept || e2b_snapshot_forget(api, request->tenant, name))
                 e2b_no_content(request);

@@ -20,7 +20,7 @@
 #define FILE_MAX MIB
 #define TAG_LEN_MAX 64
 
-static const struct { const char *folder; size_t max; } kinds[] = { [KEPT_LAYER] = { "layers", LAYERS_OWNER_MAX }, [KEPT_ARCHIVE] = { "archives", ARCHIVES_OWNER_MAX } };
+static const struct { const char *folder; size_t max; } kinds[] = { [TEMPLATE_STORE_LAYER] = { "layers", LAYERS_OWNER_MAX }, [TEMPLATE_STORE_ARCHIVE] = { "archives", ARCHIVES_OWNER_MAX } };
 
 static int open_folder(const struct api *api, const char *name, struct csn_error *err)
 {
@@ -93,7 +93,7 @@ json_t *kept_all(const struct api *api, const char *tenant)
         return list;
 }
 
-size_t kept_count(const struct api *api, const char *tenant)
+size_t template_store_count(const struct api *api, const char *tenant)
 {
         return look(api, tenant, NULL);
 }
@@ -108,7 +108,7 @@ static void print_id(const char *tenant, const char *name, size_t len, char id[s
         arena_done(&arena);
 }
 
-json_t *kept_find(const struct api *api, const char *tenant, const char *name)
+json_t *template_store_find(const struct api *api, const char *tenant, const char *name)
 {
         const char *slash = strrchr(name, '/'), *bare = slash ? slash + 1 : name;
         size_t len = strcspn(bare, ":");
@@ -126,7 +126,7 @@ json_t *kept_find(const struct api *api, const char *tenant, const char *name)
         return load(folder, file);
 }
 
-json_t *kept_new(const char *tenant, const char *name)
+json_t *template_store_new(const char *tenant, const char *name)
 {
         char id[ID_LEN + 1];
         print_id(tenant, name, strlen(name), id);
@@ -134,7 +134,7 @@ json_t *kept_new(const char *tenant, const char *name)
                          e2b_time(time_now_ms()), "builds");
 }
 
-int kept_save(const struct api *api, const json_t *template, struct csn_error *err)
+int template_store_save(const struct api *api, const json_t *template, struct csn_error *err)
 {
         char name[TEMPLATE_NAME + 1], other[TEMPLATE_NAME + 10];
         auto_fd folder = open_folder(api, "templates", err);
@@ -148,7 +148,7 @@ int kept_save(const struct api *api, const json_t *template, struct csn_error *e
         return 0;
 }
 
-int kept_forget(const struct api *api, const json_t *template, struct csn_error *err)
+int template_store_forget(const struct api *api, const json_t *template, struct csn_error *err)
 {
         char name[TEMPLATE_NAME + 1];
         auto_fd folder = open_folder(api, "templates", err);
@@ -160,7 +160,7 @@ int kept_forget(const struct api *api, const json_t *template, struct csn_error 
 
 /* ---- builds and tags ---- */
 
-json_t *kept_build(const json_t *template, const char *id)
+json_t *template_store_build(const json_t *template, const char *id)
 {
         json_t *build;
         size_t i;
@@ -183,7 +183,7 @@ static size_t place_of(const json_t *build, const char *tag)
         return SIZE_MAX;
 }
 
-json_t *kept_tagged(const json_t *template, const char *tag)
+json_t *template_store_tagged(const json_t *template, const char *tag)
 {
         json_t *build;
         size_t i;
@@ -194,28 +194,28 @@ json_t *kept_tagged(const json_t *template, const char *tag)
         return NULL;
 }
 
-const char *kept_tag(const char *name)
+const char *template_store_tag(const char *name)
 {
         const char *slash = strrchr(name, '/'), *colon = strchr(slash ? slash : name, ':');
         return colon ? colon + 1 : "default";
 }
 
-bool kept_is_tag(const char *text)
+bool template_store_is_tag(const char *text)
 {
         size_t len = strlen(text);
         return len > 0 && len <= TAG_LEN_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == len;
 }
 
-void kept_drop_tag(json_t *template, const char *tag)
+void template_store_drop_tag(json_t *template, const char *tag)
 {
-        json_t *build = kept_tagged(template, tag);
+        json_t *build = template_store_tagged(template, tag);
         if (build)
                 json_array_remove(json_object_get(build, "tags"), place_of(build, tag));
 }
 
-void kept_set_tag(json_t *template, json_t *build, const char *tag)
+void template_store_set_tag(json_t *template, json_t *build, const char *tag)
 {
-        kept_drop_tag(template, tag);
+        template_store_drop_tag(template, tag);
         json_array_append_new(json_object_get(build, "tags"), json_string(tag));
 }
 
@@ -228,7 +228,7 @@ static void print_name(const char *tenant, const char *key, char name[static FIL
         snprintf(name, FILE_NAME_LEN + 5, "%s-%.*s.tar", owner, BUILD_KEY_LEN, key);
 }
 
-int kept_open(const struct api *api, enum kept_kind kind, const char *tenant, const char *key)
+int template_store_open(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key)
 {
         char name[FILE_NAME_LEN + 5];
         struct csn_error err;
@@ -240,13 +240,13 @@ int kept_open(const struct api *api, enum kept_kind kind, const char *tenant, co
         return fd;
 }
 
-bool kept_has(const struct api *api, enum kept_kind kind, const char *tenant, const char *key)
+bool template_store_has(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key)
 {
-        auto_fd fd = kept_open(api, kind, tenant, key);
+        auto_fd fd = template_store_open(api, kind, tenant, key);
         return fd >= 0;
 }
 
-int kept_file(const struct api *api, enum kept_kind kind, struct csn_error *err)
+int template_store_file(const struct api *api, enum template_store_kind kind, struct csn_error *err)
 {
         auto_fd folder = open_folder(api, kinds[kind].folder, err);
         int fd = folder < 0 ? -1 : openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -303,7 +303,7 @@ static void count(int folder, const char *owner, const json_t *templates, struct
 }
 
 /* Those of the owner that were not used for the longest time go, until there is room for one of so many bytes. */
-static int make_room(const struct api *api, enum kept_kind kind, int folder, const char *tenant, uint64_t bytes, struct csn_error *err)
+static int make_room(const struct api *api, enum template_store_kind kind, int folder, const char *tenant, uint64_t bytes, struct csn_error *err)
 {
         char owner[OWNER_LEN + 1];
         uint64_t most = api->settings->engine.files_bytes_max ? api->settings->engine.files_bytes_max : UINT64_MAX;
@@ -314,7 +314,7 @@ static int make_room(const struct api *api, enum kept_kind kind, int folder, con
         count(folder, owner, NULL, &census);
         while (rc == 0 && (census.n >= kinds[kind].max || census.bytes + bytes > most)) {
                 if (!templates)
-                        templates = kind == KEPT_LAYER ? kept_all(api, tenant) : json_array();
+                        templates = kind == TEMPLATE_STORE_LAYER ? kept_all(api, tenant) : json_array();
                 count(folder, owner, templates, &census);
                 if (!census.oldest[0] || unlinkat(folder, census.oldest, 0) < 0)
                         rc = err_set(err, CSN_E_BUSY, 0, "there are %zu %s of yours, and templates need them all, and %llu bytes of everybody; possible are %zu, and "
@@ -325,7 +325,7 @@ static int make_room(const struct api *api, enum kept_kind kind, int folder, con
         return rc;
 }
 
-int kept_name(const struct api *api, enum kept_kind kind, const char *tenant, const char *key, int fd, struct csn_error *err)
+int template_store_name(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key, int fd, struct csn_error *err)
 {
         char from[40], name[FILE_NAME_LEN + 5];
         struct stat st;
