@@ -48,7 +48,7 @@ struct mcp_session;
 struct mcp_call;
 
 /* Bytes that can still be asked for, and whose they are: who has most loses his oldest first (events.c). */
-struct api_kept {
+struct api_retained {
         size_t bytes, of[API_SHARES];      /* by a number made of the tenant */
 };
 
@@ -83,7 +83,7 @@ struct api {
         struct piston *piston;             /* versions of interpreters, once somebody asked */
         struct e2b_sandbox *e2b;           /* the sandboxes that were made in E2B's words */
         struct build *builds;              /* of templates, that go on or are remembered (e2b/build.h) */
-        struct api_kept processes_kept, kept;      /* of those that are over, and of runs; each up to engine.kept_bytes */
+        struct api_retained processes_kept, kept;      /* of those that are over, and of runs; each up to engine.kept_bytes */
         size_t live;
         struct api_ability {
                 struct run *probe;         /* a small program that goes on, or NULL */
@@ -258,11 +258,11 @@ const struct trace *bulk_trace(const struct bulk_one *one);
 
 /* ---- what is kept of what is over, and events (events.c) ---- */
 
-void api_kept_add(struct api_kept *kept, const char *tenant, size_t bytes);
-void api_kept_drop(struct api_kept *kept, const char *tenant, size_t bytes);
+void api_retained_add(struct api_retained *kept, const char *tenant, size_t bytes);
+void api_retained_drop(struct api_retained *kept, const char *tenant, size_t bytes);
 /* What whoever has most has, and what a tenant has; with 256 shares two may have one. */
-size_t api_kept_most(const struct api_kept *kept);
-size_t api_kept_of(const struct api_kept *kept, const char *tenant);
+size_t api_retained_most(const struct api_retained *kept);
+size_t api_retained_of(const struct api_retained *kept, const char *tenant);
 
 /* The events of one run: bytes of JSON lines, of which the first may be gone. */
 struct event {

@@ -59,7 +59,7 @@ static void process_free(struct api_process *one)
                         *at = one->next;
                         break;
                 }
-        api_kept_drop(&one->api->processes_kept, one->tenant, one->kept);
+        api_retained_drop(&one->api->processes_kept, one->tenant, one->kept);
         loop_untimer(one->api->loop, &one->deadline);
         loop_untimer(one->api->loop, &one->expiry);
         guest_call_close(&one->call);
@@ -153,14 +153,14 @@ static struct api_process *oldest_of(const struct api *api, size_t least)
 {
         struct api_process *oldest = NULL;
         for (struct api_process *one = api->processes; one; one = one->next)
-                if (one->over && !one->events.readers && api_kept_of(&api->processes_kept, one->tenant) >= least)
+                if (one->over && !one->events.readers && api_retained_of(&api->processes_kept, one->tenant) >= least)
                         oldest = one;
         return oldest || !least ? oldest : oldest_of(api, 0);
 }
 
 static void make_room(struct api *api)
 {
-        for (struct api_process *oldest; api->processes_kept.bytes > api->settings->engine.kept_bytes && (oldest = oldest_of(api, api_kept_most(&api->processes_kept)));)
+        for (struct api_process *oldest; api->processes_kept.bytes > api->settings->engine.kept_bytes && (oldest = oldest_of(api, api_retained_most(&api->processes_kept)));)
                 process_free(oldest);
 }
 
@@ -196,7 +196,7 @@ static void finish(struct api_process *one)
         events_finish(&one->events, describe(one, false));
         loop_timer(one->api->loop, &one->expiry, API_KEEP_US);
         one->kept = one->captures[0].size + one->captures[1].size + events_bytes(&one->events);
-        api_kept_add(&one->api->processes_kept, one->tenant, one->kept);
+        api_retained_add(&one->api->processes_kept, one->tenant, one->kept);
         keep_bound(one);
         make_room(one->api);
 }

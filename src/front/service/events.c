@@ -279,19 +279,19 @@ static size_t share_of(const char *tenant)
         return hash % API_SHARES;
 }
 
-void api_kept_add(struct api_kept *kept, const char *tenant, size_t bytes)
+void api_retained_add(struct api_retained *kept, const char *tenant, size_t bytes)
 {
         kept->bytes += bytes;
         kept->of[share_of(tenant)] += bytes;
 }
 
-void api_kept_drop(struct api_kept *kept, const char *tenant, size_t bytes)
+void api_retained_drop(struct api_retained *kept, const char *tenant, size_t bytes)
 {
         kept->bytes -= bytes;
         kept->of[share_of(tenant)] -= bytes;
 }
 
-size_t api_kept_most(const struct api_kept *kept)
+size_t api_retained_most(const struct api_retained *kept)
 {
         size_t most = 0;
         for (size_t i = 0; i < API_SHARES; i++)
@@ -299,7 +299,7 @@ size_t api_kept_most(const struct api_kept *kept)
         return most;
 }
 
-size_t api_kept_of(const struct api_kept *kept, const char *tenant)
+size_t api_retained_of(const struct api_retained *kept, const char *tenant)
 {
         return kept->of[share_of(tenant)];
 }

@@ -44,7 +44,7 @@ static void api_run_free(struct api_run *one)
         if (one->run)
                 api->live--;
         else
-                api_kept_drop(&api->kept, one->tenant, one->record.len + events_bytes(&one->events));
+                api_retained_drop(&api->kept, one->tenant, one->record.len + events_bytes(&one->events));
         run_free(one->run);
         events_done(&one->events);
         buf_done(&one->record);
@@ -61,14 +61,14 @@ static struct api_run *oldest_of(const struct api *api, size_t least)
 {
         struct api_run *oldest = NULL;
         for (struct api_run *one = api->runs; one; one = one->next)
-                if (!one->run && !one->events.readers && api_kept_of(&api->kept, one->tenant) >= least)
+                if (!one->run && !one->events.readers && api_retained_of(&api->kept, one->tenant) >= least)
                         oldest = one;
         return oldest || !least ? oldest : oldest_of(api, 0);
 }
 
 static void make_room(struct api *api)
 {
-        for (struct api_run *oldest; api->kept.bytes > api->settings->engine.kept_bytes && (oldest = oldest_of(api, api_kept_most(&api->kept)));)
+        for (struct api_run *oldest; api->kept.bytes > api->settings->engine.kept_bytes && (oldest = oldest_of(api, api_retained_most(&api->kept)));)
                 api_run_free(oldest);
 }
 
@@ -167,7 +167,7 @@ static void on_done(void *owner, const struct run_result *result)
         run_free(one->run);
         one->run = NULL;
         api->live--;
-        api_kept_add(&api->kept, one->tenant, one->record.len + events_bytes(&one->events));
+        api_retained_add(&api->kept, one->tenant, one->record.len + events_bytes(&one->events));
         loop_timer(api->loop, &one->expiry, API_KEEP_US);
         make_room(api);
         if (api->live == 0)
