@@ -52,7 +52,7 @@ struct e2b_template;
 struct e2b_sandbox;
 struct e2b_logs;
 struct start;
-struct e2b_marks;
+struct e2b_env_files;
 
 /* What a client asked for. */
 struct e2b_wish {
@@ -108,7 +108,7 @@ struct e2b_sandbox {
         struct e2b_waiter *waiters;
         struct psandbox_waiter over, news;     /* of the sandbox */
         struct psandbox_copy copy;             /* of its image, out or in */
-        struct e2b_marks *marks;           /* files that are being written in it, or NULL */
+        struct e2b_env_files *env_files;           /* files that are being written in it, or NULL */
         struct start *start;               /* what its template runs in it, or NULL */
         struct e2b_image *image;
         struct timer end, freeze;
@@ -246,7 +246,7 @@ void e2b_interpreter_free(struct e2b_interpreter *interpreter);
 
 /* Of a sandbox with root that is ready; done() when they are there.  None of them is a reason to fail. */
 void e2b_mark(struct e2b_sandbox *sandbox, void (*done)(struct e2b_sandbox *sandbox));
-void e2b_marks_free(struct e2b_marks *marks);
+void e2b_env_files_free(struct e2b_env_files *env_files);
 
 /* ---- the log (logs.c) ---- */
 

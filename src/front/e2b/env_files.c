@@ -6,20 +6,20 @@
 
 #include <stdio.h>
 
-struct e2b_marks {
+struct e2b_env_files {
         struct e2b_sandbox *sandbox;
         void (*done)(struct e2b_sandbox *sandbox);
         struct guest_call call;
         size_t at;
 };
 
-static void write_next(struct e2b_marks *marks);
+static void write_next(struct e2b_env_files *env_files);
 
-void e2b_marks_free(struct e2b_marks *marks)
+void e2b_env_files_free(struct e2b_env_files *env_files)
 {
-        if (marks)
-                guest_call_close(&marks->call);
-        free(marks);
+        if (env_files)
+                guest_call_close(&env_files->call);
+        free(env_files);
 }
 
 static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
@@ -39,36 +39,36 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
                 write_next(call->owner);
 }
 
-static void write_next(struct e2b_marks *marks)
+static void write_next(struct e2b_env_files *env_files)
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
-        struct e2b_sandbox *sandbox = marks->sandbox;
+        struct e2b_sandbox *sandbox = env_files->sandbox;
         const struct {
                 const char *name, *text;
         } all[] = { { "E2B_SANDBOX", "true" }, { "E2B_SANDBOX_ID", sandbox->id }, { "E2B_TEMPLATE_ID", e2b_template_id(&sandbox->wish) } };
-        while (marks->at < ARRAY_LEN(all)) {
-                const char *text = all[marks->at].text;
+        while (env_files->at < ARRAY_LEN(all)) {
+                const char *text = all[env_files->at].text;
                 char path[40];
-                snprintf(path, sizeof path, "/run/e2b/.%s", all[marks->at++].name);
+                snprintf(path, sizeof path, "/run/e2b/.%s", all[env_files->at++].name);
                 const struct guest_file file = { .verb = GUEST_WRITE, .flags = GUEST_FILE_AS_ROOT, .path = path, .space = (char[]){ "" } };
                 struct csn_error err;
-                marks->call = (struct guest_call){ .events = &events, .owner = marks };
-                if (guest_call_file(sandbox->psandbox, &marks->call, &file, &err) < 0)
+                env_files->call = (struct guest_call){ .events = &events, .owner = env_files };
+                if (guest_call_file(sandbox->psandbox, &env_files->call, &file, &err) < 0)
                         continue;
-                if (guest_call_send(&marks->call, GUEST_DATA, text, strlen(text)) && guest_call_send(&marks->call, GUEST_DATA_END, "", 0))
+                if (guest_call_send(&env_files->call, GUEST_DATA, text, strlen(text)) && guest_call_send(&env_files->call, GUEST_DATA_END, "", 0))
                         return;
-                guest_call_close(&marks->call);
+                guest_call_close(&env_files->call);
         }
-        sandbox->marks = NULL;
-        void (*done)(struct e2b_sandbox *) = marks->done;
-        free(marks);
+        sandbox->env_files = NULL;
+        void (*done)(struct e2b_sandbox *) = env_files->done;
+        free(env_files);
         done(sandbox);
 }
 
 void e2b_mark(struct e2b_sandbox *sandbox, void (*done)(struct e2b_sandbox *sandbox))
 {
-        struct e2b_marks *marks = mem_alloc(sizeof *marks);
-        *marks = (struct e2b_marks){ .sandbox = sandbox, .done = done };
-        sandbox->marks = marks;
-        write_next(marks);
+        struct e2b_env_files *env_files = mem_alloc(sizeof *env_files);
+        *env_files = (struct e2b_env_files){ .sandbox = sandbox, .done = done };
+        sandbox->env_files = env_files;
+        write_next(env_files);
 }

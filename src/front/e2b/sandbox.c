@@ -206,8 +206,8 @@ static int open_psandbox(struct e2b_sandbox *sandbox, struct csn_error *err)
 
 static void end_start(struct e2b_sandbox *sandbox)
 {
-        e2b_marks_free(sandbox->marks);
-        sandbox->marks = NULL;
+        e2b_env_files_free(sandbox->env_files);
+        sandbox->env_files = NULL;
         if (sandbox->start)
                 start_stop(sandbox->start);
         free(sandbox->start);
