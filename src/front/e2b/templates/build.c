@@ -85,7 +85,7 @@ static void rest(struct build *build)
 {
         loop_untimer(build->api->loop, &build->deadline);
         start_stop(&build->start);
-        errand_stop(&build->errand);
+        build_command_stop(&build->build_command);
         psandbox_copy_done(&build->copy);
         psandbox_unwait(&build->ready);
         psandbox_unwait(&build->over);
@@ -272,15 +272,15 @@ static void save(struct build *build)
                 fail(build, "%s", err.text);
 }
 
-static void on_line(struct errand *errand, bool error, const char *text)
+static void on_line(struct build_command *build_command, bool error, const char *text)
 {
-        struct build *build = errand->owner;
+        struct build *build = build_command->owner;
         note(build, error ? "warn" : "info", "[builder %zu/%zu] [%s]: %s", build->at + 1, json_array_size(build->steps), error ? "stderr" : "stdout", text);
 }
 
-static void on_step(struct errand *errand, int status, const struct csn_error *error)
+static void on_step(struct build_command *build_command, int status, const struct csn_error *error)
 {
-        struct build *build = errand->owner;
+        struct build *build = build_command->owner;
         if (error)
                 fail(build, "failed to run command '%.300s': %s", arg_of(step_of(build), 0), error->text);
         else if (!WIFEXITED(status))
@@ -291,13 +291,13 @@ static void on_step(struct errand *errand, int status, const struct csn_error *e
                 save(build);
 }
 
-static void run(struct build *build, const struct errand_what *what)
+static void run(struct build *build, const struct build_command_what *what)
 {
         struct csn_error err;
-        build->errand.line = on_line;
-        build->errand.done = on_step;
-        build->errand.owner = build;
-        if (errand_run(build->psandbox, &build->errand, what, &err) < 0)
+        build->build_command.line = on_line;
+        build->build_command.done = on_step;
+        build->build_command.owner = build;
+        if (build_command_run(build->psandbox, &build->build_command, what, &err) < 0)
                 fail(build, "%s", err.text);
 }
 
@@ -321,7 +321,7 @@ static void on_unpacked(struct psandbox_copy *copy, const struct csn_error *erro
                 return;
         }
         resolve(build, arg_of(step, 1), path);
-        run(build, &(struct errand_what){ .account = helper(build), .folder = "/", .command = copy_script,
+        run(build, &(struct build_command_what){ .account = helper(build), .folder = "/", .command = copy_script,
                                           .args = { CONTEXT, arg_of(step, 0), path, owner[0] ? owner : e2b_text(build->recipe, "user"), arg_of(step, 3), NULL } });
 }
 
@@ -351,12 +351,12 @@ static void begin_step(struct build *build)
         if (strcmp(type, "COPY") == 0) {
                 copy(build);
         } else if (strcmp(type, "WORKDIR") == 0) {
-                run(build, &(struct errand_what){ .account = helper(build), .folder = "/", .command = workdir_script,
+                run(build, &(struct build_command_what){ .account = helper(build), .folder = "/", .command = workdir_script,
                                                   .args = { e2b_text(build->recipe, "workdir"), e2b_text(build->recipe, "user"), NULL } });
         } else if (!spell_account(user[0] ? user : e2b_text(build->recipe, "user"), &account)) {
                 fail(build, "RUN as '%.60s': there are user and root", user);
         } else {
-                run(build, &(struct errand_what){ .account = account, .folder = e2b_text(build->recipe, "workdir"), .env = json_object_get(build->recipe, "env"),
+                run(build, &(struct build_command_what){ .account = account, .folder = e2b_text(build->recipe, "workdir"), .env = json_object_get(build->recipe, "env"),
                                                   .command = arg_of(step, 0) });
         }
 }

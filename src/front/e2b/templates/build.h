@@ -4,7 +4,7 @@
  *   kept      what is known of them: names, tags, builds, and the files that each step left
  *   archive   files of a client's, from which COPY takes
  *   build     a build: a sandbox of its own, in which one step is done after another
- *   errand    a program in a sandbox, of which the lines and the end matter
+ *   build command    a program in a sandbox, of which the lines and the end matter
  *   start     what runs in every sandbox of a template, and when that is ready
  *   builds    what clients ask for: templates, builds, tags
  *
@@ -72,17 +72,17 @@ int template_store_file(const struct api *api, enum template_store_kind kind, st
 /* ---- a program in a sandbox (command.c) ---- */
 
 /* Embedded in its owner, who sets the first three; all zeros is none. */
-struct errand {
-        void (*line)(struct errand *errand, bool error, const char *text);
+struct build_command {
+        void (*line)(struct build_command *build_command, bool error, const char *text);
         /* Once: the status of wait(2), or an error if it could not be started or the sandbox has gone.  It may run again then. */
-        void (*done)(struct errand *errand, int status, const struct csn_error *error);
+        void (*done)(struct build_command *build_command, int status, const struct csn_error *error);
         void *owner;
         struct guest_call call;
         struct buf lines[2];
         int status;
 };
 
-struct errand_what {
+struct build_command_what {
         int account;                       /* fields.def */
         const char *folder;
         json_t *env;                       /* names and texts, or NULL */
@@ -90,9 +90,9 @@ struct errand_what {
         const char *args[6];               /* $1 and so on; NULL ends them */
 };
 
-int errand_run(struct psandbox *psandbox, struct errand *errand, const struct errand_what *what, struct csn_error *err);
+int build_command_run(struct psandbox *psandbox, struct build_command *build_command, const struct build_command_what *what, struct csn_error *err);
 /* Harmless twice; what goes on of it is killed, and done() is not called. */
-void errand_stop(struct errand *errand);
+void build_command_stop(struct build_command *build_command);
 
 /* ---- what runs in every sandbox (start_command.c) ---- */
 
@@ -105,7 +105,7 @@ struct start {
         struct psandbox *psandbox;
         struct loop *loop;
         json_t *recipe;
-        struct errand program, check;
+        struct build_command program, check;
         struct timer again, deadline;
         bool told;
 };
@@ -137,7 +137,7 @@ struct build {
         struct psandbox *psandbox;
         struct psandbox_waiter ready, over;
         struct psandbox_copy copy;
-        struct errand errand;
+        struct build_command build_command;
         struct start start;
         int fd;                            /* that is copied from or to, or -1 */
         struct timer deadline;             /* engine.build_ms */

@@ -3,46 +3,46 @@
 
 #define LINE_BYTES_MAX 2000                /* what is longer is several */
 
-static void tell(struct errand *errand, int stream)
+static void tell(struct build_command *build_command, int stream)
 {
-        struct buf *line = &errand->lines[stream];
+        struct buf *line = &build_command->lines[stream];
         struct arena arena = { 0 };
         size_t len;
         if (line->len)
-                errand->line(errand, stream == 1, model_utf8(&arena, line->bytes, line->len, &len));
+                build_command->line(build_command, stream == 1, model_utf8(&arena, line->bytes, line->len, &len));
         line->len = 0;
         arena_done(&arena);
 }
 
-static void take(struct errand *errand, int stream, const char *bytes, size_t len)
+static void take(struct build_command *build_command, int stream, const char *bytes, size_t len)
 {
         for (size_t i = 0; i < len; i++)
                 if (bytes[i] == '\n')
-                        tell(errand, stream);
-                else if (bytes[i] != '\r' && bytes[i] != 0 && !buf_add(&errand->lines[stream], bytes + i, 1)) {
-                        tell(errand, stream);
-                        buf_add(&errand->lines[stream], bytes + i, 1);
+                        tell(build_command, stream);
+                else if (bytes[i] != '\r' && bytes[i] != 0 && !buf_add(&build_command->lines[stream], bytes + i, 1)) {
+                        tell(build_command, stream);
+                        buf_add(&build_command->lines[stream], bytes + i, 1);
                 }
 }
 
 static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
-        struct errand *errand = call->owner;
+        struct build_command *build_command = call->owner;
         struct csn_error err;
         uint64_t number;
         (void)fds;
         if (kind == GUEST_OUT || kind == GUEST_ERROR)
-                take(errand, kind == GUEST_ERROR, (const char *)bytes + 1, len - 1);
+                take(build_command, kind == GUEST_ERROR, (const char *)bytes + 1, len - 1);
         else if (kind == GUEST_EXITED && guest_get_number(bytes, len, &number, &err) == 0)
-                errand->status = (int)(number & 0xffff);
+                build_command->status = (int)(number & 0xffff);
 }
 
 static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
-        struct errand *errand = call->owner;
-        tell(errand, 0);
-        tell(errand, 1);
-        errand->done(errand, errand->status, error);
+        struct build_command *build_command = call->owner;
+        tell(build_command, 0);
+        tell(build_command, 1);
+        build_command->done(build_command, build_command->status, error);
 }
 
 static const struct pair *pairs_of(json_t *env, struct arena *arena, size_t *ret_n)
@@ -56,7 +56,7 @@ static const struct pair *pairs_of(json_t *env, struct arena *arena, size_t *ret
         return pairs;
 }
 
-int errand_run(struct psandbox *psandbox, struct errand *errand, const struct errand_what *what, struct csn_error *err)
+int build_command_run(struct psandbox *psandbox, struct build_command *build_command, const struct build_command_what *what, struct csn_error *err)
 {
         static const struct guest_call_events events = { .packet = on_packet, .ended = on_ended };
         struct arena arena = { 0 };
@@ -73,19 +73,19 @@ int errand_run(struct psandbox *psandbox, struct errand *errand, const struct er
                                          .flags = what->account == account_ROOT ? GUEST_AS_ROOT : 0 };
         process.env = psandbox_env(psandbox, what->account, pairs, pairs_n, &arena, &process.env_n);
         for (int i = 0; i < 2; i++) {
-                buf_done(&errand->lines[i]);
-                buf_init(&errand->lines[i], LINE_BYTES_MAX);
+                buf_done(&build_command->lines[i]);
+                buf_init(&build_command->lines[i], LINE_BYTES_MAX);
         }
-        errand->status = 0;
-        errand->call = (struct guest_call){ .events = &events, .owner = errand };
-        int rc = guest_call_process(psandbox, &errand->call, &process, err);
+        build_command->status = 0;
+        build_command->call = (struct guest_call){ .events = &events, .owner = build_command };
+        int rc = guest_call_process(psandbox, &build_command->call, &process, err);
         arena_done(&arena);
         return rc;
 }
 
-void errand_stop(struct errand *errand)
+void build_command_stop(struct build_command *build_command)
 {
-        guest_call_close(&errand->call);
+        guest_call_close(&build_command->call);
         for (int i = 0; i < 2; i++)
-                buf_done(&errand->lines[i]);
+                buf_done(&build_command->lines[i]);
 }

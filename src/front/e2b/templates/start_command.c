@@ -29,24 +29,24 @@ static void tell(struct start *start, const struct csn_error *error)
         start->done(start, error);
 }
 
-static void on_line(struct errand *errand, bool error, const char *text)
+static void on_line(struct build_command *build_command, bool error, const char *text)
 {
-        struct start *start = errand->owner;
+        struct start *start = build_command->owner;
         start->line(start, error, text);
 }
 
-static void hush(struct errand *errand, bool error, const char *text)
+static void hush(struct build_command *build_command, bool error, const char *text)
 {
-        (void)errand, (void)error, (void)text;
+        (void)build_command, (void)error, (void)text;
 }
 
-static int run(struct start *start, struct errand *errand, const char *command, struct csn_error *err)
+static int run(struct start *start, struct build_command *build_command, const char *command, struct csn_error *err)
 {
         int account = account_USER;
         spell_account(e2b_text(start->recipe, "user"), &account);
-        const struct errand_what what = { .account = account, .folder = e2b_text(start->recipe, "workdir"), .env = json_object_get(start->recipe, "env"),
+        const struct build_command_what what = { .account = account, .folder = e2b_text(start->recipe, "workdir"), .env = json_object_get(start->recipe, "env"),
                                           .command = command };
-        return errand_run(start->psandbox, errand, &what, err);
+        return build_command_run(start->psandbox, build_command, &what, err);
 }
 
 static void check(struct timer *timer)
@@ -57,9 +57,9 @@ static void check(struct timer *timer)
                 tell(start, &err);
 }
 
-static void on_checked(struct errand *errand, int status, const struct csn_error *error)
+static void on_checked(struct build_command *build_command, int status, const struct csn_error *error)
 {
-        struct start *start = errand->owner;
+        struct start *start = build_command->owner;
         if (error || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
                 tell(start, error);
         else
@@ -67,9 +67,9 @@ static void on_checked(struct errand *errand, int status, const struct csn_error
 }
 
 /* It may have nothing to do any more; but it may not fail before it is ready. */
-static void on_program_ended(struct errand *errand, int status, const struct csn_error *error)
+static void on_program_ended(struct build_command *build_command, int status, const struct csn_error *error)
 {
-        struct start *start = errand->owner;
+        struct start *start = build_command->owner;
         struct csn_error err;
         if (error) {
                 tell(start, error);
@@ -97,8 +97,8 @@ int start_begin(struct start *start, struct api *api, struct psandbox *psandbox,
         start->loop = api->loop;
         start->recipe = json_incref(recipe);
         start->told = false;
-        start->program = (struct errand){ .line = on_line, .done = on_program_ended, .owner = start };
-        start->check = (struct errand){ .line = hush, .done = on_checked, .owner = start };
+        start->program = (struct build_command){ .line = on_line, .done = on_program_ended, .owner = start };
+        start->check = (struct build_command){ .line = hush, .done = on_checked, .owner = start };
         start->again = (struct timer){ .fired = check, .owner = start };
         start->deadline = (struct timer){ .fired = on_late, .owner = start };
         if (command[0] && run(start, &start->program, command, err) < 0)
@@ -118,8 +118,8 @@ void start_stop(struct start *start)
                 return;
         loop_untimer(start->loop, &start->again);
         loop_untimer(start->loop, &start->deadline);
-        errand_stop(&start->program);
-        errand_stop(&start->check);
+        build_command_stop(&start->program);
+        build_command_stop(&start->check);
         json_decref(start->recipe);
         start->recipe = NULL;
         start->loop = NULL;
