@@ -167,7 +167,7 @@ static int wish_of(struct http_request *request, const json_t *body, bool secure
                                                  (json_is_string(policy) && strcmp(json_string_value(policy), "off") != 0) };
         if (!name)
                 return err_field(err, "templateID", "templateID is missing: base, code-interpreter-v1, or one that was built");
-        if (e2b_template_find(api_of(request), request->tenant, name, &ret->template, ret_image, &ret->recipe, err) < 0)
+        if (e2b_template_find(api_of(request), request->tenant, name, &ret->template, ret_image, &ret->build_spec, err) < 0)
                 return -err->code;
         if (check_mounts(body, err) < 0 || check_length(body, "network", err) < 0 || check_length(body, "metadata", err) < 0 || check_length(body, "envVars", err) < 0 ||
             e2b_network_check(network, err) < 0)

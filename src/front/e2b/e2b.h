@@ -57,7 +57,7 @@ struct e2b_env_files;
 /* What a client asked for. */
 struct e2b_wish {
         const struct e2b_template *template;
-        json_t *recipe;                    /* of a template that was built from that (build.h), or NULL */
+        json_t *build_spec;                    /* of a template that was built from that (build.h), or NULL */
         json_t *env, *metadata;            /* names and texts; env is that of every program in it */
         json_t *network;                   /* as it was asked for, or NULL */
         bool internet;                     /* it was not asked to be without */
@@ -176,7 +176,7 @@ int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *
                     struct csn_error *err);
 void e2b_wish_done(struct e2b_wish *wish);
 /* A sandbox as the profile, a template and what was built of it have it, with these labels; the recipe may be NULL.  Errors: those of psandbox_open(). */
-int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *recipe, json_t *env, const char *label,
+int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *build_spec, json_t *env, const char *label,
                   struct psandbox **ret, struct csn_error *err);
 /* Its template's, or that it was built from. */
 const char *e2b_template_id(const struct e2b_wish *wish);
@@ -221,15 +221,15 @@ struct e2b_template {
 
 /*
  * By id or name, with a tag or without; of a snapshot it is the one that its sandbox had, and of one that was built what it is built from.
- * *ret_image has its files and *ret_recipe how it was built, with references, or NULL.  Errors: CSN_E_INPUT with ENOENT in sys, CSN_E_SYSTEM.
+ * *ret_image has its files and *ret_build_spec how it was built, with references, or NULL.  Errors: CSN_E_INPUT with ENOENT in sys, CSN_E_SYSTEM.
  */
 int e2b_template_find(const struct api *api, const char *tenant, const char *name, const struct e2b_template **ret, struct e2b_image **ret_image,
-                      json_t **ret_recipe, struct csn_error *err);
+                      json_t **ret_build_spec, struct csn_error *err);
 /* One that needs no files. */
 const struct e2b_template *e2b_template_named(const char *name);
 /* The same of a snapshot.  NULL with err->code 0: there is none of that name. */
 const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image,
-                                             json_t **ret_recipe, struct csn_error *err);
+                                             json_t **ret_build_spec, struct csn_error *err);
 /* False: there is none. */
 bool e2b_snapshot_forget(const struct api *api, const char *tenant, const char *name);
 

@@ -97,7 +97,7 @@ static void make_id(char *id)
 
 void e2b_wish_done(struct e2b_wish *wish)
 {
-        json_decref(wish->recipe);
+        json_decref(wish->build_spec);
         json_decref(wish->env);
         json_decref(wish->metadata);
         json_decref(wish->network);
@@ -107,7 +107,7 @@ void e2b_wish_done(struct e2b_wish *wish)
 struct e2b_wish e2b_wish_copy(const struct e2b_wish *wish)
 {
         struct e2b_wish copy = *wish;
-        json_incref(copy.recipe);
+        json_incref(copy.build_spec);
         json_incref(copy.env);
         json_incref(copy.metadata);
         json_incref(copy.network);
@@ -122,21 +122,21 @@ static uint64_t longest_ms(const struct api *api)
 
 const char *e2b_template_id(const struct e2b_wish *wish)
 {
-        const char *id = json_string_value(json_object_get(wish->recipe, "templateID"));
+        const char *id = json_string_value(json_object_get(wish->build_spec, "templateID"));
         return id ? id : wish->template->id;
 }
 
 const char *e2b_template_name(const struct e2b_wish *wish)
 {
-        const char *name = json_string_value(json_object_get(wish->recipe, "name"));
+        const char *name = json_string_value(json_object_get(wish->build_spec, "name"));
         return name ? name : wish->template->name;
 }
 
 /* As many CPUs and as much memory as a template was built for, where that is possible. */
-static json_t *limits_of(const struct settings *settings, const json_t *recipe)
+static json_t *limits_of(const struct settings *settings, const json_t *build_spec)
 {
         json_t *limits = json_object();
-        json_int_t cpus = json_integer_value(json_object_get(recipe, "cpuCount")), memory = json_integer_value(json_object_get(recipe, "memoryMB"));
+        json_int_t cpus = json_integer_value(json_object_get(build_spec, "cpuCount")), memory = json_integer_value(json_object_get(build_spec, "memoryMB"));
         if (cpus)
                 json_object_set_new(limits, "cpu_milli", json_integer((json_int_t)min_u64((uint64_t)cpus * 1000, settings->ceilings.cpu_milli)));
         if (memory)
@@ -152,7 +152,7 @@ static json_t *with_pip(json_t *env)
         return with;
 }
 
-int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *recipe, json_t *env, const char *label,
+int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *build_spec, json_t *env, const char *label,
                   struct psandbox **ret, struct csn_error *err)
 {
         const struct settings *settings = api->settings;
@@ -161,7 +161,7 @@ int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_temp
         json_t *words = json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:o, s:o, s:{s:s, s:s}}", "profile", "e2b", "image", template->image, "root",
                                   settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root, "ttl_ms", (json_int_t)longest_ms(api), "idle_ms", 0,
                                   "network", settings->engine.network == network_PUBLIC ? "public" : "none", "env", with_pip(env), "limits",
-                                  limits_of(settings, recipe), "labels", "e2b", label, "template", template->name);
+                                  limits_of(settings, build_spec), "labels", "e2b", label, "template", template->name);
         int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
         json_decref(words);
         rc = rc < 0 ? rc : psandbox_open(api->engine, &given, tenant, ret, err);
@@ -172,7 +172,7 @@ int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_temp
 /* What its template has, what its client asked for, and what E2B sets. */
 static json_t *env_of(const struct e2b_sandbox *sandbox)
 {
-        json_t *env = json_copy(sandbox->wish.env), *of = json_object_get(sandbox->wish.recipe, "env");
+        json_t *env = json_copy(sandbox->wish.env), *of = json_object_get(sandbox->wish.build_spec, "env");
         json_object_update_missing(env, of);
         json_object_set_new(env, "E2B_SANDBOX", json_string("true"));
         json_object_set_new(env, "E2B_SANDBOX_ID", json_string(sandbox->id));
@@ -188,7 +188,7 @@ static int open_psandbox(struct e2b_sandbox *sandbox, struct csn_error *err)
         const struct e2b_wish *wish = &sandbox->wish;
         json_t *env = env_of(sandbox);
         sandbox->networked = sandbox->api->settings->engine.network == network_PUBLIC;
-        int rc = e2b_open_psandbox(sandbox->api, sandbox->tenant, wish->template, wish->recipe, env, sandbox->id, &sandbox->psandbox, err);
+        int rc = e2b_open_psandbox(sandbox->api, sandbox->tenant, wish->template, wish->build_spec, env, sandbox->id, &sandbox->psandbox, err);
         json_decref(env);
         if (rc < 0)
                 return rc;
@@ -339,13 +339,13 @@ static void on_started(struct start *start, const struct csn_error *error)
 static void starts(struct e2b_sandbox *sandbox)
 {
         struct csn_error err;
-        if (!start_is_there(sandbox->wish.recipe)) {
+        if (!start_is_there(sandbox->wish.build_spec)) {
                 runs(sandbox);
                 return;
         }
         sandbox->start = mem_alloc(sizeof *sandbox->start);
         *sandbox->start = (struct start){ .line = on_start_line, .done = on_started, .owner = sandbox };
-        if (start_begin(sandbox->start, sandbox->api, sandbox->psandbox, sandbox->wish.recipe, false, &err) < 0)
+        if (start_begin(sandbox->start, sandbox->api, sandbox->psandbox, sandbox->wish.build_spec, false, &err) < 0)
                 give_up(sandbox, &err);
 }
 

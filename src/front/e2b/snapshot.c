@@ -104,7 +104,7 @@ static json_t *find(const struct api *api, const char *tenant, const char *name)
 }
 
 const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image,
-                                             json_t **ret_recipe, struct csn_error *err)
+                                             json_t **ret_build_spec, struct csn_error *err)
 {
         char path[ID_LEN + 5];
         json_t *about = find(api, tenant, name);
@@ -116,7 +116,7 @@ const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *
                 int fd = folder < 0 ? -1 : openat(folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd >= 0) {
                         *ret_image = e2b_image_of(fd);
-                        *ret_recipe = json_incref(json_object_get(about, "recipe"));
+                        *ret_build_spec = json_incref(json_object_get(about, "recipe"));
                 } else if (folder >= 0)
                         err_set(err, CSN_E_SYSTEM, errno, "open the snapshot %s", path);
         }
@@ -243,7 +243,7 @@ static void begin_snapshot(struct http_request *request, struct e2b_sandbox *san
         hex_random(ID_LEN / 2, id);
         *saving = (struct saving){ .about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", id, "name", name, "tenant", sandbox->tenant, "template",
                                                       sandbox->wish.template->name, "sandbox", sandbox->id, "createdAt", e2b_time(time_now_ms())) };
-        json_object_set(saving->about, "recipe", sandbox->wish.recipe);
+        json_object_set(saving->about, "recipe", sandbox->wish.build_spec);
         save(request, sandbox, saving, on_snapshot);
 }
 

@@ -71,9 +71,9 @@ static bool find_account(struct e2b_sandbox *sandbox, const char *name, struct e
 {
         struct csn_error err;
         bool has_root = psandbox_has_account(sandbox->psandbox, account_ROOT, &err) == 0;
-        const json_t *recipe = sandbox->wish.recipe;
-        const char *usual = json_string_value(json_object_get(recipe, "user"));
-        *ret = (struct envd_target){ .sandbox = sandbox, .folder = json_string_value(json_object_get(recipe, "workdir")) };
+        const json_t *build_spec = sandbox->wish.build_spec;
+        const char *usual = json_string_value(json_object_get(build_spec, "user"));
+        *ret = (struct envd_target){ .sandbox = sandbox, .folder = json_string_value(json_object_get(build_spec, "workdir")) };
         if (!spell_account(name[0] || !usual ? name : usual, &ret->account) || (ret->account == account_ROOT && !has_root))
                 return false;
         if (has_root)

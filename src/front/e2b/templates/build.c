@@ -104,7 +104,7 @@ static void rest(struct build *build)
 static void build_free(struct build *build)
 {
         rest(build);
-        json_decref(build->recipe);
+        json_decref(build->build_spec);
         json_decref(build->log);
         free(build->reason);
         free(build->step);
@@ -119,7 +119,7 @@ static void keep(struct build *build)
         if (kept) {
                 json_object_set_new(kept, "status", json_string(build->state == BUILD_READY ? "ready" : "error"));
                 if (build->state == BUILD_READY)
-                        json_object_set(kept, "recipe", build->recipe);
+                        json_object_set(kept, "recipe", build->build_spec);
                 else
                         json_object_set_new(kept, "reason", json_string(build->reason));
                 json_object_set_new(template, "updatedAt", e2b_time(time_now_ms()));
@@ -156,7 +156,7 @@ __attribute__((format(printf, 2, 3))) static void fail(struct build *build, cons
 
 static void succeed(struct build *build)
 {
-        json_object_set_new(build->recipe, "layer", json_string(build->layer));
+        json_object_set_new(build->build_spec, "layer", json_string(build->layer));
         note(build, "info", "Build finished");
         build->state = BUILD_READY;
         keep(build);
@@ -182,7 +182,7 @@ static void on_over(struct psandbox_waiter *waiter, const struct csn_error *erro
 /* What is relative is below the working folder. */
 static void resolve(const struct build *build, const char *path, char ret[static GUEST_PATH_MAX])
 {
-        const char *folder = e2b_text(build->recipe, "workdir");
+        const char *folder = e2b_text(build->build_spec, "workdir");
         if (path[0] == '/')
                 snprintf(ret, GUEST_PATH_MAX, "%s", path);
         else
@@ -200,7 +200,7 @@ static bool set_env(struct build *build)
                         fail(build, "ENV '%.60s': a name without = and a value belong together; a value with blanks needs quotes", name);
                         return false;
                 }
-                json_object_set_new(json_object_get(build->recipe, "env"), name, json_string(arg_of(step, i + 1)));
+                json_object_set_new(json_object_get(build->build_spec, "env"), name, json_string(arg_of(step, i + 1)));
         }
         return true;
 }
@@ -220,12 +220,12 @@ static bool apply(struct build *build)
                         fail(build, "USER '%.60s': there are user and root", first);
                         return false;
                 }
-                json_object_set_new(build->recipe, "user", json_string(first));
+                json_object_set_new(build->build_spec, "user", json_string(first));
         } else if (strcmp(type, "WORKDIR") == 0) {
                 resolve(build, first, path);
-                json_object_set_new(build->recipe, "workdir", json_string(path));
+                json_object_set_new(build->build_spec, "workdir", json_string(path));
         }
-        size_t len = json_dumpb(build->recipe, NULL, 0, JSON_COMPACT);
+        size_t len = json_dumpb(build->build_spec, NULL, 0, JSON_COMPACT);
         if (len > BUILD_RECIPE_BYTES)
                 fail(build, "environment, folder and commands of the template have %zu bytes as JSON, %llu are possible", len, BUILD_RECIPE_BYTES);
         return build->state == BUILD_BUILDING;
@@ -322,7 +322,7 @@ static void on_unpacked(struct psandbox_copy *copy, const struct csn_error *erro
         }
         resolve(build, arg_of(step, 1), path);
         run(build, &(struct build_command_what){ .account = helper(build), .folder = "/", .command = copy_script,
-                                          .args = { CONTEXT, arg_of(step, 0), path, owner[0] ? owner : e2b_text(build->recipe, "user"), arg_of(step, 3), NULL } });
+                                          .args = { CONTEXT, arg_of(step, 0), path, owner[0] ? owner : e2b_text(build->build_spec, "user"), arg_of(step, 3), NULL } });
 }
 
 static void copy(struct build *build)
@@ -352,11 +352,11 @@ static void begin_step(struct build *build)
                 copy(build);
         } else if (strcmp(type, "WORKDIR") == 0) {
                 run(build, &(struct build_command_what){ .account = helper(build), .folder = "/", .command = workdir_script,
-                                                  .args = { e2b_text(build->recipe, "workdir"), e2b_text(build->recipe, "user"), NULL } });
-        } else if (!spell_account(user[0] ? user : e2b_text(build->recipe, "user"), &account)) {
+                                                  .args = { e2b_text(build->build_spec, "workdir"), e2b_text(build->build_spec, "user"), NULL } });
+        } else if (!spell_account(user[0] ? user : e2b_text(build->build_spec, "user"), &account)) {
                 fail(build, "RUN as '%.60s': there are user and root", user);
         } else {
-                run(build, &(struct build_command_what){ .account = account, .folder = e2b_text(build->recipe, "workdir"), .env = json_object_get(build->recipe, "env"),
+                run(build, &(struct build_command_what){ .account = account, .folder = e2b_text(build->build_spec, "workdir"), .env = json_object_get(build->build_spec, "env"),
                                                   .command = arg_of(step, 0) });
         }
 }
@@ -377,13 +377,13 @@ static void on_started(struct start *start, const struct csn_error *error)
 static void finalize(struct build *build)
 {
         struct csn_error err;
-        if (!start_is_there(build->recipe)) {
+        if (!start_is_there(build->build_spec)) {
                 succeed(build);
                 return;
         }
-        note(build, "info", "[finalize] %s; ready: %s", e2b_text(build->recipe, "start"), e2b_text(build->recipe, "ready"));
+        note(build, "info", "[finalize] %s; ready: %s", e2b_text(build->build_spec, "start"), e2b_text(build->build_spec, "ready"));
         build->start = (struct start){ .line = on_start_line, .done = on_started, .owner = build };
-        if (start_begin(&build->start, build->api, build->psandbox, build->recipe, true, &err) < 0)
+        if (start_begin(&build->start, build->api, build->psandbox, build->build_spec, true, &err) < 0)
                 fail(build, "%s", err.text);
 }
 
@@ -481,7 +481,7 @@ static void find_cached(struct build *build, const char *base, bool force)
                         snprintf(build->layer, sizeof build->layer, "%s", last);
                 }
         }
-        build->needs_psandbox = start_is_there(build->recipe);
+        build->needs_psandbox = start_is_there(build->build_spec);
         for (i = build->cached; i < n; i++)
                 build->needs_psandbox = build->needs_psandbox || changes_files(json_array_get(build->steps, i));
 }
@@ -504,25 +504,25 @@ static int find_base(struct build *build, const json_t *body, const char **ret_k
 {
         const char *from = e2b_text(body, "fromTemplate"), *image = e2b_text(body, "fromImage");
         const struct e2b_template *template = e2b_template_named("base");
-        json_t *recipe = NULL;
-        if (from[0] && e2b_template_find(build->api, build->tenant, from, &template, &build->image, &recipe, err) < 0)
+        json_t *build_spec = NULL;
+        if (from[0] && e2b_template_find(build->api, build->tenant, from, &template, &build->image, &build_spec, err) < 0)
                 return -err->code;
         struct stat st = { 0 };
         if (build->image)
                 fstat(build->image->fd, &st);
-        *ret_key = arena_text(arena, "%s %s %s %llu %lld.%09ld", build->tenant, template->name, recipe ? e2b_text(recipe, "buildID") : "",
+        *ret_key = arena_text(arena, "%s %s %s %llu %lld.%09ld", build->tenant, template->name, build_spec ? e2b_text(build_spec, "buildID") : "",
                               (unsigned long long)st.st_ino, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
-        json_t *env = recipe ? json_deep_copy(json_object_get(recipe, "env")) : json_object();
-        build->recipe = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s}", "templateID", build->template_id, "name", "", "buildID", build->id, "base",
-                                  template->name, "layer", "", "env", env, "user", recipe ? e2b_text(recipe, "user") : "user", "workdir",
-                                  recipe ? e2b_text(recipe, "workdir") : "/home/user", "start", e2b_text(body, "startCmd"), "ready", e2b_text(body, "readyCmd"));
-        if (recipe && !start_is_there(build->recipe)) {
-                json_object_set(build->recipe, "start", json_object_get(recipe, "start"));
-                json_object_set(build->recipe, "ready", json_object_get(recipe, "ready"));
+        json_t *env = build_spec ? json_deep_copy(json_object_get(build_spec, "env")) : json_object();
+        build->build_spec = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s}", "templateID", build->template_id, "name", "", "buildID", build->id, "base",
+                                  template->name, "layer", "", "env", env, "user", build_spec ? e2b_text(build_spec, "user") : "user", "workdir",
+                                  build_spec ? e2b_text(build_spec, "workdir") : "/home/user", "start", e2b_text(body, "startCmd"), "ready", e2b_text(body, "readyCmd"));
+        if (build_spec && !start_is_there(build->build_spec)) {
+                json_object_set(build->build_spec, "start", json_object_get(build_spec, "start"));
+                json_object_set(build->build_spec, "ready", json_object_get(build_spec, "ready"));
         }
-        if (recipe)
-                snprintf(build->layer, sizeof build->layer, "%s", e2b_text(recipe, "layer"));
-        json_decref(recipe);
+        if (build_spec)
+                snprintf(build->layer, sizeof build->layer, "%s", e2b_text(build_spec, "layer"));
+        json_decref(build_spec);
         note(build, "info", "[base] FROM %s", from[0] ? from : image[0] ? image : "e2bdev/base");
         if (!from[0] && image[0] && strncmp(image, "e2bdev/", 7) != 0)
                 note(build, "warn", "[base] there is no registry here: the base is this host's programs");
@@ -546,7 +546,7 @@ static void begin(struct build *build)
                 go_on(build);
                 return;
         }
-        if (e2b_open_psandbox(build->api, build->tenant, e2b_template_named(e2b_text(build->recipe, "base")), build->recipe, json_object_get(build->recipe, "env"),
+        if (e2b_open_psandbox(build->api, build->tenant, e2b_template_named(e2b_text(build->build_spec, "base")), build->build_spec, json_object_get(build->build_spec, "env"),
                           "build", &build->psandbox, &err) < 0) {
                 fail(build, "%s", err.text);
                 return;
@@ -601,9 +601,9 @@ int build_begin(struct api *api, const char *tenant, const json_t *template, con
                 build->needs_psandbox = true;
                 fail(build, "%s", why);
         } else {
-                json_object_set(build->recipe, "name", json_object_get(template, "name"));
-                json_object_set(build->recipe, "cpuCount", json_object_get(template, "cpuCount"));
-                json_object_set(build->recipe, "memoryMB", json_object_get(template, "memoryMB"));
+                json_object_set(build->build_spec, "name", json_object_get(template, "name"));
+                json_object_set(build->build_spec, "cpuCount", json_object_get(template, "cpuCount"));
+                json_object_set(build->build_spec, "memoryMB", json_object_get(template, "memoryMB"));
                 find_cached(build, key, json_is_true(json_object_get(body, "force")));
                 begin(build);
         }

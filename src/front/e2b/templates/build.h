@@ -104,16 +104,16 @@ struct start {
         void *owner;
         struct psandbox *psandbox;
         struct loop *loop;
-        json_t *recipe;
+        json_t *build_spec;
         struct build_command program, check;
         struct timer again, deadline;
         bool told;
 };
 
 /* Whether a recipe has something to run. */
-bool start_is_there(const json_t *recipe);
+bool start_is_there(const json_t *build_spec);
 /* `whole`: also a check that only sleeps is waited for. */
-int start_begin(struct start *start, struct api *api, struct psandbox *psandbox, json_t *recipe, bool whole, struct csn_error *err);
+int start_begin(struct start *start, struct api *api, struct psandbox *psandbox, json_t *build_spec, bool whole, struct csn_error *err);
 void start_stop(struct start *start);      /* harmless twice */
 
 
@@ -124,7 +124,7 @@ struct build {
         struct api *api;
         char tenant[80], template_id[21], id[BUILD_ID_LEN + 1];
         enum { BUILD_BUILDING, BUILD_READY, BUILD_ERROR } state;
-        json_t *steps, *recipe, *log;      /* steps: NULL when it is over */
+        json_t *steps, *build_spec, *log;      /* steps: NULL when it is over */
         size_t log_bytes;
         char *reason, *step;               /* of BUILD_ERROR */
         char layer[BUILD_KEY_LEN + 1];     /* what its sandbox began with, or has by now; "": the base */

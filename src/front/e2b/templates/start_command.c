@@ -8,9 +8,9 @@
 #define CHECK_EVERY_US 100000
 #define READY_MAX_US (120 * 1000000ULL)    /* for the check to succeed, as in E2B's own service by default */
 
-bool start_is_there(const json_t *recipe)
+bool start_is_there(const json_t *build_spec)
 {
-        return e2b_text(recipe, "start")[0] || e2b_text(recipe, "ready")[0];
+        return e2b_text(build_spec, "start")[0] || e2b_text(build_spec, "ready")[0];
 }
 
 /* "sleep 20" says nothing of the program. */
@@ -43,8 +43,8 @@ static void hush(struct build_command *build_command, bool error, const char *te
 static int run(struct start *start, struct build_command *build_command, const char *command, struct csn_error *err)
 {
         int account = account_USER;
-        spell_account(e2b_text(start->recipe, "user"), &account);
-        const struct build_command_what what = { .account = account, .folder = e2b_text(start->recipe, "workdir"), .env = json_object_get(start->recipe, "env"),
+        spell_account(e2b_text(start->build_spec, "user"), &account);
+        const struct build_command_what what = { .account = account, .folder = e2b_text(start->build_spec, "workdir"), .env = json_object_get(start->build_spec, "env"),
                                           .command = command };
         return build_command_run(start->psandbox, build_command, &what, err);
 }
@@ -53,7 +53,7 @@ static void check(struct timer *timer)
 {
         struct start *start = timer->owner;
         struct csn_error err;
-        if (run(start, &start->check, e2b_text(start->recipe, "ready"), &err) < 0)
+        if (run(start, &start->check, e2b_text(start->build_spec, "ready"), &err) < 0)
                 tell(start, &err);
 }
 
@@ -89,13 +89,13 @@ static void on_late(struct timer *timer)
         tell(start, &err);
 }
 
-int start_begin(struct start *start, struct api *api, struct psandbox *psandbox, json_t *recipe, bool whole, struct csn_error *err)
+int start_begin(struct start *start, struct api *api, struct psandbox *psandbox, json_t *build_spec, bool whole, struct csn_error *err)
 {
-        const char *command = e2b_text(recipe, "start"), *ready = e2b_text(recipe, "ready");
+        const char *command = e2b_text(build_spec, "start"), *ready = e2b_text(build_spec, "ready");
         bool waits = ready[0] && (whole || !only_sleeps(ready));
         start->psandbox = psandbox;
         start->loop = api->loop;
-        start->recipe = json_incref(recipe);
+        start->build_spec = json_incref(build_spec);
         start->told = false;
         start->program = (struct build_command){ .line = on_line, .done = on_program_ended, .owner = start };
         start->check = (struct build_command){ .line = hush, .done = on_checked, .owner = start };
@@ -120,7 +120,7 @@ void start_stop(struct start *start)
         loop_untimer(start->loop, &start->deadline);
         build_command_stop(&start->program);
         build_command_stop(&start->check);
-        json_decref(start->recipe);
-        start->recipe = NULL;
+        json_decref(start->build_spec);
+        start->build_spec = NULL;
         start->loop = NULL;
 }

@@ -30,12 +30,12 @@ static int none(struct csn_error *err, const char *name, const char *what)
 }
 
 /* One that was built, with its files.  NULL with err->code 0: there is none of that name. */
-static const struct e2b_template *find_built(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image, json_t **ret_recipe,
+static const struct e2b_template *find_built(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image, json_t **ret_build_spec,
                                              struct csn_error *err)
 {
-        json_t *kept = template_store_find(api, tenant, name), *build = template_store_tagged(kept, template_store_tag(name)), *recipe = json_object_get(build, "recipe");
-        const char *layer = e2b_text(recipe, "layer");
-        const struct e2b_template *template = recipe ? e2b_template_named(e2b_text(recipe, "base")) : NULL;
+        json_t *kept = template_store_find(api, tenant, name), *build = template_store_tagged(kept, template_store_tag(name)), *build_spec = json_object_get(build, "recipe");
+        const char *layer = e2b_text(build_spec, "layer");
+        const struct e2b_template *template = build_spec ? e2b_template_named(e2b_text(build_spec, "base")) : NULL;
         int fd = template && layer[0] ? template_store_open(api, TEMPLATE_STORE_LAYER, tenant, layer) : -1;
         err->code = 0;
         if (kept && !template)
@@ -43,7 +43,7 @@ static const struct e2b_template *find_built(const struct api *api, const char *
         else if (template && layer[0] && fd < 0)
                 err_set(err, CSN_E_SYSTEM, ENOENT, "the files of template '%.100s' have gone; build it again", name);
         if (template && !err->code) {
-                *ret_recipe = json_incref(recipe);
+                *ret_build_spec = json_incref(build_spec);
                 if (fd >= 0)
                         *ret_image = e2b_image_of(fd);
         }
@@ -52,14 +52,14 @@ static const struct e2b_template *find_built(const struct api *api, const char *
 }
 
 int e2b_template_find(const struct api *api, const char *tenant, const char *name, const struct e2b_template **ret, struct e2b_image **ret_image,
-                      json_t **ret_recipe, struct csn_error *err)
+                      json_t **ret_build_spec, struct csn_error *err)
 {
         err->code = 0;
         *ret = e2b_template_named(name);
         if (!*ret)
-                *ret = find_built(api, tenant, name, ret_image, ret_recipe, err);
+                *ret = find_built(api, tenant, name, ret_image, ret_build_spec, err);
         if (!*ret && !err->code)
-                *ret = e2b_snapshot_find(api, tenant, name, ret_image, ret_recipe, err);
+                *ret = e2b_snapshot_find(api, tenant, name, ret_image, ret_build_spec, err);
         if (*ret)
                 return 0;
         return err->code ? -err->code : none(err, name, "not found");
