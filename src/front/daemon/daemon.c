@@ -34,7 +34,7 @@ static int accept_one(struct daemon *daemon)
         int fd = accept4(daemon->endpoint.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
                 return errno;
-        peer_new(daemon, fd);
+        connection_new(daemon, fd);
         return 0;
 }
 
@@ -55,7 +55,7 @@ static void next_state(struct daemon *daemon, bool late)
                 enter(daemon, working ? CANCELLING : FLUSHING);
         else if (daemon->state == CANCELLING && (late || !working))
                 enter(daemon, FLUSHING);
-        else if (daemon->state == FLUSHING && (late || !daemon->peers))
+        else if (daemon->state == FLUSHING && (late || !daemon->connections))
                 enter(daemon, OVER);
 }
 
@@ -67,7 +67,7 @@ static void on_deadline(struct timer *timer)
 /* From the loop and not from here: whoever calls is in the middle of a list of ours. */
 void daemon_look(struct daemon *daemon)
 {
-        bool waits = (daemon->state == FLUSHING && !daemon->peers) ||
+        bool waits = (daemon->state == FLUSHING && !daemon->connections) ||
                      ((daemon->state == DRAINING || daemon->state == CANCELLING) && !is_working(daemon));
         if (waits)
                 loop_timer(daemon->loop, &daemon->deadline, 0);
@@ -104,8 +104,8 @@ static void enter(struct daemon *daemon, enum daemon_state state)
                         api_cancel(daemon->api);
         } else if (state == FLUSHING) {
                 loop_timer(daemon->loop, &daemon->deadline, FLUSH_US);
-                for (struct peer *peer = daemon->peers; peer; peer = peer->next)
-                        peer_end(peer);
+                for (struct connection *connection = daemon->connections; connection; connection = connection->next)
+                        connection_end(connection);
         }
         daemon_look(daemon);
 }
@@ -366,8 +366,8 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
                 rc = serve(&daemon, err);
         daemon.state = OVER;
         if (daemon.loop) {
-                while (daemon.peers)
-                        peer_close(daemon.peers);
+                while (daemon.connections)
+                        connection_close(daemon.connections);
                 loop_unwatch(daemon.loop, &daemon.listener);
                 loop_untimer(daemon.loop, &daemon.again);
                 loop_untimer(daemon.loop, &daemon.deadline);

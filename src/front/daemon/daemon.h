@@ -12,11 +12,11 @@
 
 /* Ceilings of what clients can make us hold. */
 #define PEERS_MAX 256                      /* connections in all */
-#define PEER_JOBS_MAX 4096                 /* live requests of one connection */
-#define PEER_INPUT 16384                   /* bytes read at once */
-#define PEER_PAUSE (MIB)                   /* who has more than this to read is not read from */
-#define PEER_OUTPUT_MAX (16 * MIB)         /* beyond this its OUTPUT is left out */
-#define PEER_QUEUE_MAX (1 * GIB)           /* beyond this, which only records can reach, the connection ends */
+#define CONNECTION_JOBS_MAX 4096                 /* live requests of one connection */
+#define CONNECTION_INPUT 16384                   /* bytes read at once */
+#define CONNECTION_PAUSE (MIB)                   /* who has more than this to read is not read from */
+#define CONNECTION_OUTPUT_MAX (16 * MIB)         /* beyond this its OUTPUT is left out */
+#define CONNECTION_QUEUE_MAX (1 * GIB)           /* beyond this, which only records can reach, the connection ends */
 #define DAEMON_OUTPUT_MAX (256 * MIB)      /* OUTPUT of all connections */
 #define DAEMON_HELD_MAX (1 * GIB)          /* requests of all connections that are not answered */
 
@@ -48,8 +48,8 @@ struct daemon {
         struct confine confine;
         int http_fd;               /* for the HTTP interface, until that has it */
         bool http_ours;            /* and not the service manager's */
-        struct peer *peers;
-        size_t peers_n;
+        struct connection *connections;
+        size_t connections_n;
         struct job *jobs;
         size_t held;
         size_t queued;
@@ -63,7 +63,7 @@ struct daemon {
 struct job {
         struct job *next;
         struct daemon *daemon;
-        struct peer *peer;         /* NULL: nobody wants the answer any more */
+        struct connection *connection;         /* NULL: nobody wants the answer any more */
         struct run *run;           /* NULL: it is a check */
         struct source_check source_check;
         char owner[32];
@@ -82,13 +82,13 @@ struct outgoing {
         size_t len, sent;          /* the header included */
 };
 
-struct peer {
-        struct peer *next;
+struct connection {
+        struct connection *next;
         struct daemon *daemon;
         struct watch watch;
         uid_t uid;
         struct frame_reader reader;
-        uint8_t input[PEER_INPUT];
+        uint8_t input[CONNECTION_INPUT];
         size_t input_at, input_n;
         size_t held;               /* bytes announced for the frame that is being read */
         size_t jobs_n;
@@ -98,9 +98,9 @@ struct peer {
 };
 
 /* connection.c: takes the descriptor. */
-void peer_new(struct daemon *daemon, int fd);
-void peer_close(struct peer *peer);
-void peer_end(struct peer *peer);      /* when its queue is empty */
+void connection_new(struct daemon *daemon, int fd);
+void connection_close(struct connection *connection);
+void connection_end(struct connection *connection);      /* when its queue is empty */
 
 /* reload.c */
 void daemon_reload(struct daemon *daemon);
