@@ -102,8 +102,8 @@ static void queue_error(struct connection *connection, uint32_t id, const struct
 
 static void on_output(void *owner, int stream, const void *bytes, size_t len)
 {
-        const struct job *job = owner;
-        struct connection *connection = job->connection;
+        const struct request *request = owner;
+        struct connection *connection = request->connection;
         for (size_t n; connection && len; bytes = (const char *)bytes + n, len -= n) {
                 n = min_u64(len, FRAME_OUTPUT_MAX);
                 if (connection->closing || connection->queued + n > CONNECTION_OUTPUT_MAX || connection->daemon->queued + n > DAEMON_OUTPUT_MAX)
@@ -111,58 +111,58 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
                 char *payload = mem_alloc(n + 1);
                 payload[0] = (char)stream;
                 memcpy(payload + 1, bytes, n);
-                queue_frame(connection, FRAME_OUTPUT, job->id, payload, n + 1);
+                queue_frame(connection, FRAME_OUTPUT, request->id, payload, n + 1);
         }
 }
 
-static void job_free(struct job *job)
+static void job_free(struct request *request)
 {
-        struct daemon *daemon = job->daemon;
-        for (struct job **at = &daemon->jobs; *at; at = &(*at)->next)
-                if (*at == job) {
-                        *at = job->next;
+        struct daemon *daemon = request->daemon;
+        for (struct request **at = &daemon->requests; *at; at = &(*at)->next)
+                if (*at == request) {
+                        *at = request->next;
                         break;
                 }
-        if (job->connection)
-                job->connection->jobs_n--;
-        daemon->held -= job->held;
-        run_free(job->run);
-        source_check_done(&job->source_check);
-        free(job);
+        if (request->connection)
+                request->connection->requests_n--;
+        daemon->held -= request->held;
+        run_free(request->run);
+        source_check_done(&request->source_check);
+        free(request);
         daemon_look(daemon);
 }
 
 /* Whose answer is there, or why there is none.  Takes the text. */
-static void answer(struct job *job, enum frame_type type, struct buf *text, bool good)
+static void answer(struct request *request, enum frame_type type, struct buf *text, bool good)
 {
         struct csn_error err;
-        if (!job->connection || !good)
+        if (!request->connection || !good)
                 buf_done(text);
-        if (job->connection && good) {
-                queue_frame(job->connection, type, job->id, text->bytes, text->len);
-        } else if (job->connection) {
+        if (request->connection && good) {
+                queue_frame(request->connection, type, request->id, text->bytes, text->len);
+        } else if (request->connection) {
                 err_set(&err, CSN_E_SYSTEM, 0, "the answer could not be written");
-                queue_error(job->connection, job->id, &err);
+                queue_error(request->connection, request->id, &err);
         }
-        job_free(job);
+        job_free(request);
 }
 
 static void on_done(void *owner, const struct run_result *result)
 {
-        struct job *job = owner;
+        struct request *request = owner;
         struct buf text;
         buf_init(&text, FRAME_RECORD_MAX);
-        bool good = job->connection && front_record_text(result, job->aliases, &text);
-        audit_run(job->daemon->store, &(struct log_context){ .owner = job->owner }, "", job->run, result);
-        answer(job, FRAME_RECORD, &text, good);
+        bool good = request->connection && front_record_text(result, request->aliases, &text);
+        audit_run(request->daemon->store, &(struct log_context){ .owner = request->owner }, "", request->run, result);
+        answer(request, FRAME_RECORD, &text, good);
 }
 
-static void send_result(struct job *job, const struct check_result *result)
+static void send_result(struct request *request, const struct check_result *result)
 {
         struct buf text;
         buf_init(&text, FRAME_CHECKED_MAX);
         bool good = model_encode_text(&object_check_result, result, &text);
-        answer(job, FRAME_CHECKED, &text, good);
+        answer(request, FRAME_CHECKED, &text, good);
 }
 
 static void on_checked(struct source_check *source_check)
@@ -172,45 +172,45 @@ static void on_checked(struct source_check *source_check)
 
 static const struct run_events events_of_runs = { .output = on_output, .done = on_done };
 
-static struct job *find_job(const struct connection *connection, uint32_t id)
+static struct request *find_request(const struct connection *connection, uint32_t id)
 {
-        for (struct job *job = connection->daemon->jobs; job; job = job->next)
-                if (job->connection == connection && job->id == id)
-                        return job;
+        for (struct request *request = connection->daemon->requests; request; request = request->next)
+                if (request->connection == connection && request->id == id)
+                        return request;
         return NULL;
 }
 
-static struct job *job_new(struct connection *connection)
+static struct request *job_new(struct connection *connection)
 {
         struct daemon *daemon = connection->daemon;
-        struct job *job = mem_alloc(sizeof *job);
-        *job = (struct job){ .next = daemon->jobs, .daemon = daemon, .connection = connection, .id = connection->reader.frame.id, .held = connection->held };
-        daemon->jobs = job;
-        connection->jobs_n++;
+        struct request *request = mem_alloc(sizeof *request);
+        *request = (struct request){ .next = daemon->requests, .daemon = daemon, .connection = connection, .id = connection->reader.frame.id, .held = connection->held };
+        daemon->requests = request;
+        connection->requests_n++;
         connection->held = 0;   /* the job's now */
-        snprintf(job->owner, sizeof job->owner, "uid:%u", connection->uid);
-        return job;
+        snprintf(request->owner, sizeof request->owner, "uid:%u", connection->uid);
+        return request;
 }
 
 static void start_run(struct connection *connection)
 {
         struct run_request given = { 0 };
         struct csn_error refusal;
-        struct job *job = job_new(connection);
+        struct request *request = job_new(connection);
         const struct buf *text = &connection->reader.payload;
-        job->run = run_new(connection->daemon->engine);
-        run_set_owner(job->run, job->owner);
-        if (model_decode_text(&object_run_request, text->bytes, text->len, run_arena(job->run), &given, &refusal) < 0) {
-                run_refuse(job->run, &refusal, &events_of_runs, job);
+        request->run = run_new(connection->daemon->engine);
+        run_set_owner(request->run, request->owner);
+        if (model_decode_text(&object_run_request, text->bytes, text->len, run_arena(request->run), &given, &refusal) < 0) {
+                run_refuse(request->run, &refusal, &events_of_runs, request);
                 return;
         }
-        *run_request(job->run) = given;
-        job->aliases = given.aliases;
-        const struct log_context about = { .owner = job->owner };
-        if (audit_begin(connection->daemon->store, &about, "", job->run, NULL, false, &refusal) < 0)
-                run_refuse(job->run, &refusal, &events_of_runs, job);
+        *run_request(request->run) = given;
+        request->aliases = given.aliases;
+        const struct log_context about = { .owner = request->owner };
+        if (audit_begin(connection->daemon->store, &about, "", request->run, NULL, false, &refusal) < 0)
+                run_refuse(request->run, &refusal, &events_of_runs, request);
         else
-                run_start(job->run, false, &events_of_runs, job);
+                run_start(request->run, false, &events_of_runs, request);
 }
 
 /* A request that is none is answered as one that cannot be checked. */
@@ -218,38 +218,38 @@ static void start_check(struct connection *connection)
 {
         struct csn_error refusal;
         struct engine *engine = connection->daemon->engine;
-        struct job *job = job_new(connection);
-        struct check *check = &job->source_check.check;
+        struct request *request = job_new(connection);
+        struct check *check = &request->source_check.check;
         const struct buf *text = &connection->reader.payload;
-        job->source_check.done = on_checked;
-        job->source_check.owner = job;
-        job->source_check.run_owner = job->owner;
+        request->source_check.done = on_checked;
+        request->source_check.owner = request;
+        request->source_check.run_owner = request->owner;
         if (model_decode_text(&object_check_request, text->bytes, text->len, &check->arena, &check->request, &refusal) < 0 ||
-            source_check_find_language(engine, &job->source_check, &refusal) < 0) {
+            source_check_find_language(engine, &request->source_check, &refusal) < 0) {
                 policy_refuse(&check->request, &refusal, &check->arena, &check->result);
-                send_result(job, &check->result);
+                send_result(request, &check->result);
                 return;
         }
-        source_check_start(engine, &job->source_check);
+        source_check_start(engine, &request->source_check);
 }
 
-void job_cancel(struct job *job)
+void job_cancel(struct request *request)
 {
-        if (job->run)
-                run_cancel(job->run);
+        if (request->run)
+                run_cancel(request->run);
         else
-                source_check_cancel(&job->source_check);
+                source_check_cancel(&request->source_check);
 }
 
 /* They end, and nobody hears of them. */
 static void abandon_jobs(struct connection *connection)
 {
-        for (struct job *job = connection->daemon->jobs; job; job = job->next)
-                if (job->connection == connection) {
-                        job->connection = NULL;
-                        job_cancel(job);
+        for (struct request *request = connection->daemon->requests; request; request = request->next)
+                if (request->connection == connection) {
+                        request->connection = NULL;
+                        job_cancel(request);
                 }
-        connection->jobs_n = 0;
+        connection->requests_n = 0;
 }
 
 /* ---- in ---- */
@@ -259,8 +259,8 @@ static int refuse_request(const struct connection *connection, struct csn_error 
         const struct daemon *daemon = connection->daemon;
         if (daemon->state != SERVING)
                 return err_set(err, CSN_E_BUSY, 0, "%s", ending);
-        if (connection->jobs_n >= CONNECTION_JOBS_MAX)
-                return err_set(err, CSN_E_BUSY, 0, "this connection has %d live requests, and may not have more", CONNECTION_JOBS_MAX);
+        if (connection->requests_n >= CONNECTION_REQUESTS_MAX)
+                return err_set(err, CSN_E_BUSY, 0, "this connection has %d live requests, and may not have more", CONNECTION_REQUESTS_MAX);
         if (daemon->held + connection->reader.frame.len > DAEMON_HELD_MAX)
                 return err_set(err, CSN_E_BUSY, 0, "the live requests of all clients are together longer than %llu MiB",
                                DAEMON_HELD_MAX / MIB);
@@ -272,7 +272,7 @@ static int begin_request(struct connection *connection, struct csn_error *err)
 {
         struct csn_error refusal;
         uint32_t id = connection->reader.frame.id;
-        if (find_job(connection, id))
+        if (find_request(connection, id))
                 return err_set(err, CSN_E_PROTOCOL, 0, "the id %u belongs to a live request", id);
         if (refuse_request(connection, &refusal) < 0) {
                 connection->reader.skip = true;
@@ -319,16 +319,16 @@ static void send_status(struct connection *connection)
 
 static void take_frame(struct connection *connection)
 {
-        struct job *job;
+        struct request *request;
         switch (connection->reader.frame.type) {
         case FRAME_REQUEST:
         case FRAME_CHECK:
                 take_request(connection);
                 break;
         case FRAME_CANCEL:
-                job = find_job(connection, connection->reader.frame.id);
-                if (job)   /* else it ended while the client asked */
-                        job_cancel(job);
+                request = find_request(connection, connection->reader.frame.id);
+                if (request)   /* else it ended while the client asked */
+                        job_cancel(request);
                 break;
         default:
                 send_status(connection);

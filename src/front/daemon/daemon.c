@@ -44,7 +44,7 @@ static void enter(struct daemon *daemon, enum daemon_state state);
 
 static bool is_working(const struct daemon *daemon)
 {
-        return daemon->jobs || (daemon->api && !api_is_idle(daemon->api));
+        return daemon->requests || (daemon->api && !api_is_idle(daemon->api));
 }
 
 /* A state that has nothing left to wait for gives way to the next; so it is with one that is late. */
@@ -98,8 +98,8 @@ static void enter(struct daemon *daemon, enum daemon_state state)
                 loop_timer(daemon->loop, &daemon->deadline, wait_us);
         } else if (state == CANCELLING) {
                 loop_timer(daemon->loop, &daemon->deadline, CANCEL_US);
-                for (struct job *job = daemon->jobs; job; job = job->next)
-                        job_cancel(job);
+                for (struct request *request = daemon->requests; request; request = request->next)
+                        job_cancel(request);
                 if (daemon->api)
                         api_cancel(daemon->api);
         } else if (state == FLUSHING) {
@@ -383,10 +383,10 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
                 helpers_remove_sockets();
         endpoint_close(&daemon.endpoint);
         fd_close(&daemon.signals.fd);
-        while (daemon.jobs) {   /* of an engine that failed; its runs are its own to free */
-                struct job *next = daemon.jobs->next;
-                free(daemon.jobs);
-                daemon.jobs = next;
+        while (daemon.requests) {   /* of an engine that failed; its runs are its own to free */
+                struct request *next = daemon.requests->next;
+                free(daemon.requests);
+                daemon.requests = next;
         }
         tools_close(daemon.tools);
         sources_close(daemon.sources_of_tools);

@@ -12,7 +12,7 @@
 
 /* Ceilings of what clients can make us hold. */
 #define PEERS_MAX 256                      /* connections in all */
-#define CONNECTION_JOBS_MAX 4096                 /* live requests of one connection */
+#define CONNECTION_REQUESTS_MAX 4096                 /* live requests of one connection */
 #define CONNECTION_INPUT 16384                   /* bytes read at once */
 #define CONNECTION_PAUSE (MIB)                   /* who has more than this to read is not read from */
 #define CONNECTION_OUTPUT_MAX (16 * MIB)         /* beyond this its OUTPUT is left out */
@@ -50,7 +50,7 @@ struct daemon {
         bool http_ours;            /* and not the service manager's */
         struct connection *connections;
         size_t connections_n;
-        struct job *jobs;
+        struct request *requests;
         size_t held;
         size_t queued;
         uint64_t started_us;
@@ -60,8 +60,8 @@ struct daemon {
 };
 
 /* A live request.  It outlives its connection for as long as its run or its check takes to end. */
-struct job {
-        struct job *next;
+struct request {
+        struct request *next;
         struct daemon *daemon;
         struct connection *connection;         /* NULL: nobody wants the answer any more */
         struct run *run;           /* NULL: it is a check */
@@ -72,7 +72,7 @@ struct job {
         bool aliases;
 };
 
-void job_cancel(struct job *job);
+void job_cancel(struct request *request);
 
 /* A frame on its way out. */
 struct outgoing {
@@ -91,7 +91,7 @@ struct connection {
         uint8_t input[CONNECTION_INPUT];
         size_t input_at, input_n;
         size_t held;               /* bytes announced for the frame that is being read */
-        size_t jobs_n;
+        size_t requests_n;
         struct outgoing *queue, **queue_end;
         size_t queued;
         bool closing;              /* what is queued goes out, nothing comes in */
