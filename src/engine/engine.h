@@ -222,7 +222,7 @@ struct engine_tools {
  * Who is told what CPU time the persistent sandboxes of an owner used, beside that of executions in their contexts, which is in those' records:
  * soon after a program in one has ended, each minute, and at its end.  Before any sandbox; once.
  */
-void engine_set_meter(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms), void *owner);
+void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms), void *owner);
 
 /* Before any run; once. */
 void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner);

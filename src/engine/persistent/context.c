@@ -29,7 +29,7 @@ static struct loop *loop_of(const struct context *context)
 static void stop_clock(struct context *context)
 {
         loop_untimer(loop_of(context), &context->clock);
-        loop_untimer(loop_of(context), &context->meter);
+        loop_untimer(loop_of(context), &context->usage_listener);
         context->clock_left_us = 0;
 }
 
@@ -228,11 +228,11 @@ static void measure(struct context *context, const struct wire_stats *seen)
         if (used >= most)
                 time_is_up(context, WIRE_CPU);
         else                           /* however busy it is, it is not used up before that */
-                loop_timer(loop_of(context), &context->meter,
+                loop_timer(loop_of(context), &context->usage_listener,
                            max_u64(METER_LEAST_US, min_u64((most - used) * 1000 / limits->cpu_milli, METER_MOST_US)));
 }
 
-static void on_meter(struct timer *timer)
+static void on_usage(struct timer *timer)
 {
         const struct context *context = timer->owner;
         psandbox_request_stats(context->psandbox);
@@ -624,7 +624,7 @@ int context_open(struct psandbox *psandbox, const struct context_request *reques
                 return err_set(err, CSN_E_BUSY, 0, "the sandbox has %zu contexts, as many as engine.contexts_max allows; close one", n);
         struct context *context = mem_alloc(sizeof *context);
         *context = (struct context){ .psandbox = psandbox, .language = language, .clock = { .fired = on_clock, .owner = context },
-                                     .meter = { .fired = on_meter, .owner = context },
+                                     .usage_listener = { .fired = on_usage, .owner = context },
                                      .made = ++psandbox->engine->contexts_made, .created_ms = time_now_ms() };
         for (int i = 0; i < 2; i++)
                 capture_init(&context->pending[i], PENDING_MAX);
@@ -751,7 +751,7 @@ void contexts_frozen(struct psandbox *psandbox, bool on)
                 } else if (!on && context->clock_left_us) {
                         loop_timer(loop_of(context), &context->clock, context->clock_left_us);
                         context->clock_left_us = 0;
-                        loop_timer(loop_of(context), &context->meter, METER_LEAST_US);
+                        loop_timer(loop_of(context), &context->usage_listener, METER_LEAST_US);
                 }
                 if (!on && context->current)
                         context->began_us += now - max_u64(context->began_us, psandbox->paused_us);

@@ -55,7 +55,7 @@ static bool take_packet(struct guest_call *call, const uint8_t *bytes, size_t le
         if (!call->psandbox)
                 return false;
         if (kind == GUEST_EXITED)
-                psandbox_meter(call->psandbox);
+                psandbox_report_usage(call->psandbox);
         if (done)
                 end(call, NULL);
         return !done;

@@ -94,7 +94,7 @@ void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error)
         loop_untimer(psandbox->engine->loop, &psandbox->ttl);
         loop_untimer(psandbox->engine->loop, &psandbox->idle);
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
-        loop_untimer(psandbox->engine->loop, &psandbox->meter);
+        loop_untimer(psandbox->engine->loop, &psandbox->usage_listener);
         loop_unwatch(psandbox->engine->loop, &psandbox->sock);
         outbox_done(&psandbox->out);
         fd_close(&psandbox->sock.fd);
@@ -117,23 +117,23 @@ static void charge(struct psandbox *psandbox, uint64_t used_us)
                 if (context->current)
                         return;
         uint64_t owed_ms = (used_us - min_u64(psandbox->told_us, used_us)) / 1000;
-        if (!engine->meter || !owed_ms)
+        if (!engine->usage_listener || !owed_ms)
                 return;
         psandbox->told_us += owed_ms * 1000;
-        engine->meter(engine->meter_owner, psandbox->owner, owed_ms);
+        engine->usage_listener(engine->usage_listener_owner, psandbox->owner, owed_ms);
 }
 
-void psandbox_meter(struct psandbox *psandbox)
+void psandbox_report_usage(struct psandbox *psandbox)
 {
-        if (psandbox->engine->meter && !psandbox->meter_due)
-                loop_timer(psandbox->engine->loop, &psandbox->meter, METER_SOON_US);
-        psandbox->meter_due = true;
+        if (psandbox->engine->usage_listener && !psandbox->usage_report_due)
+                loop_timer(psandbox->engine->loop, &psandbox->usage_listener, METER_SOON_US);
+        psandbox->usage_report_due = true;
 }
 
-static void on_meter(struct timer *timer)
+static void on_usage(struct timer *timer)
 {
         struct psandbox *psandbox = timer->owner;
-        psandbox->meter_due = false;
+        psandbox->usage_report_due = false;
         psandbox_request_stats(psandbox);
         loop_timer(psandbox->engine->loop, timer, METER_US);
 }
@@ -342,8 +342,8 @@ void psandbox_attached(struct psandbox *psandbox, struct instance *instance)
                 broken(psandbox, &err);
         else
                 loop_timer(psandbox->engine->loop, &psandbox->greeting, HELLO_MS * 1000ULL);
-        if (psandbox->engine->meter)
-                loop_timer(psandbox->engine->loop, &psandbox->meter, METER_US);
+        if (psandbox->engine->usage_listener)
+                loop_timer(psandbox->engine->loop, &psandbox->usage_listener, METER_US);
 }
 
 void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, bool again)
@@ -610,7 +610,7 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
                                .sock = { .fd = -1, .ready = guest_ready, .owner = psandbox }, .home_fd = -1, .out = { .loop = engine->loop, .watch = &psandbox->sock },
                                .ttl = { .fired = on_ttl, .owner = psandbox }, .idle = { .fired = on_idle, .owner = psandbox },
                                .gone = { .fired = psandbox_free, .owner = psandbox }, .greeting = { .fired = on_silence, .owner = psandbox },
-                               .meter = { .fired = on_meter, .owner = psandbox } };
+                               .usage_listener = { .fired = on_usage, .owner = psandbox } };
         snprintf(psandbox->id, sizeof psandbox->id, "sbx_");
         hex_random(16, psandbox->id + 4);
         snprintf(psandbox->owner, sizeof psandbox->owner, "%s", owner);

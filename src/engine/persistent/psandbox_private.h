@@ -12,7 +12,7 @@ struct psandbox {
         char id[40];
         char owner[OWNER_KEY_MAX];
         enum psandbox_state state;
-        bool meter_due;                  /* the meter's timer is about a program that ended */
+        bool usage_report_due;                  /* the meter's timer is about a program that ended */
         bool changing;                   /* it was asked to pause or to go on */
         struct run *template;            /* never started: its request, shape, limits and environment */
         struct sandbox_request request;  /* in the template's arena */
@@ -26,7 +26,7 @@ struct psandbox {
         struct guest_call sudo;                /* while it is there, for those inside alone */
         struct context *contexts;
         struct psandbox_waiter *waiters;
-        struct timer ttl, idle, gone, greeting, meter;
+        struct timer ttl, idle, gone, greeting, usage_listener;
         uint64_t paused_us;
         uint64_t number;
         int64_t created_ms, expires_ms;
@@ -62,7 +62,7 @@ struct context {
         struct timer clock;              /* of the start, of an execution, of its end */
         uint64_t clock_left_us;          /* it stands, as its sandbox does */
         enum { CLOCK_START, CLOCK_WALL, CLOCK_GRACE, CLOCK_LEFT } meaning;
-        struct timer meter;              /* of the CPU time of an execution */
+        struct timer usage_listener;              /* of the CPU time of an execution */
         unsigned timed_out;              /* WIRE_WALL or WIRE_CPU; 0: it was not */
         bool done, after_due;
         bool before_due;                 /* an execution waits until it is known what was used before it */
@@ -85,7 +85,7 @@ void psandbox_attached(struct psandbox *psandbox, struct instance *instance);
 void psandbox_confined(struct psandbox *psandbox, const struct wire_boundary *boundary);
 void psandbox_on_stats(struct psandbox *psandbox, const struct wire_stats *seen);
 /* A program in it has ended: what that used is told soon. */
-void psandbox_meter(struct psandbox *psandbox);
+void psandbox_report_usage(struct psandbox *psandbox);
 void psandbox_frozen(struct psandbox *psandbox, bool on, const struct csn_error *error);
 void psandbox_exited(struct psandbox *psandbox, const struct wire_exit *how);
 void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error);

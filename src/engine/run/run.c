@@ -725,10 +725,10 @@ void engine_close(struct engine *engine)
         free(engine);
 }
 
-void engine_set_meter(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms), void *owner)
+void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms), void *owner)
 {
-        engine->meter = used;
-        engine->meter_owner = owner;
+        engine->usage_listener = used;
+        engine->usage_listener_owner = owner;
 }
 
 void engine_warm(struct engine *engine, bool grades)

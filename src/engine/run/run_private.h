@@ -141,8 +141,8 @@ struct engine {
         struct metrics *metrics;                 /* NULL: no run is over yet */
         const struct engine_tools *tools;        /* NULL: nobody knows any */
         void *tools_owner;
-        void (*meter)(void *owner, const char *whose, uint64_t cpu_ms);   /* NULL: nobody counts */
-        void *meter_owner;
+        void (*usage_listener)(void *owner, const char *whose, uint64_t cpu_ms);   /* NULL: nobody counts */
+        void *usage_listener_owner;
         struct timer dispatch;
         char uid_range[48];
 };

@@ -470,7 +470,7 @@ int api_open(struct engine *engine, const struct settings *settings, struct stor
                              .started_us = clock_us() };
         if (store) {
                 run_storage_sweep(store);
-                engine_set_meter(engine, on_used, store);
+                engine_set_usage_listener(engine, on_used, store);
         }
         int rc = otlp_open(api->loop, settings, &api->otlp, err);
         http_open_internal(api->loop, &api_app, &http_events, api, &api->inner);
