@@ -41,7 +41,7 @@ struct pool {
         struct instance *newest;                /* of those that wait, linked to the ones before it */
         size_t waiting, making, target;
         bool expected;                     /* of a usual request, and stays */
-        uint64_t hits, misses, memory, used_ms, halved_ms, rest_ms, rests_until_ms;
+        uint64_t hits, misses, memory, used_ms, halved_ms, backoff_ms, backoff_until_ms;
 };
 
 struct pools {
@@ -130,17 +130,17 @@ static void start_zygote(struct engine *engine, int image)
         run_free(run);
 }
 
-static uint64_t longer(uint64_t rest_ms)
+static uint64_t next_backoff(uint64_t backoff_ms)
 {
-        return rest_ms ? min_u64(rest_ms * 2, RETRY_MAX_MS) : RETRY_MS;
+        return backoff_ms ? min_u64(backoff_ms * 2, RETRY_MAX_MS) : RETRY_MS;
 }
 
-static void gone(struct zygote *zygote, const char *why)
+static void zygote_failed(struct zygote *zygote, const char *why)
 {
         zygote->failures++;
         snprintf(zygote->trouble, sizeof zygote->trouble, "%s", why);
         zygote->asked = zygote->serves = false;
-        zygote->retry_ms = longer(zygote->retry_ms);
+        zygote->retry_ms = next_backoff(zygote->retry_ms);
         zygote->retry_at_ms = clock_ms() + zygote->retry_ms;
 }
 
@@ -156,7 +156,7 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
                                 log_text(LOG_WARN, "a Python zygote is gone: %s", error->text);
                         else
                                 log_text(LOG_ERROR, "a Python zygote cannot be made, and Python programs start cold: %s", error->text);
-                        gone(zygote, error->text);
+                        zygote_failed(zygote, error->text);
                         engine_dispatch(engine);   /* nothing comes that runs could wait for */
                         return;
                 }
@@ -197,7 +197,7 @@ static void link_waiting(struct pool *pool, struct instance *instance)
         pool->waiting++;
         pool->memory += instance->boundary.memory_bytes;
         pool->making--;
-        pool->rest_ms = 0;
+        pool->backoff_ms = 0;
 }
 
 static bool unlink_waiting(struct pool *pool, struct instance *instance)
@@ -221,7 +221,7 @@ static uint64_t memory_of_all(const struct pools *pools)
 }
 
 /* The oldest, which is the last that would be taken. */
-static void give_up(struct pool *pool)
+static void discard_oldest(struct pool *pool)
 {
         struct instance *instance = pool->newest;
         while (instance->next_waiting)
@@ -260,13 +260,13 @@ static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
         return a->flags == b->flags && a->disk_bytes == b->disk_bytes && a->disk_files == b->disk_files && a->tmp_bytes == b->tmp_bytes;
 }
 
-static size_t least(const struct engine *engine, const struct pool *pool)
+static size_t target_min(const struct engine *engine, const struct pool *pool)
 {
         const struct engine_settings *settings = &engine->settings->engine;
         return (size_t)min_u64(settings->pool_min, pool->language ? settings->pool_max : settings->pool_shells);
 }
 
-static size_t most(const struct engine *engine, const struct pool *pool)
+static size_t target_max(const struct engine *engine, const struct pool *pool)
 {
         const struct engine_settings *settings = &engine->settings->engine;
         return (size_t)(pool->language ? settings->pool_max : settings->pool_shells);
@@ -282,7 +282,7 @@ static void remove_oldest(struct pools *pools)
                 return;
         struct pool *pool = *oldest;
         while (pool->waiting)
-                give_up(pool);
+                discard_oldest(pool);
         *oldest = pool->next;
         free(pool);
         pools->n--;
@@ -323,7 +323,7 @@ static struct pool *pool_for(struct engine *engine, const struct run *run, const
                  pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "",
                  pool->shape.flags & WIRE_TOOL_SOCKET ? "+tools" : "", pool->shape.flags & WIRE_PERSISTENT ? "+lasting" : "",
                  pool->shape.flags & WIRE_ROOT ? "+root" : "", disk);
-        pool->target = least(engine, pool);
+        pool->target = target_min(engine, pool);
         pools->all = pool;
         pools->n++;
         return pool;
@@ -341,7 +341,7 @@ static void keep_bound(struct engine *engine)
                                 largest = pool;
                 if (!largest)
                         return;
-                give_up(largest);
+                discard_oldest(largest);
         }
 }
 
@@ -349,8 +349,8 @@ static void keep_bound(struct engine *engine)
 static void failed(struct pool *pool)
 {
         pool->making--;
-        pool->rest_ms = longer(pool->rest_ms);
-        pool->rests_until_ms = clock_ms() + pool->rest_ms;
+        pool->backoff_ms = next_backoff(pool->backoff_ms);
+        pool->backoff_until_ms = clock_ms() + pool->backoff_ms;
 }
 
 void pool_lost(struct instance *instance)
@@ -409,7 +409,7 @@ static struct instance *take(struct pool *pool)
 
 static void grow(const struct engine *engine, struct pool *pool)
 {
-        pool->target = (size_t)min_u64(pool->target * 2 + 1, most(engine, pool));
+        pool->target = (size_t)min_u64(pool->target * 2 + 1, target_max(engine, pool));
 }
 
 bool pools_are_warm(struct engine *engine, const struct run *run)
@@ -457,7 +457,7 @@ void pools_take(struct engine *engine, struct run *run, struct instance **ret_in
 static bool lacks(const struct engine *engine, const struct pool *pool)
 {
         bool possible = !pool->language || !pool->language->zygote || engine->pools->zygotes[pool->image].serves;
-        return possible && pool->waiting + pool->making < pool->target && clock_ms() >= pool->rests_until_ms;
+        return possible && pool->waiting + pool->making < pool->target && clock_ms() >= pool->backoff_until_ms;
 }
 
 static bool make_one(struct engine *engine, struct pool *pool)
@@ -502,7 +502,7 @@ void pools_make_place(struct engine *engine)
                 if (pool->waiting && (!largest || pool->waiting > largest->waiting))
                         largest = pool;
         if (largest)
-                give_up(largest);
+                discard_oldest(largest);
 }
 
 static bool is_needier(const struct pool *a, const struct pool *b)
@@ -548,9 +548,9 @@ static void shrink(struct engine *engine, struct pool *pool, uint64_t now)
         if (now - max_u64(pool->used_ms, pool->halved_ms) < engine->settings->engine.pool_idle_ms)
                 return;
         pool->halved_ms = now;
-        pool->target = (size_t)max_u64(pool->target / 2, least(engine, pool));
+        pool->target = (size_t)max_u64(pool->target / 2, target_min(engine, pool));
         while (pool->waiting > pool->target)
-                give_up(pool);
+                discard_oldest(pool);
 }
 
 static void give_memory_back(struct engine *engine, uint64_t now)
@@ -613,7 +613,7 @@ void pools_lost(struct engine *engine)
 {
         for (size_t i = 0; engine->pools && i < ARRAY_LEN(engine->pools->zygotes); i++)
                 if (engine->pools->zygotes[i].asked)
-                        gone(&engine->pools->zygotes[i], "the backend is gone");
+                        zygote_failed(&engine->pools->zygotes[i], "the backend is gone");
 }
 
 void pools_close(struct engine *engine)
@@ -664,7 +664,7 @@ json_t *pools_status(const struct engine *engine)
                 const struct zygote *zygote = &engine->pools->zygotes[pool->image];
                 json_t *item = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "key", pool->name, "ready", (json_int_t)pool->waiting,
                                          "making", (json_int_t)pool->making, "target", (json_int_t)pool->target, "min",
-                                         (json_int_t)least(engine, pool), "max", (json_int_t)most(engine, pool), "memory_bytes",
+                                         (json_int_t)target_min(engine, pool), "max", (json_int_t)target_max(engine, pool), "memory_bytes",
                                          (json_int_t)pool->memory, "hits", (json_int_t)pool->hits, "misses", (json_int_t)pool->misses);
                 if (pool->language && pool->language->zygote)
                         json_object_set_new(item, "zygote", zygote->serves ? json_loads(zygote->info, 0, NULL) : json_null());
