@@ -106,7 +106,7 @@ struct http_request {
         unsigned status;
         struct MHD_Response *response;
         struct watch watch;                /* of the socket, while nothing is read from it, or its end could be missed */
-        struct timer nudge;
+        struct timer reschedule;
         struct buf out;                    /* of a stream; from out_at on it has not been read */
         size_t out_at;
         size_t refused;                    /* bytes of a body that came after it was refused */

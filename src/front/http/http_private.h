@@ -50,7 +50,7 @@ void http_internal_answer(struct http_request *request, unsigned status, const c
 void http_internal_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size);
 
 /* libmicrohttpd has something to do. */
-void http_kick(struct http *http);
+void http_reschedule(struct http *http);
 
 /*
  * Connections that speak something else after 101 (upgrade.c): the answer after which one does, without headers.  Those behind it do nothing to

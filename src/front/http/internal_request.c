@@ -129,7 +129,7 @@ struct http_request *http_internal_request(struct http *http, const struct http_
         request->asked.headers_n = asked->headers_n;
         request->asked.query = copy_pairs(&request->arena, asked->query, asked->query_n);
         request->asked.query_n = asked->query_n;
-        request->nudge.fired = on_inner;
+        request->reschedule.fired = on_inner;
         snprintf(request->id, sizeof request->id, "%s", asked->id);
         snprintf(request->tenant, sizeof request->tenant, "%s", asked->tenant);
         request->key = asked->key;

@@ -21,7 +21,7 @@
 /* ---- libmicrohttpd in our loop ---- */
 
 /* Its work is done from the loop, and never from within one of its own callbacks. */
-void http_kick(struct http *http)
+void http_reschedule(struct http *http)
 {
         http->kicked = true;
         loop_timer(http->loop, &http->timer, 0);
@@ -83,13 +83,13 @@ static void watch_end(struct http_request *request);
 void http_resume(struct http_request *request)
 {
         if (request->inner)
-                loop_timer(request->http->loop, &request->nudge, 0);
+                loop_timer(request->http->loop, &request->reschedule, 0);
         if (!request->suspended)
                 return;
         request->suspended = false;
         loop_unwatch(request->http->loop, &request->watch);
         MHD_resume_connection(request->connection);
-        http_kick(request->http);
+        http_reschedule(request->http);
         if (request->state == HTTP_OWNED && request->whole)
                 watch_end(request);
 }
@@ -98,14 +98,14 @@ void http_resume(struct http_request *request)
  * libmicrohttpd waits for edges, and takes a short read for the end of what there is; so an end that came behind the last bytes is seen
  * only when the connection is idle for too long.  One that was resumed is read from again.
  */
-static void on_nudge(struct timer *timer)
+static void on_reschedule(struct timer *timer)
 {
         struct http_request *request = timer->owner;
         if (request->suspended || request->state != HTTP_OWNED || !request->whole)
                 return;
         MHD_suspend_connection(request->connection);
         MHD_resume_connection(request->connection);
-        http_kick(request->http);
+        http_reschedule(request->http);
         loop_timer(request->http->loop, timer, NUDGE_US);
 }
 
@@ -117,7 +117,7 @@ static void on_socket(struct watch *watch, uint32_t events)
                 return;
         if (!request->suspended) {
                 loop_unwatch(request->http->loop, watch);
-                loop_timer(request->http->loop, &request->nudge, 0);
+                loop_timer(request->http->loop, &request->reschedule, 0);
                 return;
         }
         bool told = (request->state == HTTP_OWNED || request->state == HTTP_STREAMING) && !request->ended;
@@ -348,7 +348,7 @@ struct http_request *http_request_new(struct http *http, struct MHD_Connection *
 {
         struct http_request *request = mem_alloc(sizeof *request);
         *request = (struct http_request){ .http = http, .connection = connection, .next = http->requests, .began_us = clock_us(),
-                                          .watch = { .fd = -1 }, .nudge = { .fired = on_nudge, .owner = request } };
+                                          .watch = { .fd = -1 }, .reschedule = { .fired = on_reschedule, .owner = request } };
         http->requests = request;
         request->uri = arena_text(&request->arena, "%s", uri);
         request->method = request->path = "";
@@ -385,7 +385,7 @@ void http_request_free(struct http_request *request)
                 MHD_destroy_response(request->response);
         http->held -= request->body.len;
         loop_unwatch(http->loop, &request->watch);
-        loop_untimer(http->loop, &request->nudge);
+        loop_untimer(http->loop, &request->reschedule);
         buf_done(&request->body);
         buf_done(&request->out);
         arena_done(&request->arena);
@@ -471,7 +471,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
                 void (*whole)(struct http_request *) = request->whole;
                 request->whole = NULL;
                 loop_unwatch(request->http->loop, &request->watch);
-                loop_untimer(request->http->loop, &request->nudge);
+                loop_untimer(request->http->loop, &request->reschedule);
                 whole(request);
         }
         if (request->state == HTTP_GONE)
@@ -810,7 +810,7 @@ int http_open(struct loop *loop, int listener, bool ours, unsigned most, const s
                 http_close(http);
                 return -err->code;
         }
-        http_kick(http);
+        http_reschedule(http);
         *ret = http;
         return 0;
 }

@@ -26,7 +26,7 @@ void upgrade_close(struct http_request *request)
         loop_unwatch(request->http->loop, &raw->watch);
         buf_done(&raw->in);
         MHD_upgrade_action(raw->handle, MHD_UPGRADE_ACTION_CLOSE);
-        http_kick(request->http);
+        http_reschedule(request->http);
         free(raw);
 }
 
