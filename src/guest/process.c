@@ -37,7 +37,7 @@ struct process {
         struct operation op;
         struct process *next;
         pid_t pid;                   /* 0: it has ended, or is no child of ours */
-        bool deaf;                   /* the operation is over: what still comes is thrown away, so that nobody dies of a closed pipe */
+        bool discards_output;                   /* the operation is over: what still comes is thrown away, so that nobody dies of a closed pipe */
         bool terminal;
         struct source sources[SOURCES];
         struct watch in;
@@ -116,16 +116,16 @@ static void forget_if_done(struct process *process)
         bool open = false;
         for (int i = 0; i < SOURCES; i++)
                 open = open || process->sources[i].watch.fd >= 0;
-        if (process->deaf && !process->pid && !open)
+        if (process->discards_output && !process->pid && !open)
                 forget(process);
 }
 
-static void become_deaf(struct process *process)
+static void discard_output(struct process *process)
 {
         struct csn_error err;
         close_in(process);
         operation_release(&process->op);
-        process->deaf = true;
+        process->discards_output = true;
         close_source(&process->sources[CHANNEL]);
         for (int i = 0; i < SOURCES; i++) {
                 struct source *source = &process->sources[i];
@@ -139,7 +139,7 @@ void processes_let_go(struct guest *guest)
 {
         for (struct process *process = guest->processes, *next; process; process = next) {
                 next = process->next;
-                if (!process->deaf)
+                if (!process->discards_output)
                         continue;
                 for (int i = 0; i < SOURCES; i++)
                         close_source(&process->sources[i]);
@@ -152,12 +152,12 @@ static void process_closed(struct operation *op)
         struct process *process = (struct process *)op;
         if (process->pid)
                 kill_session(process->pid);
-        become_deaf(process);
+        discard_output(process);
 }
 
 static void stdio_closed(struct operation *op)
 {
-        become_deaf((struct process *)op);
+        discard_output((struct process *)op);
 }
 
 /* ---- what comes out of it ---- */
@@ -175,7 +175,7 @@ static size_t pass_on(struct source *source)
         while (n < 0 && errno == EINTR);
         if (n > 0) {
                 packet[0] = (uint8_t)source->kind;
-                if (!process->deaf)
+                if (!process->discards_output)
                         operation_send(&process->op, packet, (size_t)n + 1, NULL, 0);
                 return (size_t)n;
         }
@@ -236,9 +236,9 @@ static void source_ready(struct watch *watch, uint32_t events)
         else if (source->kind == GUEST_CHANNEL && events & ~(uint32_t)EPOLLOUT)
                 pass_on_message(source);
         else if (source->kind != GUEST_CHANNEL)
-                for (int i = 0; i < READS_AT_ONCE && (process->deaf || !operation_is_full(&process->op)) && pass_on(source) > 0; i++)
+                for (int i = 0; i < READS_AT_ONCE && (process->discards_output || !operation_is_full(&process->op)) && pass_on(source) > 0; i++)
                         ;
-        if (process->deaf)
+        if (process->discards_output)
                 forget_if_done(process);
         else if (operation_is_full(&process->op))
                 listen_to_sources(process, false);
@@ -255,7 +255,7 @@ void process_ended(struct guest *guest, pid_t pid, int status)
                 if (process->pid != pid)
                         continue;
                 process->pid = 0;
-                if (process->deaf) {
+                if (process->discards_output) {
                         forget_if_done(process);
                         return;
                 }
@@ -645,7 +645,7 @@ static void connection_closed(struct operation *op)
 {
         struct process *process = (struct process *)op;
         close_source(&process->sources[OUT]);
-        become_deaf(process);
+        discard_output(process);
 }
 
 static void connection_over(struct process *process)
