@@ -23,12 +23,12 @@ bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const 
                 job_close(job);
                 return true;
         }
-        bool doomed = job->state == JOB_DYING;
-        if (!doomed)
+        bool killing = job->state == JOB_DYING;
+        if (!killing)
                 job->state = JOB_SETUP;
-        if (sandbox_made(&job->sandbox, pid, take_fd(&fd), &err) < 0 && !doomed)
+        if (sandbox_made(&job->sandbox, pid, take_fd(&fd), &err) < 0 && !killing)
                 job_refuse(job, &err);
-        if (doomed)
+        if (killing)
                 sandbox_kill(&job->sandbox);
         return true;
 }

@@ -40,7 +40,7 @@ struct waiting {
         struct http_request *request;
         struct psandbox *psandbox;
         unsigned status;
-        bool doomed;                       /* it is nobody's if the client goes before it knows of it */
+        bool killing;                       /* it is nobody's if the client goes before it knows of it */
 };
 
 static void answer_psandbox(struct http_request *request, unsigned status, const struct psandbox *psandbox)
@@ -74,7 +74,7 @@ static void on_waiting_gone(struct http_request *request)
 {
         struct waiting *one = request->owner;
         psandbox_unwait(&one->waiter);
-        if (one->doomed)
+        if (one->killing)
                 psandbox_kill(one->psandbox);
         free(one);
 }
@@ -83,7 +83,7 @@ static void answer_when(struct http_request *request, struct psandbox *psandbox,
 {
         struct waiting *one = mem_alloc(sizeof *one);
         *one = (struct waiting){ .waiter = { .done = on_psandbox, .owner = one }, .request = request, .psandbox = psandbox, .status = status,
-                                 .doomed = status == MHD_HTTP_CREATED };
+                                 .killing = status == MHD_HTTP_CREATED };
         request->owner = one;
         request->gone = on_waiting_gone;
         psandbox_wait(psandbox, want, &one->waiter);

@@ -36,11 +36,11 @@ bool e2b_life(struct http_request *request, const json_t *body, const char *name
         return true;
 }
 
-static struct e2b_sandbox *named(struct http_request *request, bool doomed)
+static struct e2b_sandbox *named(struct http_request *request, bool killing)
 {
         const char *id = http_part(request, 0);
         struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(request), id, request->tenant);
-        if (sandbox && (doomed || !sandbox->doomed))
+        if (sandbox && (killing || !sandbox->killing))
                 return sandbox;
         e2b_error(request, MHD_HTTP_NOT_FOUND, "Sandbox %.60s doesn't exist or you don't have access to it", id);
         return NULL;

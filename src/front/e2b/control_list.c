@@ -160,7 +160,7 @@ static bool has_metadata(const struct e2b_sandbox *sandbox, json_t *wanted)
 static bool is_wanted(const struct e2b_sandbox *sandbox, const struct filter *filter, const char *tenant)
 {
         bool paused = e2b_sandbox_is_paused(sandbox);
-        return sandbox->state != E2B_MAKING && !sandbox->doomed && strcmp(sandbox->tenant, tenant) == 0 && (paused ? filter->paused : filter->running) &&
+        return sandbox->state != E2B_MAKING && !sandbox->killing && strcmp(sandbox->tenant, tenant) == 0 && (paused ? filter->paused : filter->running) &&
                sandbox->started_ms >= filter->after_ms && (!filter->template || strcmp(e2b_template_id(&sandbox->wish), filter->template) == 0) &&
                has_metadata(sandbox, filter->metadata);
 }

@@ -112,7 +112,7 @@ struct e2b_sandbox {
         struct start *start;               /* what its template runs in it, or NULL */
         struct e2b_image *image;
         struct timer end, freeze;
-        bool doomed;                       /* it was killed: what is sent to it finds nothing any more */
+        bool killing;                       /* it was killed: what is sent to it finds nothing any more */
 
         /* The other files' own; theirs to make when they first need it, and to free.  A sandbox that was paused without its memory has none. */
         struct e2b_envd *envd;

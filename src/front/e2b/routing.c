@@ -169,7 +169,7 @@ unsigned e2b_port(const struct http_request *request)
 struct e2b_sandbox *e2b_target(const struct http_request *request)
 {
         struct e2b_sandbox *sandbox = request->target ? e2b_sandbox_find(api_of(request), request->target, "") : NULL;
-        return sandbox && sandbox->state == E2B_RUNNING && !sandbox->doomed ? sandbox : NULL;
+        return sandbox && sandbox->state == E2B_RUNNING && !sandbox->killing ? sandbox : NULL;
 }
 
 /* ---- whether it may ---- */
@@ -234,7 +234,7 @@ static bool is_open(const struct http_request *request)
 /* Whether the sandbox of a request is there, or is to be woken by it: for no other a body is taken. */
 static bool is_there(const struct e2b_sandbox *sandbox)
 {
-        return sandbox && !sandbox->doomed && (sandbox->state == E2B_RUNNING || (e2b_sandbox_is_paused(sandbox) && sandbox->wish.auto_resume));
+        return sandbox && !sandbox->killing && (sandbox->state == E2B_RUNNING || (e2b_sandbox_is_paused(sandbox) && sandbox->wish.auto_resume));
 }
 
 static int refuse_absent(struct http_request *request, struct csn_error *err)

@@ -252,7 +252,7 @@ static void on_psandbox_over(struct psandbox_waiter *waiter, const struct csn_er
         struct csn_error asleep;
         (void)error;
         sandbox->psandbox = NULL;
-        if (!sandbox->image || sandbox->doomed || (sandbox->state != E2B_PAUSING && sandbox->state != E2B_RESUMING)) {
+        if (!sandbox->image || sandbox->killing || (sandbox->state != E2B_PAUSING && sandbox->state != E2B_RESUMING)) {
                 is_over(sandbox);
                 return;
         }
@@ -271,7 +271,7 @@ static void on_psandbox_over(struct psandbox_waiter *waiter, const struct csn_er
 
 void e2b_sandbox_kill(struct e2b_sandbox *sandbox)
 {
-        sandbox->doomed = true;
+        sandbox->killing = true;
         if (sandbox->psandbox)
                 psandbox_kill(sandbox->psandbox);
         else
