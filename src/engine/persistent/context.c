@@ -157,9 +157,9 @@ static void serve(struct context *context)
                 context->current = run;
                 context->state = CONTEXT_BUSY;
                 context->timed_out = 0;
-                context->done = context->after_due = context->early = false;
+                context->done = context->after_due = context->interrupt_pending = false;
                 context->before_due = true;
-                context->unwanted = !make_text(context, run, first);
+                context->cancel_pending = !make_text(context, run, first);
                 context->before = context->psandbox->seen;
                 context->executions++;
                 run->number = ++context->number;
@@ -244,7 +244,7 @@ static void begin(struct context *context, const struct wire_stats *seen)
         struct run *run = context->current;
         context->before_due = false;
         context->before = *seen;
-        if (run && context->unwanted) {
+        if (run && context->cancel_pending) {
                 context->state = CONTEXT_IDLE;
                 context->executions--;
                 context->number--;
@@ -255,7 +255,7 @@ static void begin(struct context *context, const struct wire_stats *seen)
                 set_clock(context, CLOCK_WALL, run->request.limits.wall_ms);
                 measure(context, seen);
                 send_text(context);
-                if (context->early)
+                if (context->interrupt_pending)
                         interrupt(context, SIGINT);
         }
 }
@@ -829,7 +829,7 @@ void context_cancel(struct run *run)
                 err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
                 run_context_refused(run, &err);
         } else if (context->current == run && context->before_due) {
-                context->unwanted = true;
+                context->cancel_pending = true;
         } else if (context->current == run) {
                 interrupt(context, SIGINT);
                 set_clock(context, CLOCK_GRACE, GRACE_MS);
@@ -853,7 +853,7 @@ void context_forget(struct run *run)
 
 void context_interrupt(struct context *context)
 {
-        context->early = context->before_due;
+        context->interrupt_pending = context->before_due;
         if (context->current && !context->before_due)
                 interrupt(context, SIGINT);
 }

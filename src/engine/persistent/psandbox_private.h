@@ -66,7 +66,7 @@ struct context {
         unsigned timed_out;              /* WIRE_WALL or WIRE_CPU; 0: it was not */
         bool done, after_due;
         bool before_due;                 /* an execution waits until it is known what was used before it */
-        bool unwanted, early;            /* meanwhile that one was cancelled, or interrupted */
+        bool cancel_pending, interrupt_pending;            /* meanwhile that one was cancelled, or interrupted */
         bool dying;                      /* it has ended, and its sandbox is asked whether memory was the reason */
         bool stopping;                   /* nothing begins now */
         bool cold;                       /* a zygote could not give one */
