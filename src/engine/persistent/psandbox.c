@@ -244,7 +244,7 @@ static void give_sudo(struct psandbox *psandbox)
 }
 
 /* The guest and the supervisor have both told. */
-static void stand(struct psandbox *psandbox)
+static void mark_ready(struct psandbox *psandbox)
 {
         if (psandbox->state != PSANDBOX_MAKING || psandbox->why.code || !psandbox->hello_received || !psandbox->template->has_boundary)
                 return;
@@ -260,7 +260,7 @@ void psandbox_confined(struct psandbox *psandbox, const struct wire_boundary *bo
 {
         psandbox->template->boundary = *boundary;
         psandbox->template->has_boundary = true;
-        stand(psandbox);
+        mark_ready(psandbox);
 }
 
 static void guest_said(struct psandbox *psandbox, const uint8_t *bytes, size_t len)
@@ -275,7 +275,7 @@ static void guest_said(struct psandbox *psandbox, const uint8_t *bytes, size_t l
                 broken(psandbox, &err);
         } else {
                 psandbox->hello_received = true;
-                stand(psandbox);
+                mark_ready(psandbox);
         }
 }
 
