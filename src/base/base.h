@@ -265,7 +265,7 @@ int loop_new(struct loop **ret, struct csn_error *err);
  * switches.  And it is interrupted by whom it has answered, for it asks for longer slices than others (sched_setattr(2); from
  * Linux 6.12 on the shorter slice comes first).  What it starts by fork(3) is as everybody.
  */
-void loop_give_way(void);
+void loop_set_batch_scheduling(void);
 void loop_free(struct loop *loop);
 int loop_fd(struct loop *loop);   /* the epoll descriptor: readable when loop_step would do something for a watch */
 int loop_watch(struct loop *loop, struct watch *watch, int fd, uint32_t epoll_events, struct csn_error *err);

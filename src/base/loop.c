@@ -58,7 +58,7 @@ static void as_everybody(void)
         set_scheduling(SCHED_OTHER, 0);
 }
 
-void loop_give_way(void)
+void loop_set_batch_scheduling(void)
 {
         if (sched_getscheduler(0) != SCHED_OTHER)
                 return;   /* somebody has chosen for us */

@@ -384,7 +384,7 @@ static void begin_outer_init(struct supervisor *sup)
 {
         if (open_outer_init(sup, &sup->outer_init_error) == 0)
                 sup->outer_init_error.code = 0;
-        loop_give_way();   /* the outer init, and all that it makes, is as everybody */
+        loop_set_batch_scheduling();   /* the outer init, and all that it makes, is as everybody */
 }
 
 int supervisor_serve(int sock, const struct supervisor_options *options, struct csn_error *err)

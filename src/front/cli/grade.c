@@ -374,7 +374,7 @@ static int grade(int argc, char **argv, const struct settings *settings)
         struct grade_cli cli = { .signals = { .fd = -1 } };
         struct csn_error err = { 0 };
         if (prepare(&cli, argc, argv, &err) == 0 && engine_open(settings, &cli.engine, &err) == 0 && watch_signals(&cli, &err) == 0) {
-                loop_give_way();
+                loop_set_batch_scheduling();
                 engine_warm(cli.engine, true);
                 cli.grader = grader_open(cli.engine, settings);
                 grade_all(&cli, &err);

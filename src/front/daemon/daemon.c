@@ -357,7 +357,7 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
         daemon.watchdog = (struct timer){ .fired = on_watchdog, .owner = &daemon };
         notify_open();
         settings->engine.allow_host = false;   /* it would give our rights to whoever may connect */
-        loop_give_way();
+        loop_set_batch_scheduling();
         log_set_format((enum log_format)settings->engine.log_format);
         int rc = raise_descriptors(settings, err);
         if (rc == 0)
