@@ -64,7 +64,7 @@ struct remote_run {
         char folder[64];
         int home;
         struct watch channel_watch;
-        struct outbox said;
+        struct send_queue said;
         struct output printed[2];
         json_t *before, *wanted;           /* files by path; those to fetch */
         uint64_t room;                     /* bytes of files */
@@ -115,8 +115,8 @@ static void on_channel(struct watch *watch, uint32_t events)
 {
         struct remote_run *remote_run = watch->owner;
         /* The engine says nothing there: it has closed its end. */
-        if (events & ~(uint32_t)EPOLLOUT || outbox_flush(&remote_run->said) < 0) {
-                outbox_done(&remote_run->said);
+        if (events & ~(uint32_t)EPOLLOUT || send_queue_flush(&remote_run->said) < 0) {
+                send_queue_done(&remote_run->said);
                 loop_unwatch(remote_run->link->loop, watch);
         }
         finish_when_read(remote_run);
@@ -132,7 +132,7 @@ static void say(struct remote_run *remote_run, int type, const char *text, size_
                 for (int i = 0; i < 4; i++)
                         frame[8 + i] = (uint8_t)(piece >> 8 * i);
                 memcpy(frame + CHANNEL_HEADER, text + at, piece);
-                if (outbox_put(&remote_run->said, frame, CHANNEL_HEADER + piece, NULL, 0) < 0)
+                if (send_queue_put(&remote_run->said, frame, CHANNEL_HEADER + piece, NULL, 0) < 0)
                         return;            /* the engine has closed it */
                 at += piece;
         } while (at < len);
@@ -168,7 +168,7 @@ static void job_free(struct remote_run *remote_run)
         curl_slist_free_all(remote_run->headers);
         buf_done(&remote_run->body);
         buf_done(&remote_run->answer);
-        outbox_done(&remote_run->said);
+        send_queue_done(&remote_run->said);
         loop_unwatch(loop, &remote_run->channel_watch);
         fd_close(&remote_run->channel_watch.fd);
         for (int i = 0; i < 2; i++) {

@@ -32,7 +32,7 @@ struct backend_link {
         void *engine;
         pid_t pid;
         struct watch watch;                      /* its fd is the socket */
-        struct outbox instance;
+        struct send_queue instance;
         struct native_job *jobs;
 };
 
@@ -96,7 +96,7 @@ static int send_message(struct backend_link *link, struct buf *message, bool fit
         int rc = 0;
         if (!fits)
                 rc = err_set(err, CSN_E_INPUT, 0, "a message is longer than %d KiB", WIRE_MAX / 1024);
-        else if (outbox_put(&link->instance, message->bytes, message->len, NULL, 0) < 0)
+        else if (send_queue_put(&link->instance, message->bytes, message->len, NULL, 0) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "send to the supervisor");
         buf_done(message);
         return rc;
@@ -410,7 +410,7 @@ static void link_ready(struct watch *watch, uint32_t events)
 {
         struct backend_link *link = watch->owner;
         struct csn_error err;
-        if (events & EPOLLOUT && outbox_flush(&link->instance) < 0) {
+        if (events & EPOLLOUT && send_queue_flush(&link->instance) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "send to the supervisor");
                 link_lost(link, &err);
                 return;
@@ -428,7 +428,7 @@ static void native_close(struct backend_link *link)
         loop_unwatch(link->loop, &link->watch);
         while (link->jobs)
                 forget_job(link->jobs);
-        outbox_done(&link->instance);
+        send_queue_done(&link->instance);
         fd_close(&link->watch.fd);
         /* It ends when the socket does, after it has killed and removed all that it made. */
         while (link->pid > 0 && waitpid(link->pid, NULL, 0) < 0 && errno == EINTR)
@@ -442,7 +442,7 @@ static int native_open(struct loop *loop, const struct backend_options *options,
         struct backend_link *link = mem_alloc(sizeof *link);
         *link = (struct backend_link){ .loop = loop, .events = events, .engine = options->engine };
         link->watch = (struct watch){ .fd = -1, .ready = link_ready, .owner = link };
-        link->instance = (struct outbox){ .loop = loop, .watch = &link->watch };
+        link->instance = (struct send_queue){ .loop = loop, .watch = &link->watch };
         if (start_supervisor(link, options, err) < 0 || greet(link, err) < 0 ||
             loop_watch(loop, &link->watch, link->watch.fd, EPOLLIN, err) < 0) {
                 native_close(link);
@@ -538,7 +538,7 @@ static int native_join_guest(struct backend_link *link, uint32_t id, void *owner
         const int all[WIRE_ENTRIES] = { fds[WIRE_ENTRY_STDOUT], fds[WIRE_ENTRY_STDERR], fds[WIRE_ENTRY_CHANNEL], theirs };
         buf_init(&message, WIRE_MAX);
         if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 || !wire_put_join_guest(&message, id, sandbox, zygote) ||
-            outbox_put(&link->instance, message.bytes, message.len, all, WIRE_ENTRIES) < 0)
+            send_queue_put(&link->instance, message.bytes, message.len, all, WIRE_ENTRIES) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "send to the supervisor");
         buf_done(&message);
         if (rc == 0)

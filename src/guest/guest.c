@@ -23,7 +23,7 @@ static void operation_ready(struct watch *watch, uint32_t events)
         size_t fds_n;
         struct csn_error err = { 0 };
         if (events & EPOLLOUT) {
-                if (outbox_flush(&op->out) < 0) {
+                if (send_queue_flush(&op->out) < 0) {
                         op->kind->closed(op);
                         return;
                 }
@@ -51,7 +51,7 @@ bool operation_open(struct operation *op, struct guest *guest, const struct oper
         op->guest = guest;
         op->kind = kind;
         op->sock = (struct watch){ .fd = -1, .ready = operation_ready, .owner = op };
-        op->out = (struct outbox){ .loop = guest->loop, .watch = &op->sock };
+        op->out = (struct send_queue){ .loop = guest->loop, .watch = &op->sock };
         op->next = guest->operations;
         guest->operations = op;
         guest->operations_n++;
@@ -66,7 +66,7 @@ bool operation_open(struct operation *op, struct guest *guest, const struct oper
 bool operation_send(struct operation *op, const void *bytes, size_t len, const int *fds, size_t fds_n)
 {
         /* A connection that is broken says so by its end, which is served from the loop. */
-        return !op->over && outbox_put(&op->out, bytes, len, fds, fds_n) == 0;
+        return !op->over && send_queue_put(&op->out, bytes, len, fds, fds_n) == 0;
 }
 
 bool operation_tell(struct operation *op, enum guest_kind kind)
@@ -128,7 +128,7 @@ void operation_release(struct operation *op)
                         break;
                 }
         loop_unwatch(op->guest->loop, &op->sock);
-        outbox_done(&op->out);
+        send_queue_done(&op->out);
         fd_close(&op->sock.fd);
 }
 

@@ -42,7 +42,7 @@ struct operation {
         struct guest *guest;
         const struct operation_kind *kind;
         struct watch sock;
-        struct outbox out;
+        struct send_queue out;
         bool over;                   /* DONE or FAILED went out: nothing more is told */
 };
 

@@ -43,7 +43,7 @@ struct process {
         struct watch in;
         struct buf rest;             /* of standard input */
         size_t rest_at;
-        struct outbox messages;      /* for the channel, that its reader has not taken */
+        struct send_queue messages;      /* for the channel, that its reader has not taken */
         bool in_ends;                /* close it when the rest is written */
         bool connects, six;          /* its standard input is a connection that is not there yet; by IPv6 */
         uint64_t port;               /* 0: it is no connection */
@@ -87,7 +87,7 @@ static void close_source(struct source *source)
         loop_unwatch(source->process->op.guest->loop, &source->watch);
         fd_close(&source->watch.fd);
         if (source->kind == GUEST_CHANNEL)
-                outbox_done(&source->process->messages);
+                send_queue_done(&source->process->messages);
 }
 
 static void close_in(struct process *process)
@@ -231,7 +231,7 @@ static void source_ready(struct watch *watch, uint32_t events)
 {
         struct source *source = watch->owner;
         struct process *process = source->process;
-        if (events & EPOLLOUT && outbox_flush(&process->messages) < 0)
+        if (events & EPOLLOUT && send_queue_flush(&process->messages) < 0)
                 close_source(source);
         else if (source->kind == GUEST_CHANNEL && events & ~(uint32_t)EPOLLOUT)
                 pass_on_message(source);
@@ -370,7 +370,7 @@ static int process_take(struct operation *op, const uint8_t *bytes, size_t len, 
                 return 0;
         case GUEST_CHANNEL:
                 /* An execution may be longer than the socket's buffer; a signal that comes behind it must not wait until it is read. */
-                if (channel->watch.fd >= 0 && outbox_put(&process->messages, bytes + 1, len - 1, NULL, 0) < 0 && errno == ENOBUFS)
+                if (channel->watch.fd >= 0 && send_queue_put(&process->messages, bytes + 1, len - 1, NULL, 0) < 0 && errno == ENOBUFS)
                         return err_set(err, CSN_E_BUSY, 0, "the interpreter does not read what it is sent");
                 return 0;
         case GUEST_SIGNAL:
@@ -565,7 +565,7 @@ static struct process *process_new(struct guest *guest)
         for (int i = 0; i < SOURCES; i++)
                 process->sources[i] = (struct source){ .watch = { .fd = -1, .ready = source_ready, .owner = &process->sources[i] }, .kind = kinds[i],
                                                        .process = process };
-        process->messages = (struct outbox){ .loop = guest->loop, .watch = &process->sources[CHANNEL].watch };
+        process->messages = (struct send_queue){ .loop = guest->loop, .watch = &process->sources[CHANNEL].watch };
         process->next = guest->processes;
         guest->processes = process;
         return process;

@@ -81,7 +81,7 @@ static int make_ends(struct sandbox *sandbox, struct csn_error *err)
 }
 
 int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
-                 struct cgroup_base *base, const struct uid_range *uids, struct outbox *outer_init, struct csn_error *err)
+                 struct cgroup_base *base, const struct uid_range *uids, struct send_queue *outer_init, struct csn_error *err)
 {
         sandbox_init(sandbox);
         if (plan_make(shape, abilities, &sandbox->plan, err) < 0)
@@ -95,7 +95,7 @@ int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *
                 return -err->code;
         struct outer_init_message request = { .op = OUTER_INIT_BARE, .id = id, .plan = sandbox->plan };
         const int fds[INNER_INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], usr };
-        if (outbox_put(outer_init, &request, sizeof request, fds, usr >= 0 ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1) < 0)
+        if (send_queue_put(outer_init, &request, sizeof request, fds, usr >= 0 ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a sandbox");
         return 0;
 }
@@ -170,7 +170,7 @@ int sandbox_made(struct sandbox *sandbox, pid_t pid, int pid_fd, struct csn_erro
         return settle(&sandbox->leaf, sandbox->control, err);
 }
 
-int sandbox_join(struct sandbox *sandbox, uint32_t id, struct outbox *zygote, struct csn_error *err)
+int sandbox_join(struct sandbox *sandbox, uint32_t id, struct send_queue *zygote, struct csn_error *err)
 {
         auto_fd theirs = -1;
         if (make_pair(&theirs, &sandbox->talk, true, err) < 0)
@@ -178,7 +178,7 @@ int sandbox_join(struct sandbox *sandbox, uint32_t id, struct outbox *zygote, st
         struct zygote_message request = { .op = ZYGOTE_FORK, .id = id, .plan = sandbox->plan };
         const int fds[] = { sandbox->pid_fd, theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL],
                             sandbox->inner[INNER_HANDOFF] };
-        if (outbox_put(zygote, &request, sizeof request, fds, ARRAY_LEN(fds)) < 0)
+        if (send_queue_put(zygote, &request, sizeof request, fds, ARRAY_LEN(fds)) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the zygote for an interpreter");
         return 0;
 }

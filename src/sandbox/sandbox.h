@@ -494,7 +494,7 @@ void sandbox_init(struct sandbox *sandbox);
  * remedy, CSN_E_BUSY (no uid or no descriptor free), CSN_E_SYSTEM.
  */
 int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
-                 struct cgroup_base *base, const struct uid_range *uids, struct outbox *outer_init, struct csn_error *err);
+                 struct cgroup_base *base, const struct uid_range *uids, struct send_queue *outer_init, struct csn_error *err);
 
 /* Put a process into a cgroup, by its pidfd. */
 int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_error *err);
@@ -509,7 +509,7 @@ void sandbox_read_stats(const struct sandbox *sandbox, struct wire_stats *ret);
 int sandbox_made(struct sandbox *sandbox, pid_t pid, int pid_fd, struct csn_error *err);
 
 /* Ask a zygote for an interpreter in it; sandbox_confined() follows when it answered. */
-int sandbox_join(struct sandbox *sandbox, uint32_t id, struct outbox *zygote, struct csn_error *err);
+int sandbox_join(struct sandbox *sandbox, uint32_t id, struct send_queue *zygote, struct csn_error *err);
 /* It goes into `leaf`, which is the sandbox' own, or that of the guest where it visits. */
 int sandbox_confined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err);
 /* One that visits `host`, with descriptors as ENTER has them, which are taken. */

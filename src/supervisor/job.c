@@ -305,7 +305,7 @@ void job_advance(struct job *job)
                 if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
                         rc = sandbox_tell(&job->sandbox, INNER_INIT_GUEST, &err);
         } else if (job->state == JOB_READY && job->interpreter == PENDING_ZYGOTE) {
-                struct outbox *zygote = zygote_outbox(job->sup, job->zygote, &known);
+                struct send_queue *zygote = zygote_send_queue(job->sup, job->zygote, &known);
                 if (!known)
                         rc = err_set(&err, CSN_E_BUSY, 0, "the zygote of this sandbox is gone");
                 if (!zygote && known)

@@ -23,7 +23,7 @@ void sup_answer(struct supervisor *sup, struct buf *message, bool fits, const in
         if (!fits) {
                 err_set(&err, CSN_E_SYSTEM, 0, "an answer does not fit in a message");
                 sup_give_up(sup, &err);
-        } else if (outbox_put(&sup->answers, message->bytes, message->len, fds, fds_n) < 0 && errno != EPIPE && errno != ECONNRESET) {
+        } else if (send_queue_put(&sup->answers, message->bytes, message->len, fds, fds_n) < 0 && errno != EPIPE && errno != ECONNRESET) {
                 /* The engine closed its end, with messages unread (ECONNRESET) or without (EPIPE); the reader of the socket ends us.  All else is our failure. */
                 err_set(&err, CSN_E_SYSTEM, errno, "send an answer to the engine");
                 sup_give_up(sup, &err);
@@ -232,7 +232,7 @@ static void peer_ready(struct watch *watch, uint32_t events)
 {
         struct supervisor *sup = watch->owner;
         struct csn_error err;
-        if (events & EPOLLOUT && outbox_flush(&sup->answers) < 0) {
+        if (events & EPOLLOUT && send_queue_flush(&sup->answers) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "send to the engine");
                 sup_give_up(sup, &err);
         }
@@ -282,7 +282,7 @@ static void outer_init_ready(struct watch *watch, uint32_t events)
 {
         struct supervisor *sup = watch->owner;
         struct csn_error err;
-        if (events & EPOLLOUT && outbox_flush(&sup->outer_init_queue) < 0) {
+        if (events & EPOLLOUT && send_queue_flush(&sup->outer_init_queue) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "talk to the keeper");
                 sup_give_up(sup, &err);
         }
@@ -310,7 +310,7 @@ static int open_outer_init(struct supervisor *sup, struct csn_error *err)
         if (fcntl(sup->outer_init.sock, F_SETFL, O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the keeper's socket non-blocking");
         sup->outer_init_watch = (struct watch){ .ready = outer_init_ready, .owner = sup };
-        sup->outer_init_queue = (struct outbox){ .loop = sup->loop, .watch = &sup->outer_init_watch };
+        sup->outer_init_queue = (struct send_queue){ .loop = sup->loop, .watch = &sup->outer_init_watch };
         return loop_watch(sup->loop, &sup->outer_init_watch, sup->outer_init.sock, EPOLLIN, err);
 }
 
@@ -353,7 +353,7 @@ static int begin(struct supervisor *sup, struct csn_error *err)
         if (fcntl(sup->sock, F_SETFL, O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the engine's socket non-blocking");
         sup->peer = (struct watch){ .ready = peer_ready, .owner = sup };
-        sup->answers = (struct outbox){ .loop = sup->loop, .watch = &sup->peer };
+        sup->answers = (struct send_queue){ .loop = sup->loop, .watch = &sup->peer };
         return loop_watch(sup->loop, &sup->peer, sup->sock, EPOLLIN, err);
 }
 
@@ -369,8 +369,8 @@ static void end(struct supervisor *sup)
         outer_init_stop(&sup->outer_init);
         jobs_free(sup);
         zygotes_free(sup);
-        outbox_done(&sup->answers);
-        outbox_done(&sup->outer_init_queue);
+        send_queue_done(&sup->answers);
+        send_queue_done(&sup->outer_init_queue);
         cgroup_close(sup->cgroups);
         janitor_stop(&sup->janitor);
         loop_free(sup->loop);

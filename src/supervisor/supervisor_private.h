@@ -10,14 +10,14 @@
 struct supervisor {
         int sock;
         struct watch peer;
-        struct outbox answers;
+        struct send_queue answers;
         struct loop *loop;
         const struct supervisor_options *options;
         struct abilities abilities;
         struct cgroup_base *cgroups;
         struct outer_init outer_init;
         struct watch outer_init_watch;
-        struct outbox outer_init_queue;
+        struct send_queue outer_init_queue;
         struct csn_error outer_init_error;    /* why sandboxes cannot be made here; code 0: they can */
         struct job *jobs;
         struct zygote *zygotes;
@@ -64,7 +64,7 @@ void jobs_free(struct supervisor *sup);
 int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program *program, struct csn_error *err);
 void zygote_retire(struct supervisor *sup, uint32_t id);
 /* Where to ask it for an interpreter; NULL: it does not serve (yet).  *ret_known: there is one of that number. */
-struct outbox *zygote_outbox(struct supervisor *sup, uint32_t id, bool *ret_known);
+struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known);
 bool zygote_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
 bool zygote_lost(struct supervisor *sup, const struct outer_init_message *died);
 void zygotes_free(struct supervisor *sup);

@@ -25,7 +25,7 @@ struct zygote {
         bool serves;
         bool told;                 /* GONE went out */
         struct watch watch;
-        struct outbox sandbox;
+        struct send_queue sandbox;
         struct cgroup_leaf leaf;
         struct timer deadline, closing;
 };
@@ -44,7 +44,7 @@ static void zygote_free(struct zygote *zygote)
         loop_untimer(loop, &zygote->deadline);
         loop_untimer(loop, &zygote->closing);
         loop_unwatch(loop, &zygote->watch);
-        outbox_done(&zygote->sandbox);
+        send_queue_done(&zygote->sandbox);
         fd_close(&zygote->watch.fd);
         fd_close(&zygote->pid_fd);
         for (struct zygote **at = &zygote->sup->zygotes; *at; at = &(*at)->next)
@@ -129,7 +129,7 @@ static void ready(struct watch *watch, uint32_t events)
         struct zygote_message message;
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
-        if (events & EPOLLOUT && outbox_flush(&zygote->sandbox) < 0) {
+        if (events & EPOLLOUT && send_queue_flush(&zygote->sandbox) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "talk to the zygote");
                 end(zygote, &err);
                 return;
@@ -148,7 +148,7 @@ static void ready(struct watch *watch, uint32_t events)
                 fd_close(&fds[i]);
 }
 
-struct outbox *zygote_outbox(struct supervisor *sup, uint32_t id, bool *ret_known)
+struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known)
 {
         struct zygote *zygote = find_zygote(sup, id);
         *ret_known = zygote && !zygote->told;
@@ -175,7 +175,7 @@ static int ask_outer_init(struct zygote *zygote, const struct wire_program *prog
             loop_watch(sup->loop, &zygote->watch, pair[0], EPOLLIN, err) < 0)
                 return -err->code;
         struct outer_init_message request = { .op = OUTER_INIT_ZYGOTE, .id = zygote->id | SUPERVISOR_ZYGOTE, .plan = { .abilities = sup->abilities } };
-        if (outbox_put(&sup->outer_init_queue, &request, sizeof request, &theirs, 1) < 0)
+        if (send_queue_put(&sup->outer_init_queue, &request, sizeof request, &theirs, 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a zygote");
         return 0;
 }
@@ -193,7 +193,7 @@ int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program 
                                    .watch = { .fd = -1, .ready = ready, .owner = zygote },
                                    .deadline = { .fired = loading_took_too_long, .owner = zygote },
                                    .closing = { .fired = try_close, .owner = zygote } };
-        zygote->sandbox = (struct outbox){ .loop = sup->loop, .watch = &zygote->watch };
+        zygote->sandbox = (struct send_queue){ .loop = sup->loop, .watch = &zygote->watch };
         cgroup_leaf_init(&zygote->leaf);
         sup->zygotes = zygote;
         why = sup->outer_init_error;

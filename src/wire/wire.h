@@ -341,21 +341,21 @@ ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_
 
 /*
  * What could not be sent at once, because the peer does not read now (send_queue.c).  It is on top of a watch for
- * EPOLLIN, whose owner calls outbox_flush() when EPOLLOUT is among the events.
+ * EPOLLIN, whose owner calls send_queue_flush() when EPOLLOUT is among the events.
  */
-struct outbox {
+struct send_queue {
         struct loop *loop;
         struct watch *watch;             /* its fd is the socket, which has to be non-blocking */
-        struct outbox_packet *first, *last;
+        struct send_queue_packet *first, *last;
         size_t n;
 };
 
-#define OUTBOX_MAX 65536                 /* packets that wait; more is a peer that is stuck */
+#define SEND_QUEUE_MAX 65536                 /* packets that wait; more is a peer that is stuck */
 
 /* Send now or keep a copy, with copies of the descriptors.  0; -1 with errno: the connection is of no use any more. */
-int outbox_put(struct outbox *outbox, const void *bytes, size_t len, const int *fds, size_t fds_n);
-int outbox_flush(struct outbox *outbox);
-void outbox_done(struct outbox *outbox);
+int send_queue_put(struct send_queue *send_queue, const void *bytes, size_t len, const int *fds, size_t fds_n);
+int send_queue_flush(struct send_queue *send_queue);
+void send_queue_done(struct send_queue *send_queue);
 
 /* ---- the private channel of a run (runner_channel.c) ---- */
 

@@ -240,18 +240,18 @@ static void what_a_peer_does_not_read_waits_in_order(void)
         struct watch watch = { 0 };
         CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0 && loop_new(&loop, &err) == 0);
         CHECK(loop_watch(loop, &watch, pair[0], EPOLLIN, &err) == 0);
-        struct outbox instance = { .loop = loop, .watch = &watch };
+        struct send_queue instance = { .loop = loop, .watch = &watch };
         uint32_t sent = 0;
         static uint8_t bytes[WIRE_MAX];
         for (; instance.n < 100; sent++) {
                 uint8_t message[4096] = { (uint8_t)sent, (uint8_t)(sent >> 8) };
-                if (outbox_put(&instance, message, sizeof message, &pair[1], sent % 2) < 0)
+                if (send_queue_put(&instance, message, sizeof message, &pair[1], sent % 2) < 0)
                         break;
         }
         CHECK(instance.n == 100);
         for (uint32_t i = 0; i < sent; i++) {
                 while (wire_receive(pair[1], bytes, fds, &fds_n) != 4096)
-                        if (outbox_flush(&instance) < 0)
+                        if (send_queue_flush(&instance) < 0)
                                 break;
                 CHECK((bytes[0] | bytes[1] << 8) == (int)i && fds_n == i % 2);
                 fd_close(&fds[0]);

@@ -116,7 +116,7 @@ static int open_call(struct psandbox *psandbox, struct guest_call *call, struct 
         auto_fd ours = pair[0], theirs = pair[1];
         call->watch = (struct watch){ .fd = -1, .ready = guest_call_ready, .owner = call };
         call->done = call->refused = false;
-        if (outbox_put(&psandbox->out, request->bytes, request->len, &theirs, 1) < 0)
+        if (send_queue_put(&psandbox->out, request->bytes, request->len, &theirs, 1) < 0)
                 return err_set(err, CSN_E_BUSY, errno, "talk to the guest of the sandbox");
         if (loop_watch(psandbox->engine->loop, &call->watch, ours, EPOLLIN, err) < 0)
                 return -err->code;

@@ -96,7 +96,7 @@ void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error)
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
         loop_untimer(psandbox->engine->loop, &psandbox->usage_listener);
         loop_unwatch(psandbox->engine->loop, &psandbox->sock);
-        outbox_done(&psandbox->out);
+        send_queue_done(&psandbox->out);
         fd_close(&psandbox->sock.fd);
         fd_close(&psandbox->home_fd);
         egress_close(psandbox->egress);
@@ -286,7 +286,7 @@ static void guest_ready(struct watch *watch, uint32_t events)
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
         struct csn_error err;
-        if (events & EPOLLOUT && outbox_flush(&psandbox->out) < 0) {
+        if (events & EPOLLOUT && send_queue_flush(&psandbox->out) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "talk to the guest");
                 broken(psandbox, &err);
                 return;
@@ -356,7 +356,7 @@ void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, 
         }
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
         loop_unwatch(psandbox->engine->loop, &psandbox->sock);
-        outbox_done(&psandbox->out);
+        send_queue_done(&psandbox->out);
         fd_close(&psandbox->sock.fd);
         fd_close(&psandbox->home_fd);
         egress_close(psandbox->egress);

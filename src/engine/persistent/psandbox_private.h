@@ -19,7 +19,7 @@ struct psandbox {
         struct limits bounds;            /* of executions: those that the request itself had */
         struct egress *egress;
         struct watch sock;               /* to the guest */
-        struct outbox out;
+        struct send_queue out;
         int home_fd;                     /* for statfs(2) alone: what is in it is the guest's to read */
         bool hello_received;
         struct guest_call *calls;

@@ -38,7 +38,7 @@ int run_send_message(struct run *run, const char *message, size_t len)
                 for (int i = 0; i < 4; i++)
                         frame[8 + i] = (uint8_t)(n >> 8 * i);
                 memcpy(frame + CHANNEL_HEADER, message + at, n);
-                if (outbox_put(&run->said, frame, CHANNEL_HEADER + n, NULL, 0) < 0)
+                if (send_queue_put(&run->said, frame, CHANNEL_HEADER + n, NULL, 0) < 0)
                         return -EPIPE;
         }
         return 0;

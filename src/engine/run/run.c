@@ -121,8 +121,8 @@ static void channel_ready(struct watch *watch, uint32_t events)
         struct run *run = watch->owner;
         if (run->state == RUN_OVER)
                 return;
-        if (events & EPOLLOUT && outbox_flush(&run->said) < 0)
-                outbox_done(&run->said);   /* its end is read next */
+        if (events & EPOLLOUT && send_queue_flush(&run->said) < 0)
+                send_queue_done(&run->said);   /* its end is read next */
         read_channel(run);
 }
 
@@ -184,7 +184,7 @@ static void close_ends(struct run *run)
         }
         loop_unwatch(loop, &run->channel_watch);
         fd_close(&run->channel_watch.fd);
-        outbox_done(&run->said);
+        send_queue_done(&run->said);
         fd_close(&run->handoff_fd);
 }
 

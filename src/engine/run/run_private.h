@@ -89,7 +89,7 @@ struct run {
         struct channel channel;
         const struct run_message_handler *message_handler;
         void *message_handler_owner;
-        struct outbox said;            /* that its runner has not read yet */
+        struct send_queue said;            /* that its runner has not read yet */
         bool has_messages;                    /* its runner is told what to do, and answers */
         bool skips_queue;                /* it waits for no turn */
         bool judged;                   /* see run_set_judged() */
