@@ -12,7 +12,7 @@ static struct wire_shape usual(void)
                                     .tmp_bytes = 64 * MIB, .label = "x" };
 }
 
-static struct wire_limits usual_limits(void)
+static struct wire_limits fastpath_limits(void)
 {
         return (struct wire_limits){ .wall_ms = 30000, .cpu_milli = 1000, .memory_bytes = 512 * MIB, .pids = 64, .open_files = 1024,
                                      .background_ms = 100 };
@@ -108,7 +108,7 @@ static void numbers_out_of_bounds_are_refused_by_name(void)
         } while (0)
 #define BAD_LIMIT(member, value)                                                                                \
         do {                                                                                                    \
-                struct wire_limits limits = usual_limits();                                                     \
+                struct wire_limits limits = fastpath_limits();                                                     \
                 limits.member = (value);                                                                        \
                 CHECK(plan_limit(&plan, &limits, &err) == -CSN_E_INPUT && strcmp(err.field, #member) == 0);     \
         } while (0)
@@ -134,7 +134,7 @@ static void rlimits_stand_in_for_missing_controllers(void)
         struct plan plan;
         struct csn_error err;
         struct wire_shape shape = usual();
-        struct wire_limits limits = usual_limits();
+        struct wire_limits limits = fastpath_limits();
         CHECK(plan_make(&shape, &full, &plan, &err) == 0 && plan_limit(&plan, &limits, &err) == 0);
         CHECK(!plan.degraded && rlimit_of(&plan, RLIMIT_NPROC) == 256 && rlimit_of(&plan, RLIMIT_DATA) == RLIM_INFINITY);
         CHECK(rlimit_of(&plan, RLIMIT_AS) == 12345);   /* never: node reserves more than any limit */
@@ -150,7 +150,7 @@ static void the_cpu_rlimit_is_behind_the_real_one(void)
         struct wire_shape shape = usual();
         CHECK(plan_make(&shape, &full, &plan, &err) == 0);
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                struct wire_limits limits = usual_limits();
+                struct wire_limits limits = fastpath_limits();
                 limits.cpu_milli = rows[i].cpu_milli;
                 limits.cpu_ms = rows[i].cpu_ms;
                 CHECK(plan_limit(&plan, &limits, &err) == 0 && rlimit_of(&plan, RLIMIT_CPU) == rows[i].seconds);
@@ -162,7 +162,7 @@ static void the_program_gets_the_limits_of_its_own_request(void)
         struct plan plan;
         struct csn_error err;
         struct wire_shape shape = usual();
-        struct wire_limits limits = usual_limits();
+        struct wire_limits limits = fastpath_limits();
         limits.memory_bytes = 64 * MIB;
         limits.cpu_milli = 250;
         limits.pids = 8;

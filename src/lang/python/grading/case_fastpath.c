@@ -10,7 +10,7 @@
 #include "lang/python/zygote/fastpath.h"
 #include "wire/wire.h"
 
-#define USUAL_MESSAGE 4096
+#define FASTPATH_MESSAGE 4096
 #define PLAIN_MESSAGE 512
 #define LENGTH_SIZE 8   /* of what a case's process tells */
 
@@ -238,7 +238,7 @@ static bool is_usual(const struct case_end *end, PyObject *endings)
 {
         uint64_t told;
         Py_ssize_t at = 0;
-        if (end->status || end->reason || end->len <= LENGTH_SIZE || end->len > USUAL_MESSAGE || !is_empty(end->outputs[0]) || !is_empty(end->outputs[1]))
+        if (end->status || end->reason || end->len <= LENGTH_SIZE || end->len > FASTPATH_MESSAGE || !is_empty(end->outputs[0]) || !is_empty(end->outputs[1]))
                 return false;
         memcpy(&told, end->message, sizeof told);
         if (le64toh(told) != end->len - LENGTH_SIZE)
@@ -252,7 +252,7 @@ static bool is_usual(const struct case_end *end, PyObject *endings)
 /* As send() of the Grader in cases.py does. */
 static void tell_end(const struct where *to, Py_ssize_t index, const struct case_end *end)
 {
-        char text[USUAL_MESSAGE + 200];
+        char text[FASTPATH_MESSAGE + 200];
         /* Not as floating point: a program may have set a locale whose decimal point is a comma. */
         unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
         int len = snprintf(text, sizeof text, "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
@@ -271,7 +271,7 @@ static PyObject *run_case(const struct grading *grading, const struct call *call
         rules.wall_s = call->wall_s;
         int where = case_run(&rules, fork, &end, &writer, &err);
         if (where < 0)
-                return usual_error(&err);
+                return fastpath_error(&err);
         if (where)
                 answer(grading, call, writer);
         if (!is_usual(&end, grading->endings))
@@ -293,7 +293,7 @@ static void end_grading(const struct grading *grading)
         }
         channel_say(&grading->to, CHANNEL_TALK, PyBytes_AsString(grading->last_words), (size_t)PyBytes_Size(grading->last_words));
         channel_say(&grading->to, CHANNEL_DONE, "", 0);
-        usual_end_process(0, &grading->to);
+        fastpath_end_process(0, &grading->to);
 }
 
 /* All are read before the first process is there. */
@@ -315,7 +315,7 @@ PyObject *grader_run_cases(PyObject *args, pid_t (*fork)(void))
         PyObject *cases, *end, *result = NULL;
         Py_ssize_t first, message_max;
         int alone;
-        if (!PyArg_ParseTuple(args, "nO!O&O!nip(O!O!O!O!O!UOO)OO", &first, &PyTuple_Type, &cases, usual_to_where, &grading.to,
+        if (!PyArg_ParseTuple(args, "nO!O&O!nip(O!O!O!O!O!UOO)OO", &first, &PyTuple_Type, &cases, fastpath_to_where, &grading.to,
                               &PyDict_Type, &grading.endings, &message_max, &grading.rules.null_fd, &alone, &PyDict_Type,
                               &grading.functions, &PyDict_Type, &grading.builtins, &PyTuple_Type, &grading.hooks, &PyDict_Type, &grading.sys, &PyTuple_Type,
                               &grading.streams, &grading.flush, &grading.coroutine, &grading.run_coroutine, &grading.answer, &end) ||
@@ -333,5 +333,5 @@ PyObject *grader_run_cases(PyObject *args, pid_t (*fork)(void))
         if (result || PyErr_Occurred())
                 return result;
         end_grading(&grading);
-        return usual_nothing();
+        return fastpath_nothing();
 }

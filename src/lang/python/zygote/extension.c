@@ -29,12 +29,12 @@
 #include "sandbox/sandbox.h"
 
 static struct plan plan;
-static PyObject *usual_argv, *usual_env;   /* lists of bytes, or None: what most programs have */
+static PyObject *fastpath_argv, *fastpath_env;   /* lists of bytes, or None: what most programs have */
 
 /* What a function of ours is for Python: nothing, or the error that it has set. */
 static PyObject *done(int rc, const struct csn_error *err)
 {
-        return rc < 0 ? usual_error(err) : usual_nothing();
+        return rc < 0 ? fastpath_error(err) : fastpath_nothing();
 }
 
 /* ---- the fork ---- */
@@ -152,14 +152,14 @@ static PyObject *begin_room(PyObject *self, PyObject *none)
 {
         (void)self, (void)none;
         room_begin();
-        return usual_nothing();
+        return fastpath_nothing();
 }
 
 static PyObject *fill_room(PyObject *self, PyObject *none)
 {
         (void)self, (void)none;
         room_fill();
-        return usual_nothing();
+        return fastpath_nothing();
 }
 
 static int settle(struct csn_error *err)
@@ -220,7 +220,7 @@ static bool learn_pages(const struct sample *sample)
         struct csn_error err;
         int fd, r = ask_fork(&fd, &err);
         if (r == 1) {
-                usual_rehearse(sample->program, fd);
+                fastpath_rehearse(sample->program, fd);
                 if (set_up_rehearsal(sample, &err) < 0)
                         _exit(1);
                 return true;
@@ -246,10 +246,10 @@ static PyObject *serve(PyObject *self, PyObject *args)
         struct csn_error err;
         struct zygote_message message = { .op = ZYGOTE_SERVES };
         (void)self;
-        if (!PyArg_ParseTuple(args, "y#OO|Sy#", &info, &len, &usual_argv, &usual_env, &sample.program, &sample.message, &sample.len))
+        if (!PyArg_ParseTuple(args, "y#OO|Sy#", &info, &len, &fastpath_argv, &fastpath_env, &sample.program, &sample.message, &sample.len))
                 return NULL;
-        Py_IncRef(usual_argv);
-        Py_IncRef(usual_env);
+        Py_IncRef(fastpath_argv);
+        Py_IncRef(fastpath_env);
         if ((size_t)len >= sizeof message.info)
                 return PyErr_Format(PyExc_ValueError, "info has %zd bytes, %zu are possible", len, sizeof message.info - 1);
         memcpy(message.info, info, (size_t)len);
@@ -257,18 +257,18 @@ static PyObject *serve(PyObject *self, PyObject *args)
         if (!tid) {
                 err_set(&err, CSN_E_UNSUPPORTED, 0, "this kernel does not tell the address of the thread id (CONFIG_CHECKPOINT_RESTORE)");
                 refuse(0, &err);
-                return usual_error(&err);
+                return fastpath_error(&err);
         }
         int own_pid_ns = own_pid_namespace(&err);   /* for as long as it serves; a child has it closed by join_enter() */
         if (own_pid_ns < 0) {
                 refuse(0, &err);
-                return usual_error(&err);
+                return fastpath_error(&err);
         }
         size_t filter_len;
         seccomp_program(SECCOMP_LAST, &filter_len);   /* once, and not in every child */
         if (settle(&err) < 0) {
                 refuse(0, &err);
-                return usual_error(&err);
+                return fastpath_error(&err);
         }
         if (sample.program && learn_pages(&sample))
                 return PyBool_FromLong(true);
@@ -351,7 +351,7 @@ static bool is_folder_empty(const char *path)
 static PyObject *only_file(bool was_empty, const struct wire_file *file)
 {
         if (!was_empty || !file->name)
-                return usual_nothing();
+                return fastpath_nothing();
         return Py_BuildValue("(yy#)", file->name, file->content, (Py_ssize_t)file->content_len);
 }
 
@@ -364,14 +364,14 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
         (void)self, (void)none;
         /* In the home of a guest others are at work.  Looked at now, when nobody waits for us. */
         bool was_empty = is_folder_empty(".") && !(plan.shape.flags & WIRE_PERSISTENT);
-        PyObject *rehearsal = usual_rehearsal(usual_argv, usual_env);
+        PyObject *rehearsal = fastpath_rehearsal(fastpath_argv, fastpath_env);
         if (rehearsal || PyErr_Occurred())
                 return rehearsal;
         if (join_wait(&plan, &arena, &taken, &err) < 0)
                 _exit(1);   /* it was told */
         size_t own = program->argv_n < OWN_ARGUMENTS ? program->argv_n : OWN_ARGUMENTS;
-        PyObject *argv = list_or_usual(usual_argv, program->argv + own, program->argv_n - own);
-        PyObject *env = list_or_usual(usual_env, program->env, program->env_n);
+        PyObject *argv = list_or_usual(fastpath_argv, program->argv + own, program->argv_n - own);
+        PyObject *env = list_or_usual(fastpath_env, program->env, program->env_n);
         PyObject *only = only_file(was_empty, &taken.only);
         arena_done(&arena);
         if (!argv || !env || !only) {
@@ -393,7 +393,7 @@ static PyObject *send_python_frame(PyObject *self, PyObject *args)
         Py_ssize_t len;
         bool sent = false;
         (void)self;
-        if (!PyArg_ParseTuple(args, "O&iiy#", usual_to_where, &to, &type, &flags, &payload, &len))
+        if (!PyArg_ParseTuple(args, "O&iiy#", fastpath_to_where, &to, &type, &flags, &payload, &len))
                 return NULL;
         do {
                 Py_BEGIN_ALLOW_THREADS
@@ -421,7 +421,7 @@ static PyObject *fork_here(PyObject *self, PyObject *none)
         if (pid >= 0)
                 return PyLong_FromLong(pid);
         err_set(&err, CSN_E_SYSTEM, errno, "fork the interpreter");
-        return usual_error(&err);
+        return fastpath_error(&err);
 }
 
 /* ---- cases of a grading ---- */
@@ -452,24 +452,24 @@ static PyMethodDef methods[] = {
         { "begin_room", begin_room, METH_NOARGS, "begin_room(): what comes is in pages where nothing else is." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
         { "strangers", grader_strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
-        { "is_usual_stream", usual_is_usual_stream, METH_VARARGS, "is_usual_stream(fd): whether it is what most runs have there." },
-        { "renew", usual_renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
-        { "have_ends", usual_have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
+        { "is_usual_stream", fastpath_is_usual_stream, METH_VARARGS, "is_usual_stream(fd): whether it is what most runs have there." },
+        { "renew", fastpath_renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
+        { "have_ends", fastpath_have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
         { "serve", serve, METH_VARARGS, "serve(info, argv, env[, program, message]): tell that everything is loaded, and fork at each request; returns in the children, True in one that runs the sample." },
         { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env, only): the program's, as lists of bytes, those of serve() if they are the same; (name, content) of the only file at home, if it is short and this is no guest's, or None." },
         { "send_frame", send_python_frame, METH_VARARGS, "send_frame(where, type, flags, payload): whether it was sent on the channel." },
         { "quit", quit, METH_VARARGS, "quit(status): end this process at once." },
-        { "leave", usual_leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },
+        { "leave", fastpath_leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },
         { "share_constants", constants_share_of, METH_VARARGS, "share_constants(code, last): see constants.h." },
-        { "split_last", usual_split_last, METH_O, "split_last(source): see runner.py." },
+        { "split_last", fastpath_split_last, METH_O, "split_last(source): see runner.py." },
         /* fastpath.h */
-        { "usual", usual_prepare, METH_O, "usual(names): what the five below have to do with." },
-        { "logging_shutdown", usual_logging_shutdown, METH_VARARGS, "logging_shutdown(shutdown, handlers): what does the same, at once if there is no handler." },
-        { "begin", usual_begin, METH_NOARGS, "begin(): whether this process is ready for a usual run." },
-        { "start", usual_start, METH_O, "start(came) -> (code, last) for what wait() gave, or None." },
-        { "drive", usual_drive, METH_VARARGS, "drive(generator, main): see drive.h; a usual run ends there." },
-        { "is_plain", usual_is_plain, METH_VARARGS, "is_plain(error, value): whether there is nothing to tell of them." },
-        { "end", usual_end, METH_VARARGS, "end(ending, tracing, profiling): end this process, or tell whether the interpreter must." },
+        { "usual", fastpath_prepare, METH_O, "usual(names): what the five below have to do with." },
+        { "logging_shutdown", fastpath_logging_shutdown, METH_VARARGS, "logging_shutdown(shutdown, handlers): what does the same, at once if there is no handler." },
+        { "begin", fastpath_begin, METH_NOARGS, "begin(): whether this process is ready for a usual run." },
+        { "start", fastpath_start, METH_O, "start(came) -> (code, last) for what wait() gave, or None." },
+        { "drive", fastpath_drive, METH_VARARGS, "drive(generator, main): see drive.h; a usual run ends there." },
+        { "is_plain", fastpath_is_plain, METH_VARARGS, "is_plain(error, value): whether there is nothing to tell of them." },
+        { "end", fastpath_end, METH_VARARGS, "end(ending, tracing, profiling): end this process, or tell whether the interpreter must." },
         { NULL, NULL, 0, NULL },
 };
 

@@ -48,21 +48,21 @@ static PyObject *program_text;   /* from start() on */
 static PyObject *rehearsed;      /* the program, whose caller has it for good */
 static int rehearsal_fd;
 
-#define USUAL_THREAD 2           /* as reset_state.py has it */
+#define FASTPATH_THREAD 2           /* as reset_state.py has it */
 
-PyObject *usual_nothing(void)
+PyObject *fastpath_nothing(void)
 {
         Py_IncRef(Py_None);
         return Py_None;
 }
 
-PyObject *usual_error(const struct csn_error *err)
+PyObject *fastpath_error(const struct csn_error *err)
 {
         PyErr_SetString(PyExc_OSError, err->text);
         return NULL;
 }
 
-void usual_rehearse(PyObject *program, int answer_fd)
+void fastpath_rehearse(PyObject *program, int answer_fd)
 {
         rehearsed = program;
         rehearsal_fd = answer_fd;
@@ -78,7 +78,7 @@ static bool is_not_alone(void)
         return is_set;
 }
 
-PyObject *usual_rehearsal(PyObject *arguments, PyObject *entries)
+PyObject *fastpath_rehearsal(PyObject *arguments, PyObject *entries)
 {
         if (rehearsed && !own[RUN])
                 PyErr_SetString(PyExc_RuntimeError, "no run is usual, and so there is none to rehearse");
@@ -107,7 +107,7 @@ static PyObject *shut_logging_down(PyObject *self, PyObject *args, PyObject *nam
 {
         (void)self;
         if (!logging_shutdown || PyList_Size(logging_handlers) == 0)
-                return usual_nothing();
+                return fastpath_nothing();
         return PyObject_Call(logging_shutdown, args, named);
 }
 
@@ -120,7 +120,7 @@ static PyObject *compare_shutdown(PyObject *self, PyObject *other, int how)
         return Py_NotImplemented;
 }
 
-PyObject *usual_logging_shutdown(PyObject *self, PyObject *args)
+PyObject *fastpath_logging_shutdown(PyObject *self, PyObject *args)
 {
         PyType_Slot slots[] = { { Py_tp_call, shut_logging_down }, { Py_tp_richcompare, compare_shutdown }, { 0, NULL } };
         PyType_Spec spec = { .name = "_caisson.Shutdown", .basicsize = sizeof(PyObject), .flags = Py_TPFLAGS_DEFAULT, .slots = slots };
@@ -155,7 +155,7 @@ static bool has_number_in(PyObject *number)
         return there == PyFloat_AsDouble(number);
 }
 
-PyObject *usual_prepare(PyObject *self, PyObject *names)
+PyObject *fastpath_prepare(PyObject *self, PyObject *names)
 {
         (void)self;
         for (int i = 0; i < NAMES_N; i++) {
@@ -166,7 +166,7 @@ PyObject *usual_prepare(PyObject *self, PyObject *names)
         }
         if (is_there(START_TIME) && !has_number_in(own[START_TIME]))
                 drop();   /* an interpreter whose numbers are not like that: no run is usual */
-        return usual_nothing();
+        return fastpath_nothing();
 }
 
 /* With room for arguments, though there are none: without it a function prepares itself to be given some by name (Python/getargs.c). */
@@ -204,7 +204,7 @@ static bool is_usual_stream(int fd)
         return fd == STDIN_FILENO ? S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3) : S_ISFIFO(about.st_mode);
 }
 
-PyObject *usual_is_usual_stream(PyObject *self, PyObject *args)
+PyObject *fastpath_is_usual_stream(PyObject *self, PyObject *args)
 {
         int fd;
         (void)self;
@@ -219,10 +219,10 @@ static bool renew(PyObject *bytes)
         return !PyErr_Occurred();
 }
 
-PyObject *usual_renew(PyObject *self, PyObject *bytes)
+PyObject *fastpath_renew(PyObject *self, PyObject *bytes)
 {
         (void)self;
-        return renew(bytes) ? usual_nothing() : NULL;
+        return renew(bytes) ? fastpath_nothing() : NULL;
 }
 
 static bool set(PyObject *object, const char *name, PyObject *value)
@@ -240,7 +240,7 @@ static void set_start_time(PyObject *time)
         memcpy(number_in(time), &seconds, sizeof seconds);
 }
 
-int usual_to_where(PyObject *object, void *ret_where)
+int fastpath_to_where(PyObject *object, void *ret_where)
 {
         struct where *to = ret_where;
         if (!PyArg_ParseTuple(object, "iiKK", &to->fd, &to->pid, &to->device, &to->inode))
@@ -255,11 +255,11 @@ static bool open_channel(void)
 {
         has_channel = channel_open(&channel);
         if (!has_channel)
-                return set(own[CHANNEL], "fd", PyLong_FromLong(-1)) && set(own[CHANNEL], "where", usual_nothing());
+                return set(own[CHANNEL], "fd", PyLong_FromLong(-1)) && set(own[CHANNEL], "where", fastpath_nothing());
         return channel.fd == CHANNEL_USUAL_FD || set(own[CHANNEL], "fd", PyLong_FromLong(channel.fd));
 }
 
-PyObject *usual_begin(PyObject *self, PyObject *none)
+PyObject *fastpath_begin(PyObject *self, PyObject *none)
 {
         (void)self, (void)none;
         if (!own[RUN] || !is_usual_stream(STDOUT_FILENO) || !is_usual_stream(STDERR_FILENO)) {
@@ -270,7 +270,7 @@ PyObject *usual_begin(PyObject *self, PyObject *none)
                 return NULL;
         if (is_there(START_TIME))
                 set_start_time(own[START_TIME]);
-        if (is_there(MAIN_THREAD) && !rehearsed && syscall(SYS_gettid) != USUAL_THREAD) {
+        if (is_there(MAIN_THREAD) && !rehearsed && syscall(SYS_gettid) != FASTPATH_THREAD) {
                 PyObject *result = PyObject_CallMethod(own[MAIN_THREAD], "_set_native_id", NULL);
                 Py_DecRef(result);
                 if (!result)
@@ -388,14 +388,14 @@ static bool split(PyObject *source, struct parts *ret)
         return ret->before && ret->last;
 }
 
-PyObject *usual_split_last(PyObject *self, PyObject *source)
+PyObject *fastpath_split_last(PyObject *self, PyObject *source)
 {
         struct parts parts;
         (void)self;
         if (split(source, &parts))
                 return Py_BuildValue("(NNs)", parts.before, parts.last, parts.mode);
         Py_DecRef(parts.before);
-        return PyErr_Occurred() ? NULL : usual_nothing();
+        return PyErr_Occurred() ? NULL : fastpath_nothing();
 }
 
 /* NULL with an error; also if there is no text. */
@@ -483,7 +483,7 @@ static bool prepare_to_show(PyObject *source)
         return own[GRADED] == Py_True || !has(text, "show") || call_all(own[SHOWS]);
 }
 
-PyObject *usual_start(PyObject *self, PyObject *came)
+PyObject *fastpath_start(PyObject *self, PyObject *came)
 {
         (void)self;
         PyObject *pair = NULL, *text = NULL;
@@ -503,7 +503,7 @@ PyObject *usual_start(PyObject *self, PyObject *came)
                 PyObject_SetAttrString(own[RUN], "compiled", pair);
         drop();
         Py_DecRef(pair);
-        return PyErr_Occurred() ? NULL : usual_nothing();
+        return PyErr_Occurred() ? NULL : fastpath_nothing();
 }
 
 /* ---- the end ---- */
@@ -538,7 +538,7 @@ static bool have_ends(PyObject *objects, PyTypeObject *reference)
         return found;
 }
 
-PyObject *usual_have_ends(PyObject *self, PyObject *args)
+PyObject *fastpath_have_ends(PyObject *self, PyObject *args)
 {
         PyObject *objects, *reference;
         (void)self;
@@ -547,7 +547,7 @@ PyObject *usual_have_ends(PyObject *self, PyObject *args)
         return PyBool_FromLong(have_ends(objects, (PyTypeObject *)reference));
 }
 
-void usual_end_process(int status, const struct where *where)
+void fastpath_end_process(int status, const struct where *where)
 {
         struct csn_error err;
         char digits[4];
@@ -560,14 +560,14 @@ void usual_end_process(int status, const struct where *where)
         _exit(status);
 }
 
-PyObject *usual_leave(PyObject *self, PyObject *args)
+PyObject *fastpath_leave(PyObject *self, PyObject *args)
 {
         struct where to;
         PyObject *where;
         int status;
         (void)self;
-        if (PyArg_ParseTuple(args, "iO", &status, &where) && (where == Py_None || usual_to_where(where, &to)))
-                usual_end_process(status, where == Py_None ? NULL : &to);
+        if (PyArg_ParseTuple(args, "iO", &status, &where) && (where == Py_None || fastpath_to_where(where, &to)))
+                fastpath_end_process(status, where == Py_None ? NULL : &to);
         return NULL;
 }
 
@@ -576,7 +576,7 @@ static bool has_nothing_to_tell(PyObject *value)
         return value == Py_None && own[NAMES] && !PyDict_GetItemString(own[NAMES], "__return_value__");
 }
 
-PyObject *usual_is_plain(PyObject *self, PyObject *args)
+PyObject *fastpath_is_plain(PyObject *self, PyObject *args)
 {
         PyObject *error, *value;
         (void)self;
@@ -629,7 +629,7 @@ static void leave_as_usual(void)
         if (is_ours("stdout", STDOUT, STDOUT_NAMES) && is_ours("stderr", STDERR, STDERR_NAMES) && has_nothing_to_take_down() &&
             call(own[FLUSH_STDOUT]) && call(own[FLUSH_STDERR])) {
                 say(CHANNEL_DONE, "", 0);
-                usual_end_process(0, has_channel ? &channel : NULL);
+                fastpath_end_process(0, has_channel ? &channel : NULL);
         }
 }
 
@@ -675,13 +675,13 @@ static PyObject *run(PyObject *code, PyObject *last, PyObject *names)
         return value;
 }
 
-PyObject *usual_drive(PyObject *self, PyObject *args)
+PyObject *fastpath_drive(PyObject *self, PyObject *args)
 {
         drive_run = run;
         return drive_begin(self, args);
 }
 
-PyObject *usual_end(PyObject *self, PyObject *args)
+PyObject *fastpath_end(PyObject *self, PyObject *args)
 {
         PyObject *ending, *tracing, *profiling;
         (void)self;

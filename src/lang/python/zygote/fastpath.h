@@ -17,60 +17,60 @@
 #include "lang/python/run/channel.h"
 
 /* logging_shutdown(shutdown, handlers) -> what is equal to that function and does the same, at once if there is no handler. */
-PyObject *usual_logging_shutdown(PyObject *self, PyObject *args);
+PyObject *fastpath_logging_shutdown(PyObject *self, PyObject *args);
 
 /* usual(names): a dict with what there is under each of the names in fastpath.c.  Without it no run is usual. */
-PyObject *usual_prepare(PyObject *self, PyObject *names);
+PyObject *fastpath_prepare(PyObject *self, PyObject *names);
 
 /* begin() -> whether the process is as Fresh.state() makes it, and its Channel is open. */
-PyObject *usual_begin(PyObject *self, PyObject *none);
+PyObject *fastpath_begin(PyObject *self, PyObject *none);
 
 /*
  * start(came) -> (code, last) as of Zygote.receive() and Runner.start(), for what wait() gave; or None.  What is wrong with a program is the run's
  * `mistake` then.  Of one that is graded it does what Zygote.receive() does, and compiles: None, and the run has a channel and `compiled`.
  */
-PyObject *usual_start(PyObject *self, PyObject *came);
+PyObject *fastpath_start(PyObject *self, PyObject *came);
 
 /*
  * drive(generator, main): as of drive.h.  None in place of names is the usual run's, which does not come back if the
  * run ends as most do: with nothing to tell, to call, or to take down.
  */
-PyObject *usual_drive(PyObject *self, PyObject *args);
+PyObject *fastpath_drive(PyObject *self, PyObject *args);
 
 /* is_plain(error, value) -> whether Runner.finish() has nothing to tell.  If it has, the run has its `source` from here on. */
-PyObject *usual_is_plain(PyObject *self, PyObject *args);
+PyObject *fastpath_is_plain(PyObject *self, PyObject *args);
 
 /* end(ending, tracing, profiling): Leave.end(), if nothing is to be raised or traced.  True if the interpreter has to end by itself, with 0. */
-PyObject *usual_end(PyObject *self, PyObject *args);
+PyObject *fastpath_end(PyObject *self, PyObject *args);
 
 /* leave(status, where): end this process at once, and say so on the channel if it is not None: nobody has to wait for the kernel to take our memory down. */
-PyObject *usual_leave(PyObject *self, PyObject *args);
-void usual_end_process(int status, const struct where *where);   /* where may be NULL */
+PyObject *fastpath_leave(PyObject *self, PyObject *args);
+void fastpath_end_process(int status, const struct where *where);   /* where may be NULL */
 
 /* split_last(source), as in runner.py. */
-PyObject *usual_split_last(PyObject *self, PyObject *source);
+PyObject *fastpath_split_last(PyObject *self, PyObject *source);
 
 /* is_usual_stream(fd): whether it is what most runs have there, /dev/null or a pipe. */
-PyObject *usual_is_usual_stream(PyObject *self, PyObject *args);
+PyObject *fastpath_is_usual_stream(PyObject *self, PyObject *args);
 
 /* renew(bytes): put other random bytes into it, which nobody may have hashed. */
-PyObject *usual_renew(PyObject *self, PyObject *bytes);
+PyObject *fastpath_renew(PyObject *self, PyObject *bytes);
 
 /* have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference. */
-PyObject *usual_have_ends(PyObject *self, PyObject *args);
+PyObject *fastpath_have_ends(PyObject *self, PyObject *args);
 
 /* This process only finds out what a run with that program, which stays the caller's, touches (memory_prefault.h): it has it at home, and tells at its end, there. */
-void usual_rehearse(PyObject *program, int answer_fd);
+void fastpath_rehearse(PyObject *program, int answer_fd);
 /* What wait() gives there; without an error NULL if this is no such process. */
-PyObject *usual_rehearsal(PyObject *arguments, PyObject *entries);
+PyObject *fastpath_rehearsal(PyObject *arguments, PyObject *entries);
 
 /*
  * A converter (PyArg_ParseTuple()) to a struct where: where a frame is to go, as Python has it, (descriptor, process, device, inode).  A descriptor
  * below 0 is for the channel that begin() has opened; Python is told of no other, for to tell it writes to memory that is shared.
  */
-int usual_to_where(PyObject *object, void *ret_where);
+int fastpath_to_where(PyObject *object, void *ret_where);
 
-PyObject *usual_nothing(void);
-PyObject *usual_error(const struct csn_error *err);   /* NULL, with the error as an OSError */
+PyObject *fastpath_nothing(void);
+PyObject *fastpath_error(const struct csn_error *err);   /* NULL, with the error as an OSError */
 
 #endif
