@@ -186,7 +186,7 @@ struct sample {
 };
 
 /* The descriptors that a run has.  What is behind them stays open, and nobody reads it. */
-static int set_up_rehearsal(const struct sample *sample, struct csn_error *err)
+static int set_up_training_run(const struct sample *sample, struct csn_error *err)
 {
         int channel[2], outputs[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0 || pipe2(outputs, O_CLOEXEC) < 0 ||
@@ -220,8 +220,8 @@ static bool learn_pages(const struct sample *sample)
         struct csn_error err;
         int fd, r = ask_fork(&fd, &err);
         if (r == 1) {
-                fastpath_rehearse(sample->program, fd);
-                if (set_up_rehearsal(sample, &err) < 0)
+                fastpath_train(sample->program, fd);
+                if (set_up_training_run(sample, &err) < 0)
                         _exit(1);
                 return true;
         }
@@ -364,9 +364,9 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
         (void)self, (void)none;
         /* In the home of a guest others are at work.  Looked at now, when nobody waits for us. */
         bool was_empty = is_folder_empty(".") && !(plan.shape.flags & WIRE_PERSISTENT);
-        PyObject *rehearsal = fastpath_rehearsal(fastpath_argv, fastpath_env);
-        if (rehearsal || PyErr_Occurred())
-                return rehearsal;
+        PyObject *training_run = fastpath_training_run(fastpath_argv, fastpath_env);
+        if (training_run || PyErr_Occurred())
+                return training_run;
         if (join_wait(&plan, &arena, &taken, &err) < 0)
                 _exit(1);   /* it was told */
         size_t own = program->argv_n < OWN_ARGUMENTS ? program->argv_n : OWN_ARGUMENTS;

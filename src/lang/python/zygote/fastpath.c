@@ -45,8 +45,8 @@ static struct where channel;
 static bool has_channel, has_begun;
 static PyObject *program_text;   /* from start() on */
 
-static PyObject *rehearsed;      /* the program, whose caller has it for good */
-static int rehearsal_fd;
+static PyObject *trained;      /* the program, whose caller has it for good */
+static int training_run_fd;
 
 #define FASTPATH_THREAD 2           /* as reset_state.py has it */
 
@@ -62,10 +62,10 @@ PyObject *fastpath_error(const struct csn_error *err)
         return NULL;
 }
 
-void fastpath_rehearse(PyObject *program, int answer_fd)
+void fastpath_train(PyObject *program, int answer_fd)
 {
-        rehearsed = program;
-        rehearsal_fd = answer_fd;
+        trained = program;
+        training_run_fd = answer_fd;
 }
 
 /* A grader that thinks it is alone would end what runs beside it, and here that is the zygote. */
@@ -78,13 +78,13 @@ static bool is_not_alone(void)
         return is_set;
 }
 
-PyObject *fastpath_rehearsal(PyObject *arguments, PyObject *entries)
+PyObject *fastpath_training_run(PyObject *arguments, PyObject *entries)
 {
-        if (rehearsed && !own[RUN])
+        if (trained && !own[RUN])
                 PyErr_SetString(PyExc_RuntimeError, "no run is usual, and so there is none to rehearse");
-        if (!rehearsed || !own[RUN] || (own[GRADED] == Py_True && !is_not_alone()))
+        if (!trained || !own[RUN] || (own[GRADED] == Py_True && !is_not_alone()))
                 return NULL;
-        return Py_BuildValue("(OO(yy#))", arguments, entries, PyBytes_AsString(own[MAIN_FILE]), PyBytes_AsString(rehearsed), PyBytes_Size(rehearsed));
+        return Py_BuildValue("(OO(yy#))", arguments, entries, PyBytes_AsString(own[MAIN_FILE]), PyBytes_AsString(trained), PyBytes_Size(trained));
 }
 
 /* What a run has must not be held by us when Python takes it down. */
@@ -270,7 +270,7 @@ PyObject *fastpath_begin(PyObject *self, PyObject *none)
                 return NULL;
         if (is_there(START_TIME))
                 set_start_time(own[START_TIME]);
-        if (is_there(MAIN_THREAD) && !rehearsed && syscall(SYS_gettid) != FASTPATH_THREAD) {
+        if (is_there(MAIN_THREAD) && !trained && syscall(SYS_gettid) != FASTPATH_THREAD) {
                 PyObject *result = PyObject_CallMethod(own[MAIN_THREAD], "_set_native_id", NULL);
                 Py_DecRef(result);
                 if (!result)
@@ -552,8 +552,8 @@ void fastpath_end_process(int status, const struct where *where)
         struct csn_error err;
         char digits[4];
         fflush(NULL);   /* what C code of the program printed */
-        if (rehearsed)
-                _exit(status || pages_tell(rehearsal_fd, &err) < 0 ? 1 : 0);
+        if (trained)
+                _exit(status || pages_tell(training_run_fd, &err) < 0 ? 1 : 0);
         if (where)
                 channel_send(where, CHANNEL_LEFT, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
         sched_yield();  /* whoever that woke on this processor would wait for the end of our memory, milliseconds of the kernel's */

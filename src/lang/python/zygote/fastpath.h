@@ -60,9 +60,9 @@ PyObject *fastpath_renew(PyObject *self, PyObject *bytes);
 PyObject *fastpath_have_ends(PyObject *self, PyObject *args);
 
 /* This process only finds out what a run with that program, which stays the caller's, touches (memory_prefault.h): it has it at home, and tells at its end, there. */
-void fastpath_rehearse(PyObject *program, int answer_fd);
+void fastpath_train(PyObject *program, int answer_fd);
 /* What wait() gives there; without an error NULL if this is no such process. */
-PyObject *fastpath_rehearsal(PyObject *arguments, PyObject *entries);
+PyObject *fastpath_training_run(PyObject *arguments, PyObject *entries);
 
 /*
  * A converter (PyArg_ParseTuple()) to a struct where: where a frame is to go, as Python has it, (descriptor, process, device, inode).  A descriptor
