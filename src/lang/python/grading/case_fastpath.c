@@ -43,7 +43,7 @@ struct part {
  * What is in a dict and not in the other one.  In Python each look at an object counts a reference, which copies the page
  * that it is in; this only reads.  NULL when there is no more.
  */
-static PyObject *next_stranger(PyObject *names, PyObject *known, bool compare_values, Py_ssize_t *at)
+static PyObject *next_unknown_name(PyObject *names, PyObject *known, bool compare_values, Py_ssize_t *at)
 {
         PyObject *name, *value;
         while (PyDict_Next(names, at, &name, &value)) {
@@ -55,7 +55,7 @@ static PyObject *next_stranger(PyObject *names, PyObject *known, bool compare_va
         return NULL;
 }
 
-PyObject *grader_strangers(PyObject *self, PyObject *args)
+PyObject *grader_unknown_names(PyObject *self, PyObject *args)
 {
         PyObject *names, *known, *name;
         Py_ssize_t at = 0;
@@ -64,7 +64,7 @@ PyObject *grader_strangers(PyObject *self, PyObject *args)
         if (!PyArg_ParseTuple(args, "O!O!p", &PyDict_Type, &names, &PyDict_Type, &known, &compare_values))
                 return NULL;
         PyObject *found = PyList_New(0);
-        while (found && (name = next_stranger(names, known, compare_values, &at)))
+        while (found && (name = next_unknown_name(names, known, compare_values, &at)))
                 if (PyList_Append(found, name) < 0) {
                         Py_DecRef(found);
                         return NULL;
@@ -179,7 +179,7 @@ static void end_plainly(const struct grading *grading, PyObject *value, const st
         char message[PLAIN_MESSAGE], number[NUMBER_SIZE];
         Py_ssize_t at = 0;
         const char *text = has_hooks(grading->hooks) ? NULL : plain_text(value, number), *end = message + sizeof message;
-        if (!text || next_stranger(grading->functions, grading->builtins, true, &at))
+        if (!text || next_unknown_name(grading->functions, grading->builtins, true, &at))
                 return;
         PyObject *ending = PyDict_GetItemWithError(grading->endings, (PyObject *)Py_TYPE(value));   /* or none: a program can empty any dict */
         char *rest = ending && PyBytes_Check(ending) ? add(add(add(message + LENGTH_SIZE, end, CASE_RETURNED), end, text), end, PyBytes_AsString(ending)) : NULL;
@@ -287,7 +287,7 @@ static PyObject *run_case(const struct grading *grading, const struct call *call
 static void end_grading(const struct grading *grading)
 {
         Py_ssize_t at = 0;
-        if (!grading->all_builtins || next_stranger(grading->all_builtins, grading->builtins, true, &at)) {
+        if (!grading->all_builtins || next_unknown_name(grading->all_builtins, grading->builtins, true, &at)) {
                 PyErr_Clear();
                 return;
         }

@@ -33,6 +33,6 @@
 PyObject *grader_run_cases(PyObject *args, pid_t (*fork)(void));
 
 /* strangers(names, known, values): the keys of names that known has not, or with another value. */
-PyObject *grader_strangers(PyObject *self, PyObject *args);
+PyObject *grader_unknown_names(PyObject *self, PyObject *args);
 
 #endif

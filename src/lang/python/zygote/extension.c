@@ -451,7 +451,7 @@ static PyMethodDef methods[] = {
         { "set_gcd_import", imports_set_gcd, METH_O, "set_gcd_import(function): what _gcd_import() calls." },
         { "begin_room", begin_room, METH_NOARGS, "begin_room(): what comes is in pages where nothing else is." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
-        { "strangers", grader_strangers, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
+        { "strangers", grader_unknown_names, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
         { "is_usual_stream", fastpath_is_usual_stream, METH_VARARGS, "is_usual_stream(fd): whether it is what most runs have there." },
         { "renew", fastpath_renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
         { "have_ends", fastpath_have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
