@@ -181,7 +181,7 @@ struct js_value *js_module(struct js *js, const char *name, size_t len)
 /* ---- paths ---- */
 
 /* The same thing by another way.  A name behind "+" is a module that was come by in another way than by an import. */
-static const struct { const char *path, *same; } twins[] = {
+static const struct { const char *path, *same; } module_aliases[] = {
         { "globalThis.globalThis", "globalThis" },
         { "globalThis.window", "globalThis" },
         { "globalThis.global", "globalThis" },
@@ -266,10 +266,10 @@ struct js_value *js_path(struct js *js, const char *base, const char *name, size
         if (base && js_is("default", name, len) && (strncmp(base, "node:", 5) == 0 || strcmp(base, "globalThis.process") == 0))
                 return js_value_text(js, JSV_PATH, base, base_len);
         char *text = base ? arena_text(js->arena, "%s.%.*s", base, (int)len, name) : arena_copy(js->arena, name, len);
-        for (size_t i = 0; i < ARRAY_LEN(twins); i++)
-                if (strcmp(twins[i].path, text) == 0) {
-                        bool reached = twins[i].same[0] == '+';
-                        struct js_value *value = js_value_text(js, JSV_PATH, twins[i].same + reached, strlen(twins[i].same + reached));
+        for (size_t i = 0; i < ARRAY_LEN(module_aliases); i++)
+                if (strcmp(module_aliases[i].path, text) == 0) {
+                        bool reached = module_aliases[i].same[0] == '+';
+                        struct js_value *value = js_value_text(js, JSV_PATH, module_aliases[i].same + reached, strlen(module_aliases[i].same + reached));
                         value->reached = reached;
                         return value;
                 }

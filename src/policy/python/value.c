@@ -49,7 +49,7 @@ struct value *value_of_class(struct python *py, enum value_kind kind, uint32_t c
 #define UNKNOWN_OBJECT "?"
 
 /* Two modules under another name: what they have is what the first one has. */
-static const struct { const char *name, *same; } twins[] = {
+static const struct { const char *name, *same; } module_aliases[] = {
         { "posix", "os" }, { "nt", "os" }, { "_io", "io" }, { "__builtin__", "builtins" }, { "_socket", "socket" }, { "_pyio", "io" },
 };
 
@@ -125,13 +125,13 @@ struct value *value_path(struct python *py, const char *base, const char *name, 
         if (base_len + len + 1 > PATH_LEN_MAX || memchr(name, 0, len))
                 return NULL;
         const char *first = base ? base : name;
-        for (size_t i = 0; i < ARRAY_LEN(twins); i++) {
-                size_t n = first[0] == twins[i].name[0] ? strlen(twins[i].name) : 0;
-                if (n && !base && len >= n && memcmp(name, twins[i].name, n) == 0 && (len == n || name[n] == '.'))
-                        return value_text(py, VALUE_PATH, arena_text(py->arena, "%s%.*s", twins[i].same, (int)(len - n), name + n),
-                                          strlen(twins[i].same) + len - n);
-                if (n && base && strcmp(base, twins[i].name) == 0)
-                        return value_path(py, twins[i].same, name, len);
+        for (size_t i = 0; i < ARRAY_LEN(module_aliases); i++) {
+                size_t n = first[0] == module_aliases[i].name[0] ? strlen(module_aliases[i].name) : 0;
+                if (n && !base && len >= n && memcmp(name, module_aliases[i].name, n) == 0 && (len == n || name[n] == '.'))
+                        return value_text(py, VALUE_PATH, arena_text(py->arena, "%s%.*s", module_aliases[i].same, (int)(len - n), name + n),
+                                          strlen(module_aliases[i].same) + len - n);
+                if (n && base && strcmp(base, module_aliases[i].name) == 0)
+                        return value_path(py, module_aliases[i].same, name, len);
         }
         if (!base)
                 return value_text(py, VALUE_PATH, arena_copy(py->arena, name, len), len);
