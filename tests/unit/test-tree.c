@@ -21,13 +21,13 @@ enum answer { ANSWER_SAME, ANSWER_OTHER, ANSWER_GAVE_UP, ANSWER_BROKEN };
 static enum answer compare(const struct grammar *grammar, const char *text, size_t len)
 {
         struct arena arena = { 0 };
-        struct tree quick, slow;
+        struct tree parser, slow;
         struct csn_error err;
-        bool answered = tree_parse_quickly(grammar, text, len, &arena, &quick);
+        bool answered = tree_parse_fast(grammar, text, len, &arena, &parser);
         bool ended = tree_parse_slowly(grammar, text, len, &arena, &slow, &err) == 0, good = ended && !slow.broken;
         enum answer answer = good ? ANSWER_GAVE_UP : ANSWER_BROKEN;
         if (answered && ended) {
-                bool same = good && quick.n == slow.n && memcmp(quick.nodes, slow.nodes, slow.n * sizeof *slow.nodes) == 0;
+                bool same = good && parser.n == slow.n && memcmp(parser.nodes, slow.nodes, slow.n * sizeof *slow.nodes) == 0;
                 answer = same ? ANSWER_SAME : ANSWER_OTHER;
         }
         arena_done(&arena);

@@ -211,7 +211,7 @@ struct token {
         uint32_t knot;
 };
 
-struct quick {
+struct parser {
         struct tables *tables;
         const TSLanguage *language;
         struct lexer lexer;
@@ -248,14 +248,14 @@ static void *room(void *list, uint32_t n, uint32_t *size, size_t each)
  * Room for one that is the last.  What is there most often is written in its place, by its members: to copy a structure
  * that was just put together waits for the stores of its parts, each time.
  */
-static inline struct knot *add_knot(struct quick *q)
+static inline struct knot *add_knot(struct parser *q)
 {
         struct knots *knots = q->knots;
         knots->list = room(knots->list, knots->n, &knots->size, sizeof *knots->list);
         return &knots->list[knots->n++];
 }
 
-static inline uint32_t last_knot(const struct quick *q)
+static inline uint32_t last_knot(const struct parser *q)
 {
         return q->knots->n - 1;
 }
@@ -266,12 +266,12 @@ static inline void add_kid(struct knots *knots, uint32_t kid)
         knots->kids[knots->kids_n++] = kid;
 }
 
-static inline const struct place *top_of(const struct quick *q, const struct version *version)
+static inline const struct place *top_of(const struct parser *q, const struct version *version)
 {
         return &q->places[version->top];
 }
 
-static inline void push(struct quick *q, struct version *version, uint32_t knot, uint16_t state)
+static inline void push(struct parser *q, struct version *version, uint32_t knot, uint16_t state)
 {
         q->places = room(q->places, q->places_n, &q->places_size, sizeof *q->places);
         const struct knot *from = &q->knots->list[knot];
@@ -283,13 +283,13 @@ static inline void push(struct quick *q, struct version *version, uint32_t knot,
 
 /* ---- tokens ---- */
 
-static bool same_scanner(const struct quick *q, uint32_t a, uint32_t b)
+static bool same_scanner(const struct parser *q, uint32_t a, uint32_t b)
 {
         return a == b || (q->scanners[a].len == q->scanners[b].len &&
                           memcmp(q->states.bytes + q->scanners[a].at, q->states.bytes + q->scanners[b].at, q->scanners[a].len) == 0);
 }
 
-static void add_scanner(struct quick *q, const char *state, uint32_t len)
+static void add_scanner(struct parser *q, const char *state, uint32_t len)
 {
         q->scanners = q->scanners_n < q->scanners_size ? q->scanners : mem_resize(q->scanners, (q->scanners_size = 2 * q->scanners_size + 64) * sizeof *q->scanners);
         q->scanners[q->scanners_n].at = (uint32_t)q->states.len;
@@ -302,7 +302,7 @@ static void add_scanner(struct quick *q, const char *state, uint32_t len)
  * A scanner is what its state says.  Handing it the state each time, as tree-sitter does, costs more than to see that
  * it still has it.
  */
-static bool scan(struct quick *q, const struct version *version, uint16_t state, bool all, struct token *token)
+static bool scan(struct parser *q, const struct version *version, uint16_t state, bool all, struct token *token)
 {
         const TSLanguage *language = q->language;
         uint32_t before = version->scanner;
@@ -340,7 +340,7 @@ static bool scan(struct quick *q, const struct version *version, uint16_t state,
         return true;
 }
 
-static bool lex_in(struct quick *q, const struct version *version, TSLexMode mode, bool all, struct token *token)
+static bool lex_in(struct parser *q, const struct version *version, TSLexMode mode, bool all, struct token *token)
 {
         struct lexer *lexer = &q->lexer;
         uint32_t at = top_of(q, version)->at;
@@ -361,7 +361,7 @@ static bool lex_in(struct quick *q, const struct version *version, TSLexMode mod
 }
 
 /* false: there is none, or tree-sitter has to say what it is. */
-static bool lex(struct quick *q, const struct version *version, uint16_t state)
+static bool lex(struct parser *q, const struct version *version, uint16_t state)
 {
         const TSLanguage *language = q->language;
         TSLexMode mode = language->lex_modes[state];
@@ -389,7 +389,7 @@ static bool lex(struct quick *q, const struct version *version, uint16_t state)
 }
 
 /* Whether the token that was read last is what would be read now; as tree-sitter has it. */
-static bool is_current(struct quick *q, const struct version *version, uint16_t state)
+static bool is_current(struct parser *q, const struct version *version, uint16_t state)
 {
         const struct token *token = &q->token;
         if (!token->known || token->from != top_of(q, version)->at || !same_scanner(q, token->scanner_before, version->scanner))
@@ -409,7 +409,7 @@ static bool is_current(struct quick *q, const struct version *version, uint16_t 
 /* ---- where versions meet ---- */
 
 /* What stands before a token and is no part of it counts, too. */
-static bool is_like(const struct quick *q, const struct link *a, const struct link *b)
+static bool is_like(const struct parser *q, const struct link *a, const struct link *b)
 {
         const struct knot *x = &q->knots->list[a->knot], *y = &q->knots->list[b->knot];
         if (a->knot == b->knot)
@@ -424,9 +424,9 @@ static bool same_place(const struct place *a, const struct place *b)
         return a->state == b->state && a->at == b->at;
 }
 
-static void add_link(struct quick *q, uint32_t to, struct link link, unsigned depth);
+static void add_link(struct parser *q, uint32_t to, struct link link, unsigned depth);
 
-static void add_links(struct quick *q, uint32_t to, uint32_t from, unsigned depth)
+static void add_links(struct parser *q, uint32_t to, uint32_t from, unsigned depth)
 {
         for (struct link link = q->places[from].link;; link = q->links[link.more]) {
                 add_link(q, to, link, depth);
@@ -436,7 +436,7 @@ static void add_links(struct quick *q, uint32_t to, uint32_t from, unsigned dept
 }
 
 /* As tree-sitter does it, and in its order: who comes first stays where nothing else decides. */
-static void add_link(struct quick *q, uint32_t to, struct link link, unsigned depth)
+static void add_link(struct parser *q, uint32_t to, struct link link, unsigned depth)
 {
         struct place *place = &q->places[to];
         struct link *old = &place->link;
@@ -477,14 +477,14 @@ static void add_link(struct quick *q, uint32_t to, struct link link, unsigned de
         q->kept = q->places_n;
 }
 
-static void drop_version(struct quick *q, uint32_t i)
+static void drop_version(struct parser *q, uint32_t i)
 {
         q->n--;
         memmove(&q->versions[i], &q->versions[i + 1], (q->n - i) * sizeof *q->versions);
 }
 
 /* Whether the second is a part of the first from now on, and no version of its own. */
-static bool merge(struct quick *q, uint32_t i, uint32_t j)
+static bool merge(struct parser *q, uint32_t i, uint32_t j)
 {
         const struct version *a = &q->versions[i], *b = &q->versions[j];
         if (a->gone || b->gone || !same_place(top_of(q, a), top_of(q, b)) || !same_scanner(q, a->scanner, b->scanner))
@@ -497,7 +497,7 @@ static bool merge(struct quick *q, uint32_t i, uint32_t j)
 
 /* ---- steps ---- */
 
-static void shift(struct quick *q, struct version *version, uint16_t state, uint16_t symbol, bool extra)
+static void shift(struct parser *q, struct version *version, uint16_t state, uint16_t symbol, bool extra)
 {
         struct token *token = &q->token;
         if (token->knot == NONE || q->knots->list[token->knot].symbol != symbol || q->knots->list[token->knot].extra != extra) {
@@ -510,7 +510,7 @@ static void shift(struct quick *q, struct version *version, uint16_t state, uint
 }
 
 /* What was passed on a way, without the extras that came last, as children of a new knot. */
-static struct knot build(struct quick *q, const TSParseAction *action, const struct way *way, uint32_t extras, uint32_t at)
+static struct knot build(struct parser *q, const TSParseAction *action, const struct way *way, uint32_t extras, uint32_t at)
 {
         struct knots *knots = q->knots;
         uint32_t n = way->n - extras;
@@ -532,7 +532,7 @@ static struct knot build(struct quick *q, const TSParseAction *action, const str
  * Of two readings of one text the one that is less: in the order of the text, by symbols and by numbers of children.
  * What is the same knot in both is equal.
  */
-static bool is_less(struct quick *q, const struct knot *a, const struct knot *b)
+static bool is_less(struct parser *q, const struct knot *a, const struct knot *b)
 {
         const struct knots *knots = q->knots;
         struct { const struct knot *a, *b; uint32_t i; } way[DEPTH_MAX];
@@ -564,7 +564,7 @@ static bool is_less(struct quick *q, const struct knot *a, const struct knot *b)
 }
 
 /* Which of two readings tree-sitter takes: that with the higher precedence, and then the one that is less. */
-static bool is_better(struct quick *q, const struct knot *left, const struct knot *right)
+static bool is_better(struct parser *q, const struct knot *left, const struct knot *right)
 {
         return left->precedence == right->precedence ? is_less(q, right, left) : right->precedence > left->precedence;
 }
@@ -576,14 +576,14 @@ static void add_kid_to(struct way *way, uint32_t knot)
 }
 
 /* One step back, by a link; others start from a copy. */
-static void step_back(const struct quick *q, struct way *way, struct link link)
+static void step_back(const struct parser *q, struct way *way, struct link link)
 {
         add_kid_to(way, link.knot);
         way->place = link.below;
         way->left -= !q->knots->list[link.knot].extra;
 }
 
-static struct way *copy_way(struct quick *q, const struct way *from, uint32_t *n)
+static struct way *copy_way(struct parser *q, const struct way *from, uint32_t *n)
 {
         if (*n == WAYS_MAX) {
                 q->gave_up = true;
@@ -599,7 +599,7 @@ static struct way *copy_way(struct quick *q, const struct way *from, uint32_t *n
 }
 
 /* All ways back over so many knots: in q->ways, in tree-sitter's order, which is that of their arrival. */
-static uint32_t ways_back(struct quick *q, uint32_t top, uint32_t count)
+static uint32_t ways_back(struct parser *q, uint32_t top, uint32_t count)
 {
         uint32_t n = 1, done = 0;
         q->ways[0].place = top;
@@ -625,7 +625,7 @@ static uint32_t ways_back(struct quick *q, uint32_t top, uint32_t count)
         return n;
 }
 
-static uint32_t trailing_extras(const struct quick *q, const struct way *way)
+static uint32_t trailing_extras(const struct parser *q, const struct way *way)
 {
         uint32_t n = 0;
         while (n < way->n && q->knots->list[way->kids[n]].extra)
@@ -634,7 +634,7 @@ static uint32_t trailing_extras(const struct quick *q, const struct way *way)
 }
 
 /* Ways that meet in one place are readings of one rule, and the best of them stays. */
-static void reduce_ways(struct quick *q, uint32_t from, const TSParseAction *action)
+static void reduce_ways(struct parser *q, uint32_t from, const TSParseAction *action)
 {
         const struct version before = q->versions[from];
         uint32_t n = ways_back(q, before.top, action->reduce.child_count), at = top_of(q, &before)->at;
@@ -677,7 +677,7 @@ static void reduce_ways(struct quick *q, uint32_t from, const TSParseAction *act
 }
 
 /* The usual case of it: one version, one way, and nothing that may stand anywhere.  false: it is another. */
-static bool reduce_plainly(struct quick *q, const TSParseAction *action)
+static bool reduce_plainly(struct parser *q, const TSParseAction *action)
 {
         struct version *version = &q->versions[0];
         struct knots *knots = q->knots;
@@ -708,7 +708,7 @@ static bool reduce_plainly(struct quick *q, const TSParseAction *action)
 }
 
 /* The root gets what stands before and after it. */
-static void accept(struct quick *q, struct version *version)
+static void accept(struct parser *q, struct version *version)
 {
         struct knots *knots = q->knots;
         struct way *way = &q->ways[0];
@@ -748,7 +748,7 @@ static void accept(struct quick *q, struct version *version)
  * Everything that the grammar says for a token in a state.  Each reduction is a version of its own, and the first of the
  * last one takes the place of this one unless the token is shifted here.
  */
-static bool act(struct quick *q, uint32_t at, const TSParseActionEntry *entry, uint16_t symbol, bool *ret_reduced)
+static bool act(struct parser *q, uint32_t at, const TSParseActionEntry *entry, uint16_t symbol, bool *ret_reduced)
 {
         struct version *version = &q->versions[at];
         uint32_t last = NONE;
@@ -784,7 +784,7 @@ static bool act(struct quick *q, uint32_t at, const TSParseActionEntry *entry, u
 }
 
 /* Until the version has one token more, or has come to its end. */
-static void advance(struct quick *q, uint32_t at)
+static void advance(struct parser *q, uint32_t at)
 {
         struct version *version = &q->versions[at];
         uint16_t state = top_of(q, version)->state, symbol;
@@ -815,7 +815,7 @@ static void advance(struct quick *q, uint32_t at)
 /* ---- versions ---- */
 
 /* Those that have come to the same become one; of the others the one with the higher precedence comes first. */
-static void condense(struct quick *q)
+static void condense(struct parser *q)
 {
         for (uint32_t i = 0; i < q->n;)
                 if (q->versions[i].gone)
@@ -838,7 +838,7 @@ static void condense(struct quick *q)
                 q->gave_up = true;
 }
 
-static void run(struct quick *q)
+static void run(struct parser *q)
 {
         uint32_t last = 0;
         while (q->n && !q->gave_up) {
@@ -856,9 +856,9 @@ static void run(struct quick *q)
         }
 }
 
-bool quick_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct knots *ret)
+bool fast_parser_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct knots *ret)
 {
-        struct quick q = { .tables = tables_of(language), .language = language, .knots = ret, .root = NONE, .live = NONE, .n = 1,
+        struct parser q = { .tables = tables_of(language), .language = language, .knots = ret, .root = NONE, .live = NONE, .n = 1,
                            .work_max = WORK_MIN + WORK_PER_BYTE * (uint64_t)len };
         *ret = (struct knots){ 0 };
         if (!q.tables || (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0))
@@ -887,7 +887,7 @@ bool quick_parse(const struct TSLanguage *language, const char *text, uint32_t l
         return q.root != NONE && !q.gave_up;
 }
 
-void quick_free(struct knots *knots)
+void fast_parser_free(struct knots *knots)
 {
         free(knots->list);
         free(knots->kids);

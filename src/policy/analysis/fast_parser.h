@@ -40,7 +40,7 @@ static inline uint32_t knot_child(const struct knots *knots, const struct knot *
 }
 
 /* false: ask tree-sitter.  *ret is the caller's to release, in either case. */
-bool quick_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct knots *ret);
-void quick_free(struct knots *knots);
+bool fast_parser_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct knots *ret);
+void fast_parser_free(struct knots *knots);
 
 #endif

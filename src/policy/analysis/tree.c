@@ -326,12 +326,12 @@ int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t le
         return rc;
 }
 
-bool tree_parse_quickly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret)
+bool tree_parse_fast(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret)
 {
         struct tree tree = { .text = text, .len = len };
         struct knots knots;
-        bool good = quick_parse(grammar->language(), text, (uint32_t)len, &knots) && copy(grammar, NULL, &knots, &tree, arena, NULL) == 0;
-        quick_free(&knots);
+        bool good = fast_parser_parse(grammar->language(), text, (uint32_t)len, &knots) && copy(grammar, NULL, &knots, &tree, arena, NULL) == 0;
+        fast_parser_free(&knots);
         if (good)
                 *ret = tree;
         return good;
@@ -339,7 +339,7 @@ bool tree_parse_quickly(const struct grammar *grammar, const char *text, size_t 
 
 int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
 {
-        return tree_parse_quickly(grammar, text, len, arena, ret) ? 0 : tree_parse_slowly(grammar, text, len, arena, ret, err);
+        return tree_parse_fast(grammar, text, len, arena, ret) ? 0 : tree_parse_slowly(grammar, text, len, arena, ret, err);
 }
 
 uint32_t tree_field(const struct tree *tree, uint32_t parent, unsigned field)

@@ -53,7 +53,7 @@ int tree_parse(const struct grammar *grammar, const char *text, size_t len, stru
  * Its two ways, for the tests that compare them.  The first is for a text that is right and gives up, false, whenever
  * something is not as usual (fast_parser.h); the second is tree-sitter's.
  */
-bool tree_parse_quickly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret);
+bool tree_parse_fast(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret);
 int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
 
 /*
