@@ -176,7 +176,7 @@ static void lexer_finish(struct lexer *lexer)
  * below it, and where two versions came to the same there are several of both.
  */
 struct link {
-        uint32_t below, knot;
+        uint32_t below, parse_node;
         uint32_t more;                 /* the next link of the same place; 0: none */
 };
 
@@ -208,14 +208,14 @@ struct token {
         uint16_t symbol, state;        /* state: that of the parser when it was read */
         bool keyword, external;
         bool known;
-        uint32_t knot;
+        uint32_t parse_node;
 };
 
 struct parser {
         struct tables *tables;
         const TSLanguage *language;
         struct lexer lexer;
-        struct knots *knots;
+        struct parse_nodes *parse_nodes;
         struct place *places;          /* [0] is where the text begins */
         uint32_t places_n, places_size;
         uint32_t kept;                 /* places below are linked from somewhere */
@@ -248,22 +248,22 @@ static void *room(void *list, uint32_t n, uint32_t *size, size_t each)
  * Room for one that is the last.  What is there most often is written in its place, by its members: to copy a structure
  * that was just put together waits for the stores of its parts, each time.
  */
-static inline struct knot *add_knot(struct parser *q)
+static inline struct parse_node *add_parse_node(struct parser *q)
 {
-        struct knots *knots = q->knots;
-        knots->list = room(knots->list, knots->n, &knots->size, sizeof *knots->list);
-        return &knots->list[knots->n++];
+        struct parse_nodes *parse_nodes = q->parse_nodes;
+        parse_nodes->list = room(parse_nodes->list, parse_nodes->n, &parse_nodes->size, sizeof *parse_nodes->list);
+        return &parse_nodes->list[parse_nodes->n++];
 }
 
-static inline uint32_t last_knot(const struct parser *q)
+static inline uint32_t last_parse_node(const struct parser *q)
 {
-        return q->knots->n - 1;
+        return q->parse_nodes->n - 1;
 }
 
-static inline void add_kid(struct knots *knots, uint32_t kid)
+static inline void add_kid(struct parse_nodes *parse_nodes, uint32_t kid)
 {
-        knots->kids = room(knots->kids, knots->kids_n, &knots->kids_size, sizeof *knots->kids);
-        knots->kids[knots->kids_n++] = kid;
+        parse_nodes->kids = room(parse_nodes->kids, parse_nodes->kids_n, &parse_nodes->kids_size, sizeof *parse_nodes->kids);
+        parse_nodes->kids[parse_nodes->kids_n++] = kid;
 }
 
 static inline const struct place *top_of(const struct parser *q, const struct version *version)
@@ -271,13 +271,13 @@ static inline const struct place *top_of(const struct parser *q, const struct ve
         return &q->places[version->top];
 }
 
-static inline void push(struct parser *q, struct version *version, uint32_t knot, uint16_t state)
+static inline void push(struct parser *q, struct version *version, uint32_t parse_node, uint16_t state)
 {
         q->places = room(q->places, q->places_n, &q->places_size, sizeof *q->places);
-        const struct knot *from = &q->knots->list[knot];
+        const struct parse_node *from = &q->parse_nodes->list[parse_node];
         const uint32_t below = version->top, at = from->end;
         const int32_t precedence = q->places[below].precedence + from->precedence;
-        q->places[q->places_n] = (struct place){ .link = { below, knot, 0 }, .at = at, .precedence = precedence, .state = state };
+        q->places[q->places_n] = (struct place){ .link = { below, parse_node, 0 }, .at = at, .precedence = precedence, .state = state };
         version->top = q->places_n++;
 }
 
@@ -367,7 +367,7 @@ static bool lex(struct parser *q, const struct version *version, uint16_t state)
         TSLexMode mode = language->lex_modes[state];
         struct lexer *lexer = &q->lexer;
         struct token *token = &q->token;
-        *token = (struct token){ .from = top_of(q, version)->at, .scanner_before = version->scanner, .scanner = version->scanner, .state = state, .knot = NONE };
+        *token = (struct token){ .from = top_of(q, version)->at, .scanner_before = version->scanner, .scanner = version->scanner, .state = state, .parse_node = NONE };
         if (mode.lex_state == NO_TOKEN)
                 q->gave_up = true;
         /* What comes of a mistake matters only where another version may go on. */
@@ -411,8 +411,8 @@ static bool is_current(struct parser *q, const struct version *version, uint16_t
 /* What stands before a token and is no part of it counts, too. */
 static bool is_like(const struct parser *q, const struct link *a, const struct link *b)
 {
-        const struct knot *x = &q->knots->list[a->knot], *y = &q->knots->list[b->knot];
-        if (a->knot == b->knot)
+        const struct parse_node *x = &q->parse_nodes->list[a->parse_node], *y = &q->parse_nodes->list[b->parse_node];
+        if (a->parse_node == b->parse_node)
                 return true;
         return x->symbol == y->symbol && x->n == y->n && x->extra == y->extra && x->end - x->start == y->end - y->start &&
                x->start - q->places[a->below].at == y->start - q->places[b->below].at &&
@@ -440,7 +440,7 @@ static void add_link(struct parser *q, uint32_t to, struct link link, unsigned d
 {
         struct place *place = &q->places[to];
         struct link *old = &place->link;
-        int32_t own = q->knots->list[link.knot].precedence, precedence = q->places[link.below].precedence + own;
+        int32_t own = q->parse_nodes->list[link.parse_node].precedence, precedence = q->places[link.below].precedence + own;
         unsigned n = 1;
         if (link.below == to)
                 return;
@@ -452,8 +452,8 @@ static void add_link(struct parser *q, uint32_t to, struct link link, unsigned d
         for (;; old = &q->links[old->more], n++) {
                 bool like = is_like(q, old, &link);
                 if (like && old->below == link.below) {
-                        if (own > q->knots->list[old->knot].precedence) {
-                                old->knot = link.knot;
+                        if (own > q->parse_nodes->list[old->parse_node].precedence) {
+                                old->parse_node = link.parse_node;
                                 place->precedence = precedence;
                         }
                         return;
@@ -472,7 +472,7 @@ static void add_link(struct parser *q, uint32_t to, struct link link, unsigned d
         }
         old->more = q->links_n;
         q->links = room(q->links, q->links_n, &q->links_size, sizeof *q->links);
-        q->links[q->links_n++] = (struct link){ link.below, link.knot, 0 };
+        q->links[q->links_n++] = (struct link){ link.below, link.parse_node, 0 };
         place->precedence = precedence > place->precedence ? precedence : place->precedence;
         q->kept = q->places_n;
 }
@@ -500,42 +500,42 @@ static bool merge(struct parser *q, uint32_t i, uint32_t j)
 static void shift(struct parser *q, struct version *version, uint16_t state, uint16_t symbol, bool extra)
 {
         struct token *token = &q->token;
-        if (token->knot == NONE || q->knots->list[token->knot].symbol != symbol || q->knots->list[token->knot].extra != extra) {
+        if (token->parse_node == NONE || q->parse_nodes->list[token->parse_node].symbol != symbol || q->parse_nodes->list[token->parse_node].extra != extra) {
                 const uint32_t start = token->start, end = token->end, first = token->external ? token->scanner : 0;
-                *add_knot(q) = (struct knot){ .start = start, .end = end, .first = first, .symbol = symbol, .extra = extra };
-                token->knot = last_knot(q);
+                *add_parse_node(q) = (struct parse_node){ .start = start, .end = end, .first = first, .symbol = symbol, .extra = extra };
+                token->parse_node = last_parse_node(q);
         }
-        push(q, version, token->knot, state);
+        push(q, version, token->parse_node, state);
         version->scanner = token->scanner;
 }
 
-/* What was passed on a way, without the extras that came last, as children of a new knot. */
-static struct knot build(struct parser *q, const TSParseAction *action, const struct way *way, uint32_t extras, uint32_t at)
+/* What was passed on a way, without the extras that came last, as children of a new node. */
+static struct parse_node build(struct parser *q, const TSParseAction *action, const struct way *way, uint32_t extras, uint32_t at)
 {
-        struct knots *knots = q->knots;
+        struct parse_nodes *parse_nodes = q->parse_nodes;
         uint32_t n = way->n - extras;
-        struct knot knot = { .symbol = action->reduce.symbol, .production = action->reduce.production_id, .n = n, .start = at, .end = at };
+        struct parse_node parse_node = { .symbol = action->reduce.symbol, .production = action->reduce.production_id, .n = n, .start = at, .end = at };
         if (!n)
-                return knot;
-        knot.start = knots->list[way->kids[way->n - 1]].start;
-        knot.end = knots->list[way->kids[extras]].end;
-        knot.first = n == 1 ? way->kids[extras] : knots->kids_n;
+                return parse_node;
+        parse_node.start = parse_nodes->list[way->kids[way->n - 1]].start;
+        parse_node.end = parse_nodes->list[way->kids[extras]].end;
+        parse_node.first = n == 1 ? way->kids[extras] : parse_nodes->kids_n;
         for (uint32_t i = way->n; i-- > extras;) {
-                knot.precedence += knots->list[way->kids[i]].precedence;
+                parse_node.precedence += parse_nodes->list[way->kids[i]].precedence;
                 if (n > 1)
-                        add_kid(knots, way->kids[i]);
+                        add_kid(parse_nodes, way->kids[i]);
         }
-        return knot;
+        return parse_node;
 }
 
 /*
  * Of two readings of one text the one that is less: in the order of the text, by symbols and by numbers of children.
- * What is the same knot in both is equal.
+ * What is the same node in both is equal.
  */
-static bool is_less(struct parser *q, const struct knot *a, const struct knot *b)
+static bool is_less(struct parser *q, const struct parse_node *a, const struct parse_node *b)
 {
-        const struct knots *knots = q->knots;
-        struct { const struct knot *a, *b; uint32_t i; } way[DEPTH_MAX];
+        const struct parse_nodes *parse_nodes = q->parse_nodes;
+        struct { const struct parse_node *a, *b; uint32_t i; } way[DEPTH_MAX];
         uint32_t n = 0;
         for (;;) {
                 if (a->symbol != b->symbol)
@@ -555,32 +555,32 @@ static bool is_less(struct parser *q, const struct knot *a, const struct knot *b
                         if (!n)
                                 return false;
                         uint32_t i = way[n - 1].i++;
-                        x = knot_child(knots, way[n - 1].a, i);
-                        y = knot_child(knots, way[n - 1].b, i);
-                        a = &knots->list[x];
-                        b = &knots->list[y];
+                        x = parse_node_child(parse_nodes, way[n - 1].a, i);
+                        y = parse_node_child(parse_nodes, way[n - 1].b, i);
+                        a = &parse_nodes->list[x];
+                        b = &parse_nodes->list[y];
                 }
         }
 }
 
 /* Which of two readings tree-sitter takes: that with the higher precedence, and then the one that is less. */
-static bool is_better(struct parser *q, const struct knot *left, const struct knot *right)
+static bool is_better(struct parser *q, const struct parse_node *left, const struct parse_node *right)
 {
         return left->precedence == right->precedence ? is_less(q, right, left) : right->precedence > left->precedence;
 }
 
-static void add_kid_to(struct way *way, uint32_t knot)
+static void add_kid_to(struct way *way, uint32_t parse_node)
 {
         way->kids = room(way->kids, way->n, &way->size, sizeof *way->kids);
-        way->kids[way->n++] = knot;
+        way->kids[way->n++] = parse_node;
 }
 
 /* One step back, by a link; others start from a copy. */
 static void step_back(const struct parser *q, struct way *way, struct link link)
 {
-        add_kid_to(way, link.knot);
+        add_kid_to(way, link.parse_node);
         way->place = link.below;
-        way->left -= !q->knots->list[link.knot].extra;
+        way->left -= !q->parse_nodes->list[link.parse_node].extra;
 }
 
 static struct way *copy_way(struct parser *q, const struct way *from, uint32_t *n)
@@ -598,7 +598,7 @@ static struct way *copy_way(struct parser *q, const struct way *from, uint32_t *
         return to;
 }
 
-/* All ways back over so many knots: in q->ways, in tree-sitter's order, which is that of their arrival. */
+/* All ways back over so many nodes: in q->ways, in tree-sitter's order, which is that of their arrival. */
 static uint32_t ways_back(struct parser *q, uint32_t top, uint32_t count)
 {
         uint32_t n = 1, done = 0;
@@ -628,7 +628,7 @@ static uint32_t ways_back(struct parser *q, uint32_t top, uint32_t count)
 static uint32_t trailing_extras(const struct parser *q, const struct way *way)
 {
         uint32_t n = 0;
-        while (n < way->n && q->knots->list[way->kids[n]].extra)
+        while (n < way->n && q->parse_nodes->list[way->kids[n]].extra)
                 n++;
         return n;
 }
@@ -644,21 +644,21 @@ static void reduce_ways(struct parser *q, uint32_t from, const TSParseAction *ac
                 if (done[i])
                         continue;
                 uint32_t extras = trailing_extras(q, best);
-                struct knot knot = build(q, action, best, extras, at);
+                struct parse_node parse_node = build(q, action, best, extras, at);
                 for (uint32_t j = i + 1; j < n; j++) {
                         const struct way *way = &q->ways[j];
                         if (done[j] || way->place != best->place)
                                 continue;
                         uint32_t other_extras = trailing_extras(q, way);
-                        const struct knot other = build(q, action, way, other_extras, at);
+                        const struct parse_node other = build(q, action, way, other_extras, at);
                         done[j] = true;
-                        if (is_better(q, &knot, &other)) {
-                                knot = other;
+                        if (is_better(q, &parse_node, &other)) {
+                                parse_node = other;
                                 best = way;
                                 extras = other_extras;
                         }
                 }
-                knot.precedence += action->reduce.dynamic_precedence;
+                parse_node.precedence += action->reduce.dynamic_precedence;
                 if (q->n == SLOTS) {
                         q->gave_up = true;
                         return;
@@ -666,8 +666,8 @@ static void reduce_ways(struct parser *q, uint32_t from, const TSParseAction *ac
                 struct version *version = &q->versions[q->n++];
                 uint16_t state = look_up(q->tables, q->places[best->place].state, action->reduce.symbol);
                 *version = (struct version){ .top = best->place, .scanner = before.scanner };
-                *add_knot(q) = knot;
-                push(q, version, last_knot(q), state);
+                *add_parse_node(q) = parse_node;
+                push(q, version, last_parse_node(q), state);
                 while (extras--)
                         push(q, version, best->kids[extras], state);
                 for (uint32_t j = 0; j + 1 < q->n; j++)
@@ -680,37 +680,37 @@ static void reduce_ways(struct parser *q, uint32_t from, const TSParseAction *ac
 static bool reduce_plainly(struct parser *q, const TSParseAction *action)
 {
         struct version *version = &q->versions[0];
-        struct knots *knots = q->knots;
+        struct parse_nodes *parse_nodes = q->parse_nodes;
         uint32_t n = action->reduce.child_count, at = version->top, end = q->places[at].at, start = end;
         int32_t precedence = action->reduce.dynamic_precedence;
-        while (knots->kids_n + n >= knots->kids_size)
-                knots->kids = room(knots->kids, knots->kids_size, &knots->kids_size, sizeof *knots->kids);
-        uint32_t *kids = knots->kids + knots->kids_n;
+        while (parse_nodes->kids_n + n >= parse_nodes->kids_size)
+                parse_nodes->kids = room(parse_nodes->kids, parse_nodes->kids_size, &parse_nodes->kids_size, sizeof *parse_nodes->kids);
+        uint32_t *kids = parse_nodes->kids + parse_nodes->kids_n;
         for (uint32_t i = n; i-- > 0;) {
                 const struct link *link = &q->places[at].link;
-                const struct knot *child = &knots->list[link->knot];
+                const struct parse_node *child = &parse_nodes->list[link->parse_node];
                 if (link->more || child->extra)
                         return false;
-                kids[i] = link->knot;
+                kids[i] = link->parse_node;
                 precedence += child->precedence;
                 start = child->start;
                 at = link->below;
         }
-        const uint32_t first = n == 1 ? kids[0] : n ? knots->kids_n : 0;
+        const uint32_t first = n == 1 ? kids[0] : n ? parse_nodes->kids_n : 0;
         const uint16_t symbol = action->reduce.symbol, production = action->reduce.production_id;
-        knots->kids_n += n == 1 ? 0 : n;
+        parse_nodes->kids_n += n == 1 ? 0 : n;
         version->top = at;
         q->places_n = at + 1 > q->kept ? at + 1 : q->kept;
-        *add_knot(q) = (struct knot){ .start = start, .end = end, .n = n, .first = first, .symbol = symbol, .production = production,
+        *add_parse_node(q) = (struct parse_node){ .start = start, .end = end, .n = n, .first = first, .symbol = symbol, .production = production,
                                       .precedence = precedence };
-        push(q, version, last_knot(q), look_up(q->tables, q->places[at].state, symbol));
+        push(q, version, last_parse_node(q), look_up(q->tables, q->places[at].state, symbol));
         return true;
 }
 
 /* The root gets what stands before and after it. */
 static void accept(struct parser *q, struct version *version)
 {
-        struct knots *knots = q->knots;
+        struct parse_nodes *parse_nodes = q->parse_nodes;
         struct way *way = &q->ways[0];
         way->n = 0;
         shift(q, version, ROOT_STATE, q->token.symbol, true);
@@ -719,28 +719,28 @@ static void accept(struct parser *q, struct version *version)
                 const struct link *link = &q->places[place].link;
                 if (link->more)
                         q->gave_up = true;
-                if (!knots->list[link->knot].extra && main == NONE)
+                if (!parse_nodes->list[link->parse_node].extra && main == NONE)
                         main = way->n;
-                add_kid_to(way, link->knot);
+                add_kid_to(way, link->parse_node);
         }
-        const struct knot old = knots->list[way->kids[main]];
-        struct knot root = old;
-        root.first = knots->kids_n;
+        const struct parse_node old = parse_nodes->list[way->kids[main]];
+        struct parse_node root = old;
+        root.first = parse_nodes->kids_n;
         for (uint32_t i = way->n; i-- > 0;) {
                 if (i != main)
-                        add_kid(knots, way->kids[i]);
+                        add_kid(parse_nodes, way->kids[i]);
                 for (uint32_t k = 0; i == main && k < old.n; k++)
-                        add_kid(knots, knot_child(knots, &old, k));
+                        add_kid(parse_nodes, parse_node_child(parse_nodes, &old, k));
         }
-        root.n = knots->kids_n - root.first;
-        root.start = knots->list[knots->kids[root.first]].start;
+        root.n = parse_nodes->kids_n - root.first;
+        root.start = parse_nodes->list[parse_nodes->kids[root.first]].start;
         root.end = top_of(q, version)->at;
         if (root.n == 1)
-                root.first = knots->kids[root.first];
+                root.first = parse_nodes->kids[root.first];
         version->gone = true;
-        if (q->root == NONE || is_better(q, &knots->list[q->root], &root)) {
-                *add_knot(q) = root;
-                q->root = last_knot(q);
+        if (q->root == NONE || is_better(q, &parse_nodes->list[q->root], &root)) {
+                *add_parse_node(q) = root;
+                q->root = last_parse_node(q);
         }
 }
 
@@ -856,11 +856,11 @@ static void run(struct parser *q)
         }
 }
 
-bool fast_parser_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct knots *ret)
+bool fast_parser_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct parse_nodes *ret)
 {
-        struct parser q = { .tables = tables_of(language), .language = language, .knots = ret, .root = NONE, .live = NONE, .n = 1,
+        struct parser q = { .tables = tables_of(language), .language = language, .parse_nodes = ret, .root = NONE, .live = NONE, .n = 1,
                            .work_max = WORK_MIN + WORK_PER_BYTE * (uint64_t)len };
-        *ret = (struct knots){ 0 };
+        *ret = (struct parse_nodes){ 0 };
         if (!q.tables || (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0))
                 return false;
         q.lexer = (struct lexer){ .data = { .advance = lexer_advance, .mark_end = lexer_mark_end, .get_column = lexer_column,
@@ -887,9 +887,9 @@ bool fast_parser_parse(const struct TSLanguage *language, const char *text, uint
         return q.root != NONE && !q.gave_up;
 }
 
-void fast_parser_free(struct knots *knots)
+void fast_parser_free(struct parse_nodes *parse_nodes)
 {
-        free(knots->list);
-        free(knots->kids);
-        *knots = (struct knots){ 0 };
+        free(parse_nodes->list);
+        free(parse_nodes->kids);
+        *parse_nodes = (struct parse_nodes){ 0 };
 }

@@ -16,7 +16,7 @@
 struct TSLanguage;
 
 /* A token, or the children of a rule; also of rules that have no name in the tree. */
-struct knot {
+struct parse_node {
         uint32_t start, end;           /* bytes of the text */
         uint32_t n;                    /* of children; 0: a token, or a rule without anything */
         uint32_t first;                /* of one child: its place in `list`; of more: the place of theirs in `kids` */
@@ -26,21 +26,21 @@ struct knot {
         bool extra;                    /* may stand anywhere */
 };
 
-struct knots {
-        struct knot *list;
+struct parse_nodes {
+        struct parse_node *list;
         uint32_t n, size;
         uint32_t *kids;                /* places in `list` */
         uint32_t kids_n, kids_size;
         uint32_t root;
 };
 
-static inline uint32_t knot_child(const struct knots *knots, const struct knot *knot, uint32_t i)
+static inline uint32_t parse_node_child(const struct parse_nodes *parse_nodes, const struct parse_node *parse_node, uint32_t i)
 {
-        return knot->n == 1 ? knot->first : knots->kids[knot->first + i];
+        return parse_node->n == 1 ? parse_node->first : parse_nodes->kids[parse_node->first + i];
 }
 
 /* false: ask tree-sitter.  *ret is the caller's to release, in either case. */
-bool fast_parser_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct knots *ret);
-void fast_parser_free(struct knots *knots);
+bool fast_parser_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct parse_nodes *ret);
+void fast_parser_free(struct parse_nodes *parse_nodes);
 
 #endif

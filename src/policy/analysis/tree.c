@@ -171,11 +171,11 @@ static bool copy_tree(struct builder *b, const TSTree *from)
         return fits;
 }
 
-/* ---- from knots ---- */
+/* ---- from nodes ---- */
 
-/* A knot that is on the way from the root; one without a name is a part of the node above. */
+/* A node that is on the way from the root; one without a name is a part of the node above. */
 struct level {
-        uint32_t knot, child, place;   /* the child that comes next, and its place among those of the rule */
+        uint32_t parse_node, child, place;   /* the child that comes next, and its place among those of the rule */
         uint32_t node;                 /* ours */
         uint32_t shown;                /* the level that has the node */
         uint32_t last;                 /* of that: its last child so far */
@@ -197,62 +197,62 @@ static inline struct level *push_level(struct levels *levels)
 }
 
 /* The next child of the level on top.  Down rules of one child that have no name, of which there are many, it goes at once. */
-static bool add_knot(struct builder *b, const struct knots *knots, const TSLanguage *language, struct levels *levels)
+static bool add_parse_node(struct builder *b, const struct parse_nodes *parse_nodes, const TSLanguage *language, struct levels *levels)
 {
         struct level *level = &levels->list[levels->n - 1];
-        const struct knot *parent = &knots->list[level->knot], *knot;
-        uint32_t at = knot_child(knots, parent, level->child++), place = level->place, shown = level->shown, node = level->node;
+        const struct parse_node *parent = &parse_nodes->list[level->parse_node], *parse_node;
+        uint32_t at = parse_node_child(parse_nodes, parent, level->child++), place = level->place, shown = level->shown, node = level->node;
         uint8_t field = level->field;
         TSSymbol alias;
-        level->place += !knots->list[at].extra;
-        for (;; parent = knot, at = knot->first, place = 0) {
-                knot = &knots->list[at];
+        level->place += !parse_nodes->list[at].extra;
+        for (;; parent = parse_node, at = parse_node->first, place = 0) {
+                parse_node = &parse_nodes->list[at];
                 alias = 0;
-                if (knot->extra) {
+                if (parse_node->extra) {
                         field = 0;
                 } else if (parent->production) {
                         size_t info = (size_t)parent->production * language->max_alias_sequence_length + place;
                         alias = language->alias_sequences[info];
                         field = b->places[info] ? b->places[info] : field;
                 }
-                if (alias || language->symbol_metadata[knot->symbol].visible)
+                if (alias || language->symbol_metadata[parse_node->symbol].visible)
                         break;
-                if (knot->n == 1)
+                if (parse_node->n == 1)
                         continue;
-                if (knot->n)
-                        *push_level(levels) = (struct level){ .knot = at, .node = node, .shown = shown, .field = field };
+                if (parse_node->n)
+                        *push_level(levels) = (struct level){ .parse_node = at, .node = node, .shown = shown, .field = field };
                 return true;
         }
-        TSSymbol symbol = alias ? alias : knot->symbol;
+        TSSymbol symbol = alias ? alias : parse_node->symbol;
         bool named = language->symbol_metadata[symbol].named;
         uint16_t kind = named ? b->kinds[language->public_symbol_map[symbol]] : 0;
-        if ((kind == SKIPPED || (!named && !field && !b->tokens)) && !knot->n)
+        if ((kind == SKIPPED || (!named && !field && !b->tokens)) && !parse_node->n)
                 return true;
-        const uint32_t start = knot->start, end = knot->end, below = levels->n;
+        const uint32_t start = parse_node->start, end = parse_node->end, below = levels->n;
         struct node *new = add_node(b, node, &levels->list[shown].last);
         if (!new)
                 return false;
         *new = (struct node){ .start = start, .end = end, .parent = node, .kind = kind == SKIPPED ? 0 : kind, .field = field, .token = !named };
-        if (knot->n)
-                *push_level(levels) = (struct level){ .knot = at, .node = b->tree->n - 1, .shown = below };
+        if (parse_node->n)
+                *push_level(levels) = (struct level){ .parse_node = at, .node = b->tree->n - 1, .shown = below };
         return true;
 }
 
-static bool copy_knots(struct builder *b, const struct knots *knots, const TSLanguage *language)
+static bool copy_parse_nodes(struct builder *b, const struct parse_nodes *parse_nodes, const TSLanguage *language)
 {
-        const struct knot *root = &knots->list[knots->root];
+        const struct parse_node *root = &parse_nodes->list[parse_nodes->root];
         struct levels levels = { 0 };
         struct node *top = add_node(b, 0, NULL);
         bool fits = top;
         if (top)
                 *top = (struct node){ .start = root->start, .end = root->end, .kind = b->kinds[language->public_symbol_map[root->symbol]] };
-        *push_level(&levels) = (struct level){ .knot = knots->root };
+        *push_level(&levels) = (struct level){ .parse_node = parse_nodes->root };
         while (fits && levels.n) {
                 const struct level *level = &levels.list[levels.n - 1];
-                if (level->child == knots->list[level->knot].n)
+                if (level->child == parse_nodes->list[level->parse_node].n)
                         levels.n--;
                 else
-                        fits = add_knot(b, knots, language, &levels);
+                        fits = add_parse_node(b, parse_nodes, language, &levels);
         }
         free(levels.list);
         return fits;
@@ -260,14 +260,14 @@ static bool copy_knots(struct builder *b, const struct knots *knots, const TSLan
 
 /* ---- either ---- */
 
-static int copy(const struct grammar *grammar, const TSTree *from, const struct knots *knots, struct tree *tree, struct arena *arena,
+static int copy(const struct grammar *grammar, const TSTree *from, const struct parse_nodes *parse_nodes, struct tree *tree, struct arena *arena,
                 struct csn_error *err)
 {
         const struct grammar_map *map = map_of(grammar);
         struct builder builder = { .tree = tree, .size = 256 + tree->len / 8, .kinds = map->kinds, .fields = map->fields, .places = map->places,
                                    .error = (uint16_t)find_word(grammar->kinds, "ERROR"), .tokens = grammar->tokens };
         tree->nodes = mem_resize(NULL, builder.size * sizeof *tree->nodes);
-        bool fits = from ? copy_tree(&builder, from) : copy_knots(&builder, knots, grammar->language());
+        bool fits = from ? copy_tree(&builder, from) : copy_parse_nodes(&builder, parse_nodes, grammar->language());
         struct node *nodes = tree->nodes;
         tree->nodes = arena_alloc(arena, tree->n * sizeof *nodes);
         memcpy(tree->nodes, nodes, tree->n * sizeof *nodes);
@@ -329,9 +329,9 @@ int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t le
 bool tree_parse_fast(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret)
 {
         struct tree tree = { .text = text, .len = len };
-        struct knots knots;
-        bool good = fast_parser_parse(grammar->language(), text, (uint32_t)len, &knots) && copy(grammar, NULL, &knots, &tree, arena, NULL) == 0;
-        fast_parser_free(&knots);
+        struct parse_nodes parse_nodes;
+        bool good = fast_parser_parse(grammar->language(), text, (uint32_t)len, &parse_nodes) && copy(grammar, NULL, &parse_nodes, &tree, arena, NULL) == 0;
+        fast_parser_free(&parse_nodes);
         if (good)
                 *ret = tree;
         return good;
