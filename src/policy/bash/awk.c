@@ -384,15 +384,15 @@ static void runs(struct awk *awk, const struct folded *codes, bool strict, enum 
         for (size_t i = 0; i < codes->n; i++) {
                 const struct field *code = &codes->texts[i];
                 if (field_begins(code, "/inet"))
-                        bash_say(sh, FACT_OPEN, code->text, code->len, awk->run->start, awk->run->end);
+                        bash_report(sh, FACT_OPEN, code->text, code->len, awk->run->start, awk->run->end);
                 bool begins_unknown = code->len && !code->text[0];
                 if (code->hole && (strict || begins_unknown))
-                        bash_say(sh, FACT_CODE, "argument", 8, awk->run->start, awk->run->end);
+                        bash_report(sh, FACT_CODE, "argument", 8, awk->run->start, awk->run->end);
                 if (!begins_unknown)
-                        bash_code(sh, code, &none, awk->run->start, awk->run->end);
+                        bash_embedded(sh, code, &none, awk->run->start, awk->run->end);
         }
         if (!codes->n && !strict)
-                bash_say(sh, FACT_CODE, "argument", 8, awk->run->start, awk->run->end);
+                bash_report(sh, FACT_CODE, "argument", 8, awk->run->start, awk->run->end);
         sh->fed = fed_before;
         sh->fed_text = text_before;
 }
@@ -403,7 +403,7 @@ static void opens(struct awk *awk, size_t at, void (*how)(struct shell *, const 
         fold(awk, at, 0, &files);
         for (size_t i = 0; i < files.n; i++) {
                 if (field_begins(&files.texts[i], "/inet"))
-                        bash_say(awk->sh, FACT_OPEN, files.texts[i].text, files.texts[i].len, awk->run->start, awk->run->end);
+                        bash_report(awk->sh, FACT_OPEN, files.texts[i].text, files.texts[i].len, awk->run->start, awk->run->end);
                 how(awk->sh, &files.texts[i], awk->run->start, awk->run->end);
         }
 }
@@ -427,7 +427,7 @@ static void step(struct awk *awk, const struct place *place, size_t at)
                 const struct awk_name *name = name_of(awk, &awk->tokens[at + 1]);
                 for (size_t i = 0; name && i < name->values.n; i++)
                         if (field_is(&name->values.texts[i], "system"))
-                                bash_say(awk->sh, FACT_CODE, "argument", 8, awk->run->start, awk->run->end);
+                                bash_report(awk->sh, FACT_CODE, "argument", 8, awk->run->start, awk->run->end);
         } else if (is_word(token, "|") || is_word(token, "|&")) {
                 bool reads = is_word(&awk->tokens[at + 1], "getline");
                 if (!reads && !printing)
@@ -504,9 +504,9 @@ static void program_file(struct awk *awk, const struct field *file)
                 if (sh->fed != FED_NOT && text.text)
                         program(awk, &text);
                 else if (sh->fed != FED_NOT)
-                        bash_say(sh, FACT_CODE, how, strlen(how), awk->run->start, awk->run->end);
+                        bash_report(sh, FACT_CODE, how, strlen(how), awk->run->start, awk->run->end);
         } else if (field_begins(file, "/dev/fd/")) {
-                bash_say(sh, FACT_CODE, "substitution", 12, awk->run->start, awk->run->end);
+                bash_report(sh, FACT_CODE, "substitution", 12, awk->run->start, awk->run->end);
         }
 }
 

@@ -270,11 +270,11 @@ bool bash_more(struct shell *sh, struct choices *choices);
 
 void bash_walk(struct shell *sh, const struct command *command);
 /* Code in a text; false: it is none.  args: its "$0", "$1" …; NULL: those of here. */
-bool bash_code(struct shell *sh, const struct field *code, const struct fields *args, uint32_t start, uint32_t end);
+bool bash_embedded(struct shell *sh, const struct field *code, const struct fields *args, uint32_t start, uint32_t end);
 /* What "x = 1" and "x++" assign; a NUL byte ends the text. */
 void bash_arithmetic(struct shell *sh, const char *text, size_t len, uint32_t start, uint32_t end);
 bool bash_output(struct shell *sh, const struct command *command, const char **ret, size_t *ret_len);
-void bash_say(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end);
+void bash_report(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end);
 
 /* ---- commands (command.c, effects.c, embedded.c, awk.c) ---- */
 
@@ -291,7 +291,7 @@ void bash_effects(struct shell *sh, const struct run *run, const char *name);
 /* A file is opened by a redirection (both) or by a command. */
 void bash_reads(struct shell *sh, const struct field *path, uint32_t start, uint32_t end);
 void bash_writes(struct shell *sh, const struct field *path, uint32_t start, uint32_t end);
-bool bash_interpreter(struct shell *sh, const struct run *run, const char *name);
+bool bash_embedded_interpreter(struct shell *sh, const struct run *run, const char *name);
 void bash_awk(struct shell *sh, const struct run *run);
 
 static inline bool field_is(const struct field *field, const char *text)

@@ -13,7 +13,7 @@ struct function *bash_function(const struct shell *sh, const char *name, size_t 
 
 static void code_say(struct shell *sh, const struct run *run, const char *how)
 {
-        bash_say(sh, FACT_CODE, how, strlen(how), run->start, run->end);
+        bash_report(sh, FACT_CODE, how, strlen(how), run->start, run->end);
 }
 
 /* The command from its word `at` on. */
@@ -66,7 +66,7 @@ static void run_code(struct shell *sh, const struct run *run, size_t at, bool ow
         const unsigned process = sh->process;
         if (own_args)
                 sh->process = process * 31 + run->start + 1;
-        bash_code(sh, code, own_args ? &args : NULL, run->start, run->end);
+        bash_embedded(sh, code, own_args ? &args : NULL, run->start, run->end);
         sh->process = process;
 }
 
@@ -81,7 +81,7 @@ static void fed_say(struct shell *sh, const struct run *run)
         if (sh->fed != FED_NOT && sh->fed_text) {
                 struct field code = { .text = sh->fed_text, .len = sh->fed_len };
                 struct fields none = { 0 };
-                bash_code(sh, &code, &none, run->start, run->end);
+                bash_embedded(sh, &code, &none, run->start, run->end);
         }
 }
 
@@ -181,7 +181,7 @@ static bool is_assignment(const struct field *word)
 
 static void say_assignment(struct shell *sh, const struct run *run, const struct field *word)
 {
-        bash_say(sh, FACT_ASSIGN, word->text, (size_t)((const char *)memchr(word->text, '=', word->len) - word->text), run->start, run->end);
+        bash_report(sh, FACT_ASSIGN, word->text, (size_t)((const char *)memchr(word->text, '=', word->len) - word->text), run->start, run->end);
 }
 
 /* Input that becomes a word is no constant of the program, even where it is known. */
@@ -277,7 +277,7 @@ static void env_split(struct shell *sh, const struct run *run)
                 else if (field_begins(word, "--split-string="))
                         code = bash_field(sh, word->text + 15, word->len - 15);
                 if (code.len)
-                        bash_code(sh, &code, NULL, run->start, run->end);
+                        bash_embedded(sh, &code, NULL, run->start, run->end);
         }
 }
 
@@ -356,9 +356,9 @@ static void declared(struct shell *sh, const struct run *run, const char *name)
                 bool append = n + 1 < word->len && word->text[n] == '+' && word->text[n + 1] == '=';
                 if (n && n + append < word->len && word->text[n + append] == '=') {
                         struct field value = bash_field(sh, word->text + n + append + 1, word->len - n - append - 1);
-                        bash_say(sh, FACT_ASSIGN, word->text, n, run->start, run->end);
+                        bash_report(sh, FACT_ASSIGN, word->text, n, run->start, run->end);
                         if (reference && !value.hole)
-                                bash_say(sh, FACT_ASSIGN, value.text, value.len, run->start, run->end);
+                                bash_report(sh, FACT_ASSIGN, value.text, value.len, run->start, run->end);
                         if (reference)
                                 value = (struct field){ .text = "", .len = 1, .hole = true };
                         value.substituted = word->substituted;
@@ -393,7 +393,7 @@ static void read_array(struct shell *sh, const struct run *run, const struct fie
         if (name->hole || !name->len || !bash_is_name((unsigned char)name->text[0], true))
                 return;
         struct variable *v = bash_variable(sh, name->text, name->len, false);
-        bash_say(sh, FACT_ASSIGN, name->text, name->len, run->start, run->end);
+        bash_report(sh, FACT_ASSIGN, name->text, name->len, run->start, run->end);
         bash_set_item(sh, v, NULL, 0, (struct field){ 0 }, true);
         bash_set_item(sh, v, NULL, 0, hole, false);
 }
@@ -409,7 +409,7 @@ static void read_into(struct shell *sh, const struct run *run, size_t from)
                 struct field value = { .text = "", .len = 1, .hole = true };
                 if (word->hole || !word->len || !bash_is_name((unsigned char)word->text[0], true))
                         continue;
-                bash_say(sh, FACT_ASSIGN, word->text, word->len, run->start, run->end);
+                bash_report(sh, FACT_ASSIGN, word->text, word->len, run->start, run->end);
                 if (sh->fed != FED_NOT && sh->fed_text)
                         value = piece(sh, i - from, i + 1 == words->n);
                 bash_set(sh, bash_variable(sh, word->text, word->len, false), value, false);
@@ -435,7 +435,7 @@ static void printf_into(struct shell *sh, const struct run *run)
         struct field value = { .text = "", .len = 1, .hole = true };
         if (bash_output(sh, &command, &text, &len))
                 value = bash_field(sh, text, len);
-        bash_say(sh, FACT_ASSIGN, words->list[2].text, words->list[2].len, run->start, run->end);
+        bash_report(sh, FACT_ASSIGN, words->list[2].text, words->list[2].len, run->start, run->end);
         bash_set(sh, bash_variable(sh, words->list[2].text, words->list[2].len, false), value, false);
 }
 
@@ -513,7 +513,7 @@ static void alias(struct shell *sh, const struct run *run)
                         continue;
                 struct field code = bash_field(sh, sign + 1, word->len - (size_t)(sign + 1 - word->text));
                 struct fields none = { 0 };
-                bash_code(sh, &code, &none, run->start, run->end);
+                bash_embedded(sh, &code, &none, run->start, run->end);
         }
 }
 
@@ -538,7 +538,7 @@ static void eval(struct shell *sh, const struct run *run)
                 buf_add(&code, run->words.list[i].text, run->words.list[i].len);
         }
         struct field all = bash_field(sh, code.bytes ? code.bytes : "", code.len);
-        bash_code(sh, &all, NULL, run->start, run->end);
+        bash_embedded(sh, &all, NULL, run->start, run->end);
         buf_done(&code);
 }
 
@@ -550,7 +550,7 @@ static void trap(struct shell *sh, const struct run *run)
                 return;
         at += at < run->words.n && field_is(&run->words.list[at], "--");
         if (at < run->words.n && !field_is(&run->words.list[at], "-") && run->words.list[at].len)
-                bash_code(sh, &run->words.list[at], NULL, run->start, run->end);
+                bash_embedded(sh, &run->words.list[at], NULL, run->start, run->end);
 }
 
 static void map_file(struct shell *sh, const struct run *run)
@@ -558,7 +558,7 @@ static void map_file(struct shell *sh, const struct run *run)
         const struct field *last = &run->words.list[run->words.n - 1];
         for (size_t i = 1; i + 1 < run->words.n; i++)
                 if (field_is(&run->words.list[i], "-C"))
-                        bash_code(sh, &run->words.list[i + 1], NULL, run->start, run->end);
+                        bash_embedded(sh, &run->words.list[i + 1], NULL, run->start, run->end);
         if (run->words.n > 1)
                 read_array(sh, run, last);
 }
@@ -569,7 +569,7 @@ static void get_options(struct shell *sh, const struct run *run)
         const struct field *name = run->words.n > 2 ? &run->words.list[2] : NULL;
         if (!name || name->hole || !name->len)
                 return;
-        bash_say(sh, FACT_ASSIGN, name->text, name->len, run->start, run->end);
+        bash_report(sh, FACT_ASSIGN, name->text, name->len, run->start, run->end);
         bash_set(sh, bash_variable(sh, name->text, name->len, false), (struct field){ .text = "", .len = 1, .hole = true }, false);
 }
 
@@ -704,7 +704,7 @@ void bash_run(struct shell *sh, const struct run *run)
         if (sh->too_complex || !first->len)
                 return;
         if (!name || !len) {
-                bash_say(sh, FACT_CODE, "word", 4, run->start, run->end);
+                bash_report(sh, FACT_CODE, "word", 4, run->start, run->end);
                 return;
         }
         bool path = memchr(first->text, '/', first->len) != NULL;
@@ -713,13 +713,13 @@ void bash_run(struct shell *sh, const struct run *run)
                 call_function(sh, f, run);
         if (f && (f->certain || sh->function == f) && !f->unset)
                 return;
-        bash_say(sh, FACT_COMMAND, name, len, run->start, run->end);
+        bash_report(sh, FACT_COMMAND, name, len, run->start, run->end);
         const struct wrapper *wrapper = wrapper_of(name);
         if (wrapper)
                 wrapped(sh, run, wrapper);
         else if (is_shell(name))
                 shell(sh, run);
-        else if (!builtin(sh, run, name) && !bash_interpreter(sh, run, name) && strncmp(name, "ld-", 3) == 0 && strstr(name, ".so"))
+        else if (!builtin(sh, run, name) && !bash_embedded_interpreter(sh, run, name) && strncmp(name, "ld-", 3) == 0 && strstr(name, ".so"))
                 run_rest(sh, run, skip_options(&run->words, 1, "", "--library-path --preload --argv0"));
         bash_effects(sh, run, name);
 }

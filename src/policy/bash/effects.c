@@ -59,14 +59,14 @@ static void say_path(struct shell *sh, enum fact_kind kind, const struct field *
 {
         const char *slash = len > 1 ? memchr(path + 1, '/', len - 1) : NULL;
         size_t first = slash ? (size_t)(slash - path) : len;
-        bash_say(sh, kind, path, len, start, end);
+        bash_report(sh, kind, path, len, start, end);
         if (!field->glob || strcspn(path, "*?[") >= first || len < 2)
                 return;
         char *pattern = arena_copy(sh->arena, path + 1, first - 1);
         for (size_t i = 0; i < ARRAY_LEN(tops); i++)
                 if (fnmatch(pattern, tops[i], 0) == 0) {
                         char *one = arena_text(sh->arena, "/%s%.*s", tops[i], (int)(len - first), path + first);
-                        bash_say(sh, kind, one, strlen(one), start, end);
+                        bash_report(sh, kind, one, strlen(one), start, end);
                 }
 }
 
@@ -92,10 +92,10 @@ void bash_reads(struct shell *sh, const struct field *file, uint32_t start, uint
                 return;
         if (names_environ(path, len))
                 path = "/proc/PID/environ", len = 17;
-        bash_say(sh, FACT_READ, path, len, start, end);
+        bash_report(sh, FACT_READ, path, len, start, end);
         for (size_t i = 0; file->glob && !memchr(path, 0, len) && i < ARRAY_LEN(secrets); i++)
                 if (fnmatch(path, secrets[i], FNM_PATHNAME) == 0)
-                        bash_say(sh, FACT_READ, i == 3 ? "/proc/PID/environ" : secrets[i], strlen(secrets[i]) - (i == 3), start, end);
+                        bash_report(sh, FACT_READ, i == 3 ? "/proc/PID/environ" : secrets[i], strlen(secrets[i]) - (i == 3), start, end);
 }
 
 /* ---- rm -r ---- */
@@ -205,7 +205,7 @@ static void rights(struct shell *sh, const struct run *run, const char *name)
                 else if (!chmod && field_begins(word, "-m") && word->len > 2)
                         mode = word->text + 2;
                 if (mode && sets_id(mode))
-                        bash_say(sh, FACT_SET_ID, mode, strlen(mode), run->start, run->end);
+                        bash_report(sh, FACT_SET_ID, mode, strlen(mode), run->start, run->end);
                 if (chmod && mode && mode[0] != '-')
                         return;
         }
@@ -223,7 +223,7 @@ static void kill(struct shell *sh, const struct run *run)
                 at++;
         for (at += at == 0; at < words->n; at++)
                 if (field_is(&words->list[at], "-1"))
-                        bash_say(sh, FACT_SIGNAL, "-1", 2, run->start, run->end);
+                        bash_report(sh, FACT_SIGNAL, "-1", 2, run->start, run->end);
 }
 
 /* ---- files that commands write and read ---- */
@@ -522,7 +522,7 @@ static void reads(struct shell *sh, const struct run *run, const char *name)
         char *plain = arena_text(sh->arena, " %s ", name), *second = arena_text(sh->arena, " *%s ", name);
         bool skip = strlen(name) < 20 && strstr(readers, second);
         if (strcmp(name, "getent") == 0 && run->words.n > 1 && (field_is(&run->words.list[1], "shadow") || field_is(&run->words.list[1], "gshadow")))
-                bash_say(sh, FACT_READ, "/etc/shadow", 11, run->start, run->end);
+                bash_report(sh, FACT_READ, "/etc/shadow", 11, run->start, run->end);
         if (!skip && !(strlen(name) < 20 && strstr(readers, plain)))
                 return;
         for (size_t i = 1; i < run->words.n; i++) {

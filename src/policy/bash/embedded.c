@@ -97,14 +97,14 @@ static const char *find_hidden(const char *text, size_t len, const struct hidden
 static void other_code(struct shell *sh, const struct run *run, const struct interpreter *one, const char *text, size_t len)
 {
         if (len && !text[0] && len == 1)
-                bash_say(sh, FACT_CODE, "interpreter", 11, run->start, run->end);
+                bash_report(sh, FACT_CODE, "interpreter", 11, run->start, run->end);
         if (one->language && analysis_find(one->language)) {
                 analysed(sh, run, one->language, text, len);
                 return;
         }
         const char *found = one->words ? find_hidden(text, len, one->words) : NULL;
         if (found)
-                bash_say(sh, FACT_CODE, "interpreter", 11, run->start, run->end);
+                bash_report(sh, FACT_CODE, "interpreter", 11, run->start, run->end);
 }
 
 static void interpreter(struct shell *sh, const struct run *run, const struct interpreter *one)
@@ -131,16 +131,16 @@ static void interpreter(struct shell *sh, const struct run *run, const struct in
         }
         bool input = at >= run->words.n || field_is(&run->words.list[at], "-") || field_is(&run->words.list[at], "/dev/stdin");
         if (!any && at < run->words.n && field_begins(&run->words.list[at], "/dev/fd/"))
-                bash_say(sh, FACT_CODE, "substitution", 12, run->start, run->end);
+                bash_report(sh, FACT_CODE, "substitution", 12, run->start, run->end);
         if (any || !input || sh->fed == FED_NOT)
                 return;
         if (sh->fed_text)
                 other_code(sh, run, one, sh->fed_text, sh->fed_len);
         else
-                bash_say(sh, FACT_CODE, "pipe", 4, run->start, run->end);
+                bash_report(sh, FACT_CODE, "pipe", 4, run->start, run->end);
 }
 
-bool bash_interpreter(struct shell *sh, const struct run *run, const char *name)
+bool bash_embedded_interpreter(struct shell *sh, const struct run *run, const char *name)
 {
         if (strcmp(name, "awk") == 0 || strcmp(name, "gawk") == 0 || strcmp(name, "mawk") == 0 || strcmp(name, "nawk") == 0) {
                 bash_awk(sh, run);

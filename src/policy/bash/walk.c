@@ -4,7 +4,7 @@
 #define CODE_DEPTH_MAX 8
 #define CODE_BYTES_MAX (4 * MIB)
 
-void bash_say(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end)
+void bash_report(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end)
 {
         struct facts *facts = sh->facts;
         if (!sh->report)
@@ -54,7 +54,7 @@ void bash_arithmetic(struct shell *sh, const char *text, size_t len, uint32_t st
                 bool equals = text[sign + signs] == '=' && text[sign + signs + 1] != '=' && !(signs == 1 && strchr("<>", text[sign]));
                 bool counts = signs > 1 && (text[sign] == '+' || text[sign] == '-') && text[sign + 1] == text[sign];
                 if (equals || counts)
-                        bash_say(sh, FACT_ASSIGN, text + from, n, start, end);
+                        bash_report(sh, FACT_ASSIGN, text + from, n, start, end);
         }
 }
 
@@ -80,7 +80,7 @@ static void visit_word(struct shell *sh, const struct word *word)
         for (const struct part *part = word ? word->parts : NULL; part; part = part->next) {
                 enum fed fed = sh->fed;
                 if (part->kind == PART_VARIABLE && part->operator[part->operator[0] == ':'] == '=' && !part->indirect)
-                        bash_say(sh, FACT_ASSIGN, part->text, part->len, word->start, word->end);
+                        bash_report(sh, FACT_ASSIGN, part->text, part->len, word->start, word->end);
                 if (part->kind == PART_ARITHMETIC)
                         visit_arithmetic(sh, part->operand);
                 visit_word(sh, part->index);
@@ -136,17 +136,17 @@ static void assign_command(struct shell *sh, const struct assign *assign)
         if (!table)
                 return;
         if (assign->value)
-                code = bash_text(sh, assign->value), bash_code(sh, &code, NULL, assign->start, assign->end);
+                code = bash_text(sh, assign->value), bash_embedded(sh, &code, NULL, assign->start, assign->end);
         for (const struct assign *item = assign->items; item; item = item->next)
                 if (item->value)
-                        code = bash_text(sh, item->value), bash_code(sh, &code, NULL, assign->start, assign->end);
+                        code = bash_text(sh, item->value), bash_embedded(sh, &code, NULL, assign->start, assign->end);
 }
 
 static void assign_one(struct shell *sh, const struct assign *assign, bool local)
 {
         struct choices choices = { 0 };
         struct variable *v = bash_variable(sh, assign->name, assign->len, local);
-        bash_say(sh, FACT_ASSIGN, assign->name, assign->len, assign->start, assign->end);
+        bash_report(sh, FACT_ASSIGN, assign->name, assign->len, assign->start, assign->end);
         sh->choice = 0;
         assign_command(sh, assign);
         if (assign->is_array) {
@@ -181,7 +181,7 @@ static void redirect_file(struct shell *sh, const struct redirect *redirect, con
         if (strcmp(operator, "<&") == 0 || (strcmp(operator, ">&") == 0 && is_fd(target)))
                 return;
         if (field_begins(target, "/dev/tcp/") || field_begins(target, "/dev/udp/"))
-                bash_say(sh, FACT_OPEN, target->text, target->len, redirect->start, redirect->end);
+                bash_report(sh, FACT_OPEN, target->text, target->len, redirect->start, redirect->end);
         if (reads)
                 bash_reads(sh, target, redirect->start, redirect->end);
         if (writes)
@@ -231,7 +231,7 @@ static void declare(struct shell *sh, const struct command *command)
 /* NAME=VALUE in front of a command. */
 static void assign_before(struct shell *sh, const struct assign *assign)
 {
-        bash_say(sh, FACT_ASSIGN, assign->name, assign->len, assign->start, assign->end);
+        bash_report(sh, FACT_ASSIGN, assign->name, assign->len, assign->start, assign->end);
         if (assign->len == 3 && memcmp(assign->name, "IFS", 3) == 0) {
                 sh->choice = 0;
                 sh->separators = bash_text(sh, assign->value).text;
@@ -446,7 +446,7 @@ static void for_words(struct shell *sh, const struct command *command)
 {
         struct variable *v = bash_variable(sh, command->name, command->name_len, false);
         struct choices choices = { 0 };
-        bash_say(sh, FACT_ASSIGN, command->name, command->name_len, command->start, command->end);
+        bash_report(sh, FACT_ASSIGN, command->name, command->name_len, command->start, command->end);
         sh->loops++;
         for (const struct word *word = command->words; word; word = word->next)
                 visit_word(sh, word);
@@ -598,7 +598,7 @@ void bash_walk(struct shell *sh, const struct command *command)
 
 /* ---- code in texts ---- */
 
-bool bash_code(struct shell *sh, const struct field *code, const struct fields *args, uint32_t start, uint32_t end)
+bool bash_embedded(struct shell *sh, const struct field *code, const struct fields *args, uint32_t start, uint32_t end)
 {
         struct bash_reader reader = { .text = code->text, .len = code->len, .arena = sh->arena, .fixed = true, .fixed_start = start, .fixed_end = end,
                                       .extglob = true, .depth = sh->depth * (DEPTH_MAX / CODE_DEPTH_MAX) };
@@ -631,7 +631,7 @@ bool bash_code(struct shell *sh, const struct field *code, const struct fields *
         sh->total = before.total;
         sh->cwd = before.cwd;
         if (reader.failed && !code->hole)
-                bash_say(sh, FACT_CODE, "broken", 6, start, end);
+                bash_report(sh, FACT_CODE, "broken", 6, start, end);
         return !reader.failed;
 }
 
@@ -657,7 +657,7 @@ static void fork_bombs(struct shell *sh)
         for (const struct function *f = sh->functions; f; f = f->next)
                 for (const struct edge *edge = f->edges; edge && looked < 1000; edge = edge->next)
                         if (edge->bomb && leads_to(edge->to, f, ++looked, 30))
-                                bash_say(sh, FACT_FORK_BOMB, f->name, f->len, edge->start, edge->end);
+                                bash_report(sh, FACT_FORK_BOMB, f->name, f->len, edge->start, edge->end);
 }
 
 static int analyse(const char *text, size_t len, struct facts *facts, struct csn_error *err)
