@@ -393,8 +393,8 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
                 take_isolation(job, message);
                 tell_boundary(job, WIRE_READY);
                 wait_for_engine(job, JOB_READY);
-        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && forked && by_program && job->sandbox.program && !job->inside) {
-                job->inside = true;
+        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && forked && by_program && job->sandbox.program && !job->interpreter_ready) {
+                job->interpreter_ready = true;
                 take_facts(job, &message->boundary);
                 if (job->host) {
                         tell_boundary(job, WIRE_CONFINED);
@@ -402,12 +402,12 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
                 } else if (sandbox_tell(&job->sandbox, INNER_INIT_RELEASE, &err) < 0) {
                         job_refuse(job, &err);
                 }
-        } else if (message->op == INNER_INIT_CLOSED && !by_program && !job->told && !job->closed && is_closing(job)) {
-                job->closed = true;
+        } else if (message->op == INNER_INIT_CLOSED && !by_program && !job->told && !job->confinement_reported && is_closing(job)) {
+                job->confinement_reported = true;
                 take_facts(job, &message->boundary);
                 if (job->interpreter != PENDING_WORKER)   /* of which JOINED tells */
                         tell_boundary(job, WIRE_CONFINED);
-        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && !by_program && forked == job->inside) {
+        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && !by_program && forked == job->interpreter_ready) {
                 tell_boundary(job, WIRE_CONFINED);
                 wait_for_engine(job, JOB_CONFINED);
         } else if (message->op == INNER_INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->sandbox.program != 0)) {

@@ -32,8 +32,8 @@ struct job {
         uint32_t host;                 /* the guest in whose sandbox it is an interpreter; it has none of its own then */
         bool wants_start;
         bool forking;                  /* its zygote was asked, and has not answered */
-        bool closed;                   /* process 1 said what it has given up */
-        bool inside;                   /* the interpreter said that it waits; process 1 has to say that it left */
+        bool confinement_reported;                   /* process 1 said what it has given up */
+        bool interpreter_ready;                   /* the interpreter said that it waits; process 1 has to say that it left */
         struct watch control, talk, oom;
         struct timer deadline, poll, closing, freezing;
         bool frozen;                   /* or is to be */
