@@ -10,7 +10,7 @@
 
 #include "wire/wire.h"
 
-/* Our ends of what a sandbox has, the callee's from ready() on; proxy is -1 without WIRE_PROXY, and tool socket without WIRE_TOOL_SOCKET. */
+/* Our ends of what a sandbox has, the callee's from ready() on; proxy is -1 without WIRE_PROXY, and tool_socket without WIRE_TOOL_SOCKET. */
 struct backend_ends {
         int home, out, error, channel, proxy, tool_socket;
 };

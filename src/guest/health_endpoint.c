@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define ASKERS_MAX 16
+#define HEALTH_CLIENTS_MAX 16
 #define HEAD_MAX 4096
 
 struct health_client {
@@ -25,12 +25,12 @@ struct health_client {
 
 struct health {
         struct operation op;
-        struct watch door;
+        struct watch listener;
         struct health_client *health_clients;
         size_t n;
 };
 
-static void asker_free(struct health_client *health_client)
+static void health_client_free(struct health_client *health_client)
 {
         for (struct health_client **at = &health_client->health->health_clients; *at; at = &(*at)->next)
                 if (*at == health_client) {
@@ -50,10 +50,10 @@ static void answer(struct health_client *health_client)
         bool asks = strncmp(health_client->head, "GET /health ", 12) == 0 || strncmp(health_client->head, "GET /health?", 12) == 0;
         health_client->answered = true;
         if (send(health_client->sock.fd, asks ? good : bad, asks ? sizeof good - 1 : sizeof bad - 1, MSG_NOSIGNAL) < 0 || shutdown(health_client->sock.fd, SHUT_WR) < 0)
-                asker_free(health_client);
+                health_client_free(health_client);
 }
 
-static void asker_ready(struct watch *watch, uint32_t events)
+static void health_client_ready(struct watch *watch, uint32_t events)
 {
         struct health_client *health_client = watch->owner;
         (void)events;
@@ -63,7 +63,7 @@ static void asker_ready(struct watch *watch, uint32_t events)
         if (n < 0 && errno == EAGAIN)
                 return;
         if (n <= 0) {
-                asker_free(health_client);
+                health_client_free(health_client);
                 return;
         }
         health_client->len += (size_t)n;
@@ -72,7 +72,7 @@ static void asker_ready(struct watch *watch, uint32_t events)
                 answer(health_client);
 }
 
-static void door_ready(struct watch *watch, uint32_t events)
+static void listener_ready(struct watch *watch, uint32_t events)
 {
         struct health *health = watch->owner;
         struct csn_error err;
@@ -84,26 +84,26 @@ static void door_ready(struct watch *watch, uint32_t events)
         struct health_client *health_client = mem_alloc(sizeof *health_client), *oldest = health->health_clients;
         while (oldest && oldest->next)
                 oldest = oldest->next;
-        if (health->n == ASKERS_MAX)
-                asker_free(oldest);
+        if (health->n == HEALTH_CLIENTS_MAX)
+                health_client_free(oldest);
         health_client->next = health->health_clients;
         health_client->health = health;
-        health_client->sock = (struct watch){ .fd = fd, .ready = asker_ready, .owner = health_client };
+        health_client->sock = (struct watch){ .fd = fd, .ready = health_client_ready, .owner = health_client };
         health->health_clients = health_client;
         health->n++;
         if (loop_watch(health->op.guest->loop, &health_client->sock, fd, EPOLLIN, &err) < 0)
-                asker_free(health_client);
+                health_client_free(health_client);
 }
 
-static int open_door(struct health *health, uint64_t port, struct csn_error *err)
+static int open_listener(struct health *health, uint64_t port, struct csn_error *err)
 {
         const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_ANY) };
         const int on = 1;
-        health->door.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (health->door.fd < 0 || setsockopt(health->door.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-            bind(health->door.fd, (const struct sockaddr *)&address, sizeof address) < 0 || listen(health->door.fd, ASKERS_MAX) < 0)
+        health->listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (health->listener.fd < 0 || setsockopt(health->listener.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+            bind(health->listener.fd, (const struct sockaddr *)&address, sizeof address) < 0 || listen(health->listener.fd, HEALTH_CLIENTS_MAX) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "listen on port %u", (unsigned)port);
-        return loop_watch(health->op.guest->loop, &health->door, health->door.fd, EPOLLIN, err);
+        return loop_watch(health->op.guest->loop, &health->listener, health->listener.fd, EPOLLIN, err);
 }
 
 static int health_take(struct operation *op, const uint8_t *bytes, size_t len, struct csn_error *err)
@@ -123,10 +123,10 @@ static void health_closed(struct operation *op)
         while (health->health_clients) {
                 struct health_client *health_client = health->health_clients;
                 health->health_clients = health_client->next;
-                asker_free(health_client);
+                health_client_free(health_client);
         }
-        loop_unwatch(op->guest->loop, &health->door);
-        fd_close(&health->door.fd);
+        loop_unwatch(op->guest->loop, &health->listener);
+        fd_close(&health->listener.fd);
         operation_release(op);
         free(health);
 }
@@ -136,13 +136,13 @@ void health_begin(struct guest *guest, uint64_t port, int *sock)
         static const struct operation_kind kind = { health_take, health_room, health_closed };
         struct health *health = mem_alloc(sizeof *health);
         struct csn_error err = { 0 };
-        health->door = (struct watch){ .fd = -1, .ready = door_ready, .owner = health };
+        health->listener = (struct watch){ .fd = -1, .ready = listener_ready, .owner = health };
         if (!operation_open(&health->op, guest, &kind, sock))
                 return;
         if (port == 0 || port > UINT16_MAX)
                 err_set(&err, CSN_E_INPUT, EINVAL, "port %u", (unsigned)min_u64(port, UINT32_MAX));
         else
-                open_door(health, port, &err);
+                open_listener(health, port, &err);
         if (err.code)
                 operation_fail(&health->op, &err);
         else

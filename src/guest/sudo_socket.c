@@ -21,7 +21,7 @@
 
 #define SOCKET "/run/sudo.socket"
 #define SHIM "/usr/local/bin/sudo"
-#define ASKERS_MAX 64          /* at once; more wait in the backlog */
+#define SUDO_REQUESTS_MAX 64          /* at once; more wait in the backlog */
 #define TEXTS_MAX 4000
 
 static const char shim[] =
@@ -58,16 +58,16 @@ static const char shim[] =
         "if os.getuid() == 0:\n"
         "    os.execvpe(arguments[0], arguments, env)\n"
         "texts = [os.getcwd(), str(len(arguments)), *arguments, *(f'{name}={value}' for name, value in env.items())]\n"
-        "door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+        "listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
         "try:\n"
-        "    door.connect('" SOCKET "')\n"
-        "    door.sendmsg([b''.join(os.fsencode(text) + b'\\0' for text in texts)],\n"
+        "    listener.connect('" SOCKET "')\n"
+        "    listener.sendmsg([b''.join(os.fsencode(text) + b'\\0' for text in texts)],\n"
         "                 [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0, 1, 2]))])\n"
         "except OSError as error:\n"
         "    usage(f'there is no root to be had: {error}')\n"
         "for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):\n"
-        "    signal.signal(number, lambda number, _: door.send(bytes([number])))\n"
-        "answer = door.recv(100)\n"
+        "    signal.signal(number, lambda number, _: listener.send(bytes([number])))\n"
+        "answer = listener.recv(100)\n"
         "if not answer:\n"
         "    usage('the sandbox ends')\n"
         "status = int(answer)\n"
@@ -82,7 +82,7 @@ struct sudo_request {
 
 struct sudo {
         struct operation op;
-        struct watch door;
+        struct watch listener;
         struct sudo_request *sudo_requests;
         size_t n;
 };
@@ -91,7 +91,7 @@ struct sudo {
 
 static void accept_more(struct sudo *sudo);
 
-static void asker_free(struct sudo_request *sudo_request)
+static void sudo_request_free(struct sudo_request *sudo_request)
 {
         struct sudo *sudo = sudo_request->guest->sudo;
         for (struct sudo_request **at = sudo ? &sudo->sudo_requests : NULL; at && *at; at = &(*at)->next)
@@ -154,7 +154,7 @@ static bool start(struct sudo_request *sudo_request, char *bytes, size_t len, co
         return sudo_request->pid > 0;
 }
 
-static void asker_ready(struct watch *watch, uint32_t events)
+static void sudo_request_ready(struct watch *watch, uint32_t events)
 {
         static uint8_t bytes[WIRE_MAX];
         struct sudo_request *sudo_request = watch->owner;
@@ -175,7 +175,7 @@ static void asker_ready(struct watch *watch, uint32_t events)
                 return;
         if (sudo_request->pid)
                 kill(-sudo_request->pid, SIGHUP);
-        asker_free(sudo_request);
+        sudo_request_free(sudo_request);
 }
 
 void sudo_ended(struct guest *guest, pid_t pid, int status)
@@ -187,14 +187,14 @@ void sudo_ended(struct guest *guest, pid_t pid, int status)
                 int len = snprintf(text, sizeof text, "%d", status);
                 sudo_request->pid = 0;
                 wire_send(sudo_request->sock.fd, text, (size_t)len, NULL, 0);
-                asker_free(sudo_request);
+                sudo_request_free(sudo_request);
                 return;
         }
 }
 
-/* ---- the door ---- */
+/* ---- the listener ---- */
 
-static void door_ready(struct watch *watch, uint32_t events)
+static void listener_ready(struct watch *watch, uint32_t events)
 {
         struct sudo *sudo = watch->owner;
         struct csn_error err;
@@ -204,20 +204,20 @@ static void door_ready(struct watch *watch, uint32_t events)
         if (fd < 0)
                 return;
         struct sudo_request *sudo_request = mem_alloc(sizeof *sudo_request);
-        *sudo_request = (struct sudo_request){ .next = sudo->sudo_requests, .guest = sudo->op.guest, .sock = { .fd = -1, .ready = asker_ready, .owner = sudo_request } };
+        *sudo_request = (struct sudo_request){ .next = sudo->sudo_requests, .guest = sudo->op.guest, .sock = { .fd = -1, .ready = sudo_request_ready, .owner = sudo_request } };
         sudo->sudo_requests = sudo_request;
         sudo_request->sock.fd = fd;
-        if (++sudo->n == ASKERS_MAX)
+        if (++sudo->n == SUDO_REQUESTS_MAX)
                 loop_unwatch(sudo->op.guest->loop, watch);
         if (loop_watch(sudo->op.guest->loop, &sudo_request->sock, fd, EPOLLIN, &err) < 0)
-                asker_free(sudo_request);
+                sudo_request_free(sudo_request);
 }
 
 static void accept_more(struct sudo *sudo)
 {
         struct csn_error err;
-        if (sudo->door.fd >= 0 && !sudo->door.active && sudo->n < ASKERS_MAX)
-                loop_watch(sudo->op.guest->loop, &sudo->door, sudo->door.fd, EPOLLIN, &err);
+        if (sudo->listener.fd >= 0 && !sudo->listener.active && sudo->n < SUDO_REQUESTS_MAX)
+                loop_watch(sudo->op.guest->loop, &sudo->listener, sudo->listener.fd, EPOLLIN, &err);
 }
 
 static int lay_shim(struct csn_error *err)
@@ -228,15 +228,15 @@ static int lay_shim(struct csn_error *err)
         return 0;
 }
 
-static int open_door(struct sudo *sudo, struct csn_error *err)
+static int open_listener(struct sudo *sudo, struct csn_error *err)
 {
         const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SOCKET };
         unlink(SOCKET);
-        sudo->door.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (sudo->door.fd < 0 || bind(sudo->door.fd, (const struct sockaddr *)&address, sizeof address) < 0 || chmod(SOCKET, 0666) < 0 ||
-            listen(sudo->door.fd, ASKERS_MAX) < 0)
+        sudo->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (sudo->listener.fd < 0 || bind(sudo->listener.fd, (const struct sockaddr *)&address, sizeof address) < 0 || chmod(SOCKET, 0666) < 0 ||
+            listen(sudo->listener.fd, SUDO_REQUESTS_MAX) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "listen on " SOCKET);
-        return loop_watch(sudo->op.guest->loop, &sudo->door, sudo->door.fd, EPOLLIN, err);
+        return loop_watch(sudo->op.guest->loop, &sudo->listener, sudo->listener.fd, EPOLLIN, err);
 }
 
 static int sudo_take(struct operation *op, const uint8_t *bytes, size_t len, struct csn_error *err)
@@ -258,10 +258,10 @@ static void sudo_closed(struct operation *op)
         while (sudo->sudo_requests) {
                 struct sudo_request *sudo_request = sudo->sudo_requests;
                 sudo->sudo_requests = sudo_request->next;
-                asker_free(sudo_request);
+                sudo_request_free(sudo_request);
         }
-        loop_unwatch(op->guest->loop, &sudo->door);
-        fd_close(&sudo->door.fd);
+        loop_unwatch(op->guest->loop, &sudo->listener);
+        fd_close(&sudo->listener.fd);
         operation_release(op);
         free(sudo);
 }
@@ -271,7 +271,7 @@ void sudo_begin(struct guest *guest, int *sock)
         static const struct operation_kind kind = { sudo_take, sudo_room, sudo_closed };
         struct sudo *sudo = mem_alloc(sizeof *sudo);
         struct csn_error err = { 0 };
-        sudo->door = (struct watch){ .fd = -1, .ready = door_ready, .owner = sudo };
+        sudo->listener = (struct watch){ .fd = -1, .ready = listener_ready, .owner = sudo };
         if (!operation_open(&sudo->op, guest, &kind, sock))
                 return;
         if (!guest->has_root || guest->sudo) {
@@ -280,7 +280,7 @@ void sudo_begin(struct guest *guest, int *sock)
                 guest->sudo = sudo;
                 account_files(guest, true);
                 if (lay_shim(&err) == 0)
-                        open_door(sudo, &err);
+                        open_listener(sudo, &err);
                 account_files(guest, false);
         }
         if (err.code)

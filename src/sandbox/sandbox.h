@@ -295,7 +295,7 @@ int apply_child(struct plan *plan, struct csn_error *err);
 int apply_reaper(struct plan *plan, struct csn_error *err);
 int apply_confined(struct plan *plan, struct csn_error *err);
 
-/* Parent's handoff socket of ns: the id maps of a outer init that waits, all of `uids` or, rootless, our own. */
+/* Parent's handoff socket of ns: the id maps of an outer init that waits, all of `uids` or, rootless, our own. */
 int ns_map_outer_init(pid_t pid, const struct uid_range *uids, bool rootless, struct csn_error *err);
 /* The outer init's handoff socket: those of a sandbox with root, whose block begins at this id of the outer init's. */
 int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err);

@@ -377,7 +377,7 @@ static void end(struct supervisor *sup)
 }
 
 /*
- * A host that cannot make sandboxes says so for each of them, with the remedy; so a outer init that cannot start
+ * A host that cannot make sandboxes says so for each of them, with the remedy; so an outer init that cannot start
  * is no failure of ours.
  */
 static void begin_outer_init(struct supervisor *sup)

@@ -622,16 +622,16 @@ static void profiles_of_the_folder_join_the_built_in_ones(void)
 
 static void an_unknown_profile_is_refused_with_the_known_ones(void)
 {
-        static const char *const strangers[] = { "docker", "", "../etc/passwd", "a/b", "Standard", "a\nb" };
+        static const char *const unknown_names[] = { "docker", "", "../etc/passwd", "a/b", "Standard", "a\nb" };
         struct settings settings;
         struct csn_error err;
         struct arena arena = { 0 };
         struct profile profile;
         CHECK(load("", NULL, NULL, &settings, &err) == 0);
-        for (size_t i = 0; i < ARRAY_LEN(strangers); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(unknown_names); i++) {
                 char start[100];
-                snprintf(start, sizeof start, "Unsupported code execution env: %s", strangers[i]);
-                CHECK(profile_find(&settings, strangers[i], &arena, &profile, &err) == -CSN_E_INPUT);
+                snprintf(start, sizeof start, "Unsupported code execution env: %s", unknown_names[i]);
+                CHECK(profile_find(&settings, unknown_names[i], &arena, &profile, &err) == -CSN_E_INPUT);
                 CHECK(strncmp(err.text, start, strlen(start)) == 0 &&
                       strstr(err.text, "standard, strict, data"));
         }

@@ -15,8 +15,8 @@
 #define START_MS 60000
 #define GRACE_MS 2000          /* after an interrupt for a time-out; then it is killed */
 #define LEFT_MS 500            /* for what an interpreter that has ended still had in its pipes */
-#define METER_LEAST_US 20000   /* CPU time is looked at no more often than this, */
-#define METER_MOST_US 1000000  /* and no less: where the kernel does not keep cpu_milli more may be used at once */
+#define USAGE_REPORT_MIN_US 20000   /* CPU time is looked at no more often than this, */
+#define USAGE_REPORT_MAX_US 1000000  /* and no less: where the kernel does not keep cpu_milli more may be used at once */
 #define KILLED_MS 2000         /* for one that was killed; whoever has got the better of process 1 can keep its end to himself */
 #define PENDING_MAX (64 * KIB) /* printed while nothing was executed; it belongs to the next execution */
 #define HELLO_MAX (4 * KIB)
@@ -229,7 +229,7 @@ static void measure(struct context *context, const struct wire_stats *seen)
                 time_is_up(context, WIRE_CPU);
         else                           /* however busy it is, it is not used up before that */
                 loop_timer(loop_of(context), &context->usage_listener,
-                           max_u64(METER_LEAST_US, min_u64((most - used) * 1000 / limits->cpu_milli, METER_MOST_US)));
+                           max_u64(USAGE_REPORT_MIN_US, min_u64((most - used) * 1000 / limits->cpu_milli, USAGE_REPORT_MAX_US)));
 }
 
 static void on_usage(struct timer *timer)
@@ -751,7 +751,7 @@ void contexts_frozen(struct psandbox *psandbox, bool on)
                 } else if (!on && context->clock_left_us) {
                         loop_timer(loop_of(context), &context->clock, context->clock_left_us);
                         context->clock_left_us = 0;
-                        loop_timer(loop_of(context), &context->usage_listener, METER_LEAST_US);
+                        loop_timer(loop_of(context), &context->usage_listener, USAGE_REPORT_MIN_US);
                 }
                 if (!on && context->current)
                         context->began_us += now - max_u64(context->began_us, psandbox->paused_us);

@@ -7,8 +7,8 @@
 #include <sys/vfs.h>
 
 #define HELLO_MS 60000
-#define METER_US 60000000ULL
-#define METER_SOON_US 1000000   /* many may end at once */
+#define USAGE_REPORT_US 60000000ULL
+#define USAGE_REPORT_SOON_US 1000000   /* many may end at once */
 #define DAY_MS 86400000        /* the supervisor lets nothing live longer */
 
 /* ---- those who wait ---- */
@@ -126,7 +126,7 @@ static void charge(struct psandbox *psandbox, uint64_t used_us)
 void psandbox_report_usage(struct psandbox *psandbox)
 {
         if (psandbox->engine->usage_listener && !psandbox->usage_report_due)
-                loop_timer(psandbox->engine->loop, &psandbox->usage_listener, METER_SOON_US);
+                loop_timer(psandbox->engine->loop, &psandbox->usage_listener, USAGE_REPORT_SOON_US);
         psandbox->usage_report_due = true;
 }
 
@@ -135,7 +135,7 @@ static void on_usage(struct timer *timer)
         struct psandbox *psandbox = timer->owner;
         psandbox->usage_report_due = false;
         psandbox_request_stats(psandbox);
-        loop_timer(psandbox->engine->loop, timer, METER_US);
+        loop_timer(psandbox->engine->loop, timer, USAGE_REPORT_US);
 }
 
 void psandbox_exited(struct psandbox *psandbox, const struct wire_exit *how)
@@ -343,7 +343,7 @@ void psandbox_attached(struct psandbox *psandbox, struct instance *instance)
         else
                 loop_timer(psandbox->engine->loop, &psandbox->greeting, HELLO_MS * 1000ULL);
         if (psandbox->engine->usage_listener)
-                loop_timer(psandbox->engine->loop, &psandbox->usage_listener, METER_US);
+                loop_timer(psandbox->engine->loop, &psandbox->usage_listener, USAGE_REPORT_US);
 }
 
 void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, bool again)

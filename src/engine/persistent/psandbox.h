@@ -6,7 +6,7 @@
  *   copy      all of its files, out of it and into another
  *   context   a live interpreter in it, which executes runs
  *
- * A sandbox is a instance whose process 1 is the guest.  Everything that is asked of it goes through a call, with a socket of its
+ * A sandbox is an instance whose process 1 is the guest.  Everything that is asked of it goes through a call, with a socket of its
  * own; so who asks for much and reads little holds up only himself.
  */
 #ifndef ENGINE_PSANDBOX_H

@@ -89,7 +89,7 @@ void psandbox_report_usage(struct psandbox *psandbox);
 void psandbox_frozen(struct psandbox *psandbox, bool on, const struct csn_error *error);
 void psandbox_exited(struct psandbox *psandbox, const struct wire_exit *how);
 void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error);
-/* It could not be begun; `again`: in a instance that waited, and another may do. */
+/* It could not be begun; `again`: in an instance that waited, and another may do. */
 void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, bool again);
 /* Something is done in it: it is not idle. */
 void psandbox_touch(struct psandbox *psandbox);

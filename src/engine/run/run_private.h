@@ -269,7 +269,7 @@ bool pools_are_warm(struct engine *engine, const struct run *run);
 bool pools_zygote_comes(const struct engine *engine);
 /* A sandbox without an interpreter, of the shape of a run that is never started; NULL: none waits. */
 struct instance *pools_take_bare(struct engine *engine, const struct run *run);
-/* News of a instance that belongs to a pool. */
+/* News of an instance that belongs to a pool. */
 void pool_changed(struct instance *instance);
 void pool_lost(struct instance *instance);
 void pools_zygote(struct engine *engine, uint32_t id, const char *info, const struct csn_error *error);

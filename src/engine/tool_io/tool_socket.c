@@ -32,7 +32,7 @@ struct conn {
         uint8_t head[HEAD];
         size_t head_n;             /* bytes of it that are there; then written */
         struct buf text;           /* the request, then the answer */
-        size_t size;               /* of the request; counted in tool socket->bytes */
+        size_t size;               /* of the request; counted in tool_socket->bytes */
         size_t sent;               /* of the answer */
         bool waits;                /* there is no room for its request now */
 };

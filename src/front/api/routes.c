@@ -296,7 +296,7 @@ static int admit(struct http_request *request, struct csn_error *err)
 
 static const struct http_app api_app = { .routes = api_routes, .admit = admit };
 
-static const struct http_app *on_face(void *owner, struct http_request *request)
+static const struct http_app *on_app(void *owner, struct http_request *request)
 {
         const struct http_app *app = e2b_app(owner, request);
         return app ? app : &api_app;
@@ -437,7 +437,7 @@ static int has_keys(struct store *store, bool *ret, struct csn_error *err)
         return rc;
 }
 
-static int check_doors(const struct api *api, struct csn_error *err)
+static int check_apps(const struct api *api, struct csn_error *err)
 {
         bool keyless = api->settings->engine.http_keyless, keys;
         const char *address = http_address(api->http);
@@ -452,7 +452,7 @@ static int check_doors(const struct api *api, struct csn_error *err)
         return 0;
 }
 
-static const struct http_events http_events = { on_face, on_answered, on_over, on_ended };
+static const struct http_events http_events = { on_app, on_answered, on_over, on_ended };
 
 /* Of a sandbox's programs, which have no records. */
 static void on_used(void *owner, const char *whose, uint64_t cpu_ms)
@@ -477,7 +477,7 @@ int api_open(struct engine *engine, const struct settings *settings, struct stor
         if (rc == 0 && listener >= 0)
                 rc = http_open(api->loop, listener, ours, http_connections_max(false), &http_events, api, &api->http, err);
         if (rc == 0 && api->http)
-                rc = check_doors(api, err);
+                rc = check_apps(api, err);
         if (rc < 0) {
                 api_close(api);
                 return rc;

@@ -22,7 +22,7 @@ const struct cli_option cli_check_options[] = {
         { "jsonl", 0, NULL, "Each line of the files is a request as JSON, and is answered by a line.", NULL },
         { "sarif", 0, NULL, "One SARIF 2.1.0 document, for tools that show findings.", NULL },
         { "imports", 0, NULL, "Print the packages that the programs need, and check nothing.", NULL },
-        { "daemon", 0, "WORD", "Check by way of caissond; auto: if there is one that can.", &choices_roads },
+        { "daemon", 0, "WORD", "Check by way of caissond; auto: if there is one that can.", &choices_transports },
         { NULL, 0, NULL, NULL, NULL },
 };
 

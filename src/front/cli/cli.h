@@ -34,7 +34,7 @@ struct cli_command {
 extern const struct object *const cli_run_objects[], *const cli_grade_objects[];
 
 /* Words of options that are no choices of fields.def. */
-extern const struct choices choices_roads, choices_forms, choices_definitions, choices_levels;
+extern const struct choices choices_transports, choices_forms, choices_definitions, choices_levels;
 
 /* All commands, ended by a name NULL. */
 extern const struct cli_command cli_commands[];

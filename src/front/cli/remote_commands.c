@@ -119,7 +119,7 @@ static int of_parts(int argc, char **argv)
 }
 
 const struct cli_option cli_mcp_options[] = {
-        { "daemon", 0, "WORD", "auto: where none listens one is started; never: one is; always: it has to be there. [auto]", &choices_roads },
+        { "daemon", 0, "WORD", "auto: where none listens one is started; never: one is; always: it has to be there. [auto]", &choices_transports },
         { NULL, 0, NULL, NULL, NULL },
 };
 

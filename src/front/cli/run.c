@@ -21,7 +21,7 @@ const struct cli_option cli_run_options[] = {
         { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
         { "quiet", 'q', NULL, "No summary on standard error.", NULL },
         { "verbose", 'v', NULL, "Say on standard error what is done.", NULL },
-        { "daemon", 0, "WORD", "Run by way of caissond; auto: if there is one that can.", &choices_roads },
+        { "daemon", 0, "WORD", "Run by way of caissond; auto: if there is one that can.", &choices_transports },
         { NULL, 0, NULL, NULL, NULL },
 };
 

@@ -8,7 +8,7 @@
 /* Each with its `choices`, so that help, completion and suggestions have one list. */
 #define CHOICES(of) const struct choices choices_##of = { #of, of##_words, ARRAY_LEN(of##_words) }
 
-static const struct choice roads_words[] = {
+static const struct choice transports_words[] = {
         { "auto", 0, "by way of the daemon where one can" }, { "never", 0, "without it" }, { "always", 0, "by way of it, or not at all" },
 };
 static const struct choice forms_words[] = {
@@ -20,7 +20,7 @@ static const struct choice definitions_words[] = {
 static const struct choice levels_words[] = {
         { "error", 0, "" }, { "warn", 0, "" }, { "info", 0, "" }, { "debug", 0, "" },
 };
-CHOICES(roads);
+CHOICES(transports);
 CHOICES(forms);
 CHOICES(definitions);
 CHOICES(levels);

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define STREAM_BLOCK (32 * KIB)
-#define NUDGE_US 50000
+#define RESCHEDULE_US 50000
 #define ROUNDS_MAX 100      /* that did nothing, though libmicrohttpd asked for each of them at once; see http_cut_stuck() */
 #define ROUND_US 10000      /* between those that follow; an event of a connection ends the wait */
 
@@ -106,7 +106,7 @@ static void on_reschedule(struct timer *timer)
         MHD_suspend_connection(request->connection);
         MHD_resume_connection(request->connection);
         http_reschedule(request->http);
-        loop_timer(request->http->loop, timer, NUDGE_US);
+        loop_timer(request->http->loop, timer, RESCHEDULE_US);
 }
 
 /* Nothing is read from a connection that is suspended, so its end would not be noticed. */

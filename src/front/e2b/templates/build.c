@@ -226,8 +226,8 @@ static bool apply(struct build *build)
                 json_object_set_new(build->build_spec, "workdir", json_string(path));
         }
         size_t len = json_dumpb(build->build_spec, NULL, 0, JSON_COMPACT);
-        if (len > BUILD_RECIPE_BYTES)
-                fail(build, "environment, folder and commands of the template have %zu bytes as JSON, %llu are possible", len, BUILD_RECIPE_BYTES);
+        if (len > BUILD_SPEC_BYTES)
+                fail(build, "environment, folder and commands of the template have %zu bytes as JSON, %llu are possible", len, BUILD_SPEC_BYTES);
         return build->state == BUILD_BUILDING;
 }
 
@@ -585,8 +585,8 @@ int build_begin(struct api *api, const char *tenant, const json_t *template, con
         json_t *steps = json_object_get(body, "steps");
         if (check_steps(steps, err) < 0 || make_room(api, tenant, err) < 0)
                 return -err->code;
-        if (commands > BUILD_RECIPE_BYTES)
-                return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands, BUILD_RECIPE_BYTES);
+        if (commands > BUILD_SPEC_BYTES)
+                return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands, BUILD_SPEC_BYTES);
         struct build *build = mem_alloc(sizeof *build);
         *build = (struct build){ .next = api->builds, .api = api, .steps = steps ? json_incref(steps) : json_array(), .log = json_array(), .fd = -1,
                                  .deadline = { .fired = on_late, .owner = build } };

@@ -18,7 +18,7 @@
 
 #define BUILD_STEPS_MAX 500
 #define BUILD_STEPS_BYTES (256 * KIB)      /* of them as JSON */
-#define BUILD_RECIPE_BYTES (8 * KIB)       /* of what is kept of a build as JSON: its environment, above all */
+#define BUILD_SPEC_BYTES (8 * KIB)       /* of what is kept of a build as JSON: its environment, above all */
 #define BUILD_LINES_MAX 1000               /* of a build's log; what comes later is lost */
 #define BUILD_LOG_BYTES (128 * KIB)
 #define BUILDS_KEPT_MAX 20                 /* of a template; the oldest without a tag go */
