@@ -1,26 +1,34 @@
-/* One sandbox and its life; for job.c, which moves it on, and job_table.c, which has all of them. */
+/*
+ * One sandbox, from PREPARE until its cgroup and uid are free again.  job.c moves a job through its states; job_table.c
+ * finds jobs by number.
+ */
 #ifndef SUPERVISOR_JOB_H
 #define SUPERVISOR_JOB_H
 
 #include "supervisor/supervisor_private.h"
 
 enum job_state {
-        JOB_MAKING,            /* the outer init was asked for process 1 */
-        JOB_SETUP,             /* process 1 puts up the isolation */
-        JOB_READY,             /* it waits */
-        JOB_CONFINING,           /* an interpreter is on its way */
-        JOB_CONFINED,            /* and waits */
-        JOB_STARTING,          /* the program comes through the handoff socket */
-        JOB_RUNNING,           /* it runs */
-        JOB_BACKGROUND,        /* it ended, what it left behind may go on for a little */
-        JOB_EXITING,              /* its interpreter said so, was killed, and the end is told; process 1 goes when that is dead */
-        JOB_DYING,             /* everything was killed, process 1 is not reaped yet */
-        JOB_CLOSING,           /* dead and told; cgroup and uid are being given back */
+        JOB_MAKING,            /* the outer init was asked to create process 1 */
+        JOB_SETUP,             /* process 1 applies the isolation */
+        JOB_READY,             /* process 1 waits for a command; READY was sent */
+        JOB_CONFINING,         /* an interpreter is on its way into the sandbox */
+        JOB_CONFINED,          /* the interpreter waits for a program; CONFINED was sent */
+        JOB_STARTING,          /* the program arrives over the handoff socket */
+        JOB_RUNNING,           /* the program runs */
+        JOB_BACKGROUND,        /* the program ended; processes left behind may go on for limits.background_ms */
+        /*
+         * EXITING was accepted, the interpreter killed and EXITED sent; process 1 is killed once the interpreter is
+         * dead
+         */
+        JOB_EXITING,
+        JOB_DYING,             /* everything was killed; process 1 is not reaped yet */
+        JOB_CLOSING,           /* dead, and EXITED or REFUSED sent; cgroup and uid are being released */
 };
 
-/* What the engine wants besides a sandbox; done as soon as the state allows it. */
+/* Step that the engine asked for in addition to the sandbox; taken as soon as the state allows. */
 enum pending_step { PENDING_NONE, PENDING_WORKER, PENDING_ZYGOTE, PENDING_GUEST };
 
+/* One sandbox.  Allocated by job_new(), a member of supervisor.jobs until job_free(). */
 struct job {
         struct job *next;
         struct supervisor *sup;
@@ -29,54 +37,68 @@ struct job {
         struct sandbox sandbox;
         enum pending_step interpreter;
         uint32_t zygote;
-        uint32_t host;                 /* the guest in whose sandbox it is an interpreter; it has none of its own then */
+        /* number of the guest's job that this interpreter joins; such a job has no process 1 of its own.  0: none */
+        uint32_t host;
         bool wants_start;
-        bool forking;                  /* its zygote was asked, and has not answered */
-        bool confinement_reported;                   /* process 1 said what it has given up */
-        bool interpreter_ready;                   /* the interpreter said that it waits; process 1 has to say that it left */
+        bool forking;              /* the zygote was asked to fork and has not answered */
+        bool confinement_reported; /* process 1 has reported its confinement */
+        bool interpreter_ready;    /* the interpreter reported CONFINED; the CONFINED of process 1 is still missing */
         struct watch control, talk, oom;
         struct timer deadline, poll, closing, freezing;
-        bool frozen;                   /* or is to be */
-        bool freeze_due, freeze_to;    /* what is to be done as soon as it runs */
-        bool early_exit_pending;                 /* likewise: the engine has heard its end before we heard its beginning */
+        bool frozen;                   /* the sandbox is frozen, or is being frozen */
+        bool freeze_due, freeze_to;    /* a FREEZE that arrived before the program runs, and its value */
+        /* EXITING arrived before the start report; act on EXITING when the job reaches JOB_RUNNING */
+        bool early_exit_pending;
         unsigned left_status;
         uint64_t freezing_us;
         uint64_t asked_us, running_us, ended_us, closing_us;
         struct wire_exit how;
-        uint64_t cpu_us, memory_peak;  /* of its dead processes, where no controller counts */
-        uint64_t waited_us;            /* when it was ended: see struct tree_usage */
+        /* CPU time (us) and peak memory (bytes) of dead processes, for hosts without the cgroup controllers */
+        uint64_t cpu_us, memory_peak;
+        /* time (us) that runnable processes waited for a CPU, read when the job is ended: see struct tree_usage */
+        uint64_t waited_us;
         struct wire_boundary boundary;
-        bool told;                     /* EXITED or REFUSED went out */
+        bool told;                     /* EXITED or REFUSED was sent */
         bool quarantined;
 };
 
-/* In the list of all, and nothing else yet. */
+/* Allocate a job in state JOB_MAKING and add the job to supervisor.jobs.  Never NULL. */
 struct job *job_new(struct supervisor *sup, uint32_t id);
+/* Stop the job's watches and timers, remove the job from the list and free the memory. */
 void job_free(struct job *job);
-/* Its sandbox is open: listen to process 1. */
+/* Watch the control socket of process 1 and the OOM eventfd, once the sandbox is open.  Errors: CSN_E_SYSTEM. */
 int job_watch(struct job *job, struct csn_error *err);
-/* Its next step before the program has to come in time. */
+/* Start the deadline (60 s) for the next step before the program begins. */
 void job_await_setup(struct job *job);
 
-/* One step on, if the engine wants one and the state allows it. */
+/* Take the pending step if the state allows one.  A failure refuses the job. */
 void job_advance(struct job *job);
-/* Stand still, or go on; the engine is told when it does.  The program runs. */
+/*
+ * Freeze or thaw the sandbox of a running program.  Sends FROZEN when the cgroup has reached the state, FREEZE_FAILED
+ * after 2 s.
+ */
 void job_hold(struct job *job, bool on);
+/* Send FREEZE_FAILED with this error to the engine. */
 void job_freeze_failed(struct job *job, const struct csn_error *error);
 
-/* Its interpreter told the engine so, and with which status. */
+/*
+ * EXITING: the interpreter has reported to the engine that the program ends with this exit status (0 to 255).  Reports
+ * the end at once if the sandbox has no other program and uses at most 64 MiB; otherwise the job waits for the kernel's
+ * report.
+ */
 void job_exit_early(struct job *job, unsigned status);
-/* End everything inside now.  The cause is kept as a reason of the exit, unless an earlier one is there. */
+/* Kill all processes now.  `reason` is a set of WIRE_ reasons, added to the reasons of the exit. */
 void job_kill(struct job *job, unsigned reason);
-/* Likewise, of one whose program has not begun; the engine is told why. */
+/* Kill a job whose program has not begun, and send REFUSED with this error. */
 void job_refuse(struct job *job, const struct csn_error *error);
-/* The outer init tells of a death.  false: that process is not one of this job. */
+/* The outer init reports the death of a process.  false: the process belongs to another job. */
 bool job_process_died(struct job *job, const struct outer_init_message *died);
-/* Give back what it had.  The job is freed when the kernel has let go of it, later. */
+/* Release cgroup, uid and descriptors.  The job frees itself once the kernel has released the cgroup. */
 void job_close(struct job *job);
 /*
- * An interpreter that visits a guest has no process 1 whose end would end it.  Without a process it is over; but while its
- * zygote is asked it stays, so that what is forked after all is known and killed.
+ * End of an interpreter in a guest's sandbox.  No process 1 ends together with the interpreter, so the job ends when no
+ * process is left.  While its zygote is being asked to fork, the job stays: a child that is forked late is then known
+ * and killed.
  */
 void job_end_join_guest(struct job *job);
 

@@ -1,13 +1,14 @@
 /*
- * supervisor: the only program with privileges.  It makes sandboxes, keeps their clocks, ends them, and
- * tells how they ended.  No JSON, no source code, no file of a tenant by name; the messages of wire.h are
- * all it reads.
+ * supervisor: the only program with privileges.  The supervisor creates sandboxes, enforces their time limits, ends
+ * them and reports their ends.  Its only input is the messages of wire/wire.h: no JSON, no source code, no file of a
+ * tenant by name.
  *
- * It serves one peer, the engine that started it, over descriptor 3.  When that socket closes, everything
- * it made dies and is removed, and it ends.  A malformed message is an attack: it logs and ends likewise.
+ * One peer is served over descriptor 3: the engine that started the program.  When this socket closes, the supervisor
+ * kills and removes every sandbox and exits.  A malformed message is treated as an attack: the supervisor logs the
+ * error and ends in the same way.
  *
- * A second small process, the janitor, waits for the supervisor's own death: SIGKILL leaves a supervisor
- * no time to remove its cgroups.  The processes inside die by themselves then (PR_SET_PDEATHSIG).
+ * A second small process, the janitor, waits for the death of the supervisor: SIGKILL leaves a supervisor no time to
+ * remove its cgroups.  The processes inside the sandboxes then die by PR_SET_PDEATHSIG (prctl(2)).
  */
 #ifndef SUPERVISOR_SUPERVISOR_H
 #define SUPERVISOR_SUPERVISOR_H
@@ -18,40 +19,48 @@
 
 struct supervisor_options {
         struct uid_range uids;
-        const char *cgroup_parent;   /* "": automatic */
-        const char *runner_dir;      /* folder of the language runners */
+        const char *cgroup_parent;   /* "": chosen automatically */
+        const char *runner_dir;      /* folder of the language runners, mounted into sandboxes */
 };
 
-/* Serve the peer on `sock` until it is gone.  0, or a negative code: the peer broke the protocol. */
+/*
+ * Serve the engine on `sock` until the engine closes the socket.  `sock` stays the caller's; options must live as long
+ * as the call.  Errors: CSN_E_PROTOCOL (the engine broke the protocol), CSN_E_SYSTEM.
+ */
 int supervisor_serve(int sock, const struct supervisor_options *options, struct csn_error *err);
 
 struct janitor {
-        int pipe;                    /* its end of life is the end of this pipe */
+        int pipe;                    /* write end; the janitor reads until this end closes */
         pid_t pid;
 };
 
 /*
- * Start the janitor for these cgroup folders (a text of cgroup_paths()).  It is this program again, by
- * /proc/self/exe, with argv[0] "caisson-janitor".  Stopping it waits for its end.
+ * Start the janitor for these cgroup folders (a text of cgroup_paths()).  The janitor is this program, executed again
+ * through /proc/self/exe with argv[0] "caisson-janitor".  Errors: CSN_E_SYSTEM.  On success the pipe and the process
+ * belong to *janitor until janitor_stop(), which closes the pipe and waits for the process.
  */
 int janitor_start(struct janitor *janitor, const char *paths, struct csn_error *err);
 void janitor_stop(struct janitor *janitor);
 
-/* The janitor's own main. */
+/* main() of the janitor: waits for the end of its pipe and removes the cgroups.  Returns the exit status. */
 int janitor_main(const char *paths);
 
 /* ---- for an engine that has given up its rights (helper_starter.c, file_opener.c, tool_launcher.c) ---- */
 
-/* The arguments of caisson-starter; after them come the sockets in the file system that WIRE_START_REMOVE removes. */
+/* Arguments of caisson-starter.  The paths of the listening sockets that WIRE_START_REMOVE unlinks follow. */
 enum {
         STARTER_UID, STARTER_GID,            /* of the engine */
-        STARTER_WORKER,                      /* the program caisson-policy */
-        STARTER_POLICIES, STARTER_BUILTIN,   /* its folders */
+        STARTER_WORKER,                      /* path of the program caisson-policy */
+        STARTER_POLICIES, STARTER_BUILTIN,   /* folders of policies */
         STARTER_RANGE, STARTER_CGROUP, STARTER_RUNNERS,
         STARTER_ARGS,
 };
 
-/* All serve descriptor 3 until it is closed, and return the exit status.  opener: UID GID; launcher: see wire/tool_launcher.h. */
+/*
+ * main() of caisson-starter, of the file opener and of the tool launcher.  Each serves descriptor 3 until the peer
+ * closes the socket, and returns the exit status.  Arguments: starter as above, opener UID GID, launcher none (see
+ * wire/tool_launcher.h).
+ */
 int starter_main(int argc, char *const *argv);
 int opener_main(int argc, char *const *argv);
 int launcher_main(void);

@@ -1,12 +1,16 @@
-/* The parts of the supervisor; for the files of this folder. */
+/*
+ * Shared by the files of src/supervisor: the state of the process, and the operations on jobs and zygotes that
+ * supervisor.c dispatches.
+ */
 #ifndef SUPERVISOR_PARTS_H
 #define SUPERVISOR_PARTS_H
 
 #include "supervisor/supervisor.h"
 
-/* Jobs and zygotes have numbers of their own; this bit tells them apart where both are asked for. */
+/* Jobs and zygotes are numbered separately.  In messages to the outer init this bit marks the number of a zygote. */
 #define SUPERVISOR_ZYGOTE 0x80000000U
 
+/* The state of the process.  Owns its descriptors, jobs and zygotes; the loop is created by supervisor_serve(). */
 struct supervisor {
         int sock;
         struct watch peer;
@@ -18,7 +22,7 @@ struct supervisor {
         struct outer_init outer_init;
         struct watch outer_init_watch;
         struct send_queue outer_init_queue;
-        struct csn_error outer_init_error;    /* why sandboxes cannot be made here; code 0: they can */
+        struct csn_error outer_init_error; /* why no sandbox can be created on this host; code 0: the outer init runs */
         struct job *jobs;
         struct zygote *zygotes;
         struct janitor janitor;
@@ -27,44 +31,74 @@ struct supervisor {
         struct csn_error failure;
 };
 
-/* The connection is of no use any more; everything ends. */
+/* End the service with this error, which supervisor_serve() returns.  The first error counts. */
 void sup_give_up(struct supervisor *sup, const struct csn_error *err);
-/* Send a message to the engine.  `fits` is what the encoder said. */
+/*
+ * Send a message to the engine, or queue the message until the socket has room.  `fits` is the encoder's return value;
+ * false ends the service.  The message is freed; the descriptors are duplicated and stay the caller's.
+ */
 void sup_answer(struct supervisor *sup, struct buf *message, bool fits, const int *fds, size_t fds_n);
+/* Send `op` with an error: REFUSED, FREEZE_FAILED, or GONE for a zygote. */
 void sup_answer_error(struct supervisor *sup, enum wire_op op, uint32_t id, const struct csn_error *error);
 
 /* ---- job_table.c: sandboxes, by their numbers ---- */
 
-/* Errors of these are the peer's: it asked what is not allowed, and the connection ends. */
+/*
+ * Create the job and its sandbox.  CSN_E_PROTOCOL: the number is in use.  All other failures are sent as REFUSED and
+ * return 0.
+ */
 int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *shape, struct csn_error *err);
+/*
+ * Requests of the engine for one job.  CSN_E_PROTOCOL: the request is not allowed in this state, and the connection
+ * ends.  All other failures are sent as REFUSED and return 0.  A job that is over, or unknown, ignores requests: the
+ * engine may not know of its end.
+ */
 int job_join(struct supervisor *sup, uint32_t id, uint32_t zygote, struct csn_error *err);
 int job_worker(struct supervisor *sup, uint32_t id, struct csn_error *err);
 int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *limits, struct csn_error *err);
-/* Process 1 becomes the guest. */
+/* Process 1 becomes the guest (WIRE_PERSISTENT only). */
 int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *limits, struct csn_error *err);
-/* An interpreter of a zygote into the sandbox of a guest.  fds: WIRE_ENTRIES, taken from what is there. */
+/*
+ * A zygote's child joins the sandbox of a guest, with job number `sandbox`.  fds: WIRE_ENTRIES; each one kept is set to
+ * -1.
+ */
 int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err);
+/* Requests without an error of their own: failures are sent to the engine. */
 void job_freeze(struct supervisor *sup, uint32_t id, bool on);
 void job_exiting(struct supervisor *sup, uint32_t id, unsigned status);
 void job_stop(struct supervisor *sup, uint32_t id);
 void job_report_stats(struct supervisor *sup, uint32_t id);
 
-/* What outer init and zygotes tell of them; the descriptor is the callee's.  false: no job of ours. */
+/*
+ * Reports of the outer init and of zygotes.  The descriptor becomes the callee's in every case.  false: the report
+ * concerns no job.
+ */
 bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
 bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
 bool job_lost(struct supervisor *sup, const struct outer_init_message *died);
-/* The zygote with this number serves, or is gone: those who wait for it go on or are refused. */
+/*
+ * The zygote serves (gone is NULL) or has ended: jobs that wait for the zygote go on, or are refused with this error.
+ */
 void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_error *gone);
 
+/* Kill all jobs without further reports; free all jobs. */
 void jobs_kill(struct supervisor *sup);
 void jobs_free(struct supervisor *sup);
 
 /* ---- zygotes.c ---- */
 
+/*
+ * Start a zygote for this command line, which is copied.  CSN_E_PROTOCOL: the number is in use, or there are too many
+ * zygotes.  All other failures are sent to the engine as GONE, and return 0.
+ */
 int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program *program, struct csn_error *err);
+/* End a zygote.  Jobs that wait for the zygote are refused with CSN_E_CANCELLED. */
 void zygote_retire(struct supervisor *sup, uint32_t id);
-/* Where to ask it for an interpreter; NULL: it does not serve (yet).  *ret_known: there is one of that number. */
+/* Queue for fork requests to this zygote.  NULL: the zygote does not serve (yet).  *ret_known: the zygote exists. */
 struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known);
+/*
+ * Reports of the outer init, as for jobs: the descriptor becomes the callee's.  false: no zygote of this number or pid.
+ */
 bool zygote_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
 bool zygote_lost(struct supervisor *sup, const struct outer_init_message *died);
 void zygotes_free(struct supervisor *sup);
