@@ -1,22 +1,23 @@
 /*
- * guest: process 1 of a persistent sandbox.  It starts programs, with pipes or a terminal; reads, writes, lists and watches
- * files; and reaps.  Static, libc and nothing else; the protocol is wire/guest_protocol.h.
+ * guest: process 1 of a persistent sandbox.  The guest starts programs with pipes or a terminal; reads, writes, lists
+ * and watches files; and reaps children.  The program is static and links libc alone.  Protocol: wire/guest_protocol.h.
  *
- *   guest     requests, and the life of operations
- *   process   programs, descriptors for an interpreter that comes from outside, and connections to programs
- *   files     operations on files
- *   entry     what is told of a file, and its labels
- *   watch     what happens in folders
- *   account   whose rights a program has, in a sandbox with root
- *   sudo      root for programs of `user`, where that is wanted
- *   health    whether the interpreter is there, told to programs inside
+ *   guest.c            requests, and the life of operations
+ *   process.c          programs, descriptors for an interpreter from outside, connections to ports of programs
+ *   files.c            operations on files
+ *   file_info.c        attributes of a file, and its labels
+ *   watch.c            changes in folders, by inotify(7)
+ *   credentials.c      the uid of a program and of file operations, in a sandbox with root
+ *   sudo_socket.c      root for programs of `user`, where configured
+ *   health_endpoint.c  reports to programs inside whether the interpreter is there
  *
- * It has the rights of the programs that it starts and no others: everything it does is done inside, by the sandbox's own
- * uid and under the sandbox's own limits.  So a path needs no check here, and whoever gets the better of it has the sandbox
- * that he was in before.
+ * The guest has the rights of the programs that it starts and no others: each operation runs inside, under the
+ * sandbox's uid and the sandbox's limits.  So paths need no check here, and an attacker in control of the guest gains
+ * no right beyond the sandbox.
  *
- * In a sandbox with root it is root, and starts programs as root or as `user`.  What it does itself with files it does as
- * `user` all the same, unless it is asked to do it as root: a link that a program laid must not lead root.
+ * In a sandbox with root the guest is root, and starts programs as root or as `user`.  Its file operations run as
+ * `user`, unless the request asks for root: a symbolic link created by `user` must not be followed with the rights of
+ * root.
  */
 #ifndef GUEST_GUEST_H
 #define GUEST_GUEST_H
@@ -27,79 +28,96 @@ struct guest;
 struct operation;
 struct stat;
 
+/* The functions of one kind of operation. */
 struct operation_kind {
-        /* A packet from the engine.  Errors end the operation, and are told. */
+        /* A packet from the engine.  An error ends the operation and is sent as FAILED. */
         int (*take)(struct operation *op, const uint8_t *bytes, size_t len, struct csn_error *err);
-        /* What was sent has gone; there is room for more. */
+        /* The send queue has room again. */
         void (*room)(struct operation *op);
-        /* The engine has closed its socket, or it was ended here: let go of everything, the operation too. */
+        /* The engine closed the socket, or the operation was ended here: release everything, the operation included. */
         void (*closed)(struct operation *op);
 };
 
-/* The first member of what belongs to it. */
+/*
+ * One operation and its socket.  The first member of the operation's own struct, which the operation's kind allocates
+ * and frees.
+ */
 struct operation {
         struct operation *next;
         struct guest *guest;
         const struct operation_kind *kind;
         struct watch sock;
         struct send_queue out;
-        bool over;                   /* DONE or FAILED went out: nothing more is told */
+        bool over;                   /* DONE or FAILED was sent: nothing more is sent */
 };
 
 struct process;
 struct watched;
 struct sudo;
 
+/* The state of the process.  There is one. */
 struct guest {
         struct loop *loop;
         struct watch sock;           /* to the engine */
         struct watch children;       /* a signalfd for SIGCHLD */
-        struct watch happenings;     /* inotify, opened when it is needed first */
-        bool has_root;               /* it is root inside */
+        struct watch happenings;     /* inotify; opened at the first WATCH */
+        bool has_root;               /* the guest is root inside */
         struct operation *operations;
         size_t operations_n;
         struct process *processes;
         struct watched *watched;
         size_t watched_n;
-        struct sudo *sudo;           /* NULL: there is none */
+        struct sudo *sudo;           /* NULL: no sudo service */
 };
 
-/* Serve the engine until its socket ends.  Never returns: the end of process 1 is that of the sandbox. */
+/* Serve the engine until its socket closes, then exit: the end of process 1 ends the sandbox. */
 _Noreturn void guest_serve(int sock);
 
 /* ---- for the files of this folder ---- */
 
-/* An operation begins; the socket becomes its own.  False: it is over already, and has been freed. */
+/*
+ * Register an operation and watch its socket, which becomes the operation's.  false: watching failed; closed() has run
+ * and the operation is freed.
+ */
 bool operation_open(struct operation *op, struct guest *guest, const struct operation_kind *kind, int *sock);
-/* Send a packet, or keep it until there is room.  False: the engine has gone, and the operation is freed soon. */
+/*
+ * Send a packet, or queue a copy until the socket has room.  The descriptors stay the caller's.  false: nothing was
+ * sent, because the operation is over or the engine is gone; closed() follows from the loop.
+ */
 bool operation_send(struct operation *op, const void *bytes, size_t len, const int *fds, size_t fds_n);
+/* Send a packet of this kind alone, with a number, or with an entry.  GUEST_DONE ends the operation. */
 bool operation_tell(struct operation *op, enum guest_kind kind);
 bool operation_tell_number(struct operation *op, enum guest_kind kind, uint64_t number);
 bool operation_tell_entry(struct operation *op, const struct guest_entry *entry);
-bool operation_is_full(const struct operation *op);   /* stop producing until room() */
-/* room() once more, after others had their turn. */
+bool operation_is_full(const struct operation *op);   /* true: stop producing until room() */
+/* Call room() again from the loop, after other operations had their turn. */
 void operation_again(struct operation *op);
-/* It cannot be done: says why.  The socket stays until the engine closes it. */
+/* Send FAILED with this error; the operation is over.  The socket stays open until the engine closes its end. */
 void operation_fail(struct operation *op, const struct csn_error *err);
-/* For closed(): stop listening and close the socket. */
+/* For closed(): stop watching, close the socket and leave the list.  The memory stays the caller's. */
 void operation_release(struct operation *op);
 
 /*
- * In a sandbox with root: be `user` towards files from here on, or root for a moment in which something is made that is to
- * belong to root.  Nobody inside reads our memory.
+ * In a sandbox with root: prepare the switch of accounts (CSN_E_SYSTEM), and take the file rights of `user`, or of root
+ * for the moment in which a file of root is created.  No process inside can read the guest's memory (PR_SET_DUMPABLE).
  */
 int account_begin(struct csn_error *err);
 void account_files(const struct guest *guest, bool root);
-/* Whether a request about files can be served as it asks.  Errors: CSN_E_INPUT. */
+/* Whether a file request can be served with the rights that the request asks for.  Errors: CSN_E_INPUT. */
 int account_has(const struct guest *guest, const struct guest_file *what, struct csn_error *err);
-/* Towards files, whose rights it asks for; account_files(guest, false) follows. */
+/* Take the file rights that these request flags ask for; the caller ends with account_files(guest, false). */
 void account_enter(const struct guest *guest, uint64_t flags);
-/* Whose a file or folder is that it makes. */
+/* Give a new file or folder to the account that these request flags name.  0, or -1 with errno. */
 int account_own(const struct guest *guest, uint64_t flags, int fd, const char *path);
-/* The child's side: become root or `user` for good, before anything of the program's is touched. */
+/*
+ * Child side: become root or `user` for good, before the child touches anything of the program.  Errors: CSN_E_SYSTEM.
+ */
 int account_become(const struct guest *guest, bool root, struct csn_error *err);
 
-/* Each takes the socket; what goes wrong is told on it. */
+/*
+ * Begin an operation.  The socket is taken from *sock; failures are sent on the socket.  Request data is copied or used
+ * before the return.
+ */
 void process_begin(struct guest *guest, const struct guest_process *what, int *sock);
 void stdio_begin(struct guest *guest, int *sock);
 void connection_begin(struct guest *guest, uint64_t port, int *sock);
@@ -108,19 +126,22 @@ void sudo_begin(struct guest *guest, int *sock);
 void health_begin(struct guest *guest, uint64_t port, int *sock);
 void watch_begin(struct guest *guest, const struct guest_file *what, int *sock);
 
-/* There are too few descriptors: those that are kept only to throw away what is written to them are closed. */
+/* Descriptors are exhausted: close those kept only to discard the output of programs. */
 void processes_let_go(struct guest *guest);
-/* A child of ours has ended: it may be one of the programs. */
+/* A child was reaped: end the program, or the sudo request, with this pid.  status as from wait(2). */
 void process_ended(struct guest *guest, pid_t pid, int status);
 void sudo_ended(struct guest *guest, pid_t pid, int status);
 
-/* lstat(2) of a path as an entry of this name, with its labels of this space; texts live in the arena.  Errors: CSN_E_INPUT with errno in sys. */
+/*
+ * Attributes of a path by lstat(2), as an entry of this name with the labels of this space.  Texts live in the arena.
+ * Errors: CSN_E_INPUT with errno in err->sys.
+ */
 int files_entry(const char *path, const char *name, const char *space, struct arena *arena, struct guest_entry *ret, struct csn_error *err);
-/* The same of what is known already, without labels. */
+/* Fill an entry from attributes that the caller has already, without labels. */
 void entry_of(const struct stat *st, const char *name, struct arena *arena, struct guest_entry *ret);
-/* Those of a WRITE in place of all of their space.  0, or -1 with errno. */
+/* Replace all labels of the request's space by the labels of the WRITE request.  0, or -1 with errno. */
 int entry_set_labels(int fd, const struct guest_file *what);
-/* "there is no /a/b", by errno. */
+/* Set "WHAT PATH: reason" by errno, with errno in err->sys.  Returns -CSN_E_INPUT. */
 int files_error(struct csn_error *err, const char *what, const char *path);
 
 #endif
