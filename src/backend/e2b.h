@@ -1,4 +1,7 @@
-/* The backend `e2b`: runs in sandboxes of a server that speaks E2B's words.  For backend_add(). */
+/*
+ * The backend `e2b`: runs programs in sandboxes of a remote server with E2B's API.  A program registers it with
+ * backend_add().
+ */
 #ifndef FRONT_E2B_CLIENT_H
 #define FRONT_E2B_CLIENT_H
 
