@@ -1,6 +1,6 @@
 /*
- * Errors are values: a small struct that the caller owns, with nothing to allocate and nothing to free, so
- * that it can cross a socket from a child as it is.
+ * Errors are values: a small struct that the caller owns.  It holds no pointers, so nothing is allocated or freed, and
+ * a child process can send it over a socket unchanged.
  */
 #ifndef CAISSON_ERROR_H
 #define CAISSON_ERROR_H
@@ -20,20 +20,21 @@ enum csn_code {
 #undef ERROR
 };
 
+/* Filled by each function that returns a negative code. */
 struct csn_error {
         int code;        /* enum csn_code, positive; 0: no error */
-        int sys;         /* errno at the place where it happened, or 0 */
-        char field[64];  /* the request field or setting that is wrong, or "" */
-        char text[512];  /* one sentence in English for a person, without a final full stop */
+        int sys;         /* errno of the failed system call, or 0 */
+        char field[64];  /* the request field or setting at fault, or "" */
+        char text[512];  /* one English sentence for a person, without a final full stop */
 };
 
-/* The code as it stands in records ("bad_request"); "unknown" for a number that is none of ours. */
+/* The name of a code in records ("bad_request"); "unknown" for an unknown number.  Static text. */
 CSN_API const char *csn_code_name(int code);
 
-/* The exit status of a command that fails with this code (sysexits(3) where it fits, else 125). */
+/* The exit status of a command that fails with this code: from sysexits(3) where an equivalent exists, else 125. */
 CSN_API int csn_code_exit(int code);
 
-/* The HTTP status of an answer that carries this code. */
+/* The HTTP status of an answer with this code. */
 CSN_API int csn_code_http(int code);
 
 #ifdef __cplusplus
