@@ -1,5 +1,5 @@
 /*
- * generate SOURCE_ROOT: write the files that follow from the tables into the sources (schema/, docs/).  To be
+ * generate SOURCE_ROOT: write the files that follow from the tables into the sources (schema/, docs/use/).  To be
  * run after a change to a table; the unit tests notice when it was not.
  */
 #include "model/settings.h"

@@ -179,7 +179,7 @@ static const struct {
         { "schema/run_result.json", result_schema },
         { "schema/grade_request.json", grade_request_schema },
         { "schema/grade_result.json", grade_result_schema },
-        { "docs/settings.md", settings_markdown },
+        { "docs/use/settings.md", settings_markdown },
         { "deploy/caisson.yaml", sample_configuration },
 };
 

@@ -78,12 +78,12 @@ void settings_reload(struct settings *settings, const struct settings *fresh, se
 
 /* ---- what is made from the tables (generate.c) ---- */
 
-/* The reference of all settings and profiles, in Markdown: docs/settings.md. */
+/* The reference of all settings and profiles, in Markdown: docs/use/settings.md. */
 bool settings_markdown(struct buf *buf);
 
 /*
  * The n-th file that the repository has although it follows from the tables: JSON Schemas and
- * docs/settings.md.  Its text goes to the end of buf; returns its path from the root of the sources, NULL
+ * docs/use/settings.md.  Its text goes to the end of buf; returns its path from the root of the sources, NULL
  * after the last.  generate.c writes them, and a test compares.
  */
 const char *generated_file(size_t n, struct buf *buf);

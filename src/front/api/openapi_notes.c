@@ -93,7 +93,7 @@ const struct openapi_note openapi_notes[] = {
 
 const struct openapi_content openapi_contents[] = {
         { "json", "application/json", "{}" },
-        { "events", "text/event-stream", "{\"type\": \"string\", \"description\": \"Events: docs/http.md has them.\"}" },
+        { "events", "text/event-stream", "{\"type\": \"string\", \"description\": \"Events: docs/use/http.md has them.\"}" },
         { "ndjson", "application/x-ndjson", "{\"type\": \"string\", \"description\": \"Lines of JSON.\"}" },
         { "bytes", "application/octet-stream", "{\"type\": \"string\", \"format\": \"binary\", \"description\": \"The content of a file.\"}" },
         { "tar", "application/x-tar", "{\"type\": \"string\", \"format\": \"binary\", \"description\": \"A folder, as tar packs it.\"}" },

@@ -107,7 +107,7 @@ const struct http_route api_routes[] = {
         { "GET", "/v1/policies", NULL, SCOPE_READ, BODY_NONE, api_policies, "The source policies.", NULL, &object_policy_list },
         { "GET", "/v1/policies/{name}", NULL, SCOPE_READ, BODY_NONE, api_policy, "Every rule of a source policy.", NULL, &object_policy_detail },
         { "GET", "/v1/languages", NULL, SCOPE_READ, BODY_NONE, api_languages, "The languages, with their aliases.", NULL, &object_language_list },
-        { "POST", "/run_code", NULL, SCOPE_RUN, BODY_WHOLE, fusion_run_code, "As SandboxFusion: run a program and fetch its files. docs/compat.md has what of it works.",
+        { "POST", "/run_code", NULL, SCOPE_RUN, BODY_WHOLE, fusion_run_code, "As SandboxFusion: run a program and fetch its files. docs/use/compat.md has what of it works.",
           NULL, NULL },
         { "GET", "/list_datasets", NULL, SCOPE_READ, BODY_NONE, fusion_list_datasets, "As SandboxFusion: its data sets, of which there are none here.", NULL, NULL },
         { "POST", "/list_ids", NULL, SCOPE_RUN, BODY_WHOLE, fusion_dataset, "As SandboxFusion where it does not know the data set: 400.", NULL, NULL },

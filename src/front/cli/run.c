@@ -379,7 +379,7 @@ static void run_alone(struct run_cli *cli, const struct csn_error *why)
                 fprintf(stderr, "caisson: running alone: %s\n", why->text);
         const struct tools_request *tools = &run_request(cli->run)->tools;
         if (tools->allow_n && !HAS(tools, tools_request, replay))
-                fprintf(stderr, "caisson: this run finds no tools, because only a daemon has servers of them; start caissond, and see docs/tool-sources.md\n");
+                fprintf(stderr, "caisson: this run finds no tools, because only a daemon has servers of them; start caissond, and see docs/use/tool-sources.md\n");
         run_start(cli->run, true, &events, cli);
 }
 

@@ -99,7 +99,7 @@ static const char *state_of(const struct tool_source *source)
 
 static void note_none(void)
 {
-        cli_note("the configuration has no servers of tools; mcpServers and tools in caisson.conf(5) name them, and docs/tool-sources.md shows how");
+        cli_note("the configuration has no servers of tools; mcpServers and tools in caisson.conf(5) name them, and docs/use/tool-sources.md shows how");
 }
 
 static int list(struct remote *remote, struct bench *bench, struct csn_error *err)

@@ -417,7 +417,7 @@ def test_quotas_are_those_of_v1(place):
 
 
 def test_the_page_has_an_example_that_works(web):
-    page = (ROOT / 'docs' / 'compat.md').read_text()
+    page = (ROOT / 'docs' / 'use' / 'compat.md').read_text()
     body = page.split("/run_code -d '")[1].split("'")[0]
     assert web.ask('POST', '/run_code', body)[2]['status'] == 'Success'
     body = page.split("/submit -d '")[1].split("'")[0]

@@ -412,6 +412,6 @@ def test_who_goes_ends_the_run(web):
 
 
 def test_the_page_has_an_example_that_works(web):
-    page = (ROOT / 'docs' / 'compat.md').read_text()
+    page = (ROOT / 'docs' / 'use' / 'compat.md').read_text()
     body = page.split('/submissions?wait=true')[1].split("-d '")[1].split("'")[0]
     assert web.ask('POST', '/submissions?wait=true', body)[2]['status'] == {'id': 3, 'description': 'Accepted'}

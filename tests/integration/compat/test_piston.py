@@ -289,6 +289,6 @@ def test_keys_and_scopes(tmp_path):
 
 
 def test_the_page_has_an_example_that_works(web):
-    page = (ROOT / 'docs' / 'compat.md').read_text()
+    page = (ROOT / 'docs' / 'use' / 'compat.md').read_text()
     body = page.split('/api/v2/execute')[1].split("-d '")[1].split("'")[0]
     assert web.ask('POST', '/api/v2/execute', body, **JSON)[2]['run']['code'] == 0

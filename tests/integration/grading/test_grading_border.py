@@ -186,7 +186,7 @@ def test_what_cannot_be_run_is_no_skip(tests):
 
 
 def test_cases_of_a_submission_share_its_files_and_nothing_that_it_assigns():
-    """As docs/grading.md says."""
+    """As docs/use/grading.md says."""
     code = ('import os, mmap\nshared = mmap.mmap(-1, 10)\nn = 0\ndef f(path):\n    global n\n    n += 1\n    seen = [os.path.exists(path), shared[0], n]\n'
             '    open(path, "w").close()\n    shared[0] = 7\n    return seen\n')
     rows = [('mark', [False, 0, 1]), ('mark', [True, 7, 1]), ('/dev/shm/mark', [False, 7, 1]), ('/dev/shm/mark', [True, 7, 1])]

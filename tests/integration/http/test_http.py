@@ -422,9 +422,9 @@ def test_the_type_of_a_problem_leads_to_its_explanation(web):
 
 
 def test_the_page_has_every_status_of_problems(description):
-    """docs/http.md, beside 406, which is in the words of the Model Context Protocol alone, and 405, which is no operation's."""
+    """docs/use/http.md, beside 406, which is in the words of the Model Context Protocol alone, and 405, which is no operation's."""
     described = {status for path in description['paths'].values() for one in path.values() for status in one['responses'] if status >= '400'}
-    rows = re.findall(r'^\| (\d{3}) \| ((?:`\w+`(?:, )?)+) \|', (ROOT / 'docs/http.md').read_text(), flags=re.M)
+    rows = re.findall(r'^\| (\d{3}) \| ((?:`\w+`(?:, )?)+) \|', (ROOT / 'docs/use/http.md').read_text(), flags=re.M)
     assert {status for status, _ in rows} == described - {'406'} | {'405'}
     codes = {*re.findall(r'^ERROR\(\w+, +\d+, "(\w+)"', (ROOT / 'include/caisson/errors.def').read_text(), flags=re.M)}
     for _, named in rows:

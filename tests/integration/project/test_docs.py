@@ -1,6 +1,6 @@
 """What is written about the program, compared with what the program says of itself.
 
-The lists of settings and profiles in caisson.conf(5) are made from docs/settings.md, which follows from the tables:
+The lists of settings and profiles in caisson.conf(5) are made from docs/use/settings.md, which follows from the tables:
 
     /usr/bin/python3 tests/integration/project/test_docs.py --update
 
@@ -82,7 +82,7 @@ def roff(words):
 def conf_lists():
     """What stands between the marks of caisson.conf(5), by the mark's name."""
     lists = {'limits': [], 'ceilings': [], 'engine': [], 'profiles': [], 'older': [], 'facts': []}
-    for key, variable, default, allowed, meaning in table('docs/settings.md', 'key', 'variable'):
+    for key, variable, default, allowed, meaning in table('docs/use/settings.md', 'key', 'variable'):
         section, name = code(key)[0].split('.')
         lists[section].append(f'.It Cm {name} Pq {(code(default) or ["empty"])[0]}')
         if section != 'ceilings':
@@ -90,9 +90,9 @@ def conf_lists():
         if allowed:
             lists[section].append(f'Allowed: {allowed}.')
         lists['older'] += [f'.It Ev {older}\n.Cm {section}.{name}' for older in code(variable)[1:]]
-    for name, _, meaning in table('docs/settings.md', 'profile', 'sets'):
+    for name, _, meaning in table('docs/use/settings.md', 'profile', 'sets'):
         lists['profiles'] += [f'.It Cm {code(name)[0]}', roff(meaning)]
-    for word, entries, meaning in table('docs/policies.md', 'list', 'entries'):
+    for word, entries, meaning in table('docs/use/policies.md', 'list', 'entries'):
         lists['facts'] += [f'.It Cm {code(word)[0]} Pq {roff(entries)}', roff(meaning[0].upper() + meaning[1:] + '.')]
     return {name: '\n'.join(lines) for name, lines in lists.items()}
 
@@ -114,13 +114,13 @@ ENTRIES = {'NAMES': 'names', 'MODULES': 'modules', 'WORDS': 'expressions', 'ABOV
 
 def test_what_rules_look_for_is_in_the_documentation():
     facts = re.findall(r'^FACT\(\w+, "(\w+)", (\w+), "(.*)"\)$', text('src/policy/analysis/facts.def'), flags=re.M)
-    assert table('docs/policies.md', 'list', 'entries') \
+    assert table('docs/use/policies.md', 'list', 'entries') \
         == [[f'`{word}`', ENTRIES[how], meaning.replace('\\"', '"')] for word, how, meaning in facts]
 
 
 def test_the_policies_are_in_the_documentation():
     known = [one['name'] for one in json.loads(ask('policy', 'list', '--json'))]
-    assert sorted(code(row[0])[0] for row in table('docs/policies.md', 'policy', 'what it refuses')) == sorted(known)
+    assert sorted(code(row[0])[0] for row in table('docs/use/policies.md', 'policy', 'what it refuses')) == sorted(known)
 
 
 @pytest.mark.parametrize('page', sorted(one.name for one in (ROOT / 'man').iterdir()))
@@ -136,13 +136,13 @@ def test_the_lists_of_caisson_conf_follow_from_the_tables():
 
 def test_the_settings_page_has_every_setting_and_its_default():
     page = {code(row[0])[0]: (code(row[1])[0], (code(row[2]) or [''])[0])
-            for row in table('docs/settings.md', 'key', 'variable')}
+            for row in table('docs/use/settings.md', 'key', 'variable')}
     program = {s['key']: (s['variable'], s['value']) for s in json.loads(ask('config', 'show', '--json'))}
     assert page == program
 
 
 def test_the_settings_page_has_every_profile():
-    page = [code(row[0])[0] for row in table('docs/settings.md', 'profile', 'sets')]
+    page = [code(row[0])[0] for row in table('docs/use/settings.md', 'profile', 'sets')]
     assert page == [p['name'] for p in json.loads(ask('profiles', 'list', '--json'))]
 
 
@@ -206,8 +206,8 @@ def test_caisson_1_has_every_command():
 
 
 def status_rows():
-    """{status: cell} of docs/statuses.md, in the words of caisson(1)."""
-    return {code(row[0])[0]: row[1] for row in table('docs/statuses.md', 'status', 'exit status of `caisson run`')}
+    """{status: cell} of docs/use/statuses.md, in the words of caisson(1)."""
+    return {code(row[0])[0]: row[1] for row in table('docs/use/statuses.md', 'status', 'exit status of `caisson run`')}
 
 
 def test_the_statuses_are_those_of_the_schema():
@@ -232,7 +232,7 @@ def test_the_meanings_of_statuses_are_those_of_the_table():
     meanings = dict(re.findall(r'^VALUE\(status, \w+, "(\w+)", -?\d+, "((?:[^"\\]|\\.)*)"\)$', text('src/model/fields.def'),
                                flags=re.M))
     page = {code(row[0])[0]: row[2].replace('`', '')
-            for row in table('docs/statuses.md', 'status', 'exit status of `caisson run`')}
+            for row in table('docs/use/statuses.md', 'status', 'exit status of `caisson run`')}
     assert page == {status: meaning.replace('\\"', '"') for status, meaning in meanings.items()}
 
 
@@ -282,7 +282,7 @@ def test_mandoc_has_nothing_to_say(page):
 # ---- README and docs ----
 
 def test_the_readme_has_every_limit_with_its_default():
-    program = {(name, default) for name, _, _, default in help_options() if default and not name.startswith('tool-')}    # docs/tools.md has those
+    program = {(name, default) for name, _, _, default in help_options() if default and not name.startswith('tool-')}    # docs/use/tools.md has those
     page = {(code(row[0])[0][2:], row[2]) for row in table('README.md', 'option', 'field')}
     assert program <= page
     fields = [code(row[1])[0] for row in table('README.md', 'option', 'field')]
@@ -290,12 +290,12 @@ def test_the_readme_has_every_limit_with_its_default():
 
 
 def test_the_page_of_limits_has_every_limit():
-    assert [code(row[0])[0] for row in table('docs/limits.md', 'field', 'enforced by')] == \
+    assert [code(row[0])[0] for row in table('docs/use/limits.md', 'field', 'enforced by')] == \
         list(json.loads(ask('schema', 'limits'))['properties'])
 
 
 def test_the_page_of_records_has_every_field():
-    names = [name for row in table('docs/records.md', 'field', 'what') for name in code(row[0])]
+    names = [name for row in table('docs/use/records.md', 'field', 'what') for name in code(row[0])]
     assert sorted(names) == sorted(json.loads(ask('schema', 'result'))['properties'])
 
 
@@ -304,11 +304,11 @@ def test_the_page_of_records_has_every_warning():
     for path in (ROOT / 'src').rglob('*.c'):
         codes |= set(re.findall(r'run_warn\w*\(\w+, "(\w+)"', path.read_text()))
     codes |= set(re.findall(r'#define RUN_\w+_FAILED "(\w+)"', text('src/engine/engine.h')))
-    assert sorted(code(row[0])[0] for row in table('docs/records.md', 'code', 'when')) == sorted(codes)
+    assert sorted(code(row[0])[0] for row in table('docs/use/records.md', 'code', 'when')) == sorted(codes)
 
 
-@pytest.mark.parametrize('page', ['README.md', 'docs/files.md', 'docs/limits.md', 'docs/records.md', 'docs/statuses.md',
-                                  'docs/sandboxes.md', 'ARCHITECTURE.md', 'SECURITY.md', 'src/lang/README.md', 'HACKING.md'])
+@pytest.mark.parametrize('page', ['README.md', 'docs/use/files.md', 'docs/use/limits.md', 'docs/use/records.md', 'docs/use/statuses.md',
+                                  'docs/use/sandboxes.md', 'ARCHITECTURE.md', 'SECURITY.md', 'src/lang/README.md', 'HACKING.md'])
 def test_options_that_a_page_names_exist(page):
     known = {name for command in SECTIONS for name, *_ in help_options(command)} | {'config', 'set', 'effective', 'help', 'version', 'once'}
     known |= {*part_options('sandbox'), *part_options('context')}

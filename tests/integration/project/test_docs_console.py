@@ -145,4 +145,4 @@ def test_what_a_page_shows_is_what_comes(page, web, tmp_path):
         if shown:
             assert is_as_shown(command, shown, came), f'{command}\n' + '\n'.join(came) + '\n--- shown ---\n' + '\n'.join(shown)
         tried += 1
-    assert tried or page == 'docs/tool-sources.md'
+    assert tried or page == 'docs/use/tool-sources.md'

@@ -15,7 +15,7 @@ PUT = ['bin/caisson', 'sbin/caissond', 'libexec/caisson/caisson-supervisor', 'li
        'share/man/man1/caisson.1', 'share/man/man5/caisson.conf.5', 'share/man/man8/caissond.8', 'share/caisson/policies/linx.yaml',
        'share/caisson/grafana/caisson.json', 'share/caisson/schema/run_request.json', 'share/bash-completion/completions/caisson.bash',
        'share/zsh/site-functions/_caisson', 'share/fish/vendor_completions.d/caisson.fish', 'share/doc/caisson/LICENSE', 'share/doc/caisson/README.md',
-       'share/doc/caisson/docs/http.md', 'share/doc/caisson/docs/settings.md', 'share/doc/caisson/examples/caisson.yaml', 'share/doc/caisson/examples/hello.py']
+       'share/doc/caisson/docs/use/http.md', 'share/doc/caisson/docs/use/settings.md', 'share/doc/caisson/examples/caisson.yaml', 'share/doc/caisson/examples/hello.py']
 
 
 def entries(folder):
@@ -41,7 +41,7 @@ def test_everything_is_there(installed):
     there = set(entries(installed))
     assert [path for path in PUT if path not in there] == []
     assert any(re.search(r'/caisson/lang/python/run\.py$', path) for path in there) and any(path.endswith('/pkgconfig/caisson.pc') for path in there)
-    assert {path.name for path in (ROOT / 'docs').glob('*.md')} <= {path.name for path in (installed / 'share/doc/caisson/docs').iterdir()}
+    assert {path.name for path in (ROOT / 'docs/use').glob('*.md')} <= {path.name for path in (installed / 'share/doc/caisson/docs/use').iterdir()}
 
 
 @pytest.mark.parametrize('shell, file', [('bash', 'bash-completion/completions/caisson.bash'), ('zsh', 'zsh/site-functions/_caisson'),
