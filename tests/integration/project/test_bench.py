@@ -7,6 +7,7 @@ import runpy
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -121,3 +122,29 @@ def test_too_few_descriptors_are_told_of():
 def test_no_row_of_that_name():
     done = bench("-k", "nothing is called so")
     assert done.returncode == 1 and "nothing is called so" in done.stderr and done.stdout == ""
+
+
+# ---- bench/compare ----
+
+@pytest.mark.parametrize("figure, old, new, state", [
+    ("p50_ms", [1.0, 1.01, 0.99], [1.0, 1.02, 1.01], "ok"),
+    ("p50_ms", [1.0, 1.01, 0.99], [1.05, 1.04, 1.06], "failed"),
+    ("p50_ms", [1.0, 1.01, 0.99], [0.5, 0.5, 0.5], "ok"),
+    ("p50_ms", [1.0, 1.08, 0.99], [1.05, 1.04, 1.06], "ok"),                # within the spread of the old build
+    ("p50_ms", [1.0, 1.3, 0.9], [2.0, 2.0, 2.0], "noisy"),
+    ("per_second", [100.0, 101.0, 99.0], [95.0, 94.0, 96.0], "failed"),
+    ("per_second", [100.0, 101.0, 99.0], [120.0, 121.0, 119.0], "ok"),
+])
+def test_a_build_that_is_worse_fails_the_comparison(figure, old, new, state):
+    compare = runpy.run_path(str(ROOT / "bench/compare"), run_name="compare")
+    found = compare["judge"]("row", figure, old, new, SimpleNamespace(limit=3, noisy=15))
+    assert found["state"] == state, found
+
+
+@pytest.mark.parametrize("arguments, text", [
+    (["no-such-build", "no-such-build"], "no-such-build: neither the folder of a build with a caissond nor a revision"),
+    (["--rounds", "1", "build", "build"], "--rounds 1: a spread needs at least 2"),
+])
+def test_a_comparison_that_cannot_be_made_says_why(arguments, text):
+    done = subprocess.run([ROOT / "bench/compare", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and text in done.stderr
