@@ -1,26 +1,26 @@
 /*
- * policy: what a program's text tells about what it will do, and what a policy says to that.
+ * policy: analysis of a program's text before it runs, and the verdict of a source policy on the result.
  *
- *   tree      a program's parse tree as a flat array
- *   quick     how most of them are made: tree-sitter's tables without its runtime
- *   names     numbers for names, and tables; for analyses
- *   facts     what analyses say: a module is imported, os.system is named, a text is made of these parts …
- *   python    the analysis of Python; a language is one such folder's worth of files and a line in policy/analysis/facts.c
- *   words     Unicode, and encodings
- *   rules     policies: files that people read, in policies/, and in the administrator's folder
- *   describe  a policy as JSON, for people
- *   packages  modules that are imported -> packages that have to be there
- *   match     facts and a policy -> findings and a verdict
- *   result    what of a result is the same for all, and the trouble in it
- *   worker    a process without files or network in which all of the above meets foreign text
- *   checker   the caller's side of it
+ *   analysis/tree         a program's parse tree as a flat array
+ *   analysis/fast_parser  parser for correct programs: tree-sitter's tables without its runtime
+ *   analysis/symbols      numbers for names, and hash tables; for the analyses
+ *   analysis/facts        the output of an analysis: a module is imported, os.system is named, a text has these parts …
+ *   analysis/unicode      Unicode and encodings
+ *   NAME/                 analysis of a language (bash, javascript, python): one folder and a line in analysis/facts.c
+ *   rules                 policies: YAML files in policies/ and in the administrator's folder
+ *   describe              a policy as JSON, for people
+ *   packages              imported modules -> packages to install
+ *   match                 facts and a policy -> findings and a verdict
+ *   results               the fields common to all results, and the error in a result
+ *   worker                a process without files or network, in which all of the above reads untrusted text
+ *   checker               the caller's side of the worker
  *
- * A policy is good advice at the right time: it refuses early, with a sentence that a model can act on, and tells
- * an auditor what was seen.  It is never the boundary.  Any of them can be got round by a program that decides at
- * run time what it does, and then the sandbox is what holds.
+ * A policy is advice at the right time: it refuses early, with a sentence that a model can act on, and gives an auditor
+ * the findings.  It is never the boundary.  A program that decides at run time can evade every policy; then the sandbox
+ * holds.
  *
- * Facts know no policy and policies know no language, so a new policy is a file and a new evasion is one place in
- * an analysis.
+ * Facts know no policy and policies know no language: a new policy is a file, and a new evasion is one place in an
+ * analysis.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
@@ -32,81 +32,87 @@
 struct policies;
 
 /*
- * Every NAME.yaml of these folders; where two have one name the first folder's counts.  A folder that is not there
- * is an empty one.  Errors: CSN_E_CONFIG naming file and line.
+ * Load every NAME.yaml of these folders; of two files with one name the file in the earlier folder counts.  A missing
+ * folder counts as empty.  *ret is the caller's until policies_free().  Errors: CSN_E_CONFIG naming file and line.
  */
 int policies_load(const char *const *folders, size_t n, struct policies **ret, struct csn_error *err);
 void policies_free(struct policies *policies);
 
+/* A policy belongs to its struct policies. */
 struct policy;
-/* Errors: CSN_E_INPUT, whose text lists the known ones. */
+/* Find a policy by name.  Errors: CSN_E_INPUT, with a text that lists the known names. */
 int policies_find(const struct policies *policies, const char *name, const struct policy **ret, struct csn_error *err);
 
-/* The n-th name that a request may have, NULL after the last (describe.c). */
+/* The n-th policy name that a request may use, NULL after the last (describe.c). */
 const char *policies_name(const struct policies *policies, size_t n);
 /*
- * {name, description, file, block_at, block_score, extends: [the nearest first], allow, rules: [{id, severity, score,
- * inherited, message, advice, languages, finds: {fact: patterns}, except}]}.  The caller's reference.
+ * A policy as JSON: {name, description, file, block_at, block_score, extends: [the nearest first], allow, rules: [{id,
+ * severity, score, inherited, message, advice, languages, finds: {fact: patterns}, except}]}.  The caller owns the
+ * reference.
  */
 json_t *policy_describe(const struct policy *policy);
 
-/* What a request does not say; the severity that is refused stays open, because each policy has its own. */
+/*
+ * Set the defaults of fields that a request leaves out, except the severity that is refused: each policy has its own.
+ */
 void policy_defaults(struct check_request *request);
 
 /* ---- packages (packages.c) ---- */
 
 /*
- * The package that has a module, by the name under which it is installed: opencv-python for cv2.  NULL: it needs none,
- * for it belongs to the language or is a file of the program's own.  From the arena, or constant.
+ * The package that provides a module, by its name for installation: opencv-python for cv2.  NULL: none is needed,
+ * because the module belongs to the language or is a file of the program.  From the arena, or static.
  */
 const char *package_of(const char *language, const char *module, struct arena *arena);
 
-/* ---- one check, where it is safe to do it (match.c) ---- */
+/* ---- one check, inside the worker (match.c) ---- */
 
 /*
- * Everything in *ret lives in the arena.  A program that cannot be analysed is denied, with ret->error; that is an
- * answer and no error.  This parses foreign text in the process that calls it: see the checker.
+ * Analyse a program and judge the facts by a policy.  Everything in *ret lives in the arena.  A program that cannot be
+ * analysed is denied, with ret->error, which is an answer and no error.  This function parses untrusted text in the
+ * calling process: see the checker.
  *
- * *ret_doubtful, which may be NULL: there is something in it that the interpreter may refuse, and only it can say.
+ * *ret_doubtful, which may be NULL: only the interpreter can tell whether the program has a syntax error.
  */
 void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret,
                   bool *ret_doubtful);
 
 /* ---- results (results.c) ---- */
 
-/* What a result repeats of its request; everything in *ret lives in the arena. */
+/* Set the fields that a result repeats from its request.  Everything in *ret lives in the arena. */
 void policy_result(const struct check_request *request, struct arena *arena, struct check_result *ret);
-/* Denied without having been looked at. */
+/* Set a result for a program that was not analysed: denied, with this error. */
 void policy_refuse(const struct check_request *request, const struct csn_error *err, struct arena *arena, struct check_result *ret);
 
 /*
- * A result that says nothing of the program, because the request was wrong or nobody could look: its error in *ret,
- * and -ret->code.  0: it does; where the program is too long or too complex the error's field is "/code".
+ * The error of a result without a verdict on the program (a wrong request, or no worker): fills *ret and returns
+ * -ret->code.  0: the result judges the program; for a program too long or too complex the result's error has the field
+ * "/code".
  */
 int policy_trouble(const struct check_result *result, struct csn_error *ret);
 
 /* ---- the worker (worker.c) ---- */
 
 #define WORKER_SOCKET_FD 3
-/* Beside the length of an answer: the worker ends after it; the program is doubtful. */
+/* Flags in an answer's length: the worker exits after this answer; the program is doubtful. */
 #define WORKER_LAST 0x80000000U
 #define WORKER_DOUBTFUL 0x40000000U
 
-/* Before each request: the lengths of its JSON, in which the code is empty, and of the code, which follows as it is. */
+/* Precedes each request: the lengths of its JSON, whose code is empty, and of the code, which follows unchanged. */
 struct worker_head {
         uint32_t json, code;
 };
 
-/* Who it becomes before it reads a request; (uid_t)-1: who it is. */
+/* The account that the worker changes to before it reads a request; (uid_t)-1: no change. */
 struct worker_user {
         uid_t uid;
         gid_t gid;
 };
 
 /*
- * The whole of the program caisson-policy: loads the policies of `folders`, gives up every right, and answers requests
- * on WORKER_SOCKET_FD until it is closed.  A request is a worker_head and what it announces, an answer is its length
- * in four bytes and a check_result as JSON.  Returns the exit status.
+ * main() of caisson-policy: loads the policies of `folders`, gives up all rights, and answers requests on
+ * WORKER_SOCKET_FD until the socket closes.  A request is a worker_head with its two texts; an answer is a length in
+ * four bytes and a check_result as JSON.  Returns the exit status.
  */
 int worker_main(const struct worker_user *user, const char *const *folders, size_t n);
 
@@ -116,41 +122,50 @@ struct checker;
 
 struct checker_paths {
         const char *worker;            /* the program caisson-policy */
-        const char *folders[2];        /* of policies; NULL: none */
-        /* Starts the worker with its socket in our place, or NULL. */
+        const char *folders[2];        /* folders of policies; NULL: none */
+        /*
+         * Start the worker with this end of its socket, which stays the caller's.  NULL: the checker forks the worker
+         * itself.
+         */
         int (*start)(int sock, pid_t *ret_pid, struct csn_error *err);
-        uint64_t wall_ms;              /* instead of CHECK_WALL_MS; 0: that */
+        uint64_t wall_ms;              /* replaces CHECK_WALL_MS unless 0 */
 };
 
 /*
- * Of the worker's work for one program, and of the time that may pass, which is for a worker that does nothing.  After
- * either the worker is killed, and the program denied.  Time alone would refuse good programs on a busy machine.
+ * Limits of one check, in ms: CPU time of the worker, and wall-clock time for a worker that does nothing.  At either
+ * limit the worker is killed and the program denied.  Wall-clock time alone would refuse good programs on a busy
+ * machine.
  */
 #define CHECK_TIME_MS 2000
 #define CHECK_WALL_MS 30000
-#define CHECK_CODE_MAX MIB             /* bytes of a program; a longer one is denied */
+#define CHECK_CODE_MAX MIB             /* bytes of a program; a longer program is denied */
 
-/* A check that goes on.  Embedded in its owner; all zeros is none. */
+/*
+ * A pending check.  Embedded in the caller's object; all zeros means none.  The caller fills request, done, owner and
+ * key.
+ */
 struct check {
         struct check_request request;
-        struct check_result result;    /* once it is done; lives in `arena` until check_done() */
+        struct check_result result;    /* valid from done() on; lives in `arena` until check_done() */
         struct arena arena;
         void (*done)(struct check *check);
         void *owner;
-        const char *key;               /* for whom, or NULL: after a check of one key those of others come first */
+        const char *key; /* requester, or NULL; after a check for one key, checks for other keys take precedence */
         struct check *next;
         bool active;
-        bool doubtful;                 /* once it is done: see policy_check() */
+        bool doubtful;                 /* valid from done() on; see policy_check() */
 };
 
-/* The worker is started when it is needed first, and again when it died. */
+/* Create a checker.  The worker starts with the first check, and again after its death.  Never fails. */
 void checker_open(struct loop *loop, const struct checker_paths *paths, struct checker **ret);
-void checker_close(struct checker *checker);   /* checks that go on are forgotten */
-/* Policies have changed: what is checked from now on is compared with those of these folders. */
+void checker_close(struct checker *checker);   /* pending checks are dropped without done() */
+/* Policies have changed: later checks use those of these folders. */
 void checker_reload(struct checker *checker, const struct checker_paths *paths);
-/* `done` is called later, from the loop, and always: whatever goes wrong is an answer. */
+/* Queue a check.  done() is called later, from the loop, in every case: a failure is an answer. */
 void checker_start(struct checker *checker, struct check *check);
+/* Drop a check without done(). */
 void checker_cancel(struct checker *checker, struct check *check);
+/* Free the memory of a check and its result. */
 void check_done(struct check *check);
 
 #endif

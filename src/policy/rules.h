@@ -1,4 +1,4 @@
-/* Policies from the inside; for rules.c and match.c. */
+/* Policies in memory, shared by rules.c, which loads them, and match.c, which applies them. */
 #ifndef POLICY_RULES_H
 #define POLICY_RULES_H
 
@@ -7,44 +7,47 @@
 #include "policy/analysis/facts.h"
 #include "policy/policy.h"
 
-/* How the values of a kind of fact are compared (facts.def). */
+/* How the values of a kind of fact are compared (see facts.def). */
 enum pattern_how { NAMES, MODULES, WORDS, ABOVE, ANY };
 
+/* The name of a kind of fact in policy files, and its comparison. */
 struct fact_info {
         const char *word;
         enum pattern_how how;
 };
 extern const struct fact_info fact_infos[FACT_KINDS];
 
+/* One value in a rule's `finds`, `except` or `allow`.  Lives in the arena of struct policies. */
 struct pattern {
         enum fact_kind kind;
         const char *text;
-        size_t len;                    /* without a * at its end */
-        bool prefix;                   /* there was one */
+        size_t len;                    /* without the final * */
+        bool prefix;                   /* the text had a final * */
         uint64_t above;
         regex_t regex;
-        bool copied;                   /* from the policy that is extended: its regex is */
-        struct pattern *next;          /* of the same rule */
-        struct pattern *next_equal;    /* in the policy's table */
+        bool copied;                   /* copied from the extended policy, which owns the regex */
+        struct pattern *next;          /* in the same rule */
+        struct pattern *next_equal;    /* in the same slot of the policy's table */
         size_t rule;
 };
 
+/* One rule of a policy. */
 struct rule {
         const char *id;
-        int severity;                  /* enum severity; -1: switched off */
+        int severity;                  /* enum severity; -1: disabled */
         uint64_t score;
         const char *message, *advice;
-        const char *once;              /* of the rules of one group only the first counts in a place */
-        bool always;                   /* `allow` has no say in it */
+        const char *once;              /* group name: of the rules of a group only the first counts per place */
+        bool always;                   /* `allow` does not apply */
         const char *const *languages;  /* NULL-terminated; NULL: all */
         struct pattern *patterns;
         struct pattern *excepts;
         unsigned line;
 };
 
-/* The sentence for a verdict; the first whose condition holds. */
+/* The sentence for a verdict: the first with a true condition. */
 struct sentence {
-        const char *when;              /* the id of a rule that found something, or a word of match.c */
+        const char *when;              /* the id of a rule with a finding, or a condition of match.c */
         const char *text, *join;
         unsigned line;
 };
@@ -56,29 +59,30 @@ struct policy {
         const struct policy *extends;
         int block_at;                  /* enum severity */
         uint64_t block_score;          /* 0: none */
-        const char *const *languages;  /* of rules that name none; NULL: all */
+        const char *const *languages;  /* for rules without languages; NULL: all */
         struct rule *rules;
         size_t rules_n;
         struct sentence *sentences;
         size_t sentences_n;
         struct pattern *allow;
-        struct pattern **table;        /* exact patterns by hash of kind and text */
+        struct pattern **table;        /* exact patterns, by hash of kind and text */
         size_t table_size;
-        struct pattern **prefixes;     /* and the others */
+        struct pattern **prefixes;     /* all other patterns */
         size_t prefixes_n;
         bool ready, loading;
         struct policy *next;
 };
 
+/* All policies.  The arena owns them. */
 struct policies {
         struct arena arena;
         struct policy *list;
 };
 
-/* The exact patterns of this kind and text; go on by next_equal and compare again. */
+/* The first exact pattern of this kind and text, or NULL; follow next_equal and compare again with pattern_is(). */
 const struct pattern *policy_lookup(const struct policy *policy, enum fact_kind kind, const char *text, size_t len);
 bool pattern_is(const struct pattern *pattern, enum fact_kind kind, const char *text, size_t len);
-/* Whether a list of names has this one; with `below` a name stands for what is below it. */
+/* Whether a list of names has this name; with `below` a name also stands for all names below. */
 bool patterns_cover(const struct pattern *list, const char *text, size_t len, bool below);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * What all analyses share; for the files of this folder.
+ * The interface between analyses and policies.
  *
- * An analysis turns a program into a flat list of facts.  It knows a language and no policy: everything that a
- * policy could ask is said, each time with the place.  Policies are lists of names that are compared with facts
+ * An analysis turns a program into a flat list of facts, each with its place.  An analysis knows its language and no
+ * policy: each thing that a policy could ask about becomes a fact.  Policies are lists of names to compare with facts
  * (match.c) and know no language.  A language is a grammar, one function, and a line in the list of facts.c.
  */
 #ifndef POLICY_FACTS_H
@@ -17,43 +17,46 @@ enum fact_kind {
         FACT_KINDS
 };
 
+/* One fact.  Texts live in the arena of struct facts. */
 struct fact {
         enum fact_kind kind;
-        const char *name;              /* "os.path.join"; of a text, the text; may have NUL bytes: */
+        const char *name;              /* "os.path.join"; the text of a text; may contain NUL bytes, so len counts */
         size_t len;
         const char *module;            /* of "from os import path": "os", while name is "os.path"; or NULL */
         uint64_t number;
-        uint32_t start, end;           /* bytes of the text */
-        const char *language;          /* of code in another language inside of the program; NULL: the program's */
+        uint32_t start, end;           /* byte offsets in the program */
+        const char *language;          /* the language of code embedded in the program; NULL: the program's */
 };
 
+/* The output of an analysis. */
 struct facts {
         struct arena *arena;
         struct fact *list;
         size_t n, size;
-        bool full;                     /* more than FACTS_MAX, or too much work: a program that nobody can judge */
-        /* The program is none: in which place, and in which words. */
+        bool full;                     /* more than FACTS_MAX facts, or too much work: the program cannot be judged */
+        /* The program has a syntax error: offset and description. */
         bool broken;
         uint32_t broken_at;
         const char *broken_why;
-        bool doubtful;                 /* it may be none, which only its interpreter can say */
+        bool doubtful;                 /* only the interpreter can tell whether the program has a syntax error */
 };
 
-/* Everything in it lives in the arena.  Names have to. */
+/* Append a fact.  The list lives in the arena; the fact's texts must live there, too. */
 void facts_add(struct facts *facts, struct fact fact);
-/* Only the first of these counts. */
+/* Report a syntax error.  Only the first report counts. */
 void facts_break(struct facts *facts, uint32_t at, const char *why);
 
 #define FACTS_MAX 200000
 
+/* A language's analysis. */
 struct analysis {
         const char *language;
         /*
-         * `text` is what was analysed and what places refer to: the program, with its line ends made equal, in UTF-8.
-         * Errors: those of tree_parse().
+         * Append the facts of a program.  `text` is the program with normalised line ends, in UTF-8; places refer to
+         * it.  Errors: those of tree_parse().
          */
         int (*analyse)(const char *text, size_t len, struct facts *facts, struct csn_error *err);
-        /* The program as the analysis wants it, or NULL if it wants it as it is. */
+        /* The program in the form that analyse() expects, from the arena; NULL: unchanged. */
         const char *(*prepare)(const char *text, size_t len, struct facts *facts, size_t *ret_len);
 };
 
@@ -62,19 +65,19 @@ extern const struct analysis analysis_bash;
 extern const struct analysis analysis_javascript;
 extern const struct analysis analysis_typescript;
 
-/* NULL: there is none for this language. */
+/* The analysis of a language by name, or by number; NULL: none. */
 const struct analysis *analysis_find(const char *language);
 const struct analysis *analysis_at(size_t n);
 
-/* ---- words (unicode.c): Unicode and the small things that every analysis needs ---- */
+/* ---- unicode.c: Unicode, and small helpers of all analyses ---- */
 
-/* As Python compares identifiers: NFKC (PEP 3131), from the arena; plain ASCII comes back as it is. */
+/* NFKC, as Python compares identifiers (PEP 3131).  From the arena; plain ASCII is returned unchanged. */
 const char *unicode_normal(struct arena *arena, const char *text, size_t len, size_t *ret_len);
 
-/* Latin-1 into UTF-8. */
+/* Latin-1 to UTF-8, from the arena. */
 char *unicode_latin1(struct arena *arena, const char *text, size_t len, size_t *ret_len);
 
-/* Append a code point in UTF-8; false for a number that is none. */
+/* Append a code point in UTF-8; false: no code point, or buf is full. */
 bool unicode_put(struct buf *buf, uint32_t code);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * For the grammars, before their own text: sets of characters where ASCII comes first.
+ * Included by grammars before their generated code: character sets with a fast test for ASCII.
  *
- * A generated lexer asks for each character of a name whether it is in a set of some 650 ranges, by halving, although
- * what people write is in the first four.  That was 7 % of a check.  The ranges are sorted, so those of ASCII are the
- * first ones; the answer is the same for every character.
+ * A generated lexer tests each character of a name against a set of some 650 ranges by binary search, although most
+ * characters are in the first four ranges.  The search took 7 % of a check.  The ranges are sorted, so ASCII comes
+ * first; the result is equal for every character.
  */
 #ifndef POLICY_SETS_H
 #define POLICY_SETS_H

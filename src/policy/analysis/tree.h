@@ -1,11 +1,11 @@
 /*
  * A parse tree as one flat array, for all languages.
  *
- * tree-sitter's own nodes cost a search for each parent and each field; and whoever walks them by recursion
- * can be killed by 100,000 brackets.  So its tree is copied once, in the order of the text: a node's children
- * come after it, each node knows its parent and its next sibling, and every walk is a loop over numbers.
+ * tree-sitter's nodes need a search for each parent and field, and a recursive walk overflows the stack on 100,000
+ * brackets.  So the tree is copied once, in the order of the text: a node's children follow the node, each node knows
+ * its parent and next sibling, and every walk is a loop over numbers.
  *
- * A text that parses does not need its runtime at all (fast_parser.h), which is two thirds of the time.
+ * A correct program needs no tree-sitter runtime at all (fast_parser.h), which is two thirds of the time.
  */
 #ifndef POLICY_TREE_H
 #define POLICY_TREE_H
@@ -14,66 +14,67 @@
 
 struct TSLanguage;
 
-/* What nodes and fields are called in a grammar; a node's `kind` and `field` are places in these lists. */
+/* The names of nodes and fields in a grammar; a node's `kind` and `field` are indexes into these lists. */
 struct grammar {
         const struct TSLanguage *(*language)(void);
-        const char *const *kinds;      /* [0] stands for every other kind; NULL-terminated */
-        const char *const *fields;     /* [0] stands for no field, or one without a name here */
-        const char *skipped;           /* a kind of node that stands anywhere and means nothing, or NULL */
-        bool tokens;                   /* keep words and signs that have no name in the grammar, too */
+        const char *const *kinds;      /* [0] stands for all other kinds; NULL-terminated */
+        const char *const *fields;     /* [0] stands for no field, or for a field without a name here */
+        const char *skipped;           /* a kind of node that may stand anywhere without meaning, or NULL */
+        bool tokens;                   /* keep keywords and punctuation without a name in the grammar */
 };
 
 struct node {
-        uint32_t start, end;           /* bytes of the text */
-        uint32_t parent, child, next;  /* 0: none, which is the root's number and never a child's */
+        uint32_t start, end;           /* byte offsets in the text */
+        uint32_t parent, child, next;  /* 0: none; 0 is the root's number, and the root is never a child */
         uint16_t kind;
         uint8_t field;
-        bool token;                    /* a word or a sign */
+        bool token;                    /* a keyword or punctuation */
 };
 
+/* A tree.  The nodes live in an arena, the text is the caller's. */
 struct tree {
         const char *text;
         size_t len;
         struct node *nodes;            /* [0] is the root */
         uint32_t n;
-        bool broken;                   /* the text does not parse; where, as far as one can tell: */
+        bool broken;                   /* the text has a syntax error, at this offset as far as known: */
         uint32_t broken_at;
 };
 
 /*
- * Errors: CSN_E_INPUT (more nodes than TREE_NODES_MAX, or more CPU time than TREE_TIME_US).  A text that does not
- * parse is no error.  Everything lives in the arena; the text has to stay.
+ * Parse a text.  Everything lives in the arena; the text must stay.  A text with a syntax error is no error.  Errors:
+ * CSN_E_INPUT (more nodes than TREE_NODES_MAX, or more CPU time than TREE_TIME_US microseconds).
  */
 #define TREE_NODES_MAX 4000000
 #define TREE_TIME_US 1000000
-#define TREE_TIMES_MAX 60              /* so often as much time may pass, for others */
+#define TREE_TIMES_MAX 60 /* the wall-clock limit is TREE_TIME_US times this: time that other processes take */
 int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
 
 /*
- * Its two ways, for the tests that compare them.  The first is for a text that is right and gives up, false, whenever
- * something is not as usual (fast_parser.h); the second is tree-sitter's.
+ * The two parsers behind tree_parse(), for tests that compare them.  The fast parser reads correct programs alone and
+ * returns false in all other cases (fast_parser.h); the slow parser is tree-sitter.
  */
 bool tree_parse_fast(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret);
 int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
 
 /*
- * Whether this process should not go on.  In tree-sitter 0.20 a node has at most 65,535 children, an ERROR node may
- * get more, and then some of them are freed twice.  Such trees are not freed here; a new process is the way out.
+ * Whether this process should exit.  In tree-sitter 0.20 a node has at most 65,535 children; an ERROR node may get
+ * more, and then some are freed twice.  Such trees are not freed here; the cure is a new process.
  */
 bool tree_is_worn(void);
 
-/* The first child of `parent` in a field or of a kind; 0 if there is none. */
+/* The first child of `parent` with this field, or of this kind; 0: none. */
 uint32_t tree_field(const struct tree *tree, uint32_t parent, unsigned field);
 uint32_t tree_kind(const struct tree *tree, uint32_t parent, unsigned kind);
 
-/* Whether `inner` is `outer` or somewhere in it. */
+/* Whether `inner` is `outer` or a descendant. */
 static inline bool tree_within(const struct tree *tree, uint32_t inner, uint32_t outer)
 {
         return inner == outer || (inner > outer && tree->nodes[inner].start < tree->nodes[outer].end &&
                                   tree->nodes[inner].end <= tree->nodes[outer].end);
 }
 
-/* Every node once, children before their parents, otherwise in the order of the text; tree->n numbers. */
+/* All tree->n node numbers, children before their parents, else in the order of the text.  From the arena. */
 uint32_t *tree_order(const struct tree *tree, struct arena *arena);
 
 #endif

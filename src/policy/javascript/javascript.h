@@ -1,19 +1,19 @@
 /*
- * The analysis of JavaScript and TypeScript; for javascript*.c.
+ * The analysis of JavaScript and TypeScript; shared by the files of this folder.
  *
- *   javascript.c         the program as Node.js reads it, and the order of the rest
- *   typescript.c   the tree of a TypeScript program without its types, which is one of JavaScript
- *   syntax.c   what the grammar lets pass and Node.js does not
- *   scope.c   scopes, and what each name is bound to
- *   value.c   values: paths such as globalThis.eval or node:fs.promises, and constants
- *   string.c    constant texts: escapes, and the methods that put texts together
- *   call.c    calls that take or give names: require, Reflect.get, call, apply, fromCharCode …
- *   eval.c    what expressions stand for
- *   facts.c   all that, said as facts
+ *   javascript.c  the program as Node.js reads it, and the order of the steps
+ *   typescript.c  removes types from the tree of a TypeScript program, which leaves a JavaScript tree
+ *   syntax.c      syntax errors that the grammar accepts and Node.js rejects
+ *   scope.c       scopes, and the bindings of each name
+ *   value.c       values: paths such as globalThis.eval or node:fs.promises, and constants
+ *   string.c      constant texts: escapes, and the methods that put texts together
+ *   call.c        calls that take or return names: require, Reflect.get, call, apply, fromCharCode …
+ *   eval.c        possible values of expressions
+ *   facts.c       facts from values
  *
- * A name that nothing in the program binds is a member of globalThis; the modules that Node.js brings along are
- * node:NAME however they were asked for, their submodules node:NAME.SUB, and packages have the name that npm knows.
- * As in the analysis of Python, values are found bottom-up in rounds and nothing here calls itself.
+ * A name without a binding in the program is a member of globalThis.  Built-in modules of Node.js are node:NAME in each
+ * way of importing, their submodules node:NAME.SUB; packages have their npm name.  As in the analysis of Python, values
+ * are found bottom-up in rounds, without recursion.
  */
 #ifndef POLICY_JAVASCRIPT_H
 #define POLICY_JAVASCRIPT_H
@@ -51,7 +51,7 @@
         X(PAIR_PATTERN, pair_pattern) X(COMPUTED, computed_property_name) X(COMMENT, comment) X(HTML_COMMENT, html_comment)        \
         X(ERROR, ERROR)
 
-/* What TypeScript's grammar has besides. */
+/* The additional kinds of TypeScript's grammar. */
 #define JS_TYPES_OF(X)                                                                                                             \
         X(TYPE_ANNOTATION, type_annotation) X(TYPE_ARGUMENTS, type_arguments) X(TYPE_PARAMETERS, type_parameters)                  \
         X(ASSERTS_ANNOTATION, asserts_annotation) X(PREDICATE_ANNOTATION, type_predicate_annotation)                               \
@@ -76,7 +76,7 @@ enum js_kind {
         JS_OTHER,
         JS_KINDS_OF(X)
         JS_TYPES_OF(X)
-        JS_IMPORT_TYPES,               /* import { type A } from "x": nothing is taken, but x is loaded */
+        JS_IMPORT_TYPES,               /* import { type A } from "x": binds nothing, but loads x */
 };
 #undef X
 #define X(name) JSF_##name,
@@ -89,59 +89,60 @@ extern const struct grammar js_grammar, js_typescript_grammar;
 
 enum js_what {
         JSV_TEXT,                      /* text, len */
-        JSV_SOME_TEXT,                 /* one that is not constant */
+        JSV_SOME_TEXT,                 /* a text that is not constant */
         JSV_BYTES,                     /* of a Buffer */
         JSV_NUMBER,
-        JSV_PLAIN,                     /* any other primitive or object that is no function; text: its string, or NULL */
-        JSV_LIST,                      /* items, n; NULL: not constant */
-        JSV_OBJECT,                    /* items, n: key, value, key, value … */
-        JSV_PATH,                      /* text: "globalThis.eval", "node:fs.promises", "lodash" */
-        JSV_FUNCTION,                  /* node: of the program; 0: of another */
-        JSV_METHOD,                    /* of a primitive, an array, a function …; text: its name */
+        JSV_PLAIN,      /* any other primitive, or an object that is no function; text: its string, or NULL */
+        JSV_LIST,       /* items, n; NULL: not constant */
+        JSV_OBJECT,     /* items, n: key, value, key, value … */
+        JSV_PATH,       /* text: "globalThis.eval", "node:fs.promises", "lodash" */
+        JSV_FUNCTION,   /* node: a function of the program; 0: any other */
+        JSV_METHOD,     /* a method of a primitive, an array, a function …; text: its name */
 };
 
-/* One of the things that an expression may stand for; NULL: nobody knows. */
+/* One possible value of an expression, the head of a list of alternatives.  NULL: unknown.  Lives in the arena. */
 struct js_value {
         enum js_what what;
-        bool open;                     /* of the first: it may be something else, too */
-        bool reached;                  /* a module that was come by in another way than by an import */
+        bool open;                     /* of the head: other values are possible */
+        bool reached;                  /* a module obtained without an import */
         const char *text;
         size_t len;
         int64_t number;
         struct js_value **items;
         size_t n;
         uint32_t node;
-        struct js_value *next;         /* what else it may be */
+        struct js_value *next;         /* the next alternative */
 };
 
 #define JS_VALUES_MAX 8                /* alternatives */
-#define JS_TEXT_MAX (64 * KIB)         /* of a text that is put together */
+#define JS_TEXT_MAX (64 * KIB)         /* of a text put together from parts */
 #define JS_ITEMS_MAX 2048
-#define JS_SPENT_MAX (32 * MIB)        /* on all of them; a program that needs more is not worth it */
+#define JS_SPENT_MAX (32 * MIB)        /* bytes for all of them; a program beyond the limit keeps unknown values */
 #define JS_PATH_MAX 200
-#define JS_SOURCES_MAX 64              /* of one name */
+#define JS_SOURCES_MAX 64              /* per name */
 
 /* ---- names ---- */
 
-enum js_role { JSR_LOAD, JSR_STORE, JSR_WORD };   /* WORD: not a name that is looked up */
+enum js_role { JSR_LOAD, JSR_STORE, JSR_WORD };   /* WORD: not looked up as a name */
 
-/* How a part is taken out of what a pattern gets. */
+/* How a part is taken from the value that a pattern destructures. */
 enum js_step_how { JSS_MEMBER, JSS_INDEX, JSS_REST, JSS_ITEM };
 struct js_step {
         enum js_step_how how;
-        uint32_t key;                  /* MEMBER: the node that names it */
+        uint32_t key;                  /* MEMBER: the node with the name */
         int64_t index;
         unsigned depth;
-        const struct js_step *up;      /* what this is a part of */
+        const struct js_step *up;      /* the enclosing part */
 };
 #define JS_STEPS_MAX 32
 
-/* Where a value comes from: a node, and the way into it.  node 0: unknown. */
+/* The origin of a value: a node, and the steps into its value.  node 0: unknown. */
 struct js_from {
         uint32_t node;
         const struct js_step *steps;
 };
 
+/* One way in which a name gets a value. */
 struct js_source {
         struct js_from from;
         struct js_value *value;        /* so far */
@@ -151,16 +152,17 @@ struct js_source {
         struct js_source *next_fed;    /* from the same node */
 };
 
-/* How a name was declared; bits.  MERGED: an enum or a namespace, of which there may be more with one name. */
+/* How a name was declared; bits.  MERGED: an enum or a namespace, several of which may share a name. */
 enum { JSD_LEXICAL = 1, JSD_VAR = 2, JSD_FUNCTION = 4, JSD_PARAMETER = 8, JSD_CATCH = 16, JSD_IMPLICIT = 32, JSD_MERGED = 64 };
 
+/* A name in a scope. */
 struct js_binding {
         uint32_t scope, name;
         unsigned declared;
         struct js_source *sources;
         unsigned sources_n;
         struct js_value *value;
-        bool any, read;                /* read: in this round */
+        bool any, read;                /* read: evaluated in this round */
 };
 
 enum js_scope_kind { JSC_MODULE, JSC_FUNCTION, JSC_BODY, JSC_BLOCK, JSC_CATCH, JSC_CLASS, JSC_WITH };
@@ -169,17 +171,19 @@ struct js_scope {
         uint32_t parent, node;
 };
 
-/* A member that a pattern takes: const { env } = process. */
+/* A member taken by a pattern: const { env } = process. */
 struct js_taken {
         uint32_t at;
         struct js_from from;
 };
 
+/* An assignment to a target. */
 struct js_assigned {
         uint32_t target;
         struct js_from from;
 };
 
+/* State of the analysis of one program.  Lists live until the analysis returns, all else in the arena. */
 struct js {
         const struct tree *tree;
         struct arena *arena;
@@ -187,9 +191,9 @@ struct js {
         uint32_t *order;
         uint8_t *roles;
         uint32_t *scope_of;
-        uint32_t *name_of;             /* of an identifier: place in names + 1 */
-        uint8_t *alone;                /* functions that are called without an object */
-        uint32_t *owner;               /* of a node: the function whose `this` it sees; UINT32_MAX: none that is known */
+        uint32_t *name_of;             /* of an identifier: index in names + 1 */
+        uint8_t *alone;                /* functions called without an object */
+        uint32_t *owner;               /* by node: the function that defines its `this`; UINT32_MAX: unknown */
         struct js_scope *scopes;
         size_t scopes_n, scopes_size;
         struct names names;
@@ -198,16 +202,16 @@ struct js {
         struct index binding_index;
         struct js_taken *taken;
         size_t taken_n, taken_size;
-        struct js_assigned *assigned;  /* until all declarations are known */
+        struct js_assigned *assigned;  /* kept until all declarations are known */
         size_t assigned_n, assigned_size;
-        struct js_value **values;      /* of each node */
-        struct js_source **feeds;      /* the names that get a node's value */
+        struct js_value **values;      /* by node */
+        struct js_source **feeds;      /* by node: the names that get its value */
         struct { uint32_t function, node, next; struct js_value *before; } *returns;
         size_t returns_n, returns_size;
-        uint32_t *first_return;        /* of a function: place in returns + 1, as `next` is */
-        struct { uint32_t name; struct js_value *value; } *members;   /* what is assigned to members of anything */
+        uint32_t *first_return; /* by function: index in returns + 1, as in `next` */
+        struct { uint32_t name; struct js_value *value; } *members; /* values assigned to members of any object */
         size_t members_n, members_size;
-        size_t spent;                  /* bytes of texts and lists that were put together */
+        size_t spent;                  /* bytes of texts and lists put together */
         bool changed;
 };
 
@@ -219,50 +223,52 @@ static inline bool js_is(const char *word, const char *text, size_t len)
 }
 
 bool js_is_function(unsigned kind);
-/* The first child that is neither a sign nor a comment; the next one after `child`. */
+/* The first child that is neither punctuation nor a comment; the next such child after `child`.  0: none. */
 uint32_t js_first(const struct tree *tree, uint32_t parent);
 uint32_t js_next(const struct tree *tree, uint32_t child);
-/* Without the parentheses around it. */
+/* The node without surrounding parentheses. */
 uint32_t js_bare(const struct tree *tree, uint32_t node);
-/* Whether a node has this word among its signs: async, *, get. */
+/* Whether a node has this word among its tokens: async, *, get. */
 bool js_has_word(const struct tree *tree, uint32_t node, const char *word);
 bool js_text_is(const struct tree *tree, uint32_t node, const char *text);
 
+/* Report the first syntax error that the grammar does not find. */
 void js_check(struct facts *facts, const struct tree *tree);
 
 /* ---- typescript.c ---- */
 
 /*
- * A tree of TypeScript becomes that of the program that is run: types, declarations of what is elsewhere and signatures
- * go, casts are what they cast.  What JavaScript does not have stays as JS_ENUM (its body a JS_OBJECT), JS_MODULE for
- * both words, JS_IMPORT_ALIAS, JS_IMPORT_TYPES, an identifier right in a JS_IMPORT for import a = require("b"), and a
- * JS_MODIFIER beside a parameter that is a member, too.
+ * Turn the tree of a TypeScript program into the tree of the program that runs: removes types, ambient declarations and
+ * signatures, and replaces casts by their operands.  Constructs without a JavaScript equivalent remain as JS_ENUM (its
+ * body a JS_OBJECT), JS_MODULE for both keywords, JS_IMPORT_ALIAS, JS_IMPORT_TYPES, an identifier directly in a
+ * JS_IMPORT for import a = require("b"), and a JS_MODIFIER beside a parameter that declares a member.
  */
 void js_erase_types(struct facts *facts, struct tree *tree);
-/* The text with types that the grammar does not know put in another way; NULL if there are none. */
+/* The text with type syntax that the grammar does not know rewritten, from the arena; NULL: none found. */
 const char *js_mend_types(const struct tree *tree, struct arena *arena);
-/* Whether all that differs from `text` is types in the tree that came of it. */
+/* Whether the rewritten text, as parsed into `tree`, differs from `text` in types alone. */
 bool js_mended_types(const struct tree *tree, const char *text);
 
 /* ---- scope.c ---- */
 
+/* Find all scopes and bindings. */
 void js_scopes(struct js *js);
 struct name js_word(struct js *js, uint32_t node);
 uint32_t js_intern(struct js *js, const char *text, size_t len);
 struct js_binding *js_binding(const struct js *js, uint32_t scope, uint32_t name);
-/* The binding that a name means in a scope, or NULL: it is a global. */
+/* The binding of a name as seen from a scope; NULL: a global. */
 struct js_binding *js_resolve(const struct js *js, uint32_t scope, uint32_t name);
 struct js_value *js_lookup(struct js *js, uint32_t node);
-/* The function that a call means, where one can see it; 0: none. */
+/* The function of the program that a call calls, if known; 0: unknown. */
 uint32_t js_called_function(struct js *js, uint32_t call);
 
 /* ---- string.c ---- */
 
-/* Append what stands between two places of a text, its escapes undone; false: it cannot be told. */
+/* Append the text between two offsets with its escapes decoded; false: not decodable, or buf is full. */
 bool js_unescape(const char *text, size_t start, size_t end, bool identifier, struct buf *buf);
-/* As `"" + value` would have it; NULL: not constant. */
+/* The value of `"" + value`; NULL: not constant. */
 struct js_value *js_string_of(struct js *js, struct js_value *value);
-/* What a method of a constant text, list or Buffer gives. */
+/* The result of a method of a constant text, list or Buffer; NULL: unknown. */
 struct js_value *js_text_method(struct js *js, struct js_value *of, const char *name, size_t len, struct js_value **args, size_t args_n);
 struct js_value *js_decoded(struct js *js, const struct js_value *text, const char *encoding, size_t len);
 struct js_value *js_from_codes(struct js *js, struct js_value **args, size_t n);
@@ -272,12 +278,13 @@ struct js_value *js_unpercent(struct js *js, const struct js_value *text);
 
 struct js_value *js_value_new(struct js *js, enum js_what what);
 struct js_value *js_value_text(struct js *js, enum js_what what, const char *text, size_t len);
-/* Whether so much more may be put together. */
+/* Count `bytes` against JS_SPENT_MAX; false: exceeded. */
 bool js_spend(struct js *js, size_t bytes);
 struct js_value *js_value_number(struct js *js, int64_t number);
 struct js_value *js_value_list(struct js *js, struct js_value **items, size_t n);
 struct js_value *js_path(struct js *js, const char *base, const char *name, size_t len);   /* base may be NULL */
-struct js_value *js_module(struct js *js, const char *name, size_t len);   /* as require() and import name it */
+/* a module by its name in require() or import */
+struct js_value *js_module(struct js *js, const char *name, size_t len);
 bool js_same(const struct js_value *a, const struct js_value *b);
 struct js_value *js_either(struct js *js, struct js_value *a, struct js_value *b);
 struct js_value *js_open(struct js *js, struct js_value *value);
@@ -285,32 +292,33 @@ struct js_value *js_only(struct js_value *value, enum js_what what);
 bool js_is_callable(const struct js_value *value);
 struct js_value *js_member(struct js *js, struct js_value *base, const char *name, size_t len);
 struct js_value *js_item(struct js *js, struct js_value *base, struct js_value *key);
-/* What a pattern's part gets. */
+/* The value of a pattern's part. */
 struct js_value *js_apply(struct js *js, const struct js_from *from);
-/* "fs/promises", "node:fs" -> "node:fs.promises"; "@a/b/c" -> "@a/b"; NULL: a file of the program's own. */
+/* "fs/promises", "node:fs" -> "node:fs.promises"; "@a/b/c" -> "@a/b"; NULL: a file of the program. */
 const char *js_module_name(struct js *js, const char *name, size_t len, size_t *ret_len);
 
 /* ---- call.c ---- */
 
-/* A call taken apart; f.call(this, x), f.apply(this, [x]) and Reflect.apply(f, this, [x]) are f(x). */
+/* A call with its arguments; f.call(this, x), f.apply(this, [x]) and Reflect.apply(f, this, [x]) become f(x). */
 struct js_call {
         uint32_t node;
-        bool is_new, is_import, is_bind;   /* bind: f.bind(this, x), which is f(x) later */
+        bool is_new, is_import, is_bind;   /* bind: f.bind(this, x), a later f(x) */
         struct js_value *function;
-        const char *method;            /* obj.method(…): its name; or NULL */
+        const char *method;            /* obj.method(…): the method's name; or NULL */
         size_t method_len;
         struct js_value *object;
         struct js_value **args;        /* NULL: unknown */
         size_t args_n;
-        bool splat;                    /* there are more that cannot be told */
+        bool splat;                    /* further arguments are unknown */
 };
 struct js_call js_call(struct js *js, uint32_t node);
 struct js_value *js_call_value(struct js *js, const struct js_call *call);
-/* Reflect.get and its like: the object, and the name (NULL: not constant). */
+/* For Reflect.get and similar calls: the object, and the name (NULL: not constant).  false: another call. */
 bool js_taking(const struct js_call *call, struct js_value **ret_object, struct js_value **ret_name);
-/* Whether it is require(), import() or the like, by which name. */
+/* The name of the importing function, require() or import(); NULL: another call. */
 const char *js_importing(const struct js_call *call);
 
+/* Find the values of all nodes, in rounds. */
 void js_values(struct js *js);
 void js_facts(struct js *js);
 

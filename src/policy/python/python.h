@@ -1,17 +1,18 @@
 /*
- * The analysis of Python, in five steps; for python*.c.
+ * The analysis of Python, in five steps; shared by the files of this folder.
  *
- *   python.c         the program as the interpreter reads it (encoding, line ends), and the order of the rest
- *   syntax.c   what the grammar lets pass and the interpreter does not: places, lines and columns;
- *                    syntax_nesting.c: what stands in what; syntax_literal.c: texts and numbers.  And what only
- *                    the interpreter can say
- *   scope.c   scopes, and what each name is bound to
- *   value.c   what expressions stand for: a path such as os.path.join, or a constant
- *   call.c    functions that take or give names: getattr, import_module, chr, join …
- *   facts.c   all that, said as facts; obfuscation.c: what is decoded to be run
+ *   python.c          the program as the interpreter reads it (encoding, line ends), and the order of the steps
+ *   syntax.c          syntax errors that the grammar accepts and the interpreter rejects: places, lines and columns;
+ *                     and programs that only the interpreter can decide
+ *   syntax_nesting.c  the same: nesting of constructs
+ *   syntax_literal.c  the same: string and number literals
+ *   scope.c           scopes, and the bindings of each name
+ *   value.c           possible values of expressions: a path such as os.path.join, or a constant
+ *   call.c            functions that take or return names: getattr, import_module, chr, join …
+ *   facts.c           facts from values; obfuscation.c: decoded text that becomes code
  *
- * Values are found bottom-up in rounds over the whole program, until no name's value changes: no recursion, and
- * a name may be used above the line that binds it.
+ * Values are found bottom-up in rounds over the whole program, until no name's value changes: there is no recursion,
+ * and a name may be used above the line that binds it.
  */
 #ifndef POLICY_PYTHON_H
 #define POLICY_PYTHON_H
@@ -19,7 +20,7 @@
 #include "policy/analysis/facts.h"
 #include "policy/analysis/symbols.h"
 
-/* The kinds of nodes that matter here, as the grammar calls them. */
+/* The kinds of nodes that matter here, by their names in the grammar. */
 #define PYTHON_KINDS(X)                                                                                                            \
         X(MODULE, module) X(IMPORT, import_statement) X(IMPORT_FROM, import_from_statement) X(FUTURE, future_import_statement)     \
         X(ALIASED, aliased_import) X(WILDCARD, wildcard_import) X(RELATIVE, relative_import) X(DOTTED, dotted_name)                \
@@ -68,71 +69,72 @@ extern const struct grammar python_grammar;
 /* ---- values ---- */
 
 enum value_kind {
-        VALUE_TEXT, VALUE_BYTES,       /* text, len */
-        VALUE_NUMBER,                  /* number */
-        VALUE_LIST,                    /* items, n; NULL: not constant */
-        VALUE_DICT,                    /* items, n: key, value, key, value … */
-        VALUE_PATH,                    /* text: "os", "os.path", "builtins.eval"; "pathlib.Path()" is what that call gives */
-        VALUE_FUNCTION,                /* node: of the program */
-        VALUE_MEMBER,                  /* operator.attrgetter; items are the names */
-        VALUE_ITEM,                    /* operator.itemgetter; likewise */
-        VALUE_METHOD,                  /* operator.methodcaller; items: the name, its arguments */
-        VALUE_PARTIAL,                 /* functools.partial; items: the function, its arguments */
-        VALUE_CLASS,                   /* node: of the program; always open, because members of it are not followed */
-        VALUE_OBJECT,                  /* likewise, an instance of it */
+        VALUE_TEXT, VALUE_BYTES, /* text, len */
+        VALUE_NUMBER,            /* number */
+        VALUE_LIST,              /* items, n; NULL: not constant */
+        VALUE_DICT,              /* items, n: key, value, key, value … */
+        VALUE_PATH, /* text: "os", "os.path", "builtins.eval"; "pathlib.Path()" is the result of that call */
+        VALUE_FUNCTION,          /* node: a function of the program */
+        VALUE_MEMBER,            /* operator.attrgetter; items are the names */
+        VALUE_ITEM,              /* operator.itemgetter; items are the keys */
+        VALUE_METHOD,            /* operator.methodcaller; items: the name, its arguments */
+        VALUE_PARTIAL,           /* functools.partial; items: the function, its arguments */
+        VALUE_CLASS, /* node: a class of the program; always open, because members of classes are not followed */
+        VALUE_OBJECT,            /* node: the class of an instance; always open */
 };
 
-/* One of the things that an expression may stand for; NULL: nobody knows. */
+/* One possible value of an expression, the head of a list of alternatives.  NULL: unknown.  Lives in the arena. */
 struct value {
         enum value_kind kind;
-        bool open;                     /* of the first: it may be something else, too */
-        bool reached;                  /* a module that was come by in another way than by an import */
+        bool open;                     /* of the head: other values are possible */
+        bool reached;                  /* a module obtained without an import */
         const char *text;
         size_t len;
         int64_t number;
         struct value **items;
         size_t n;
         uint32_t node;
-        struct value *next;            /* what else it may be */
+        struct value *next;            /* the next alternative */
 };
 
 #define VALUES_MAX 8                   /* alternatives */
-#define TEXT_MAX (64 * KIB)            /* of a text that is put together */
+#define TEXT_MAX (64 * KIB)            /* of a text put together from parts */
 #define PATH_LEN_MAX 200
 #define ITEMS_MAX 4096
-#define CALLS_MAX 3000000              /* more is a program that nobody can judge */
-#define JOINED_MAX (256 * MIB)         /* likewise */
+#define CALLS_MAX 3000000              /* more calls than this: the program cannot be judged */
+#define JOINED_MAX (256 * MIB)         /* the same for bytes of joined texts */
 
 /* ---- names ---- */
 
-enum role { ROLE_LOAD, ROLE_STORE, ROLE_DELETE, ROLE_WORD };   /* WORD: not a name that is looked up */
+enum role { ROLE_LOAD, ROLE_STORE, ROLE_DELETE, ROLE_WORD };   /* WORD: not looked up as a name */
 
 enum source_kind { SOURCE_UNKNOWN, SOURCE_NODE, SOURCE_ITEMS, SOURCE_PATH, SOURCE_FUNCTION };
 
-/* One way in which a name got its value. */
+/* One way in which a name gets a value. */
 struct source {
         enum source_kind kind;
-        uint32_t at;                   /* the node of the name that is bound */
+        uint32_t at;                   /* the node of the bound name */
         uint32_t node;
-        int32_t place;                 /* NODE: in a list of values; -1: the value itself */
+        int32_t place;                 /* NODE: index in a list of values; -1: the value itself */
         struct value *value;           /* PATH */
         uint32_t binding;
         struct source *next;           /* of the same binding */
         struct source *next_fed;       /* from the same node */
 };
 
+/* A name in a scope. */
 struct binding {
         uint32_t scope, name;
-        bool elsewhere;                /* global, nonlocal: it is that of scope `other` */
+        bool elsewhere;                /* global, nonlocal: the binding of scope `other` counts */
         bool is_deleted;
-        bool run;                      /* its value becomes code */
+        bool run;                      /* the value becomes code */
         uint32_t other;
         struct source *sources;
-        struct value *fixed;           /* what imports and definitions give it, and whether there are any */
+        struct value *fixed;           /* the value from imports and definitions, and whether there are any */
         bool has_fixed;
-        struct value *passed;          /* to a parameter, by calls of the program's own */
-        unsigned fed, seen;            /* sources that are nodes; and those that had their turn in this round */
-        struct value *value, *before;  /* so far in this round; at the end of the one before */
+        struct value *passed;          /* the value passed to a parameter by calls in the program */
+        unsigned fed, seen;            /* number of sources that are nodes; number of those evaluated in this round */
+        struct value *value, *before;  /* in this round so far; at the end of the previous round */
         bool any, any_before;
 };
 
@@ -143,6 +145,7 @@ struct scope {
         uint32_t parent, node;
 };
 
+/* State of the analysis of one program.  Lists live until the analysis returns, all else in the arena. */
 struct python {
         const struct tree *tree;
         struct arena *arena;
@@ -150,74 +153,80 @@ struct python {
         uint32_t *order;
         uint8_t *roles;
         uint32_t *scope_of;
-        uint32_t *name_of;             /* of an identifier: place in names + 1 */
+        uint32_t *name_of;             /* of an identifier: index in names + 1 */
         struct scope *scopes;
         size_t scopes_n, scopes_size;
         struct names names;
         struct binding *bindings;
         size_t bindings_n, bindings_size;
         struct index binding_index;
-        const char **stars;            /* modules of "from X import *" */
+        const char **stars;            /* modules imported by "from X import *" */
         size_t stars_n, stars_size;
-        struct value **values;         /* of each node */
-        struct source **feeds;         /* the names that get a node's value */
-        struct { uint32_t node, next; } *returns;   /* place + 1; 0: the last one of its function */
-        uint32_t *first_return;        /* of a function's node: likewise */
-        bool *run;                     /* nodes whose value becomes code or a module; NULL: none */
-        uint64_t calls;                /* that were worked out */
-        uint64_t joined;               /* bytes of texts that were put together */
+        struct value **values;                    /* by node */
+        struct source **feeds;                    /* by node: the names that get its value */
+        struct { uint32_t node, next; } *returns; /* next: index + 1; 0: the last return of its function */
+        uint32_t *first_return;                   /* by node of a function: index + 1 */
+        bool *run;                                /* by node: its value becomes code or a module; NULL: no node does */
+        uint64_t calls;                           /* calls evaluated */
+        uint64_t joined;                          /* bytes of texts put together */
         size_t returns_n, returns_size;
-        struct { uint32_t name; struct value *value; } *members;   /* what is assigned to members of anything */
+        struct { uint32_t name; struct value *value; } *members;   /* values assigned to attributes of any object */
         size_t members_n, members_size;
-        bool *stored;                  /* of each name: it is assigned to as a member of something; NULL: not looked at yet */
-        bool reaches_os;               /* likewise */
+        bool *stored;                  /* by name: assigned to as an attribute; NULL: not determined yet */
+        bool reaches_os;               /* determined with `stored` */
 };
 
 #define NODE(py, i) (&(py)->tree->nodes[i])
 
-/* Whether a star stands before it, or is a part of it. */
+/* Whether a star precedes a node, or is a part of it. */
 bool python_is_starred(const struct tree *tree, uint32_t at);
 
+/* Report the first syntax error that the grammar does not find. */
 void python_check(struct facts *facts, const struct tree *tree);
-/* Of a program in which nothing is wrong so far: whether the interpreter may know better. */
+/* For a program without an error so far: whether only the interpreter can decide. */
 bool python_is_doubtful(struct facts *facts, const struct tree *tree);
-/* Of one node of any kind, with all that is in a kind of brackets or a clause: syntax_nesting.c. */
+/* Check the nesting of one node of any kind: brackets and clauses (syntax_nesting.c). */
 void python_check_form(struct facts *facts, const struct tree *tree, uint32_t at);
 void python_check_string(struct facts *facts, const struct tree *tree, uint32_t at);          /* syntax_literal.c */
 void python_check_concatenated(struct facts *facts, const struct tree *tree, uint32_t at);
 void python_check_interpolation(struct facts *facts, const struct tree *tree, uint32_t at);
 void python_check_number(struct facts *facts, const struct tree *tree, uint32_t at);
 
+/* Find all scopes and bindings. */
 void python_scopes(struct python *py);
-uint32_t python_name(struct python *py, uint32_t node);             /* of an identifier, by its number */
-struct name python_word(struct python *py, uint32_t node);           /* the same as text */
-struct name python_dotted(struct python *py, uint32_t node);         /* the words of a dotted name, with dots */
+uint32_t python_name(struct python *py, uint32_t node);              /* the number of an identifier's name */
+struct name python_word(struct python *py, uint32_t node);           /* the text of an identifier */
+struct name python_dotted(struct python *py, uint32_t node);         /* the text of a dotted name */
 uint32_t python_intern(struct python *py, const char *text, size_t len);
 struct binding *python_binding(struct python *py, uint32_t scope, uint32_t name);
 struct value *python_lookup(struct python *py, uint32_t name, uint32_t scope, uint32_t use);
 /*
- * What globals() has under a name of the module; NULL: unknown, or there is none.  A builtin is not there at run time
- * unless somebody saw to it; but asking for one can only have one end.
+ * The value of a module's global name in globals(); NULL: unknown or unbound.  A builtin name is in globals() only if
+ * the program put it there; but a program that asks for a builtin there has only one purpose.
  */
 struct value *python_global(struct python *py, uint32_t name, bool locals);
 
+/* Find the values of all nodes, in rounds. */
 void python_values(struct python *py);
+/* Constructors.  Memory: the arena. */
 struct value *value_new(struct python *py, enum value_kind kind);
 struct value *value_text(struct python *py, enum value_kind kind, const char *text, size_t len);
 struct value *value_number(struct python *py, int64_t number);
-struct value *value_path(struct python *py, const char *base, const char *name, size_t len);   /* base may be NULL */
-struct value *value_module(struct python *py, const char *name, size_t len);   /* reached */
-struct value *value_dict_of(struct python *py, const char *path);   /* its __dict__; NULL: of something unknown */
-/* Whether both stand for the same, as far as one can see. */
+struct value *value_path(struct python *py, const char *base, const char *name, size_t len);    /* base may be NULL */
+struct value *value_module(struct python *py, const char *name, size_t len);                    /* sets reached */
+/* the __dict__ of a path; NULL: of an unknown object */
+struct value *value_dict_of(struct python *py, const char *path);
+/* Whether two values are equal, as far as known. */
 bool value_same(const struct value *a, const struct value *b);
-/* A class of the program, or an instance of it. */
+/* A class of the program (VALUE_CLASS), or an instance (VALUE_OBJECT). */
 struct value *value_of_class(struct python *py, enum value_kind kind, uint32_t class_node);
-/* A function that a class of the program has under a name, or one of its bases there; 0: none. */
+/* The node of a method of a class of the program, or of its bases in the program; 0: none. */
 uint32_t python_method(struct python *py, uint32_t class_node, const char *name, size_t len);
-/* Both; either may be NULL, which leaves the other open. */
+/* The alternatives of both; either may be NULL, which opens the result. */
 struct value *value_either(struct python *py, struct value *a, struct value *b);
-/* The only thing that it can be, if it is of that kind; else NULL. */
+/* The value, if it is the only alternative and of this kind; else NULL. */
 struct value *value_only(struct value *value, enum value_kind kind);
+/* The value of an operation on values; NULL: unknown. */
 struct value *value_member(struct python *py, struct value *base, const char *name, size_t len);
 struct value *value_item(struct python *py, struct value *base, struct value *key);
 struct value *value_binary(struct python *py, char operator, struct value *a, struct value *b);
@@ -226,41 +235,46 @@ struct value *value_list(struct python *py, struct value **items, size_t n);
 
 #define ARGS_MAX 12
 
-/* A call taken apart. */
+/* A call with its arguments. */
 struct call {
         uint32_t node;
         struct value *function;
-        const char *method;            /* obj.method(…): its name; or NULL */
+        const char *method;            /* obj.method(…): the method's name; or NULL */
         size_t method_len;
         struct value *object;
-        struct value *args[ARGS_MAX];  /* positional ones; NULL: unknown */
+        struct value *args[ARGS_MAX];  /* positional arguments; NULL: unknown */
         size_t args_n;
-        bool splat;                    /* there are more that cannot be told */
+        bool splat;                    /* further arguments are unknown */
 };
 
 struct call python_call(struct python *py, uint32_t node);
 struct value *value_call(struct python *py, const struct call *call, unsigned depth);
-/* The argument NAME=…, by which import_module(name="os") says it too; NULL if there is none. */
+/* The value of the keyword argument NAME=…, as in import_module(name="os"); NULL: none. */
 struct value *python_keyword(struct python *py, const struct call *call, const char *name);
 
-/* A call that takes a member of an object by name. */
+/* A call that reads an attribute of an object by name. */
 struct taking {
         struct value *object;          /* NULL: unknown, or not known yet (attrgetter) */
-        struct value *names[ARGS_MAX]; /* more than one: of attrgetter and itemgetter, which give a list then; NULL: not constant */
-        size_t names_n;                /* 0: nothing can be told of the name */
-        bool steps;                    /* "a.b" is two members */
-        bool pending;                  /* no object yet */
-        bool item;                     /* of a mapping */
+        /* several: attrgetter and itemgetter, which then return a tuple; NULL: not constant */
+        struct value *names[ARGS_MAX];
+        size_t names_n;                /* 0: the name is unknown */
+        bool steps;                    /* "a.b" means two attributes */
+        bool pending;                  /* the object follows in a later call */
+        bool item;                     /* a key of a mapping */
 };
 bool python_taking(struct python *py, const struct call *call, struct taking *ret);
 bool python_is_importer(const char *path);
-/* A call that brings in a module: its function's path, and the name. */
+/* For a call that imports a module: the path of its function, and the module's name in *ret_name; else NULL. */
 const char *python_importing(struct python *py, const struct call *call, struct value **ret_name);
 
-/* Which nodes become code, and a call that decodes something there, or much of it; obfuscation.c. */
+/*
+ * Find the nodes that become code; report a call that decodes text for such a node, or decodes a long text
+ * (obfuscation.c).
+ */
 void python_hidden(struct python *py);
 void python_decoded(struct python *py, const struct call *call, uint32_t function);
 
+/* Report the facts of the program. */
 void python_facts(struct python *py);
 
 #endif
