@@ -1,17 +1,19 @@
 /*
- * tools: what code in a sandbox may call outside.
+ * tools: the functions outside a sandbox that code inside may call.
  *
- *   tools    the sources that there are, by the name of their server
- *   grant    which tools a request may use, and what code calls them
- *   schema   arguments against a JSON Schema                               (pure)
- *   result   what a source answers, as the one JSON value that code gets   (pure)
- *   client   tools that whoever started the run serves himself
- *   replay   calls of an earlier run in the place of calls outside
- *   broker   one for each run or persistent sandbox: checks, counts, passes on, answers
+ *   registry      all sources of tools, by the name of their server
+ *   grant         the tools that a request may use, and their names in code
+ *   json_schema   check of arguments against a JSON Schema                       (pure)
+ *   result        a source's answer as the one JSON value that code receives     (pure)
+ *   client_tools  tools that the client of a run serves
+ *   replay        recorded calls of an earlier run instead of real calls
+ *   broker        one for each run or persistent sandbox: checks, counts, forwards, answers
+ *   sources/      the kinds of sources that the configuration names
  *
- * Inside there is a stub with a socket.  It asks the broker (engine/tool_io/tool_socket.h), and the broker asks a source.
- * A source is an MCP server, an HTTP endpoint, a command, or the run's own client.  What it says is as hostile to us as it is to
- * the sandbox.  Everything is in the engine's loop; nothing here blocks.
+ * Inside runs a stub with a socket.  The stub's requests reach the broker through the tool socket
+ * (engine/tool_io/tool_socket.h), and the broker calls a source: an MCP server, an HTTP endpoint, a command, or the
+ * run's own client.  A source's answers are as untrusted as the program.  All of this runs in the engine's loop;
+ * nothing blocks.
  */
 #ifndef TOOLS_TOOLS_H
 #define TOOLS_TOOLS_H
@@ -23,143 +25,165 @@
 struct tools;
 struct tool_source;
 
-#define TOOLS_CLIENT "client"              /* the server of those that whoever started the run serves himself */
-#define TOOL_NAME_MAX 128                  /* bytes of a tool's name, and of a server's */
-#define TOOL_TEXT_MAX 8192                 /* of a description; more is cut */
-#define TOOL_SCHEMA_MAX (256 * KIB)        /* of a schema as text; a tool with a larger one is left out */
-#define TOOLS_MAX 10000                    /* of one source */
-#define TOOL_PARTS_MAX 200000              /* values and names in arguments or in a result: each costs far more than its bytes */
-#define TOOL_EVENT_MAX (1 * MIB)           /* of arguments that go to a run's listener, who loses events where they do not fit */
-#define TOOL_RESULT_MAX (16 * MIB)         /* of a result as text, whatever a request allows */
+#define TOOLS_CLIENT "client"              /* the server name of tools that the client of a run serves */
+#define TOOL_NAME_MAX 128                  /* bytes of a tool's name and of a server's name */
+#define TOOL_TEXT_MAX 8192                 /* bytes of a description; longer ones are cut */
+#define TOOL_SCHEMA_MAX (256 * KIB)        /* bytes of a schema as text; a tool with a larger schema is left out */
+#define TOOLS_MAX 10000                    /* per source */
+/* values and names in arguments or in a result: each takes far more memory than its bytes */
+#define TOOL_PARTS_MAX 200000
+#define TOOL_EVENT_MAX (1 * MIB) /* bytes of arguments in an event for a run's listener; larger events are dropped */
+#define TOOL_RESULT_MAX (16 * MIB)         /* bytes of a result as text, whatever limit a request sets */
 
 /*
- * One tool, as its source describes it.  Everything belongs to the source and stays as it is until tools_changed() returns;
- * texts are UTF-8 of third parties.
+ * One tool, as its source describes it.  The source owns all of it and keeps it unchanged until tools_changed()
+ * returns.  Texts are untrusted UTF-8.
  */
 struct tool {
-        const char *name;                  /* as its server calls it */
+        const char *name;                  /* the tool's name at its server */
         const char *title;                 /* or NULL */
         const char *description;           /* or NULL */
-        json_t *input_schema;              /* an object; NULL: whatever is given */
+        json_t *input_schema;              /* an object; NULL: any arguments */
         json_t *output_schema;             /* or NULL */
         json_t *annotations;               /* or NULL */
-        bool ask;                          /* each call waits for somebody's yes */
-        uint64_t timeout_ms;               /* of one call; 0: as the request has it */
+        bool ask;                          /* each call needs an approval */
+        uint64_t timeout_ms;               /* limit of one call in ms; 0: the request's */
 };
 
 /*
- * What came of a call.  An error of the tool's own (is_error) has content; one that kept it from being called or answered has
- * an error text instead.
+ * Result of a call.  A failure inside the tool (is_error) has content; a call that could not be made or answered has an
+ * error text instead.
  */
 struct tool_result {
-        json_t *content;                   /* blocks as MCP has them: {"type":"text","text":…}, {"type":"image",…}; or NULL */
-        json_t *structured;                /* or NULL */
+        json_t *content;        /* MCP content blocks, {"type":"text","text":…}, {"type":"image",…}; or NULL */
+        json_t *structured;     /* or NULL */
         bool is_error;
-        const char *error;                 /* "the server has ended", for people and models; NULL: there is a result */
+        const char *error; /* English text for people and models ("the server has ended"); NULL: there is a result */
 };
 
-/* A call that goes on.  The broker's, and embedded in what is its own. */
+/* A pending call.  The broker owns it, embedded in a struct of its own. */
 struct tool_call {
-        struct tool_source *source;        /* NULL: it is over */
-        const char *name;                  /* of the tool, as its server calls it */
+        struct tool_source *source;        /* NULL: the call is over */
+        const char *name;                  /* the tool's name at its server */
         json_t *arguments;                 /* an object; the broker's reference */
-        uint64_t deadline_us;              /* by clock_us(): the broker ends it then */
-        const char *run, *owner;           /* for whom, as the log has it; ids */
+        uint64_t deadline_us;              /* by clock_us(), in us: the broker then ends the call */
+        const char *run, *owner;           /* ids for the log */
         /*
-         * Once, from the loop and never from call() itself.  The result and what it points to stay the source's; the broker
-         * takes what references it wants.  The source forgets the call before it calls this.
+         * Called once, from the loop and never from call().  The result stays the source's; the broker takes references
+         * to the parts it keeps.  The source must have dropped the call before.
          */
         void (*done)(struct tool_call *call, const struct tool_result *result);
-        /* How far it is, as its server says, from the loop and before done(); total 0: unknown, message NULL: none.  May be NULL. */
+        /*
+         * Progress as the server reports it, from the loop and before done(); total 0: unknown, message NULL: none.
+         * May be NULL.
+         */
         void (*progress)(struct tool_call *call, double progress, double total, const char *message);
-        void *handle;                      /* the source's */
+        void *handle;                      /* for the source's use */
 };
 
+/* The functions of a kind of source. */
 struct tool_source_kind {
-        /* The tools that there are now, in any order; names are not twice among them. */
+        /* The current tools, in any order, without duplicate names.  They stay the source's. */
         const struct tool *(*list)(struct tool_source *source, size_t *ret_n);
         /*
-         * Begin a call; done() follows unless it is cancelled.  Errors: CSN_E_BUSY, CSN_E_SYSTEM (the server cannot be
-         * reached); then done() does not follow, and the text is what the program reads.
+         * Begin a call; done() follows unless the call is cancelled.  Errors: CSN_E_BUSY, CSN_E_SYSTEM (the server
+         * cannot be reached); then done() does not follow, and the program receives the error text.
          */
         int (*call)(struct tool_source *source, struct tool_call *call, struct csn_error *err);
-        /* Nobody waits for it any more: tell the server if that can be told.  done() is not called. */
+        /* Drop a call without done(), and notify the server if its protocol can. */
         void (*cancel)(struct tool_source *source, struct tool_call *call);
-        /* It leaves: free everything.  All its calls have been ended before. */
+        /* Free the source.  All its calls have ended before. */
         void (*close)(struct tool_source *source);
 };
 
 enum tool_state {
-        TOOLS_STARTING,                    /* its list is not there yet; who asks for it waits, for a while */
+        TOOLS_STARTING, /* the list of tools has not arrived; requests for it wait for a limited time */
         TOOLS_READY,
-        TOOLS_DOWN,                        /* it cannot be used now; `problem` says why */
+        TOOLS_DOWN,                        /* unusable now; `problem` is the reason */
 };
 
-/* The first member of what a kind has. */
+/* A source.  The first member of a kind's own struct. */
 struct tool_source {
         const struct tool_source_kind *kind;
-        const char *server;                /* the name by which requests grant it; the source's */
+        const char *server;                /* the name in requests; the source's memory */
         enum tool_state state;
-        const char *problem;               /* of TOOLS_DOWN, or NULL; the source's */
-        struct tools *tools;               /* NULL: it was not added */
+        const char *problem;               /* for TOOLS_DOWN, or NULL; the source's memory */
+        struct tools *tools;               /* NULL: not added */
         struct tool_source *next;
 };
 
 /* ---- the registry (registry.c) ---- */
 
-/* What an engine's runs can be given; from then on the engine asks us.  It is the engine's, and goes with it. */
+/*
+ * Create the registry of an engine, which then uses it for its runs.  The registry is the engine's and ends with the
+ * engine.
+ */
 struct tools *tools_open(struct engine *engine);
-/* Calls that go on end with an error; all sources are closed.  For whoever needs that before the engine ends; NULL is fine. */
+/*
+ * End all calls with an error and close all sources.  Needed only where sources must close before the engine.  NULL is
+ * fine.
+ */
 void tools_close(struct tools *tools);
+/* The engine of a registry. */
 struct engine *tools_engine(const struct tools *tools);
 
-/* Its server's name is its alone.  Errors: CSN_E_CONFIG; then it is still the caller's. */
+/*
+ * Add a source, which becomes the registry's.  Errors: CSN_E_CONFIG (another source has the server's name); the source
+ * then stays the caller's.
+ */
 int tools_add(struct tools *tools, struct tool_source *source, struct csn_error *err);
-/* Its calls end with an error, and it is closed. */
+/* End the source's calls with an error, and close the source. */
 void tools_remove(struct tools *tools, struct tool_source *source);
+/* The source of a server, or NULL. */
 struct tool_source *tools_find(const struct tools *tools, const char *server);
-/* One after another; NULL begins. */
+/* Iterate over the sources; NULL begins and ends. */
 struct tool_source *tools_next(const struct tools *tools, const struct tool_source *source);
-/* By its source: its state or its list is another now, and what list() gave before is not used any more. */
+/* Called by a source when its state or list has changed.  The previous list is not used after the return. */
 void tools_changed(struct tool_source *source);
 
 /*
- * A server's name: letters, digits, _ and -, and neither a _ nor a - first.  A tool's: the same and . and /, of at most
- * TOOL_NAME_MAX bytes; one that begins with _ is no tool for anybody.
+ * Whether a text is a valid name of a server: letters, digits, _ and -, neither _ nor - first; or of a tool: also . and
+ * /, and only _ is not allowed first (reserved names).  At most TOOL_NAME_MAX bytes.
  */
 bool tools_is_server(const char *name);
 bool tools_is_name(const char *name);
 
-/* ---- what a request may say of them (grant.c) ---- */
+/* ---- limits of a request (grant.c) ---- */
 
 /*
- * Whether a request only narrows what its profile grants: no other tools, none that is not denied or waits for no yes any more,
- * and no larger number.  Errors: CSN_E_DENIED, with the field.
+ * Check that a request only narrows its profile's grant: no other tools, no removal of a denial or of an approval, and
+ * no larger number.  Errors: CSN_E_DENIED, with the field.
  */
 int tools_check_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile, struct csn_error *err);
 
-/* ---- answers of a run's own client (broker.c) ---- */
+/* ---- answers of a run's client (broker.c) ---- */
 
-/* Errors: CSN_E_INPUT, no such call waits, or it waits for something else; err->field is where in the answer. */
+/*
+ * Apply a client's answer to a pending call.  Errors: CSN_E_INPUT (no such call is pending, or the call waits for
+ * another kind of answer); err->field is the place in the answer.
+ */
 int broker_answer(struct run *run, const struct tool_answer *answer, struct csn_error *err);
 
 /* ---- arguments (json_schema.c) ---- */
 
 /*
- * Whether a value satisfies a JSON Schema (2020-12; ARCHITECTURE.md says which of its words).  Work, depth and the steps of
- * regular expressions are bounded; what exceeds them is an error of the schema's.  Errors: CSN_E_INPUT, err->field is where in
- * the value ("/city"), and the text says what was expected.
+ * Check a value against a JSON Schema (2020-12: the validation vocabulary, the applicators and local $ref).  Work,
+ * depth and regular expression steps are bounded; exceeding a bound is an error of the schema.  Errors: CSN_E_INPUT;
+ * err->field is the place in the value ("/city"), and the text names the expected value.
  */
 int schema_check(json_t *schema, json_t *value, struct csn_error *err);
 
 /* ---- answers (result.c) ---- */
 
 /*
- * The one value that code gets: what is structured; or of a single text the JSON in it, or else the text; or the blocks of
- * content as they are.  A text of more than `max` bytes or TOOL_PARTS_MAX parts stays one.  A new reference.
+ * The value that code receives: the structured content; or for a single text block its JSON, else the text; or the
+ * content blocks unchanged.  A text above `max` bytes or TOOL_PARTS_MAX values remains a text.  A new reference.
  */
 json_t *result_value(const struct tool_result *result, size_t max);
-/* The text of an error of the tool's own: its texts, a line each; at most `max` bytes and cut at a character.  To be freed. */
+/*
+ * The text of a tool's own error: its text blocks, one a line, cut at a character to at most `max` bytes.  The caller
+ * frees the text.
+ */
 char *result_error(const struct tool_result *result, size_t max);
 
 #endif

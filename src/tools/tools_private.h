@@ -1,22 +1,23 @@
-/* For the files of this folder. */
+/* Shared by the files of src/tools: the registry, the broker and its pending requests. */
 #ifndef TOOLS_PARTS_H
 #define TOOLS_PARTS_H
 
 #include "tools/tools.h"
 
-#define TOOL_DEPTH_MAX 100                 /* of arguments and results: what reads them inside has a bound, too */
+#define TOOL_DEPTH_MAX 100 /* nesting of arguments and results; readers inside sandboxes have a limit, too */
 
-#define PART_BYTES 200                     /* that a value in arguments takes here, beside its text */
-#define HELD_MAX (64 * MIB)                /* of the arguments of a broker's calls at once, */
-#define TOOLS_HELD_MAX (256 * MIB)         /* and of all brokers' */
+#define PART_BYTES 200                     /* memory of one value in arguments, beside its text */
+#define HELD_MAX (64 * MIB)                /* bytes of the arguments of a broker's pending calls */
+#define TOOLS_HELD_MAX (256 * MIB)         /* and of all brokers together */
 
 struct broker;
 
+/* The registry. */
 struct tools {
         struct engine *engine;
-        struct tool_source *sources;       /* in the order in which they were added */
+        struct tool_source *sources;       /* in the order of tools_add() */
         struct broker *brokers;
-        size_t held;                       /* bytes of arguments, as weighed */
+        size_t held;                       /* bytes of pending arguments, estimated with PART_BYTES */
 };
 
 /* ---- grant.c ---- */
@@ -25,76 +26,88 @@ struct tools {
 struct granted {
         struct tool_source *source;
         const struct tool *tool;
-        bool shared;                       /* another server has one of that name, too: it needs its server's */
+        bool shared;                       /* the name is ambiguous: another server has the same tool name */
 };
 
-/* `*` stands for anything; a pattern with a dot is compared with SERVER.TOOL, one without with TOOL. */
+/*
+ * Whether a pattern matches a tool; `*` stands for any text.  A pattern with a dot is compared with SERVER.TOOL,
+ * without a dot with TOOL.  grant_check_pattern(): whether a pattern is valid.
+ */
 bool grant_matches(const char *pattern, const char *server, const char *tool);
 bool grant_check_pattern(const char *pattern);
-/* All of them, by their names.  The broker's until grant_forget(), which is called whenever sources change. */
+/*
+ * All tools that a broker may call, sorted by name.  The list is the broker's until grant_forget(), after each change
+ * of a source.
+ */
 const struct granted *grant_all(struct broker *broker, size_t *ret_n);
 void grant_forget(struct broker *broker);
-/* The record of a run says which of its patterns allow nothing; a recording need not have all tools that there are. */
+/*
+ * Add a warning to the run's record with all patterns that match no tool; not for a replay, which need not have all
+ * tools.
+ */
 void grant_warn(const struct broker *broker, struct run *run);
 /*
- * By name, with or without its server's.  False: it is none, or it is several, and the error is for the program.
+ * Find a tool by name, with or without its server.  false: no tool or several; *ret_error is then the text for the
+ * program, from the arena.
  */
 bool grant_find(struct broker *broker, const char *server, const char *name, struct arena *arena, struct granted *ret, char **ret_error);
-/* Whether one of these patterns may be about a tool of this server. */
+/* Whether one of these patterns can match a tool of this server. */
 bool grant_concerns(char *const *patterns, size_t n, const char *server);
-/* What code calls it. */
+/* The tool's name in code, from the arena. */
 char *grant_name(const struct granted *one, struct arena *arena);
 
 /* ---- client_tools.c ---- */
 
-/* The tools that a request brings; NULL: it brings none.  Errors: CSN_E_INPUT. */
+/* Create the source of the tools that a request defines; *ret is NULL without such tools.  Errors: CSN_E_INPUT. */
 int own_tools_open(struct broker *broker, struct tool_source **ret, struct csn_error *err);
 
 /* ---- replay.c ---- */
 
 struct replay;
 
-/* Errors: CSN_E_INPUT. */
+/* Read a recording.  *ret is the caller's until replay_close().  Errors: CSN_E_INPUT. */
 int replay_open(const struct tools_request *request, struct replay **ret, struct csn_error *err);
 void replay_close(struct replay *replay);
-/* Its tools, as sources of their own that are never called. */
+/* The tools of a recording, as sources that are never called.  They stay the replay's. */
 struct tool_source *replay_sources(const struct replay *replay);
-/* The next call of this kind that was not replayed; NULL: there is none. */
+/* The next recorded call with this server, tool and arguments that was not replayed; NULL: none. */
 const struct tool_record *replay_take(struct replay *replay, const char *server, const char *tool, json_t *arguments);
 
 /* ---- broker.c ---- */
 
-/* A request of the program's that has no answer yet. */
+/* A request of the program without an answer yet. */
 struct ask {
         struct tool_call call;             /* the first member */
         struct broker *broker;
         struct ask *next;
         enum {
-                ASK_SETTLING,              /* a source is not ready */
-                ASK_APPROVAL,              /* it waits for a yes */
-                ASK_QUEUED,                /* for others to be done */
+                ASK_SETTLING,              /* waits for a source to be ready */
+                ASK_APPROVAL,              /* waits for an approval */
+                ASK_QUEUED,                /* waits for other calls to end */
                 ASK_CALLING,
         } state;
         struct tool_socket_call *from;
-        json_t *request;                   /* what it asks for */
-        char id[24];                       /* for whoever answers from outside */
+        json_t *request;                   /* the request's JSON */
+        char id[24];                       /* for a client's answer */
         char server[TOOL_NAME_MAX + 1], tool[TOOL_NAME_MAX + 1];
         struct timer timer;
-        uint64_t begun_us, progress_us;    /* when it was called, and when its progress was told last */
-        size_t bytes;                      /* of its arguments, as text */
-        size_t held;                       /* and as they are here; counted in the broker's and in all brokers' */
-        bool counted;                      /* it is one of the calls */
+        uint64_t begun_us, progress_us; /* when the call began, and when progress was last reported, in us */
+        size_t bytes;                   /* bytes of the arguments as text */
+        size_t held; /* estimated memory of the arguments; counted in the broker's and the registry's `held` */
+        bool counted;                   /* included in `calls` */
         bool approved;
-        bool waited;                       /* long enough for sources */
-        bool lists;                        /* it asks what tools there are */
-        uint64_t pass;                     /* of the broker's, in which it was looked at last */
+        bool waited;                       /* the time for sources to become ready has passed */
+        bool lists;                        /* a request for the list of tools */
+        uint64_t pass;                     /* number of the broker's last pass that examined the request */
 };
 
+/* A call kept for the run's record. */
 struct kept_call {
         struct tool_record record;
         struct kept_call *next;
 };
 
+/* The tools of one run or sandbox. */
 struct broker {
         struct broker *next;
         struct tools *tools;
@@ -102,26 +115,26 @@ struct broker {
         const struct tools_request *request;
         struct tool_source *client;        /* or NULL */
         struct replay *replay;             /* or NULL */
-        struct granted *granted;           /* NULL: they are looked for again */
+        struct granted *granted;           /* NULL: to be computed again */
         size_t granted_n;
-        struct ask *asks;                  /* in the order in which they came */
+        struct ask *asks;                  /* in the order of arrival */
         size_t running, held;
-        struct timer again;                /* to look at those that wait */
-        bool changed;                      /* sources are others now */
+        struct timer again;                /* examines waiting requests */
+        bool changed;                      /* a source has changed */
         uint64_t passes;
         uint64_t ids;
         uint64_t calls, failed, refused;
-        struct arena kept;                 /* of a record */
+        struct arena kept;                 /* memory of kept calls */
         struct kept_call *first, *last;
         size_t kept_n, kept_bytes;
         bool kept_truncated;
 };
 
-/* News of a source: its tools are others now.  Or it leaves, and what it was asked is not answered. */
+/* A source's tools have changed; or a source ends, and its pending calls get an error. */
 void broker_changed(struct broker *broker);
 void broker_lost(struct broker *broker, const struct tool_source *source);
 
-/* As struct engine_tools has them; the owner is struct tools, or the broker. */
+/* The functions of struct engine_tools; owner is struct tools for broker_open(), else the broker. */
 int broker_open(void *owner, const struct tools_for *whom, void **ret, struct csn_error *err);
 void broker_asked(void *owner, struct tool_socket_call *from, const char *message, size_t len);
 void broker_gone(void *owner, struct tool_socket_call *from);

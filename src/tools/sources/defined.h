@@ -1,4 +1,4 @@
-/* Tools that the configuration defines, and their calls; for the files of this folder. */
+/* Tools that the configuration defines, and their calls; shared by defined.c, command.c and http_endpoint.c. */
 #ifndef TOOLS_DEFINED_H
 #define TOOLS_DEFINED_H
 
@@ -6,38 +6,39 @@
 
 struct definitions;
 
-/* A call that goes on. */
+/* A pending call of such a tool. */
 struct act {
         struct act *next;
         struct definitions *definitions;
         struct sources *sources;
         const struct defined *tool;
-        struct tool_call *call;            /* NULL: nobody waits */
+        struct tool_call *call;            /* NULL: the call was cancelled */
         const struct act_kind *kind;
-        struct timer over;                 /* the result is told from the loop */
+        struct timer over;                 /* reports the result from the loop */
         json_t *content, *structured;
         bool is_error;
         char error[300];
 };
 
+/* The functions of a kind of defined tool. */
 struct act_kind {
-        size_t size;                       /* of its struct, which begins with an act */
+        size_t size;                       /* of the kind's own struct, which begins with a struct act */
         int (*begin)(struct act *act, struct csn_error *err);
-        void (*end)(struct act *act);      /* let go of everything; harmless after a begin() that failed */
+        void (*end)(struct act *act);      /* release everything; harmless after a failed begin() */
 };
 extern const struct act_kind act_endpoint, act_command;
 
-/* What came of it, from the loop; error is NULL where there is content.  Once. */
+/* Report the result from the loop, once; error is NULL if there is content. */
 void act_finish(struct act *act, const char *error);
-/* Bytes of a stranger's as a block of text, or of an image by its type; false: they are neither. */
+/* Add untrusted bytes as a text block, or as an image block by MIME type; false: neither is possible. */
 bool act_add(struct act *act, const char *bytes, size_t len, const char *mime);
 
 /*
- * An argument as a program or a URL gets it: a text as it is, others as JSON.  From the arena; NULL: there is none.  Errors: CSN_E_INPUT, it has
- * a NUL character, at which it would be cut.
+ * An argument in the form for a program or a URL: a text unchanged, other values as JSON.  *ret is from the arena;
+ * NULL: no such argument.  Errors: CSN_E_INPUT (a NUL character, which would cut the text).
  */
 int act_argument(const struct act *act, const char *name, struct arena *arena, const char **ret, struct csn_error *err);
-/* The texts of one value: each of a list, or the one. */
+/* The texts of an argument: one for each item of a list, else one.  Errors: those of act_argument(). */
 int act_arguments(const struct act *act, const char *name, struct arena *arena, struct launch_texts *ret, struct csn_error *err);
 
 #endif

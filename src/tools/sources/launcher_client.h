@@ -1,30 +1,36 @@
-/* launch: programs of the configuration, started by the launcher; see wire/tool_launcher.h. */
+/* Programs of the configuration, started by the tool launcher (wire/tool_launcher.h). */
 #ifndef TOOLS_LAUNCH_H
 #define TOOLS_LAUNCH_H
 
 #include "wire/tool_launcher.h"
 
 struct launcher {
-        int sock;                          /* -1: there is none */
+        int sock;                          /* -1: no launcher */
         pid_t pid;
 };
 
-/* Start it with these programs.  While there are rights.  Errors: CSN_E_SYSTEM. */
+/*
+ * Start the launcher with this table of programs, while the process still has its rights.  The table is copied.
+ * Errors: CSN_E_SYSTEM.
+ */
 int launcher_start(struct launcher *launcher, const struct launch_program *programs, size_t n, struct csn_error *err);
-/* What it started goes on until its control sockets are closed. */
+/* Stop the launcher.  Running programs continue until their control sockets close. */
 void launcher_stop(struct launcher *launcher);
 
-/* A program that goes on; embedded in its owner.  All descriptors -1 is none; they are not blocking. */
+/*
+ * A running program; embedded in the caller's object.  All descriptors are non-blocking and the caller's; -1 in all:
+ * none.
+ */
 struct launched {
         int input, output, error, control;
 };
 #define LAUNCHED_NONE { -1, -1, -1, -1 }
 
-/* Errors: CSN_E_INPUT (the values are too long), CSN_E_SYSTEM. */
+/* Start program number `program` of the table.  Errors: CSN_E_INPUT (the values are too long), CSN_E_SYSTEM. */
 int launch_start(const struct launcher *launcher, size_t program, const struct launch_values *values, struct launched *ret, struct csn_error *err);
-/* What came of it: false while it goes on.  A text for people: "it ended with exit status 3". */
+/* Whether the program has ended; then text is its end in English ("it ended with exit status 3"). */
 bool launch_over(const struct launched *launched, char *text, size_t size, int *ret_status);
-/* It ends, with all that came of it: SIGTERM, and a second later the rest. */
+/* End the program and its descendants: SIGTERM, and SIGKILL one second later.  Closes the descriptors. */
 void launch_end(struct launched *launched);
 
 #endif

@@ -1,4 +1,4 @@
-/* One entry of the configuration, and what its source is made of; for the files of this folder. */
+/* The entries of the configuration that define servers and tools; shared by the files of this folder. */
 #ifndef TOOLS_SERVER_H
 #define TOOLS_SERVER_H
 
@@ -8,18 +8,20 @@
 
 #define SERVER_TIMEOUT_MS_MAX 3600000ULL
 #define SERVER_HEADERS_MAX 64
-#define DEFINED_MAX 256                    /* tools of one entry of the section tools */
+#define DEFINED_MAX 256                    /* tools per entry of the section tools */
 #define DEFINED_OUTPUT (1 * MIB)           /* default of output_bytes */
 
 enum server_kind { SERVER_STDIO, SERVER_HTTP, SERVER_DEFINED };
-enum mcp_era { MCP_ANY, MCP_LEGACY, MCP_MODERN };   /* by initialize; by _meta of each request */
+enum mcp_era { MCP_ANY, MCP_LEGACY, MCP_MODERN }; /* legacy begins with initialize; modern has _meta in each request */
 
 struct texts {
         char **texts;
         size_t n;
 };
 
-/* Which values of a place may begin with "-": behind an option the first, which is its value; behind "--" all. */
+/*
+ * Which values of a place may begin with "-": after an option the first, which is the option's value; after "--" all.
+ */
 enum dash { DASH_NONE, DASH_FIRST, DASH_ALL };
 
 /* A tool that the configuration defines. */
@@ -27,26 +29,27 @@ struct defined {
         const char *name, *title, *description;
         json_t *schema;
         bool ask;
-        bool slashes;                      /* arguments in the path of the URL may have them */
+        bool slashes;                      /* arguments in the URL's path may contain slashes */
         uint64_t timeout_ms, output_bytes;
         /* An endpoint: */
-        const char *method, *url;          /* url NULL: it is a command */
+        const char *method, *url;          /* url NULL: a command */
         struct texts headers;
         /* A command: */
         size_t program;
         struct { const char *argument; enum dash dash; } places[LAUNCH_PLACES_MAX];
         size_t places_n;
-        const char *input;                 /* the argument that is its standard input, or NULL */
+        const char *input;                 /* name of the argument passed as standard input, or NULL */
 };
 
+/* An entry of the configuration. */
 struct server {
         struct server *next;
         const char *name, *where;          /* "mcpServers.NAME" */
         enum server_kind kind;
-        json_t *said;                      /* the entry with its secrets in place */
-        struct texts allow, deny, ask;     /* patterns as fnmatch(3) has them; no allow is all */
-        uint64_t timeout_ms;               /* of one call; 0: as the request has it */
-        size_t program;                    /* SERVER_STDIO: in the launcher's table */
+        json_t *said;                      /* the entry, with its secrets inserted */
+        struct texts allow, deny, ask;     /* fnmatch(3) patterns; an empty `allow` allows all */
+        uint64_t timeout_ms;               /* limit of a call in ms; 0: the request's */
+        size_t program;                    /* SERVER_STDIO: index in the launcher's table */
         const char *url;                   /* SERVER_HTTP */
         struct texts headers;              /* "Name: value" */
         enum mcp_era era;
@@ -54,7 +57,7 @@ struct server {
         size_t defined_n;
 };
 
-/* What was read of one configuration. */
+/* The contents of a configuration. */
 struct registry {
         struct arena arena;
         struct server *servers;
@@ -63,27 +66,31 @@ struct registry {
         size_t programs_n;
 };
 
-/* Errors: CSN_E_CONFIG naming the entry and its key, never a secret.  registry_done() in any case. */
+/*
+ * Read and check all entries.  Errors: CSN_E_CONFIG naming the entry and its key, never a secret.  The caller ends with
+ * registry_done() in any case.
+ */
 int registry_read(const struct settings *settings, struct registry *ret, struct csn_error *err);
 void registry_done(struct registry *registry);
 
-/* Whether a name is in one of these patterns. */
+/* Whether a name matches one of these patterns. */
 bool texts_match(const struct texts *patterns, const char *name);
-/* The tool is for no one. */
+/* Whether `deny` or `allow` hides a tool from all requests. */
 bool server_hides(const struct server *server, const char *tool);
 
-/* ---- what kinds of source have in common (sources.c) ---- */
+/* ---- shared by the kinds of sources (sources.c) ---- */
 
+/* All sources of a configuration. */
 struct sources {
         struct registry registry;
         const struct settings *settings;
         struct tools *tools;
         struct loop *loop;
         struct launcher launcher;
-        struct fetcher *fetcher;           /* opened with the first that needs it */
+        struct fetcher *fetcher;           /* opened by the first user */
 };
 
-/* Errors: CSN_E_SYSTEM. */
+/* Create the source of an entry.  *ret is the caller's until tools_add().  Errors: CSN_E_SYSTEM. */
 int mcp_new(struct sources *sources, const struct server *server, struct tool_source **ret, struct csn_error *err);
 int defined_new(struct sources *sources, const struct server *server, struct tool_source **ret, struct csn_error *err);
 

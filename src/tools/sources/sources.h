@@ -1,16 +1,15 @@
 /*
- * sources: where tools come from, by the configuration.
+ * sources: the sources of tools that the configuration names.
  *
- *   sources    mcpServers and tools of the configuration into sources; start, reload, end
- *   server     one entry: what it says, checked, with its secrets in place          (no I/O but files that hold secrets)
- *   launch     processes for it, by the launcher (supervisor/tool_launcher.c)
- *   mcp        the Model Context Protocol as its client, whatever carries it
- *   mcp_stdio, mcp_http   what carries it
- *   sse        a stream of events into messages                                     (pure, fuzzed)
- *   defined    tools that the configuration itself defines
- *   endpoint, command     an HTTP endpoint; a program of this host
+ *   sources                sections mcpServers and tools of the configuration -> sources; start, reload, end
+ *   server_config          one entry, checked, with its secrets inserted       (no I/O but files with secrets)
+ *   launcher_client        processes, started by the tool launcher (supervisor/tool_launcher.c)
+ *   mcp                    the client of the Model Context Protocol, independent of the transport
+ *   mcp_stdio, mcp_http    the transports
+ *   defined                tools that the configuration itself defines
+ *   http_endpoint, command their kinds: an HTTP endpoint; a program of this host
  *
- * A program that has libcurl has this part of the folder; caisson run does without.
+ * Only programs linked with libcurl have this folder; caisson run has not.
  */
 #ifndef TOOLS_SOURCES_H
 #define TOOLS_SOURCES_H
@@ -20,11 +19,15 @@
 struct sources;
 
 /*
- * Read the configuration, put secrets into place, and start the launcher if programs of this host are needed.  All that takes
- * rights.  Errors: CSN_E_CONFIG naming the entry, CSN_E_SYSTEM.
+ * Read the configuration, insert secrets, and start the launcher if the configuration names programs of this host.
+ * Needs the rights of the caller's start.  *ret is the caller's until sources_close().  Errors: CSN_E_CONFIG naming the
+ * entry, CSN_E_SYSTEM.
  */
 int sources_prepare(const struct settings *settings, struct sources **ret, struct csn_error *err);
-/* Add a source for each entry; servers are started and asked for their tools.  tools has to live as long. */
+/*
+ * Add a source for each entry, start the servers and request their tools.  tools must outlive sources.  Errors:
+ * CSN_E_CONFIG, CSN_E_SYSTEM.
+ */
 int sources_open(struct sources *sources, struct tools *tools, struct csn_error *err);
 /* After tools_close(), which closes the sources, and before the engine's loop ends.  NULL is fine. */
 void sources_close(struct sources *sources);
