@@ -1,20 +1,21 @@
 /*
- * grading: verdicts that a program cannot forge.
+ * grading: verdicts on submissions that a submission cannot forge.
  *
- * A submission is judged by what it does in sandboxes of its own, and by nobody who ever shared a process with it.  What is
- * expected never enters its sandbox: results come out in a form that has no code in it, and are compared elsewhere.
+ * A submission runs in sandboxes of its own, and its verdict comes from processes that never ran submitted code.
+ * Expected values never enter the submission's sandbox: results leave the sandbox in a form without code and are
+ * compared elsewhere.
  *
- *   grading   a submission's way: phases, and retries of what the engine or a busy machine is to blame for
- *   attempt   one run of it
- *   cases     calls of its functions, in one sandbox, each in a process of its own
- *   streams   runs of it with standard input
- *   tests     test code in one sandbox, the submission in another, and messages between them
- *   judge     interpreters that run no submission, and compare values by the language's own equality
- *   compare   standard output with what it should be
- *   forms     requests as older systems and datasets have them
- *   report    verdicts into a result, and advice
+ *   grading         the phases of a grading, and retries after failures of the engine or of a busy machine
+ *   attempt         one run of a submission
+ *   function_cases  calls of the submission's functions: one sandbox, a process for each call
+ *   stdio_cases     runs of the submission with standard input
+ *   test_code       test code in one sandbox, the submission in another, and messages between them
+ *   judge           interpreters that run no submission, and compare values by the language's own equality
+ *   compare_output  comparison of standard output with the expected output
+ *   import          request formats of older systems and datasets
+ *   report          from verdicts to a result, with advice
  *
- * Like the engine it has one thread, and is called from engine_step().
+ * Like the engine, grading has one thread and runs inside engine_step().
  */
 #ifndef GRADING_GRADING_H
 #define GRADING_GRADING_H
@@ -25,40 +26,46 @@ struct grader;
 struct grading;
 
 struct grading_events {
-        /* A run of it is about to begin, and is refused where this fails; may be NULL. */
+        /* A run of the grading is about to begin; a negative code refuses the run with *err.  May be NULL. */
         int (*begins)(void *owner, struct run *run, struct csn_error *err);
-        /* A sandbox of it has ended; may be NULL. */
+        /* A sandbox of the grading has ended; may be NULL. */
         void (*ran)(void *owner, struct run *run, const struct run_result *result);
-        /* The result is the grading's and goes with grading_free(), which may be called from here. */
+        /*
+         * The grading has ended.  The result belongs to the grading until grading_free(), which may be called from
+         * here.
+         */
         void (*done)(void *owner, const struct grade_result *result);
 };
 
-/* Both stay the caller's, and have to live as long. */
+/* Create a grader.  engine and settings stay the caller's and must outlive the grader. */
 struct grader *grader_open(struct engine *engine, const struct settings *settings);
-/* Gradings that are not done end; their done() is not called any more. */
+/* End all gradings without done(), and free the grader. */
 void grader_close(struct grader *grader);
 
-/* One that is not started.  Fill in grading_request(), with memory from grading_arena(). */
+/*
+ * Allocate a grading.  The caller fills grading_request(), with memory from grading_arena(), then starts the grading.
+ */
 struct grading *grading_new(struct grader *grader);
 const char *grading_id(const struct grading *grading);
 struct arena *grading_arena(struct grading *grading);
 struct grade_request *grading_request(struct grading *grading);
-/* For whom its runs are: as run_set_owner() and run_set_quota(). */
+/* Owner and queue limits of the runs: see run_set_owner() and run_set_quota(). */
 void grading_set_owner(struct grading *grading, const char *key, size_t running_max, size_t queued_max);
 
-/* done() is called exactly once, from a later engine_step(), also for a request that is refused. */
+/* Start a grading.  done() is called exactly once, from a later engine_step(), also for a refused request. */
 void grading_start(struct grading *grading, bool local, const struct grading_events *events, void *owner);
-/* As grading_start(), for a request that could not even be read. */
+/* The same for a request that could not be decoded: the grading ends with this error. */
 void grading_refuse(struct grading *grading, const struct csn_error *error, const struct grading_events *events, void *owner);
-/* done() follows with status "cancelled", or what it was before.  Harmless twice. */
+/* Cancel a grading.  done() follows with status "cancelled", or with an earlier status.  Harmless twice. */
 void grading_cancel(struct grading *grading);
+/* Free a grading; a running grading ends without done(). */
 void grading_free(struct grading *grading);
 
 /* ---- requests (import.c) ---- */
 
 /*
- * JSON into a request: ours, with the names that older systems gave to its fields, or a problem of HumanEval or MBPP as
- * these have it.  `json` is changed.  Errors: CSN_E_INPUT with a JSON pointer; ret->id is there all the same.
+ * Decode a request: Caisson's own, with the field names of older systems, or a problem in the format of HumanEval or
+ * MBPP.  `json` is modified.  Errors: CSN_E_INPUT with a JSON pointer; ret->id is set even then.
  */
 int grading_decode(json_t *json, struct arena *arena, struct grade_request *ret, struct csn_error *err);
 

@@ -1,28 +1,29 @@
-/* A grading from the inside; for the files of this folder. */
+/* Shared by the files of src/grading: the state of a grading, its attempts and its cases. */
 #ifndef GRADING_PARTS_H
 #define GRADING_PARTS_H
 
 #include "grading/grading.h"
 
 #define CASE_CPU_MS 5000
-#define CASE_OUTPUT 2000               /* characters of each stream that a case keeps */
-#define CASE_TEXT_MAX (8 * KIB)         /* bytes of any text that a sandbox says of a case */
-#define MESSAGE_PARTS_MAX 500000       /* values and names in what a sandbox says */
-#define RESULTS_BYTES_MAX (64 * MIB)   /* of a submission, that wait for the judge */
-#define LOST_MAX 100                   /* sandboxes that cases of one submission may end */
-#define BUSY_TRIES 3                   /* for what the engine is to blame */
+#define CASE_OUTPUT 2000               /* characters kept of each stream of a case */
+#define CASE_TEXT_MAX (8 * KIB)         /* bytes of any text that a sandbox sends about a case */
+#define MESSAGE_PARTS_MAX 500000       /* values and names in a message from a sandbox */
+#define RESULTS_BYTES_MAX (64 * MIB)   /* bytes of a submission's results that wait for the judge */
+#define LOST_MAX 100                   /* sandboxes that the cases of one submission may end */
+#define BUSY_TRIES 3                   /* tries after failures of the engine */
 
-/* What is known of a case. */
+/* One case and its state. */
 struct slot {
         const struct grade_case *given;
         struct case_result *result;
-        json_t *document;              /* what its runner said of it, for the judge; or NULL */
-        bool settled;                  /* result has its status */
-        bool kept_waiting;             /* as that of the grading */
+        json_t *document;              /* the runner's result for the judge, or NULL */
+        bool settled;                  /* result->status is final */
+        bool kept_waiting;             /* see struct grading */
 };
 
 enum phase { PHASE_NEW, PHASE_CASES, PHASE_STREAMS, PHASE_TESTS, PHASE_OVER };
 
+/* A grading.  Allocated by grading_new(); texts live in its arena. */
 struct grading {
         struct grading *next;
         struct grader *grader;
@@ -32,10 +33,10 @@ struct grading {
         char id[40], owner_key[80];
         size_t running_max, queued_max;
         bool local, cancelled, waits;
-        bool kept_waiting;             /* other programs had the CPU while its wall-clock time passed */
+        bool kept_waiting;             /* other programs used the CPU during its wall-clock time */
         bool tests_kept_waiting, tests_begun;
         bool retried;
-        uint64_t patient_until_us;     /* of one that `waits` for others to end */
+        uint64_t patient_until_us;     /* end of the wait for other gradings, in us, if `waits` */
         const struct grading_events *events;
         void *owner;
         uint64_t created_us;
@@ -46,14 +47,14 @@ struct grading {
 
         struct slot *slots;
         size_t slots_n;
-        size_t result_bytes;           /* of all documents in them */
+        size_t result_bytes;           /* bytes of all documents in `slots` */
         unsigned lost;
-        struct case_result *tests;     /* of test code */
+        struct case_result *tests;     /* results of test code */
         size_t tests_n, tests_size;
         struct grade_sign *signs;
         size_t signs_n;
         struct judging *judging;
-        uint64_t judge_ms;             /* CPU time of judges that is left to it */
+        uint64_t judge_ms;             /* remaining CPU time for judges, in ms */
         bool judge_ms_given;
         bool has_boundary, has_error;
         struct grade_result result;
@@ -68,80 +69,96 @@ struct grader {
 
 /* ---- grading.c ---- */
 
-/* No attempt and no judging goes on: what is next. */
+/* Begin the next phase; called when no attempt and no comparison is pending. */
 void grading_go_on(struct grading *grading);
-/* Nothing more can be found out: the status, and why.  The first one counts. */
+/* End the grading with a status and its reason.  The first call counts. */
 void grading_fail(struct grading *grading, int status, const struct failure *error);
 void grading_fail_text(struct grading *grading, int status, const char *code, const char *field, const char *text);
-/* The engine is to blame: later again, if it has not been too often.  False: it has. */
+/* Retry the phase later after a failure of the engine.  false: BUSY_TRIES are used up, or the grading was cancelled. */
 bool grading_again(struct grading *grading);
+/* Add a sign of tampering; name is the case or test, or NULL. */
 void grading_sign(struct grading *grading, const char *sign, const char *detail, const char *name);
-/* Signs as runners and the judge tell them, an array; of a case, or NULL. */
+/* Add the signs in an array from a runner or the judge; name as above. */
 void grading_signs(struct grading *grading, const json_t *signs, const char *name);
-/* A copy that lives as long as the grading: what a run has goes with it. */
+/* Copy an object into the grading's arena: the memory of a run ends before the grading. */
 void grading_keep(struct grading *grading, const struct object *object, const void *from, void *to);
+/* Limits of a case in ms, from the case, the request or the default; the wall-clock limit doubles after a retry. */
 uint64_t case_cpu_ms(const struct grading *grading, const struct grade_case *given);
 uint64_t case_wall_ms(const struct grading *grading, const struct grade_case *given);
-/* By its name; -1: there is none, or NULL. */
+/* The status with this name; -1: unknown name, or NULL. */
 int case_status_of(const char *name);
-/* What a sandbox says, cut where it is too long; NULL for nothing.  From the arena. */
+/* A sandbox's text, cut to CASE_TEXT_MAX, from the arena; NULL for NULL. */
 char *grading_text(struct grading *grading, const char *text);
-/* Times, output and line, as a runner tells them of a case or test. */
+/* Copy times, output and line from a runner's message into the result of a case or test. */
 void grading_note(struct grading *grading, struct case_result *result, const json_t *message);
+/* Set the final status of a case, with a sentence. */
 void slot_settle(struct slot *slot, struct arena *arena, int status, const char *fmt, ...) PRINTF_LIKE(4, 5);
-/* What of the submission's time limit of `limits` is in force. */
+/* The wall-clock limit of the request, in ms, or its default. */
 uint64_t load_ms(const struct grading *grading);
 
 /* ---- attempt.c ---- */
 
 struct attempt;
 
+/* The functions of a kind of attempt. */
 struct attempt_kind {
-        const char *role;              /* of the runner, or NULL */
+        const char *role;              /* role of the runner, or NULL */
         void (*hello_received)(struct attempt *attempt);
-        /* What it says to us; and what is for the other one of two. */
+        /* A message for the grading; a message to be forwarded to the other sandbox. */
         void (*said)(struct attempt *attempt, const char *op, json_t *message);
         void (*passed_on)(struct attempt *attempt, const char *message, size_t len);
         void (*done)(struct attempt *attempt, const struct run_result *result);
 };
 
+/* One run of a grading. */
 struct attempt {
         struct attempt *next;
         struct grading *grading;
         const struct attempt_kind *kind;
         struct run *run;
-        size_t from, to;               /* slots that it is for */
-        bool set_up, ready, ended, missing;   /* what it said */
-        bool broken;                   /* it said what it may not */
-        bool late;                     /* it did not load in time */
+        size_t from, to;                        /* range of slots */
+        bool set_up, ready, ended, missing;     /* states that the runner reported */
+        bool broken;                            /* the runner violated the protocol */
+        bool late;                              /* loading took longer than load_ms() */
         struct timer clock;
 };
 
-/* With the submission, its files and its environment, or with another program, and without them. */
+/*
+ * Create an attempt: with the submission, its files and environment; or with `other`, a different program, without
+ * them.  The attempt belongs to the grading until attempt_free().
+ */
 struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *kind, const struct bytes *other);
+/* Set the limits of the run in ms, at most the settings' ceilings; then start the run. */
 void attempt_limit(struct attempt *attempt, uint64_t cpu_ms, uint64_t wall_ms);
 void attempt_start(struct attempt *attempt);
-/* A message for the runner; takes the reference. */
+/* Send a message to the runner.  The reference becomes the callee's.  Errors: see run_send_message(). */
 int message_send_json(struct run *run, json_t *message);
-/* The first one, which says what it is to be. */
+/* Send the first message, which sets the runner's role. */
 int message_begin_role(struct run *run, const char *role, json_t *message);
+/* End an attempt after a protocol violation. */
 void attempt_break(struct attempt *attempt);
 void attempt_free(struct attempt *attempt);
-/* The status of a case whose process, and sandbox, ended like that; and what to say of it. */
+/* The status of a case after the end of its process or sandbox; *ret_text is the explanation. */
 int attempt_verdict(const struct attempt *attempt, const struct run_result *result, const char **ret_text);
-/* What it wrote is the grading's; and what hindered it from being loaded, which is in the way of all cases. */
+/*
+ * Copy the run's output into the grading's result, and the reason why the submission could not be loaded, which applies
+ * to all cases.
+ */
 void attempt_keep_streams(struct attempt *attempt, const struct run_result *result);
-/* Whether it ended in the set-up, which is the request's and comes before anything of the submission. */
+/* Whether the run ended during set-up, which belongs to the request and precedes all code of the submission. */
 bool attempt_ended_in_setup(const struct attempt *attempt, const struct run_result *result);
+/*
+ * End the grading after a run that ended before the submission answered, with the cause: set-up, submission or engine.
+ */
 void attempt_trouble(struct attempt *attempt, const struct run_result *result);
 /*
- * Whether other programs had the CPU for much of the wall-clock time after which a run was ended.  A run that sleeps, waits or
- * computes was not kept waiting.
+ * Whether other programs used the CPU for a large part of the wall-clock time of a run that was ended at its limit.
+ * Time in which a run sleeps, waits or computes does not count.
  */
 bool kept_waiting(double waited_ms, uint64_t wall_ms);
-/* Whether the engine is to blame, and not the program. */
+/* Whether the status is a failure of the engine, not of the program. */
 bool status_is_ours(int status);
-/* Whether nothing of the program has run, nor will. */
+/* Whether the status excludes any run of the program, now and later. */
 bool status_is_final(int status);
 
 /* ---- the phases ---- */
@@ -153,19 +170,22 @@ void tests_go_on(struct grading *grading);
 /* ---- judge.c ---- */
 
 /*
- * Compare what slots from `from` up to `to` have a document of, and settle them; grading_go_on() follows, from the loop.
+ * Compare the results of slots `from` to `to`, excluding `to`, and finalize the slots; grading_go_on() follows from the
+ * loop.
  */
 void judge_ask(struct grading *grading, size_t from, size_t to);
+/* Drop a comparison without grading_go_on(). */
 void judge_forget(struct judging *judging);
 void judges_close(struct judges *judges);
 
 /* ---- compare_output.c ---- */
 
-/* "" if it is accepted, else what is wrong, in one sentence. */
+/* "" if the output is accepted, else the difference in one sentence.  From the arena, or static. */
 const char *compare_output(int checker, double tolerance, const struct bytes *got, const struct bytes *expected, struct arena *arena);
 
 /* ---- report.c ---- */
 
+/* Set the fields of grading->result from the cases, tests and signs. */
 void report(struct grading *grading);
 
 #endif
