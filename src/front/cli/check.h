@@ -1,23 +1,23 @@
-/* What `caisson check` and `caisson policy` have in common. */
+/* Output of findings; shared by `caisson check` and `caisson policy`. */
 #ifndef FRONT_CLI_CHECK_H
 #define FRONT_CLI_CHECK_H
 
 #include "front/cli/cli.h"
 
-/* For people, with carets (findings.c). */
+/* Print findings for a person, with carets (findings.c). */
 void findings_print(const struct check_result *result);
 
 /* ---- SARIF 2.1.0 (sarif.c) ---- */
 
-/* A document with one run that has no results yet.  The caller's reference. */
+/* Create a document with one run and no results.  The caller owns the reference. */
 json_t *sarif_new(void);
 void sarif_add(json_t *sarif, const struct check_result *result);
-/* Something that could not be checked, and why. */
+/* Add a program that could not be checked, and the reason. */
 void sarif_add_trouble(json_t *sarif, const char *text);
 
 /* ---- caisson policy test NAME [-l LANGUAGE] FILE... (policy_test.c) ---- */
 
-/* From NAME on.  Returns the exit status. */
+/* Run the cases of the files; argv begins with NAME.  Returns the exit status. */
 int cli_cases(int argc, char **argv, const char *language, const struct settings *settings);
 
 #endif

@@ -1,4 +1,4 @@
-/* The forms in which caisson grade shows results; for its two files. */
+/* Output formats of `caisson grade`; shared by grade.c and grade_report.c. */
 #ifndef FRONT_CLI_GRADE_H
 #define FRONT_CLI_GRADE_H
 
@@ -6,20 +6,20 @@
 #include "grading/grading.h"
 
 struct grade_totals {
-        size_t submissions, all_passed, troubled;  /* troubled: the engine or the request was in the way */
+        size_t submissions, all_passed, troubled;  /* troubled: not graded, because of the engine or the request */
         uint64_t cases, cases_passed;
-        double score;              /* of all submissions, added up */
+        double score;              /* sum of all submissions' scores */
         uint64_t begun_us;
 };
 
-/* What is in the way is not the submission's fault. */
+/* Whether a failure of the engine or of the request prevented the grading. */
 bool grade_is_trouble(const struct grade_result *result);
 void grade_count(struct grade_totals *totals, const struct grade_result *result);
 
-/* A line for people, and what did not pass. */
+/* Append a line for a person, and the cases that did not pass. */
 void grade_show(const struct grade_result *result, bool verbose, struct buf *buf);
 void grade_show_totals(const struct grade_totals *totals, struct buf *buf);
-/* One testsuite of JUnit's XML. */
+/* Append one testsuite in JUnit's XML format. */
 void grade_junit(const struct grade_result *result, struct buf *buf);
 
 #endif
