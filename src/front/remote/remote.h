@@ -1,19 +1,19 @@
 /*
- * remote: caisson sandbox, caisson context, caisson mcp and caisson tools.  All but the last ask the daemon over HTTP on the socket of this host's
- * users.
+ * remote: the commands caisson sandbox, context, mcp and tools.  All but tools send HTTP requests to the daemon, on the
+ * socket for users of this host.
  *
- *   remote          arguments, ids, the table of commands
- *   remote_http     requests, and answers that are streams of events (libcurl)
- *   remote_sandbox  create, list, logs, pause, resume, kill
- *   remote_exec     exec and shell: a program's streams, its signals, its terminal
- *   terminal        ours, in raw mode and back
- *   remote_copy     cp
- *   remote_tar      folders as streams, and back (libarchive)
- *   remote_context  contexts
- *   remote_tools    sources of tools, without the daemon
- *   remote_mcp      caisson mcp: messages of the Model Context Protocol, handed on
+ *   main      arguments, ids, the table of commands
+ *   http      requests, and answers that are streams of events (libcurl)
+ *   sandbox   create, list, logs, pause, resume, kill
+ *   exec      exec and shell: a program's streams, signals and terminal
+ *   terminal  raw mode of the local terminal
+ *   copy      cp
+ *   tar       folders to tar streams, and back (libarchive)
+ *   context   contexts
+ *   tools     sources of tools, without the daemon
+ *   mcp       caisson mcp: forwards messages of the Model Context Protocol
  *
- * It is a program of its own, caisson-remote, which caisson becomes.
+ * A program of its own, caisson-remote, which caisson executes for these commands.
  */
 #ifndef FRONT_REMOTE_H
 #define FRONT_REMOTE_H
@@ -22,102 +22,118 @@
 
 #include <curl/curl.h>
 
+/* main() of caisson-remote, and of its command mcp.  Both return the exit status. */
 int remote_main(int argc, char **argv);
 int remote_mcp(int argc, char **argv);
 
-/* ---- asking (http.c) ---- */
+/* ---- requests (http.c) ---- */
 
+/* A connection to the daemon. */
 struct link {
         char path[108];                    /* of the socket */
-        CURL *easy;                        /* for one request after the other, over one connection */
-        long status;                       /* HTTP's, of the last answer; 0: there was none */
+        CURL *easy;                        /* for sequential requests over one connection */
+        long status;                       /* HTTP status of the last answer; 0: no answer */
 };
 
-/* Errors: CSN_E_SYSTEM: there is no daemon, and the text says how to start one. */
+/* Find the daemon's socket.  Errors: CSN_E_SYSTEM (no daemon; the text says how to start one). */
 int link_open(struct link *link, const struct settings *settings, struct csn_error *err);
 void link_close(struct link *link);
 
-/* A handle for one request to the daemon, to which more can be added. */
+/* A handle for one request to the daemon, for further options.  The caller frees it with curl_easy_cleanup(). */
 CURL *link_request(const struct link *link, const char *method, const char *path);
 
 /*
- * Ask and wait.  body may be NULL, and is taken; ret may be NULL, and gets NULL where the answer has no JSON.  Errors: what the daemon says, by
- * link->status and with the code of its problem; CSN_E_SYSTEM: it did not answer.
+ * Send a request and wait for the answer.  body may be NULL; its reference becomes the callee's.  ret may be NULL; *ret
+ * is the caller's reference, or NULL for an answer without JSON.  Errors: the daemon's problem by link->status and its
+ * code; CSN_E_SYSTEM (no answer).
  */
 int link_ask(struct link *link, const char *method, const char *path, json_t *body, json_t **ret, struct csn_error *err);
 
-/* What an answer with an error says.  Returns -err->code. */
+/* Convert an error answer, or a failed transfer, to an error.  Returns -err->code. */
 int link_problem(long status, const char *text, size_t len, struct csn_error *err);
 int link_broken(const struct link *link, CURLcode code, struct csn_error *err);
 
-/* A name as part of a path or of a query; any bytes.  From the arena. */
+/* Escape a name for a path or a query; any bytes.  From the arena. */
 char *link_escape(const char *text, struct arena *arena);
 
-/* An answer that is lines of JSON, each of which is an event. */
+/* An answer of JSON lines; each line is an event. */
 struct stream {
         const struct link *link;
         CURL *easy;
         struct curl_slist *headers;
         char *body;
-        struct buf line;                   /* what is not whole yet; of a problem, all of it */
+        struct buf line;                   /* the incomplete line; the whole body of a problem */
         void (*event)(void *owner, const char *type, json_t *event);
         void *owner;
-        bool started;                      /* an event came */
-        struct csn_error error;            /* code 0: none */
+        bool started;                      /* an event arrived */
+        struct csn_error error;            /* code 0: no error */
         long status;
 };
 
-/* The body may be NULL, and is taken.  Then curl_easy_perform(), or a multi handle, and stream_end(). */
+/*
+ * Prepare a request.  The body may be NULL; its reference becomes the callee's.  The caller runs curl_easy_perform() or
+ * a multi handle, then stream_end(), which returns 0 or a negative code with stream->error, then stream_close().
+ */
 void stream_begin(struct stream *stream, const struct link *link, const char *method, const char *path, json_t *body);
 int stream_end(struct stream *stream, CURLcode code);
 void stream_close(struct stream *stream);
 
 /* ---- a command ---- */
 
+/* A command in execution. */
 struct remote {
         const struct cli_part *part;
         struct cli_settings from;
         struct settings settings;
         struct arena arena;
         struct link link;
-        char **args;                       /* before the program, if this command has one */
+        char **args;                       /* arguments before the program, if the command has a program */
         size_t args_n;
         char **program;
         size_t program_n;
         struct { const char *name, *value; } given[16];   /* options of the table */
         size_t given_n;
-        int failed;                        /* the exit status where an id was not found */
-        struct sandbox_request sandbox;    /* those of fields */
+        int failed;                        /* exit status for an unknown id */
+        struct sandbox_request sandbox;    /* values from options that set fields */
         struct process_request process;
         struct context_request context;
 };
 
-/* An option's value, "" of a flag; NULL: it was not given. */
+/* The value of an option, "" for a flag; NULL: not given. */
 const char *remote_option(const struct remote *remote, const char *name);
 
-/* Print what went wrong; the exit status that goes with it: 1 for what is not there. */
+/* Print an error.  Returns its exit status: 1 for an object that does not exist. */
 int remote_fail(const struct remote *remote, const struct csn_error *err);
-/* The same of a command whose exit status is a program's: 1 would be taken for that, so 125 is said. */
+/* The same for a command with a program's exit status: 125 replaces 1, which could be the program's. */
 int remote_status(int status);
 int remote_usage(const struct remote *remote, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* link_ask(), and remote_fail().  The exit status. */
+/* link_ask(), and remote_fail() after an error.  Returns the exit status. */
 int remote_ask(struct remote *remote, const char *method, const char *path, json_t *body, json_t **ret);
-/* GET of a list, page after page, as one array.  The caller's reference, also of what came before an error. */
+/* GET a list, page by page, as one array.  The caller owns the reference, also of a part before an error. */
 int remote_ask_list(struct remote *remote, const char *path, const char *name, json_t **ret);
 
-/* The whole id for what somebody typed: an id, its beginning, with or without "sbx_" or "ctx_".  From the arena; NULL: there is none, and that is said. */
+/*
+ * Find the full id for a typed one: an id or its beginning, with or without "sbx_" or "ctx_".  From the arena; NULL:
+ * not found, and a message was printed.
+ */
 const char *remote_sandbox(struct remote *remote, const char *typed);
 const char *remote_context(struct remote *remote, const char *typed);
-/* The command's name is asked of each argument, POST PATH/ID/NAME, or DELETE where it is `end`.  The exit status: that of the first that failed. */
+/*
+ * Send POST PATH/ID/NAME with the command's name for each argument, or DELETE if the name is `end`.  Returns the exit
+ * status of the first failure.
+ */
 typedef const char *remote_finds(struct remote *remote, const char *typed);
 int remote_change_each(struct remote *remote, remote_finds *find, const char *path, const char *end);
 
-/* A text of ours as JSON has it, "" where it is missing. */
+/* A text in an object of the daemon's JSON, "" if missing. */
 const char *remote_text(json_t *object, const char *name);
 
-/* Output of a program on a stream of ours, its control characters made visible on a terminal unless raw.  False: nobody reads it any more. */
+/*
+ * Print a program's output on a standard stream, with control characters visible on a terminal unless raw.  false: the
+ * reader of the stream is gone.
+ */
 bool remote_print(int stream, bool raw, const void *bytes, size_t len);
-/* That of an event, its bytes as they were. */
+/* Print the output in an event, with its bytes unchanged. */
 bool remote_print_event(int stream, bool raw, json_t *event);
 
 int remote_create(struct remote *remote);
@@ -134,32 +150,32 @@ int remote_list_tools(struct remote *remote);
 int remote_call_tool(struct remote *remote);
 int remote_check_tools(struct remote *remote);
 
-/* ---- our terminal (terminal.c) ---- */
+/* ---- the local terminal (terminal.c) ---- */
 
 /*
- * Raw: what is typed goes on as it is, Ctrl-C too.  It is put back by terminal_restore(), at exit(3), and before a signal
- * ends us that nobody handles.  False: standard input is none.
+ * Switch the terminal to raw mode: each byte is passed on, Ctrl-C too.  terminal_restore() restores the mode; so do
+ * exit(3) and signals without a handler that end the process.  false: standard input is no terminal.
  */
 bool terminal_raw(void);
 void terminal_restore(void);
-/* Of the first of our streams that is one.  False: none is. */
+/* Size of the first standard stream with a terminal.  false: none has one. */
 bool terminal_size(unsigned *ret_rows, unsigned *ret_columns);
 
 /* ---- folders (tar.c) ---- */
 
 struct packer;
 
-/* What is in a folder as a stream of tar.  Errors: CSN_E_INPUT. */
+/* Open a folder as a tar stream.  *ret is the caller's until packer_close().  Errors: CSN_E_INPUT. */
 int packer_open(const char *folder, struct packer **ret, struct csn_error *err);
-/* Its next bytes; 0 at its end.  Errors: CSN_E_INPUT, what could not be read. */
+/* The next bytes of the stream; 0 at its end.  Errors: CSN_E_INPUT (a file could not be read). */
 ssize_t packer_read(struct packer *packer, char *bytes, size_t size, struct csn_error *err);
 void packer_close(struct packer *packer);
 
 /*
- * Unpack a stream into a folder that is there.  read() gives its next bytes, which stay until it is called again; 0 at
- * its end, a negative code with an error of its own.  Nothing is written outside of the folder, whatever the stream says: no "..", no
- * absolute names, no way through a symbolic link, and no more permissions than the umask leaves.  Changes the working
- * folder.  Errors: CSN_E_INPUT.
+ * Unpack a tar stream into an existing folder.  read() returns the next bytes, valid until the next call; 0 at the end,
+ * or a negative code with an error.  Nothing is written outside of the folder, whatever the stream contains: no "..",
+ * no absolute names, no path through a symbolic link, and no more permissions than the umask leaves.  Changes the
+ * working directory.  Errors: CSN_E_INPUT, and those of read().
  */
 int unpack(ssize_t (*read)(void *owner, const void **ret, struct csn_error *err), void *owner, const char *folder, struct csn_error *err);
 
