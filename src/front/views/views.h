@@ -1,63 +1,72 @@
 /*
- * front: the vocabularies in which one can ask.
+ * views: requests and records as JSON, and texts about profiles, policies and tools; shared by all fronts.
  *
  *   library   the public C functions (include/caisson/caisson.h): JSON in, JSON out
  *   cli       the command line
- *   daemon    frames on a Unix socket (frames.h)
+ *   daemon    frames on a Unix socket (socket/frames.h)
  *
- * A front turns its own words into a run_request and a run_result into its own words, and knows nothing
- * else.  Adding one is a file and a line.
+ * A front converts its own format to a run_request and a run_result back to its format, and has no other knowledge.  A
+ * new front is a file and a line.
  */
 #ifndef FRONT_FRONT_H
 #define FRONT_FRONT_H
 
 #include "engine/engine.h"
 
-/* The whole command line; returns the exit status. */
+/* The command line.  Returns the exit status. */
 int cli_main(int argc, char **argv);
 
 /*
- * caissond until a signal ends it, with these settings but for engine.allow_host, which it switches off; SIGHUP has it
- * load them from their sources again.  Errors: those of endpoint_open() and engine_open().
+ * Run caissond until a signal ends the daemon.  settings are used as given, except engine.allow_host, which is switched
+ * off; SIGHUP loads the settings again from their sources.  Errors: as endpoint_open() and engine_open().
  */
 int daemon_serve(const struct settings_sources *sources, struct settings *settings, struct csn_error *err);
 
-#define FRONT_RECORD_MAX (4 * GIB)   /* every part of a record has its own, lower ceiling */
+#define FRONT_RECORD_MAX (4 * GIB)   /* bytes; each part of a record has a lower limit of its own */
 
-/* A record as JSON, with aliases if the request asked for them.  The caller's reference. */
+/* A record as JSON, with aliases if requested.  The caller owns the reference. */
 json_t *front_record(const struct run_result *result, bool aliases);
-/* The same as text, in one line. */
+/* The same as text in one line, appended to buf.  false: buf is full. */
 bool front_record_text(const struct run_result *result, bool aliases, struct buf *buf);
 
-/* ---- what there is (catalog.c) ---- */
+/* ---- profiles and policies (catalog.c) ---- */
 
-/* [{name, description, sets}]; the caller's reference.  NULL: a profile's file is wrong, see err. */
+/*
+ * [{name, description, sets}]; the caller owns the reference.  NULL: a profile's file is wrong, see err (those of
+ * profile_find()).
+ */
 json_t *front_profiles(const struct settings *settings, struct csn_error *err);
-/* A profile, and the whole request that it makes.  Errors: those of profile_find(). */
+/* A profile, and the complete request after it is applied; memory from the arena.  Errors: as profile_find(). */
 int front_profile(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret, struct run_request *ret_whole,
                   struct csn_error *err);
-/* All policies that these settings know.  Errors: those of policies_load(). */
+/*
+ * Load all policies of these settings; *ret is the caller's until policies_free().  Errors: as policies_load().
+ */
 int front_load_policies(const struct settings *settings, struct policies **ret, struct csn_error *err);
-/* [{name, description, extends, file}]; the caller's reference. */
+/* [{name, description, extends, file}]; the caller owns the reference. */
 json_t *front_policies(const struct policies *policies);
 
-/* ---- what a model is told (describe.c) ---- */
+/* ---- descriptions for models (describe.c) ---- */
 
+/* What a description is about. */
 struct describe {
         const char *profile;
-        const char *const *files;          /* names that the program finds */
+        const char *const *files;          /* names of files that the program will find */
         size_t files_n;
-        enum session_mode session;         /* what lasts from one run to the next */
+        enum session_mode session;         /* the state that lasts between runs */
 };
 
 /*
- * run_code in sentences, at the end of buf: languages, libraries, limits and what is refused as they are here, now.  `added`:
- * languages of files, or NULL.  Errors: those of profile_find() and policies_load().
+ * Describe run_code in sentences, appended to buf: languages, libraries, limits and refusals as they are on this host
+ * now.  `added`: languages of files, or NULL.  Errors: as profile_find() and policies_load().
  */
 int front_describe(const struct settings *settings, const struct language *added, const struct describe *about, struct buf *buf, struct csn_error *err);
-/* The same text as "text", or as the definition of a tool: "openai", "anthropic", "mcp".  Errors: CSN_E_INPUT, there is no such format. */
+/*
+ * The same text in a format: "text", or the definition of a tool: "openai", "anthropic", "mcp".  Errors: CSN_E_INPUT
+ * (unknown format).
+ */
 int front_describe_as(const char *format, const char *text, struct buf *buf, struct csn_error *err);
-/* The fields of a run_request that the tool run_code has, and those of them that each call has to give. */
+/* The fields of a run_request that the tool run_code takes, and the required ones. */
 extern const char front_run_code_fields[], front_run_code_required[];
 
 #endif
