@@ -1,33 +1,32 @@
 /*
- * e2b: the words of E2B, whose clients work here unmodified.
+ * e2b: E2B's API, for E2B's unmodified clients.
  *
- * One port answers for all of it.  A request is for the control plane, or for a port of a sandbox: 49983 is E2B's daemon inside
- * (envd), 49999 its code interpreter, and any other is a program of the user's.  Which sandbox and port is in the headers
- * E2b-Sandbox-Id and E2b-Sandbox-Port, or in the first label of the Host, PORT-ID; a URL that was signed has neither, and its
- * signature tells.  There is no daemon of E2B inside:
- * what envd and the interpreter are asked is answered out here, by calls of the sandbox's guest and by contexts (engine/persistent/psandbox.h).
+ * One port serves all of the API.  A request is for the control plane or for a port of a sandbox: 49983 is E2B's daemon
+ * (envd), 49999 its code interpreter, any other a program of the user.  Sandbox and port come from the headers
+ * E2b-Sandbox-Id and E2b-Sandbox-Port, or from the first label of Host, PORT-ID; a signed URL has neither, and its
+ * signature determines the sandbox.  No daemon of E2B runs inside: the requests for envd and the interpreter are
+ * answered outside, by guest calls and contexts (engine/persistent/psandbox.h).
  *
- *   e2b           whom a request is for, whether it may, what is wrong in E2B's words
- *   sandbox       the sandboxes: a sandbox each, and what E2B knows of it beside that; their life
- *   members       what the members of a body may be    (pure, fuzzed)
- *   marks         files by which programs inside know where they are
- *   template      what a template is here
- *   snapshot      files of a sandbox that are kept as a template, or go into others: snapshots and forks
- *   metrics       what a sandbox uses
- *   network       what programs in it may reach
- *   logs          what happened to it, and in it
- *   control       the control plane: sandboxes are made, asked about, changed and ended
- *   list          and listed, by pages and filters
- *   envd          port 49983: its routes
- *   interpreter   port 49999: interpreter.h, with execute.c and front/e2b/interpreter/result.c
+ *   routing       the target of a request, its authorization, and errors in E2B's format
+ *   sandbox       E2B's sandboxes: a persistent sandbox each, with E2B's additional state; their life
+ *   validate      check of the members of a body                   (pure, fuzzed)
+ *   env_files     files that tell programs inside about their sandbox
+ *   snapshot      files of a sandbox kept as a template or copied to other sandboxes: snapshots and forks
+ *   metrics       resource use of a sandbox
+ *   network       network rules of a sandbox
+ *   logs          events of a sandbox, and in it
+ *   control       the control plane: create, get, change and end sandboxes
+ *   control_list  lists of sandboxes, with pages and filters
+ *   envd/         port 49983
+ *   interpreter/  port 49999
  *   ports         all other ports
- *   pages         web pages of other places as clients
- *   tls           TLS towards programs that listen with it on such a port
- *   build         templates that clients build: build.h, with template_store.c, build_routes.c, copy_source.c, front/e2b/templates/command.c and start_command.c
- *   client        the other direction: a backend, by which runs of ours go to other servers of these words
+ *   cors          web pages of other origins as clients
+ *   templates/    templates, and the templates that clients build
  *
- * A template is what a sandbox is made from: the profile `e2b`, with root inside and the account `user`, the host's programs, and of a
- * snapshot the files that it has beside those.
+ * src/backend/e2b.c is the other direction: a backend that runs programs at servers with this API.
+ *
+ * A template is the initial state of a sandbox: the profile `e2b` (root inside, and the account `user`), the host's
+ * programs, and for a snapshot its files.
  */
 #ifndef FRONT_E2B_E2B_H
 #define FRONT_E2B_E2B_H
@@ -36,16 +35,16 @@
 
 #define E2B_ENVD_PORT 49983
 #define E2B_INTERPRETER_PORT 49999
-#define E2B_ENVD_VERSION "0.6.13"          /* by which clients know what they may ask */
-#define E2B_ID_LEN 21                      /* i, and 20 of a-z and 0-9 */
+#define E2B_ENVD_VERSION "0.6.13"          /* the version that tells clients which requests envd supports */
+#define E2B_ID_LEN 21                      /* i, then 20 of a-z and 0-9 */
 #define E2B_TIMEOUT_MAX_S 86400
-#define E2B_LIFE_S 300                     /* where no time is given */
-#define E2B_TEXTS_MAX 1000                 /* of an object with names and texts */
-#define E2B_KEPT_MAX (64 * KIB)            /* each of env, metadata and network, as JSON */
+#define E2B_LIFE_S 300                     /* default life in seconds */
+#define E2B_TEXTS_MAX 1000                 /* members of an object of names and texts */
+#define E2B_KEPT_MAX (64 * KIB)            /* bytes each of env, metadata and network, as JSON */
 #define E2B_FORKS_MAX 100
 #define E2B_PAGE_MAX 100
-#define E2B_LINES_MAX 100                 /* of the log of a sandbox; the oldest go */
-#define E2B_SNAPSHOTS_MAX 1000             /* of all tenants; more are refused */
+#define E2B_LINES_MAX 100                 /* lines in the log of a sandbox; older lines are dropped */
+#define E2B_SNAPSHOTS_MAX 1000             /* of all tenants together; further ones are refused */
 #define E2B_SNAPSHOTS_OWNER_MAX 200
 
 struct e2b_template;
@@ -54,20 +53,25 @@ struct e2b_logs;
 struct start;
 struct e2b_env_files;
 
-/* What a client asked for. */
+/* The parameters of a sandbox, from the client's request.  e2b_wish_done() frees the members. */
 struct e2b_wish {
         const struct e2b_template *template;
-        json_t *build_spec;                    /* of a template that was built from that (build.h), or NULL */
-        json_t *env, *metadata;            /* names and texts; env is that of every program in it */
-        json_t *network;                   /* as it was asked for, or NULL */
-        bool internet;                     /* it was not asked to be without */
-        bool secure, closed;               /* it has a token for envd, and one for all other ports */
-        bool auto_pause, keep_memory;      /* at its end, in place of being killed; with what goes on in it, or its files alone */
-        bool auto_resume;                  /* by what is sent to it */
-        uint64_t cpu_ms_per_day;           /* of the key that it was made with, 0: no bound; later requests come with a token and no key */
+        json_t *build_spec;                /* how the template was built (templates/build.h), or NULL */
+        json_t *env, *metadata;            /* names and texts; env applies to every program in the sandbox */
+        json_t *network;                   /* as requested, or NULL */
+        bool internet;                     /* network access was not switched off by the request */
+        bool secure, closed;               /* secure: envd requires a token; closed: so do all other ports */
+        /* auto_pause: pause at the end of life instead of killing; keep_memory: with memory, else with files alone */
+        bool auto_pause, keep_memory;
+        bool auto_resume;                  /* a request to the sandbox resumes it */
+        /* from the key that created the sandbox, in ms; 0: no limit.  Later requests have a token and no key */
+        uint64_t cpu_ms_per_day;
 };
 
-/* All files of a sandbox, in a file of ours that has no name or that others have, too (engine/persistent/psandbox.h, copies). */
+/*
+ * All files of a sandbox, in an unnamed or shared file (see copies in engine/persistent/psandbox.h).
+ * Reference-counted.
+ */
 struct e2b_image {
         unsigned refs;
         int fd;
@@ -75,95 +79,102 @@ struct e2b_image {
 
 enum e2b_want { E2B_WANTS_READY, E2B_WANTS_PAUSED, E2B_WANTS_OVER };
 
-/* Somebody who waits for something of a sandbox; embedded in its owner. */
+/* A pending wait for a state change of a sandbox; embedded in the caller's object. */
 struct e2b_waiter {
         struct e2b_waiter *next;
-        struct e2b_sandbox *sandbox;       /* NULL: it does not wait */
+        struct e2b_sandbox *sandbox;       /* NULL: not waiting */
         enum e2b_want want;
-        void (*done)(struct e2b_waiter *waiter, const struct csn_error *error);   /* once */
+        /* called once; error is NULL on success */
+        void (*done)(struct e2b_waiter *waiter, const struct csn_error *error);
         void *owner;
 };
 
+/* A sandbox.  Freed after its end; look it up again by e2b_sandbox_find() or e2b_target(). */
 struct e2b_sandbox {
-        struct e2b_sandbox *next;          /* of all, newest first */
+        struct e2b_sandbox *next;          /* list of all, newest first */
         struct api *api;
         char id[E2B_ID_LEN + 1];
         char tenant[80];
         enum { E2B_MAKING, E2B_RUNNING, E2B_PAUSING, E2B_PAUSED, E2B_RESUMING } state;
-        struct psandbox *psandbox;                 /* NULL: it is paused, and all there is of it is its image */
-        bool networked;                    /* the administrator allowed a way out when its sandbox was made (engine.network) */
+        struct psandbox *psandbox;      /* NULL: paused, with its image as the only state */
+        bool networked;                 /* the administrator allowed network access at creation (engine.network) */
         struct e2b_wish wish;
-        char token[65];                    /* X-Access-Token of envd; "": none is needed */
-        char traffic_token[65];            /* E2B-Traffic-Access-Token of all other ports; "": none is needed */
+        char token[65];                    /* X-Access-Token of envd; "": no token required */
+        char traffic_token[65];            /* E2B-Traffic-Access-Token of all other ports; "": no token required */
         uint64_t cpus, memory_bytes, disk_bytes;
         int64_t started_ms, end_ms;
-        uint64_t life_ms;                  /* how long it was last given */
+        uint64_t life_ms;                  /* the life last granted, in ms */
 
-        int64_t looked_ms;                 /* when its use was told last, 0: never, and its CPU time then */
+        int64_t looked_ms;                 /* time of the last metrics, 0: never; and CPU time then */
         double looked_cpu_ms;
 
-        struct e2b_logs *logs;             /* NULL: there are none yet */
+        struct e2b_logs *logs;             /* NULL: no log yet */
 
-        /* sandbox.c's own. */
+        /* Private to sandbox.c. */
         struct e2b_waiter *waiters;
-        struct psandbox_waiter over, news;     /* of the sandbox */
-        struct psandbox_copy copy;             /* of its image, out or in */
-        struct e2b_env_files *env_files;           /* files that are being written in it, or NULL */
-        struct start *start;               /* what its template runs in it, or NULL */
+        struct psandbox_waiter over, news;      /* state changes of the persistent sandbox */
+        struct psandbox_copy copy;              /* copy of its image, in either direction */
+        struct e2b_env_files *env_files;        /* files being written inside, or NULL */
+        struct start *start;                    /* the template's start command, or NULL */
         struct e2b_image *image;
         struct timer end, freeze;
-        bool killing;                       /* it was killed: what is sent to it finds nothing any more */
+        bool killing;                       /* killed: requests no longer find the sandbox */
 
-        /* The other files' own; theirs to make when they first need it, and to free.  A sandbox that was paused without its memory has none. */
+        /* Created by the other files at first use, and freed by them.  NULL after a pause without memory. */
         struct e2b_envd *envd;
         struct e2b_interpreter *interpreter;
 };
 
-/* ---- whom a request is for (routing.c) ---- */
+/* ---- the target of a request (routing.c) ---- */
 
-/* The interface of E2B that a request is for; NULL: it is for none. */
+/* The application of E2B that a request is for; NULL: none. */
 const struct http_app *e2b_app(struct api *api, struct http_request *request);
-/* The same for a page in a browser: it is told what it may read, and whether it may ask (cors.c).  face may be NULL. */
+/* The same for a page in a browser: adds CORS headers, and answers the preflight request (cors.c).  app may be NULL. */
 const struct http_app *e2b_app_for_page(const struct api *api, struct http_request *request, const struct http_app *app);
 /*
- * The sandbox of a request to one of its ports.  When a handler is called it is there and runs: a request for one that is gone or paused has
- * its answer before, and one that is to be woken waits.  Later it may have gone: ask again, and NULL has to be answered.  Calls
- * and executions in it end before it does.
+ * The sandbox of a request to one of its ports.  The sandbox runs when a handler is called: requests for a missing or
+ * paused sandbox have been answered before, and a request that resumes a sandbox waits.  Later the sandbox may end:
+ * call again, and answer the request if the result is NULL.  Guest calls and executions in the sandbox end before the
+ * sandbox.
  */
 struct e2b_sandbox *e2b_target(const struct http_request *request);
-/* Whether one more program may start in it.  Errors: those of api_tenant_has_cpu_time(). */
+/* Whether a further program may start in the sandbox.  Errors: as api_tenant_has_cpu_time(). */
 int e2b_has_cpu_time(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err);
-/* The port that it is for; 0: none, it is for the control plane. */
+/* The port of the target; 0: the control plane. */
 unsigned e2b_port(const struct http_request *request);
-/* {"code": status, "message": ...} */
+/* Answer with {"code": status, "message": ...}. */
 void e2b_error(struct http_request *request, unsigned status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* 502, and why: of one that is gone, of a port on which nobody listens. */
+/* Answer 502 with the reason: the sandbox is gone; no program listens on the port. */
 void e2b_not_found(struct http_request *request);
 void e2b_closed_port(struct http_request *request, unsigned port);
-/* An answer without a body. */
+/* Answer without a body. */
 void e2b_no_content(struct http_request *request);
-/* Whether both are the same, in a time that does not tell where they differ. */
+/* Whether two texts are equal, in a time independent of the first difference. */
 bool e2b_same(const char *one, const char *other);
 
-/* A text of an object; "" where there is none.  Borrowed. */
+/* A text member of an object; "" if missing.  Borrowed. */
 const char *e2b_text(const json_t *json, const char *name);
 
-/* ---- what the members of a body may be (validate.c) ---- */
+/* ---- members of a body (validate.c) ---- */
 
 enum e2b_kind { E2B_TEXT, E2B_BOOL, E2B_NUMBER, E2B_OBJECT, E2B_TEXTS, E2B_VARIABLES, E2B_WORD };
 
+/* A row of a table of allowed members. */
 struct e2b_member {
         const char *name;                  /* "process.cmd" is a member of the member `process`; NULL ends a table */
         enum e2b_kind kind;
-        uint64_t most;                     /* of a number */
-        const char *words;                 /* of a word: all that there are, with blanks between */
+        uint64_t most;                     /* maximum of a number */
+        const char *words;                 /* valid words, separated by blanks */
 };
 
-/* Whether those that a table names are what it says.  Errors: CSN_E_INPUT: with the name, what it is, and what it has to be. */
+/*
+ * Check the members that a table names; missing and null ones pass.  Errors: CSN_E_INPUT with the name, the value and
+ * the expected kind.
+ */
 int e2b_check(const json_t *body, const struct e2b_member *members, struct csn_error *err);
-/* A whole number from 0 on; also as a text, as proto3 writes 64 bits.  False: it is none. */
+/* A whole number from 0 on, or the same as a text, as proto3 writes 64 bits.  false: neither. */
 bool e2b_number(const json_t *value, uint64_t *ret);
-/* A value as JSON in an error, not longer than that; NULL is "missing". */
+/* A value as JSON for an error text, cut to this size; NULL becomes "missing". */
 #define E2B_SHOWN_MAX 64
 void e2b_show(const json_t *value, char ret[static E2B_SHOWN_MAX]);
 
@@ -171,112 +182,136 @@ extern const struct http_route e2b_control_routes[], e2b_envd_routes[], e2b_inte
 
 /* ---- sandboxes (sandbox.c) ---- */
 
-/* One that begins, with files or NULL; E2B_WANTS_READY.  The wish stays the caller's.  Errors: those of psandbox_open(). */
+/*
+ * Create a sandbox, with files or NULL, and wait for E2B_WANTS_READY.  The wish stays the caller's.  *ret stays the
+ * module's.  Errors: as psandbox_open().
+ */
 int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *wish, struct e2b_image *image, struct e2b_sandbox **ret,
                     struct csn_error *err);
+/* Free the members of a wish.  e2b_wish_copy(): a copy with references of its own. */
 void e2b_wish_done(struct e2b_wish *wish);
-/* A sandbox as the profile, a template and what was built of it have it, with these labels; the recipe may be NULL.  Errors: those of psandbox_open(). */
+/*
+ * Create a persistent sandbox with the profile, a template and its build, and with these labels; build_spec may be
+ * NULL.  Errors: as psandbox_open().
+ */
 int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *build_spec, json_t *env, const char *label,
                   struct psandbox **ret, struct csn_error *err);
-/* Its template's, or that it was built from. */
+/* The id and name of a wish's template, or of the template it was built from. */
 const char *e2b_template_id(const struct e2b_wish *wish);
 const char *e2b_template_name(const struct e2b_wish *wish);
 struct e2b_wish e2b_wish_copy(const struct e2b_wish *wish);
-/* By id; of a tenant, or "" of any.  NULL: there is none, or none that was ready once. */
+/* A sandbox by id; of a tenant, or "" of all.  NULL: none, or the sandbox was never ready. */
 struct e2b_sandbox *e2b_sandbox_find(const struct api *api, const char *id, const char *tenant);
+/* Wait for a state; the waiter's done() is called once.  e2b_unwait(): stop waiting. */
 void e2b_wait(struct e2b_sandbox *sandbox, enum e2b_want want, struct e2b_waiter *waiter);
 void e2b_unwait(struct e2b_waiter *waiter);
 bool e2b_sandbox_is_paused(const struct e2b_sandbox *sandbox);
 /*
- * E2B_WANTS_PAUSED and E2B_WANTS_READY tell when it is; it lives that long from then.  With its memory it is frozen; without it the sandbox
- * goes, and a new one gets its files.  Errors: CSN_E_BUSY, in another state; those of psandbox_save() and psandbox_open().
+ * Pause or resume a sandbox; wait with E2B_WANTS_PAUSED and E2B_WANTS_READY.  ms is its life from the resume.  With
+ * memory the sandbox is frozen; without memory the persistent sandbox ends, and a new one gets its files.  Errors:
+ * CSN_E_BUSY (wrong state); as psandbox_save() and psandbox_open().
  */
 int e2b_sandbox_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_error *err);
 int e2b_sandbox_resume(struct e2b_sandbox *sandbox, uint64_t ms, struct csn_error *err);
-/* From now on; its end is that many milliseconds away. */
+/* Set the end of a sandbox to now + ms. */
 void e2b_sandbox_set_end(struct e2b_sandbox *sandbox, uint64_t ms);
-/* What was asked for is over: all connections to it are cut, then it is gone. */
+/* End a sandbox: all connections to it are cut, then it is freed. */
 void e2b_sandbox_kill(struct e2b_sandbox *sandbox);
-/* Empty, in the state folder, without a name; or of a descriptor, which it takes.  Errors: CSN_E_SYSTEM. */
+/*
+ * An image: an empty unnamed file in the state folder, or the descriptor fd, which becomes the image's.  Errors:
+ * CSN_E_SYSTEM.
+ */
 int e2b_image_new(const struct api *api, struct e2b_image **ret, struct csn_error *err);
 struct e2b_image *e2b_image_of(int fd);
-struct e2b_image *e2b_image_ref(struct e2b_image *image);   /* NULL has none */
+struct e2b_image *e2b_image_ref(struct e2b_image *image);   /* NULL stays NULL */
 void e2b_image_unref(struct e2b_image *image);
-/* The objects Sandbox and SandboxDetail; the caller's reference. */
+/* The objects Sandbox and SandboxDetail of E2B; the caller's reference. */
 json_t *e2b_sandbox_made(const struct e2b_sandbox *sandbox);
-/* With its tokens only for who may do with it what they allow. */
+/* `tokens`: with its tokens, for requests that have the rights of the tokens. */
 json_t *e2b_sandbox_describe(const struct e2b_sandbox *sandbox, bool tokens);
+/* End all sandboxes and free all state. */
 void e2b_close(struct api *api);
 
 /* "2026-01-02T03:04:05.678Z" */
 json_t *e2b_time(int64_t ms);
 
-/* ---- templates and snapshots (template.c, snapshot.c) ---- */
+/* ---- templates and snapshots (templates/template.c, snapshot.c) ---- */
 
+/* A predefined template. */
 struct e2b_template {
         const char *id, *name;
-        const char *image;                 /* fields.def: what is loaded ahead in Python */
-        bool interprets;                   /* its Python is started ahead */
+        const char *image;                 /* fields.def: preloaded Python modules */
+        bool interprets;                   /* a Python context is started in advance */
 };
 
 /*
- * By id or name, with a tag or without; of a snapshot it is the one that its sandbox had, and of one that was built what it is built from.
- * *ret_image has its files and *ret_build_spec how it was built, with references, or NULL.  Errors: CSN_E_INPUT with ENOENT in sys, CSN_E_SYSTEM.
+ * Find a template by id or name, with or without a tag.  For a snapshot *ret is the template of its sandbox, for a
+ * built template the template it was built from.  *ret_image has its files and *ret_build_spec its build, both as
+ * references of the caller, or NULL.  Errors: CSN_E_INPUT with ENOENT in sys, CSN_E_SYSTEM.
  */
 int e2b_template_find(const struct api *api, const char *tenant, const char *name, const struct e2b_template **ret, struct e2b_image **ret_image,
                       json_t **ret_build_spec, struct csn_error *err);
-/* One that needs no files. */
+/* A template without files of its own, by name; NULL: none. */
 const struct e2b_template *e2b_template_named(const char *name);
-/* The same of a snapshot.  NULL with err->code 0: there is none of that name. */
+/* The same for a snapshot.  NULL with err->code 0: no snapshot of this name. */
 const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image,
                                              json_t **ret_build_spec, struct csn_error *err);
-/* False: there is none. */
+/* Delete a snapshot.  false: none of this name. */
 bool e2b_snapshot_forget(const struct api *api, const char *tenant, const char *name);
 
-/* ---- what goes with a sandbox (envd.c, interpreter.c) ---- */
+/* ---- state of envd and interpreter ---- */
 
 void e2b_envd_free(struct e2b_envd *envd);
-/* When the last of its programs that go on was started, by clock_us(); 0: none goes on.  envd may be NULL. */
+/* clock_us() at the start of the newest program that still runs; 0: none.  envd may be NULL. */
 uint64_t e2b_envd_started_us(const struct e2b_envd *envd);
-/* Its Python starts, for whoever comes next wants it; and programs inside are told by its port that it is there. */
+/*
+ * Start a Python context in advance for the next client.  Programs inside can then see on the interpreter's port that
+ * it is ready.
+ */
 void e2b_interpreter_warm(struct e2b_sandbox *sandbox);
 void e2b_interpreter_free(struct e2b_interpreter *interpreter);
 
-/* ---- what programs inside find (env_files.c) ---- */
+/* ---- information for programs inside (env_files.c) ---- */
 
-/* Of a sandbox with root that is ready; done() when they are there.  None of them is a reason to fail. */
+/* Write the files in a sandbox with root that is ready; done() follows in every case, failures are ignored. */
 void e2b_mark(struct e2b_sandbox *sandbox, void (*done)(struct e2b_sandbox *sandbox));
 void e2b_env_files_free(struct e2b_env_files *env_files);
 
 /* ---- the log (logs.c) ---- */
 
-/* A line; the level is a literal: info, warn, error. */
+/* Add a line to a sandbox's log; the level is a literal: info, warn, error. */
 void e2b_log(struct e2b_sandbox *sandbox, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* ---- the way out (network.c) ---- */
+/* ---- network rules (network.c) ---- */
 
-/* What a client wants of it.  Errors: CSN_E_INPUT. */
+/* Check the network rules of a request.  Errors: CSN_E_INPUT. */
 int e2b_network_check(const json_t *network, struct csn_error *err);
-/* What its sandbox was asked to let through.  Errors: those of psandbox_set_network(). */
+/* Apply the requested rules to the sandbox.  Errors: as psandbox_set_network(). */
 int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err);
 
 /* ---- for the handlers of the control plane (control.c, control_list.c) ---- */
 
-/* The body, or an object without members where there is none; the caller's reference.  NULL: it is wrong, or its members are, and that is answered. */
+/*
+ * The body, or an empty object without a body; the caller's reference.  NULL: the body or a member is wrong, and the
+ * request was answered.
+ */
 json_t *e2b_body(struct http_request *request, const struct e2b_member *members);
-/* Seconds of a member as milliseconds; usual_s is 0 where they may not be missing.  False: they are wrong, and that is answered. */
+/*
+ * The life in a member, in seconds, as ms.  usual_s is the default, 0 if the member is required.  false: wrong, and the
+ * request was answered.
+ */
 bool e2b_life(struct http_request *request, const json_t *body, const char *name, unsigned usual_s, uint64_t *ret_ms);
-/* The sandbox of the path; NULL: there is none, or it is being killed, and that is answered. */
+/* The sandbox in the path; NULL: none, or being killed, and the request was answered. */
 struct e2b_sandbox *e2b_named(struct http_request *request);
-/* What could not be made; what could not be changed (409 where it is busy). */
+/* Answer after a failed creation; after a failed change (409 for CSN_E_BUSY). */
 void e2b_fail(struct http_request *request, const struct csn_error *error);
 void e2b_conflict(struct http_request *request, const struct csn_error *error);
-/* ?limit= of a list.  False: it is wrong, and that is answered. */
+/* The query's limit for a list.  false: wrong, and the request was answered. */
 bool e2b_limit(struct http_request *request, size_t *ret);
-/* A number of the query, or the usual one where there is none.  False: it is something else, and that is answered. */
+/* A number of the query, or the default if missing.  false: wrong, and the request was answered. */
 bool e2b_query_number(struct http_request *request, const char *name, int64_t usual, int64_t *ret);
 
-/* ---- handlers ---- */
+/* ---- handlers of routes ---- */
 
 void e2b_list(struct http_request *request);
 void e2b_post_snapshot(struct http_request *request);
