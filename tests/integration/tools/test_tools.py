@@ -355,7 +355,7 @@ print(sum(one['ok'] for one in answers), [one['error'][-16:] for one in answers 
 # ---- schemas, beside somebody else's reading of them ----
 
 SUITE = Path('/usr/share/json-schema-test-suite/tests/draft7')
-# What is let pass (ARCHITECTURE.md), and what 2020-12 has changed.
+# What is let pass (docs/design/tools.md), and what 2020-12 has changed.
 OTHERWISE = {('definitions.json', 'invalid definition'), ('ref.json', 'remote ref, containing refs itself'), ('ref.json', 'Recursive references between schemas'),
              ('ref.json', 'ref overrides any sibling keywords'), ('refRemote.json', 'remote ref'), ('refRemote.json', 'fragment within remote ref'),
              ('refRemote.json', 'ref within remote ref'), ('refRemote.json', 'base URI change'), ('refRemote.json', 'base URI change - change folder'),
