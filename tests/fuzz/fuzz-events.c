@@ -12,7 +12,7 @@
 
 #define READERS_MAX 4
 #define SCALE 256                          /* all that is large is so much smaller here, and found sooner */
-#define KEPT_MAX (API_EVENTS_MAX / SCALE)
+#define KEPT_MAX (EVENTS_MAX / SCALE)
 #define QUEUE_MAX (HTTP_STREAM_MAX / SCALE)
 #define OUTPUT_MAX (8 * KEPT_MAX)          /* of one script, so that it has an end soon */
 #define PIECE_MAX 2000
@@ -27,7 +27,7 @@ struct client {
         struct buf output[3];
 };
 
-static struct api api;
+static struct service service;
 static struct client clients[READERS_MAX];
 
 static void require(bool condition)
@@ -46,10 +46,10 @@ static struct client *client_of(const struct http_request *request)
         return (struct client *)((char *)(uintptr_t)request - offsetof(struct client, request));
 }
 
-struct api *api_of(const struct http_request *request)
+struct service *service_of(const struct http_request *request)
 {
         (void)request;
-        return &api;
+        return &service;
 }
 
 const char *http_query(const struct http_request *request, const char *name)
@@ -295,7 +295,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
         struct script script = { bytes, len };
         struct csn_error err;
-        require(api.loop || loop_new(&api.loop, &err) == 0);
+        require(service.loop || loop_new(&service.loop, &err) == 0);
         events_init(&events);
         events.text.max = KEPT_MAX;
         buf_init(&written[1], OUTPUT_MAX);

@@ -11,7 +11,7 @@
  *   api_processes  programs in them
  *   api_files    their files
  *   api_upload   many files in one body
- *   api_page     lists by pages
+ *   service_page     lists by pages
  *   api_stored   files that are kept
  *   api_workspaces  folders of users that last
  *   storage        both for runs
@@ -39,17 +39,17 @@
 #include "grading/grading.h"
 #include "store/store.h"
 
-#define API_SHARES 256                     /* tenants are told apart in what is kept by so many */
-#define API_KEEP_US (600 * 1000000ULL)     /* how long one can be asked for */
-#define API_EVENTS_MAX (4 * MIB)           /* of one run; the oldest go */
-#define API_KEEPALIVE_US (15 * 1000000ULL)      /* a sign of life on a stream on which nothing happens */
+#define RETAINED_SHARES 256                     /* tenants are told apart in what is kept by so many */
+#define SERVICE_KEEP_US (600 * 1000000ULL)     /* how long one can be asked for */
+#define EVENTS_MAX (4 * MIB)           /* of one run; the oldest go */
+#define EVENTS_KEEPALIVE_US (15 * 1000000ULL)      /* a sign of life on a stream on which nothing happens */
 
 struct mcp_session;
 struct mcp_call;
 
 /* Bytes that can still be asked for, and whose they are: who has most loses his oldest first (events.c). */
-struct api_retained {
-        size_t bytes, of[API_SHARES];      /* by a number made of the tenant */
+struct retained {
+        size_t bytes, of[RETAINED_SHARES];      /* by a number made of the tenant */
 };
 
 /* The Model Context Protocol (mcp/mcp.h); all zeros is none. */
@@ -59,7 +59,7 @@ struct mcp {
         struct mcp_call *listening;        /* subscriptions/listen */
 };
 
-struct api {
+struct service {
         struct engine *engine;
         const struct settings *settings;
         struct loop *loop;
@@ -72,7 +72,7 @@ struct api {
         struct otlp *otlp;                 /* NULL: nobody collects spans */
         void (*idle)(void *owner);         /* the last run that went on is over; called from the loop */
         void *owner;
-        struct api_run *runs;              /* live, and those that can still be asked for */
+        struct service_run *runs;              /* live, and those that can still be asked for */
         struct api_session *sessions;
         struct api_process *processes;     /* in sandboxes; live, and those that can still be asked for */
         uint64_t runs_made, sessions_made, processes_made;
@@ -83,9 +83,9 @@ struct api {
         struct piston *piston;             /* versions of interpreters, once somebody asked */
         struct e2b_sandbox *e2b;           /* the sandboxes that were made in E2B's words */
         struct build *builds;              /* of templates, that go on or are remembered (e2b/build.h) */
-        struct api_retained processes_kept, kept;      /* of those that are over, and of runs; each up to engine.kept_bytes */
+        struct retained processes_kept, kept;      /* of those that are over, and of runs; each up to engine.kept_bytes */
         size_t live;
-        struct api_ability {
+        struct service_ability {
                 struct run *probe;         /* a small program that goes on, or NULL */
                 struct ready_wait *waiting;
                 struct csn_error why;      /* why none can be run; code 0: they can */
@@ -103,43 +103,48 @@ extern const struct http_route api_routes[];
  * The listener of engine.http is taken, as by http_open(); -1: there is none.  Errors: those of http_open(); CSN_E_CONFIG: nobody
  * could use it, or everybody.
  */
-int api_open(struct engine *engine, const struct settings *settings, struct store *store, int listener, bool ours, void (*idle)(void *owner),
-             void *owner, struct api **ret, struct csn_error *err);
+int service_open(struct engine *engine, const struct settings *settings, struct store *store, int listener, bool ours,
+                 void (*idle)(void *owner),
+             void *owner, struct service **ret, struct csn_error *err);
 /* And this one, for users of this host: their tenant is "uid:N", and they need no key. */
-int api_serve_local(struct api *api, int listener, bool ours, const uid_t *uids, size_t uids_n, struct csn_error *err);
-const char *api_address(const struct api *api);   /* of engine.http; NULL: there is none */
-void api_drain(struct api *api);           /* nothing new is begun */
-bool api_is_idle(const struct api *api);   /* no run of ours goes on, and all answers have been read */
-void api_cancel(struct api *api);          /* all of them end */
-void api_close(struct api *api);
+int service_serve_local(struct service *service, int listener, bool ours, const uid_t *uids, size_t uids_n,
+                        struct csn_error *err);
+const char *service_address(const struct service *service);   /* of engine.http; NULL: there is none */
+void service_drain(struct service *service);           /* nothing new is begun */
+bool service_is_idle(const struct service *service);   /* no run of ours goes on, and all answers have been read */
+void service_cancel(struct service *service);          /* all of them end */
+void service_close(struct service *service);
 /* Settings or policies have changed. */
-void api_changed(struct api *api);
+void service_changed(struct service *service);
 
 /* Nothing of the run began, for a reason that lies here and not in its request; and that reason. */
-bool api_ran_nothing(const struct run_result *result);
-void api_error_of(const struct run_result *result, struct csn_error *ret);
+bool service_ran_nothing(const struct run_result *result);
+void service_error_of(const struct run_result *result, struct csn_error *ret);
 /* What a run proves of the ability to run others; GET /readyz tells it. */
-void api_note_run(struct api *api, const struct run_result *result);
-void api_ready_close(struct api *api);
+void service_note_run(struct service *service, const struct run_result *result);
+void service_ready_close(struct service *service);
 
 /* A request's body as an object of fields.def; answers with a problem where it is none. */
-bool api_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret);
-struct api *api_of(const struct http_request *request);
+bool service_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret);
+struct service *service_of(const struct http_request *request);
 
 /* Whether a request may come in, by the text of its key; NULL: it has none.  Errors: those that were refused by http_refuse(). */
-int api_admit(struct http_request *request, const char *text, struct csn_error *err);
+int service_admit(struct http_request *request, const char *text, struct csn_error *err);
 /* The key that a request came with; NULL: it needed none. */
-const struct store_key *api_key(const struct http_request *request);
+const struct store_key *service_key(const struct http_request *request);
 /*
  * Whether its key lets a request say this of tools: only one with the scope may widen what the profile grants (NULL: that of the
  * settings).  Those that its client serves need nothing.  Errors: CSN_E_DENIED; those of profile_find().
  */
-int api_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools, struct csn_error *err);
+int service_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools,
+                        struct csn_error *err);
 /* Whether its tenant has CPU time for another run, which then has its quotas.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM. */
-int api_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err);
+int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit,
+                      struct csn_error *err);
 /* Only the first half of that; and the same of a tenant whose key is not there. */
-int api_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err);
-int api_tenant_has_cpu_time(const struct api *api, const char *tenant, uint64_t cpu_ms_per_day, struct http_limit *ret_limit,
+int service_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err);
+int service_tenant_has_cpu_time(const struct service *service, const char *tenant, uint64_t cpu_ms_per_day,
+                                struct http_limit *ret_limit,
                             struct csn_error *err);
 
 /* ---- runs in the words of others (compat.h) ---- */
@@ -158,23 +163,25 @@ struct run_responder {
  * Whether a run of this request's tenant may start now.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM.  What run_set_storage() is
  * told after it counts.
  */
-int api_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit, struct csn_error *err);
+int service_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit,
+                    struct csn_error *err);
 /* That it may not. */
-void api_answer_busy(struct http_request *request, const struct http_limit *limit, const struct csn_error *error);
+void service_answer_busy(struct http_request *request, const struct http_limit *limit, const struct csn_error *error);
 /*
  * Start one that may.  With words the request waits for its end.  One that is kept can be asked for as those of respond-async.  `own`
  * has to live as long as the run.
  */
-void api_start_run(struct http_request *request, struct run *run, const struct run_responder *words, void *own, bool kept);
+void service_start_run(struct http_request *request, struct run *run, const struct run_responder *words, void *own,
+                       bool kept);
 
 /* One of the tenant's that is kept: its run while it goes on, then its record as text; neither: there is none. */
-struct api_found {
+struct service_found {
         struct run *run;
         const char *record;
         size_t len;
 };
 /* Errors: CSN_E_SYSTEM. */
-int api_find_run(struct http_request *request, const char *id, struct api_found *ret, struct csn_error *err);
+int service_find_run(struct http_request *request, const char *id, struct service_found *ret, struct csn_error *err);
 
 /* "Prefer: respond-async" and its like. */
 bool api_prefers(const struct http_request *request, const char *word);
@@ -197,9 +204,9 @@ json_t *api_error(const struct csn_error *error);
 /* ---- files that are kept ---- */
 
 /* What a request's tenant may keep. */
-struct store_room api_room(const struct http_request *request);
+struct store_room service_room(const struct http_request *request);
 /* 413, 507 or what goes with the error. */
-void api_fail_room(struct http_request *request, const struct csn_error *error);
+void service_fail_room(struct http_request *request, const struct csn_error *error);
 /* The tenant's file or folder is not there, or is another's: the same 404. */
 void api_no_such(struct http_request *request, const char *what);
 /* Answers with a regular file, as an attachment; with Range, a part of it.  Takes the descriptor. */
@@ -220,8 +227,8 @@ bool run_storage_clean(struct store *store, const struct settings *settings);
  * A list whose members have numbers: each new one a higher one, and the newest comes first.  ?limit= says how many a page has, and ?cursor= is
  * `next` of the page before, so a member that is made or removed meanwhile neither repeats nor hides another one.
  */
-#define API_PAGE_MAX 1000
-struct api_page {
+#define SERVICE_PAGE_MAX 1000
+struct service_page {
         uint64_t most;                     /* how many it has */
         uint64_t below, below_second;      /* it begins behind this number, and of equal ones behind the second number */
         json_t *list;
@@ -230,11 +237,11 @@ struct api_page {
 };
 
 /* `usual` is the limit where the query has none.  False: the query is wrong, and that is answered. */
-bool api_page_begin(struct http_request *request, uint64_t usual, struct api_page *ret);
+bool service_page_begin(struct http_request *request, uint64_t usual, struct service_page *ret);
 /* Whether a member belongs to the page; then it has to be appended to the list.  Asked in the order of the list; second: 0, or of equal numbers. */
-bool api_page_has(struct api_page *page, uint64_t number, uint64_t second);
+bool service_page_has(struct service_page *page, uint64_t number, uint64_t second);
 /* {name: [...], "next": "..."}; takes the list. */
-void api_page_answer(struct http_request *request, struct api_page *page, const char *name);
+void service_page_answer(struct http_request *request, struct service_page *page, const char *name);
 
 /* 409: not in this state. */
 void api_conflict(struct http_request *request, const struct csn_error *error);
@@ -249,7 +256,7 @@ struct bulk_kind {
         void (*cancel)(void *job);
 };
 
-void api_bulk_of(struct http_request *request, const struct bulk_kind *kind);
+void bulk_begin(struct http_request *request, const struct bulk_kind *kind);
 /* The answer has this member; takes the reference.  `one` is gone then, and its job has to be, too. */
 void bulk_answer(struct bulk_one *one, const char *name, json_t *json);
 struct log_context bulk_context(const struct bulk_one *one);
@@ -258,11 +265,11 @@ const struct trace *bulk_trace(const struct bulk_one *one);
 
 /* ---- what is kept of what is over, and events (events.c) ---- */
 
-void api_retained_add(struct api_retained *kept, const char *tenant, size_t bytes);
-void api_retained_drop(struct api_retained *kept, const char *tenant, size_t bytes);
+void retained_add(struct retained *kept, const char *tenant, size_t bytes);
+void retained_drop(struct retained *kept, const char *tenant, size_t bytes);
 /* What whoever has most has, and what a tenant has; with 256 shares two may have one. */
-size_t api_retained_most(const struct api_retained *kept);
-size_t api_retained_of(const struct api_retained *kept, const char *tenant);
+size_t retained_most(const struct retained *kept);
+size_t retained_of(const struct retained *kept, const char *tenant);
 
 /* The events of one run: bytes of JSON lines, of which the first may be gone. */
 struct event {
@@ -313,16 +320,16 @@ void events_line(struct http_request *request, json_t *json);
 
 void api_post_run(struct http_request *request);
 void api_bulk(struct http_request *request);
-void api_cancel_bulks(struct api *api);
+void bulks_cancel(struct service *service);
 void api_grade(struct http_request *request);
-void api_cancel_gradings(struct api *api);
-void api_close_gradings(struct api *api);
+void api_cancel_gradings(struct service *service);
+void api_close_gradings(struct service *service);
 void api_get_run(struct http_request *request);
 void api_list_runs(struct http_request *request);
 void api_delete_run(struct http_request *request);
 void api_get_events(struct http_request *request);
 void api_post_tool_results(struct http_request *request);
-void api_runs_close(struct api *api);
+void service_runs_close(struct service *service);
 
 /*
  * A run is about to begin, and is in the audit even if this daemon is killed.  name: that of its request, or NULL; kept: it can be asked for later.
@@ -355,7 +362,7 @@ void api_list_sessions(struct http_request *request);
 void api_get_session(struct http_request *request);
 void api_delete_session(struct http_request *request);
 void api_post_session_run(struct http_request *request);
-void api_sessions_close(struct api *api);
+void api_sessions_close(struct service *service);
 void api_post_process(struct http_request *request);
 void api_list_processes(struct http_request *request);
 void api_get_process(struct http_request *request);
@@ -364,7 +371,7 @@ void api_process_stdin(struct http_request *request);
 void api_process_signal(struct http_request *request);
 void api_process_size(struct http_request *request);
 void api_delete_process(struct http_request *request);
-void api_processes_close(struct api *api);
+void api_processes_close(struct service *service);
 void api_list_files(struct http_request *request);
 void api_stat_file(struct http_request *request);
 void api_delete_file(struct http_request *request);
@@ -374,10 +381,11 @@ void api_get_file(struct http_request *request);
 void api_put_file(struct http_request *request);
 /* ---- spans (tracing.c) ---- */
 
-void trace_admitted(const struct api *api, struct http_request *request);
-void trace_request(const struct api *api, const struct http_request *request);   /* which is over */
-void trace_run(const struct api *api, const struct trace *trace, struct run *run, const struct run_result *result);
-void trace_metrics(const struct api *api, struct buf *buf);
+void trace_admitted(const struct service *service, struct http_request *request);
+void trace_request(const struct service *service, const struct http_request *request);   /* which is over */
+void trace_run(const struct service *service, const struct trace *trace, struct run *run,
+               const struct run_result *result);
+void trace_metrics(const struct service *service, struct buf *buf);
 void api_post_files(struct http_request *request);
 
 void api_post_stored(struct http_request *request);

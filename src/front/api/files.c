@@ -17,7 +17,7 @@
 #define ERRORS_MAX 2000                    /* what tar said */
 
 struct transfer {
-        struct api *api;
+        struct service *service;
         struct guest_call call;
         struct http_request *request;
         enum { OTHER, LIST, DOWNLOAD, UPLOAD, PACK, UNPACK, WATCH } what;
@@ -324,7 +324,7 @@ static struct transfer *transfer_new(struct http_request *request, int what, str
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct transfer *one = mem_alloc(sizeof *one);
-        *one = (struct transfer){ .api = api_of(request), .request = request, .what = what, .psandbox = psandbox, .path = mem_copy(path, strlen(path)),
+        *one = (struct transfer){ .service = service_of(request), .request = request, .what = what, .psandbox = psandbox, .path = mem_copy(path, strlen(path)),
                                   .entries = json_array(), .made = MHD_HTTP_OK };
         one->call = (struct guest_call){ .events = &events, .owner = one };
         buf_init(&one->said, ERRORS_MAX);
@@ -451,7 +451,7 @@ void api_change_file(struct http_request *request)
         struct csn_error err;
         struct psandbox *psandbox = api_file_target(request, &path);
         struct guest_file file = { .path = (char *)(uintptr_t)path };
-        if (!psandbox || !api_decode(request, &object_file_change, &request->arena, &change))
+        if (!psandbox || !service_decode(request, &object_file_change, &request->arena, &change))
                 return;
         if (plan_change(&change, &file, &err) < 0)
                 http_fail(request, &err);

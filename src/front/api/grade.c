@@ -8,7 +8,7 @@
 
 struct api_grading {
         struct api_grading *next;
-        struct api *api;
+        struct service *service;
         struct http_request *request;      /* NULL: it has gone, or it is a line of many */
         struct bulk_one *one;              /* that line, or NULL */
         struct buf body;
@@ -17,11 +17,11 @@ struct api_grading {
         struct trace trace;
 };
 
-static struct grader *grader_of(struct api *api)
+static struct grader *grader_of(struct service *service)
 {
-        if (!api->grader)
-                api->grader = grader_open(api->engine, api->settings);
-        return api->grader;
+        if (!service->grader)
+                service->grader = grader_open(service->engine, service->settings);
+        return service->grader;
 }
 
 /* ---- the end ---- */
@@ -31,7 +31,8 @@ static int on_begins(void *owner, struct run *run, struct csn_error *err)
         const struct api_grading *job = owner;
         const struct log_context single = { .request = job->request_id, .trace = job->trace.id, .owner = job->tenant };
         const struct log_context context = job->one ? bulk_context(job->one) : single;
-        return audit_begin(job->api->store, &context, job->one ? bulk_key(job->one) : job->key, run, NULL, false, err);
+        return audit_begin(job->service->store, &context, job->one ? bulk_key(job->one) : job->key, run, NULL, false,
+                           err);
 }
 
 static void on_ran(void *owner, struct run *run, const struct run_result *result)
@@ -39,18 +40,18 @@ static void on_ran(void *owner, struct run *run, const struct run_result *result
         const struct api_grading *job = owner;
         const struct log_context single = { .request = job->request_id, .trace = job->trace.id, .owner = job->tenant };
         const struct log_context context = job->one ? bulk_context(job->one) : single;
-        audit_run(job->api->store, &context, job->one ? bulk_key(job->one) : job->key, run, result);
-        trace_run(job->api, job->one ? bulk_trace(job->one) : &job->trace, run, result);
+        audit_run(job->service->store, &context, job->one ? bulk_key(job->one) : job->key, run, result);
+        trace_run(job->service, job->one ? bulk_trace(job->one) : &job->trace, run, result);
 }
 
 static void job_free(struct api_grading *job)
 {
-        struct api *api = job->api;
+        struct service *service = job->service;
         if (job->request) {
                 job->request->gone = NULL;
                 job->request->owner = NULL;
         }
-        for (struct api_grading **at = &api->gradings; *at; at = &(*at)->next)
+        for (struct api_grading **at = &service->gradings; *at; at = &(*at)->next)
                 if (*at == job) {
                         *at = job->next;
                         break;
@@ -58,9 +59,9 @@ static void job_free(struct api_grading *job)
         grading_free(job->grading);
         buf_done(&job->body);
         if (!job->one) {
-                api->live--;
-                if (api_is_idle(api))
-                        api->idle(api->owner);
+                service->live--;
+                if (service_is_idle(service))
+                        service->idle(service->owner);
         }
         free(job);
 }
@@ -86,11 +87,11 @@ static const struct grading_events events = { .begins = on_begins, .ran = on_ran
 
 static int begin(struct http_request *request, struct api_grading *job, json_t *json, struct http_limit *limit, struct csn_error *err)
 {
-        const struct store_key *key = api_key(request);
+        const struct store_key *key = service_key(request);
         struct grade_request given = { 0 };
-        if (api_has_cpu_time(request, limit, err) < 0)
+        if (service_has_cpu_time(request, limit, err) < 0)
                 return -err->code;
-        job->grading = grading_new(grader_of(job->api));
+        job->grading = grading_new(grader_of(job->service));
         grading_set_owner(job->grading, request->tenant, key ? key->running_max : 0, key ? key->queued_max : 0);
         if (grading_decode(json, grading_arena(job->grading), &given, err) < 0)
                 return -err->code;
@@ -105,7 +106,7 @@ static int begin_line(struct http_request *request, struct bulk_one *one, json_t
 {
         struct http_limit limit;
         struct api_grading *job = mem_alloc(sizeof *job);
-        *job = (struct api_grading){ .api = api_of(request), .one = one };
+        *job = (struct api_grading){ .service = service_of(request), .one = one };
         if (begin(request, job, json, &limit, err) < 0) {
                 job_free(job);
                 return -err->code;
@@ -165,30 +166,30 @@ static void on_whole(struct http_request *request)
 void api_grade(struct http_request *request)
 {
         static const struct bulk_kind lines = { begin_line, cancel_line };
-        struct api *api = api_of(request);
+        struct service *service = service_of(request);
         const char *type = http_header(request, "Content-Type");
         if (type && strncasecmp(type, "application/x-ndjson", strlen("application/x-ndjson")) == 0) {
-                api_bulk_of(request, &lines);
+                bulk_begin(request, &lines);
                 return;
         }
         struct api_grading *job = mem_alloc(sizeof *job);
-        *job = (struct api_grading){ .next = api->gradings, .api = api, .request = request };
-        api->gradings = job;
+        *job = (struct api_grading){ .next = service->gradings, .service = service, .request = request };
+        service->gradings = job;
         snprintf(job->tenant, sizeof job->tenant, "%s", request->tenant);
-        snprintf(job->key, sizeof job->key, "%s", api_key(request) ? api_key(request)->id : "");
+        snprintf(job->key, sizeof job->key, "%s", service_key(request) ? service_key(request)->id : "");
         snprintf(job->request_id, sizeof job->request_id, "%s", request->id);
         trace_below(&request->trace, &job->trace);
         buf_init(&job->body, BODY_MAX);
-        api->live++;
+        service->live++;
         request->owner = job;
         request->gone = on_gone;
         request->take = take;
         request->whole = on_whole;
 }
 
-void api_cancel_gradings(struct api *api)
+void api_cancel_gradings(struct service *service)
 {
-        for (struct api_grading *job = api->gradings, *next; job; job = next) {
+        for (struct api_grading *job = service->gradings, *next; job; job = next) {
                 next = job->next;
                 if (job->grading)
                         grading_cancel(job->grading);
@@ -196,12 +197,12 @@ void api_cancel_gradings(struct api *api)
 }
 
 /* Lines of many are the bulk's, and end with it. */
-void api_close_gradings(struct api *api)
+void api_close_gradings(struct service *service)
 {
-        for (struct api_grading *job = api->gradings, *next; job; job = next) {
+        for (struct api_grading *job = service->gradings, *next; job; job = next) {
                 next = job->next;
                 job_free(job);
         }
-        grader_close(api->grader);
-        api->grader = NULL;
+        grader_close(service->grader);
+        service->grader = NULL;
 }

@@ -46,24 +46,24 @@ static void on_check_gone(struct http_request *request)
 void api_check(struct http_request *request)
 {
         struct csn_error err;
-        struct api *api = api_of(request);
+        struct service *service = service_of(request);
         struct api_check *one = mem_alloc(sizeof *one);
         struct check *check = &one->source_check.check;
         *one = (struct api_check){ .source_check = { .done = on_checked, .owner = one }, .request = request };
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
         one->source_check.run_owner = one->tenant;
-        if (!api_decode(request, &object_check_request, &check->arena, &check->request)) {
+        if (!service_decode(request, &object_check_request, &check->arena, &check->request)) {
                 api_check_free(one);
                 return;
         }
-        if (source_check_find_language(api->engine, &one->source_check, &err) < 0) {
+        if (source_check_find_language(service->engine, &one->source_check, &err) < 0) {
                 api_check_free(one);
                 http_fail(request, &err);
                 return;
         }
         request->owner = one;
         request->gone = on_check_gone;
-        source_check_start(api->engine, &one->source_check);
+        source_check_start(service->engine, &one->source_check);
 }
 
 /* ---- lists ---- */
@@ -81,7 +81,7 @@ static void nothing_of_that_name(struct http_request *request, const struct csn_
 void api_profiles(struct http_request *request)
 {
         struct csn_error err;
-        json_t *list = front_profiles(api_of(request)->settings, &err);
+        json_t *list = front_profiles(service_of(request)->settings, &err);
         if (list)
                 answer_list(request, "profiles", list);
         else
@@ -93,7 +93,8 @@ void api_profile(struct http_request *request)
         struct csn_error err;
         struct profile profile;
         struct run_request whole;
-        if (front_profile(api_of(request)->settings, http_part(request, 0), &request->arena, &profile, &whole, &err) < 0)
+        if (front_profile(service_of(request)->settings, http_part(request, 0), &request->arena, &profile, &whole,
+                          &err) < 0)
                 nothing_of_that_name(request, &err);
         else
                 http_json(request, MHD_HTTP_OK, model_encode(&object_run_request, &whole));
@@ -103,7 +104,7 @@ void api_policies(struct http_request *request)
 {
         struct csn_error err;
         struct policies *policies;
-        if (front_load_policies(api_of(request)->settings, &policies, &err) < 0) {
+        if (front_load_policies(service_of(request)->settings, &policies, &err) < 0) {
                 http_fail(request, &err);
                 return;
         }
@@ -116,7 +117,7 @@ void api_policy(struct http_request *request)
         struct csn_error err;
         struct policies *policies;
         const struct policy *policy;
-        if (front_load_policies(api_of(request)->settings, &policies, &err) < 0) {
+        if (front_load_policies(service_of(request)->settings, &policies, &err) < 0) {
                 http_fail(request, &err);
                 return;
         }
@@ -137,7 +138,7 @@ void api_languages(struct http_request *request)
                         json_array_append_new(aliases, json_string(*alias));
                 json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", language->name, "title", language->title, "aliases", aliases));
         }
-        for (const struct language *added = engine_languages(api_of(request)->engine); added; added = added->next)
+        for (const struct language *added = engine_languages(service_of(request)->engine); added; added = added->next)
                 json_array_append_new(list, json_pack("{s:s, s:s, s:[]}", "name", added->name, "title", added->title, "aliases"));
         answer_list(request, "languages", list);
 }
@@ -167,7 +168,8 @@ void api_logs(struct http_request *request)
         size_t n;
         buf_init(&lines, LOGS_TEXT_MAX);
         int rc = take_lines(request, &filter, &n, &err);
-        rc = rc < 0 ? rc : logs_read(logs_path(api_of(request)->settings, &request->arena), &filter, n, &lines, NULL, &err);
+        rc = rc < 0 ? rc : logs_read(logs_path(service_of(request)->settings, &request->arena), &filter, n, &lines,
+                                     NULL, &err);
         if (rc < 0) {
                 err.field[0] ? http_fail(request, &err) : http_problem(request, MHD_HTTP_NOT_FOUND, &err);
                 buf_done(&lines);
@@ -185,17 +187,19 @@ void api_health(struct http_request *request)
 
 void api_metrics(struct http_request *request)
 {
-        const struct api *api = api_of(request);
+        const struct service *service = service_of(request);
         struct buf buf;
         buf_init(&buf, 4 * MIB);
-        engine_metrics(api->engine, &buf);
+        engine_metrics(service->engine, &buf);
         buf_printf(&buf, "# HELP caisson_http_answers_total Answers to HTTP requests, by the first digit of their status.\n"
                          "# TYPE caisson_http_answers_total counter\n");
-        for (size_t i = 1; i < ARRAY_LEN(api->answers); i++)
-                buf_printf(&buf, "caisson_http_answers_total{status=\"%zuxx\"} %llu\n", i, (unsigned long long)api->answers[i]);
+        for (size_t i = 1; i < ARRAY_LEN(service->answers); i++)
+                buf_printf(&buf, "caisson_http_answers_total{status=\"%zuxx\"} %llu\n", i,
+                           (unsigned long long)service->answers[i]);
         buf_printf(&buf, "# HELP caisson_http_connections Connections that are open.\n# TYPE caisson_http_connections gauge\n"
-                         "caisson_http_connections %zu\n", (api->http ? http_connections(api->http) : 0) + (api->local ? http_connections(api->local) : 0));
-        trace_metrics(api, &buf);
+                         "caisson_http_connections %zu\n", (service->http ? http_connections(service->http)
+                                 : 0) + (service->local ? http_connections(service->local) : 0));
+        trace_metrics(service, &buf);
         buf_printf(&buf, "# HELP caisson_build_info The version of this program.\n# TYPE caisson_build_info gauge\n"
                          "caisson_build_info{version=\"%s\"} 1\n", VERSION);
         http_answer(request, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", buf.bytes, buf.len);

@@ -438,7 +438,7 @@ json_t *openapi_describe(void)
 /* It is the same for the whole life of the daemon, and is asked for without a key; so it is made once. */
 void api_openapi(struct http_request *request)
 {
-        struct buf *text = &api_of(request)->description;
+        struct buf *text = &service_of(request)->description;
         if (!text->len) {
                 json_t *json = openapi_describe();
                 buf_init(text, 2 * MIB);

@@ -384,7 +384,7 @@ static void make_docs(struct buf *buf)
 
 void api_docs(struct http_request *request)
 {
-        send_page(request, &api_of(request)->docs, make_docs);
+        send_page(request, &service_of(request)->docs, make_docs);
 }
 
 /* ---- problems ---- */
@@ -410,5 +410,5 @@ static void make_problems(struct buf *buf)
 
 void api_problems(struct http_request *request)
 {
-        send_page(request, &api_of(request)->problems, make_problems);
+        send_page(request, &service_of(request)->problems, make_problems);
 }

@@ -10,7 +10,7 @@
 
 struct api_process {
         struct api_process *next;
-        struct api *api;
+        struct service *service;
         struct guest_call call;
         char sandbox[40];
         char tenant[80];
@@ -25,7 +25,7 @@ struct api_process {
         struct http_request *waiting;      /* who gets the record when it is over, or NULL */
         struct http_request *writer;       /* whose body is its standard input now, or NULL */
         bool end_due;                      /* all of it has come and the input ends with it, and there was no room to say so */
-        size_t kept;                       /* it is over: its bytes in api->processes_kept */
+        size_t kept;                       /* it is over: its bytes in service->processes_kept */
         struct timer deadline, expiry;
         uint64_t created_us, ended_us;
 };
@@ -54,14 +54,14 @@ static void stop_writer(struct api_process *one)
 
 static void process_free(struct api_process *one)
 {
-        for (struct api_process **at = &one->api->processes; *at; at = &(*at)->next)
+        for (struct api_process **at = &one->service->processes; *at; at = &(*at)->next)
                 if (*at == one) {
                         *at = one->next;
                         break;
                 }
-        api_retained_drop(&one->api->processes_kept, one->tenant, one->kept);
-        loop_untimer(one->api->loop, &one->deadline);
-        loop_untimer(one->api->loop, &one->expiry);
+        retained_drop(&one->service->processes_kept, one->tenant, one->kept);
+        loop_untimer(one->service->loop, &one->deadline);
+        loop_untimer(one->service->loop, &one->expiry);
         guest_call_close(&one->call);
         stop_writer(one);
         events_done(&one->events);
@@ -139,7 +139,7 @@ static void keep_bound(const struct api_process *of)
 {
         struct api_process *oldest = NULL;
         size_t n = 0;
-        for (struct api_process *one = of->api->processes; one; one = one->next)
+        for (struct api_process *one = of->service->processes; one; one = one->next)
                 if (one->over && one != of && strcmp(one->sandbox, of->sandbox) == 0) {
                         n++;
                         oldest = one;
@@ -149,18 +149,19 @@ static void keep_bound(const struct api_process *of)
 }
 
 /* Of all of them together, as with runs. */
-static struct api_process *oldest_of(const struct api *api, size_t least)
+static struct api_process *oldest_of(const struct service *service, size_t least)
 {
         struct api_process *oldest = NULL;
-        for (struct api_process *one = api->processes; one; one = one->next)
-                if (one->over && !one->events.readers && api_retained_of(&api->processes_kept, one->tenant) >= least)
+        for (struct api_process *one = service->processes; one; one = one->next)
+                if (one->over && !one->events.readers && retained_of(&service->processes_kept, one->tenant) >= least)
                         oldest = one;
-        return oldest || !least ? oldest : oldest_of(api, 0);
+        return oldest || !least ? oldest : oldest_of(service, 0);
 }
 
-static void make_room(struct api *api)
+static void make_room(struct service *service)
 {
-        for (struct api_process *oldest; api->processes_kept.bytes > api->settings->engine.kept_bytes && (oldest = oldest_of(api, api_retained_most(&api->processes_kept)));)
+        for (struct api_process *oldest; service->processes_kept.bytes > service->settings->engine.kept_bytes &&
+             (oldest = oldest_of(service, retained_most(&service->processes_kept)));)
                 process_free(oldest);
 }
 
@@ -182,7 +183,7 @@ static void finish(struct api_process *one)
 {
         one->over = true;
         one->ended_us = clock_us();
-        loop_untimer(one->api->loop, &one->deadline);
+        loop_untimer(one->service->loop, &one->deadline);
         stop_writer(one);
         if (one->waiting) {
                 struct http_request *request = one->waiting;
@@ -194,11 +195,11 @@ static void finish(struct api_process *one)
                         answer_with(request, MHD_HTTP_OK, one, true);
         }
         events_finish(&one->events, describe(one, false));
-        loop_timer(one->api->loop, &one->expiry, API_KEEP_US);
+        loop_timer(one->service->loop, &one->expiry, SERVICE_KEEP_US);
         one->kept = one->captures[0].size + one->captures[1].size + events_bytes(&one->events);
-        api_retained_add(&one->api->processes_kept, one->tenant, one->kept);
+        retained_add(&one->service->processes_kept, one->tenant, one->kept);
         keep_bound(one);
-        make_room(one->api);
+        make_room(one->service);
 }
 
 /* ---- what the guest tells ---- */
@@ -271,7 +272,7 @@ static struct api_process *find(struct http_request *request)
         struct csn_error err;
         char *end;
         unsigned long long number = strtoull(http_part(request, 1), &end, 10);
-        for (struct api_process *one = api_of(request)->processes; one && !*end; one = one->next)
+        for (struct api_process *one = service_of(request)->processes; one && !*end; one = one->next)
                 if (one->number == number && strcmp(one->sandbox, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0)
                         return one;
         err_field(&err, "", "there is no process %.20s in the sandbox %.60s, or it cannot be asked for any more", http_part(request, 1),
@@ -351,15 +352,15 @@ void api_post_process(struct http_request *request)
 {
         bool stream = http_accepts(request, "text/event-stream"), ndjson = !stream && http_accepts(request, "application/x-ndjson");
         bool async = api_prefers(request, "respond-async");
-        struct api *api = api_of(request);
+        struct service *service = service_of(request);
         struct psandbox *psandbox = api_psandbox(request);
         struct process_request given = { 0 };
         struct http_limit limit = { 0 };
         struct csn_error err;
-        if (!psandbox || !api_decode(request, &object_process_request, &request->arena, &given))
+        if (!psandbox || !service_decode(request, &object_process_request, &request->arena, &given))
                 return;
-        if (api_has_cpu_time(request, &limit, &err) < 0) {
-                api_answer_busy(request, &limit, &err);
+        if (service_has_cpu_time(request, &limit, &err) < 0) {
+                service_answer_busy(request, &limit, &err);
                 return;
         }
         model_defaults(&object_process_request, &given);
@@ -368,7 +369,7 @@ void api_post_process(struct http_request *request)
                 return;
         }
         struct api_process *one = mem_alloc(sizeof *one);
-        *one = (struct api_process){ .next = api->processes, .api = api, .number = ++api->processes_made, .what = as_text(&given), .terminal = given.terminal,
+        *one = (struct api_process){ .next = service->processes, .service = service, .number = ++service->processes_made, .what = as_text(&given), .terminal = given.terminal,
                                      .input = given.stdin || given.terminal, .created_us = clock_us() };
         one->deadline = (struct timer){ .fired = on_deadline, .owner = one };
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
@@ -377,14 +378,14 @@ void api_post_process(struct http_request *request)
         for (size_t i = 0; i < ARRAY_LEN(one->captures); i++)
                 capture_init(&one->captures[i], (size_t)psandbox_limits(psandbox)->output_bytes);
         events_init(&one->events);
-        api->processes = one;
+        service->processes = one;
         if (start(one, psandbox, &given, &request->arena, &err) < 0) {
                 process_free(one);
                 err.code == CSN_E_BUSY ? api_conflict(request, &err) : http_fail(request, &err);
                 return;
         }
         if (given.timeout_ms)
-                loop_timer(api->loop, &one->deadline, given.timeout_ms * 1000);
+                loop_timer(service->loop, &one->deadline, given.timeout_ms * 1000);
         if (stream || ndjson) {
                 set_location(request, one);
                 events_send(&one->events, request, 0, ndjson);
@@ -404,13 +405,13 @@ void api_post_process(struct http_request *request)
 void api_list_processes(struct http_request *request)
 {
         const struct psandbox *psandbox = api_psandbox(request);
-        struct api_page page;
-        if (!psandbox || !api_page_begin(request, API_PAGE_MAX, &page))
+        struct service_page page;
+        if (!psandbox || !service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
-        for (const struct api_process *one = api_of(request)->processes; one && !page.more; one = one->next)
-                if (strcmp(one->sandbox, psandbox_id(psandbox)) == 0 && api_page_has(&page, one->number, 0))
+        for (const struct api_process *one = service_of(request)->processes; one && !page.more; one = one->next)
+                if (strcmp(one->sandbox, psandbox_id(psandbox)) == 0 && service_page_has(&page, one->number, 0))
                         json_array_append_new(page.list, describe(one, false));
-        api_page_answer(request, &page, "processes");
+        service_page_answer(request, &page, "processes");
 }
 
 void api_get_process(struct http_request *request)
@@ -504,7 +505,7 @@ void api_process_signal(struct http_request *request)
         struct api_process *one = find(request);
         struct process_signal given = { 0 };
         struct csn_error err;
-        if (!one || !api_decode(request, &object_process_signal, &request->arena, &given))
+        if (!one || !service_decode(request, &object_process_signal, &request->arena, &given))
                 return;
         int sig = signal_of(given.signal);
         if (!sig) {
@@ -521,7 +522,7 @@ void api_process_size(struct http_request *request)
 {
         struct api_process *one = find(request);
         struct process_size given = { 0 };
-        if (!one || !api_decode(request, &object_process_size, &request->arena, &given))
+        if (!one || !service_decode(request, &object_process_size, &request->arena, &given))
                 return;
         if (one->over || !guest_call_resize(&one->call, (unsigned)given.rows, (unsigned)given.columns))
                 is_over(request);
@@ -542,9 +543,9 @@ void api_delete_process(struct http_request *request)
         http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
 }
 
-void api_processes_close(struct api *api)
+void api_processes_close(struct service *service)
 {
-        for (struct api_process *one = api->processes, *next; one; one = next) {
+        for (struct api_process *one = service->processes, *next; one; one = next) {
                 next = one->next;
                 if (one->waiting)
                         one->waiting->gone = NULL;

@@ -12,45 +12,45 @@
 
 struct ready_wait {
         struct ready_wait *next;
-        struct api *api;
+        struct service *service;
         struct http_request *request;
 };
 
-bool api_ran_nothing(const struct run_result *result)
+bool service_ran_nothing(const struct run_result *result)
 {
         return !HAS(result, run_result, boundary) && (result->status == status_CAPACITY || result->status == status_ISOLATION_UNAVAILABLE ||
                                                        result->status == status_ENGINE_ERROR);
 }
 
-void api_error_of(const struct run_result *result, struct csn_error *ret)
+void service_error_of(const struct run_result *result, struct csn_error *ret)
 {
         int code = result->status == status_CAPACITY ? CSN_E_BUSY : result->status == status_ISOLATION_UNAVAILABLE ? CSN_E_UNSUPPORTED : CSN_E_SYSTEM;
         err_set(ret, code, 0, "%s", HAS(result, run_result, error) ? result->error.message : "the run could not begin");
 }
 
 /* Others run; where none does and there is no capacity all the same, something has been used up that runs need. */
-static bool is_only_full(const struct api *api, const struct run_result *result)
+static bool is_only_full(const struct service *service, const struct run_result *result)
 {
-        return result->status == status_CAPACITY && engine_running(api->engine) > 0;
+        return result->status == status_CAPACITY && engine_running(service->engine) > 0;
 }
 
 /* A full host can run programs, and a request may ask for what this host does not have: only the small program proves that none can run. */
-void api_note_run(struct api *api, const struct run_result *result)
+void service_note_run(struct service *service, const struct run_result *result)
 {
-        struct api_ability *ability = &api->ability;
+        struct service_ability *ability = &service->ability;
         if (HAS(result, run_result, boundary))
-                *ability = (struct api_ability){ .probe = ability->probe, .waiting = ability->waiting, .known = true, .at_us = clock_us() };
-        else if (api_ran_nothing(result) && !is_only_full(api, result) && !ability->why.code)
+                *ability = (struct service_ability){ .probe = ability->probe, .waiting = ability->waiting, .known = true, .at_us = clock_us() };
+        else if (service_ran_nothing(result) && !is_only_full(service, result) && !ability->why.code)
                 ability->known = false;
 }
 
-static void answer(struct api *api, struct http_request *request)
+static void answer(struct service *service, struct http_request *request)
 {
-        const struct csn_error *why = &api->ability.why;
+        const struct csn_error *why = &service->ability.why;
         struct csn_error full;
         if (why->code)
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, why);
-        else if (api->store && runs_can_begin(api->store, &full) < 0)
+        else if (service->store && runs_can_begin(service->store, &full) < 0)
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &full);
         else
                 http_json(request, MHD_HTTP_OK, json_pack("{s:s}", "status", "ready"));
@@ -58,41 +58,41 @@ static void answer(struct api *api, struct http_request *request)
 
 static void on_probed(void *owner, const struct run_result *result)
 {
-        struct api *api = owner;
-        struct api_ability *ability = &api->ability;
+        struct service *service = owner;
+        struct service_ability *ability = &service->ability;
         struct run *probe = ability->probe;
         struct ready_wait *waiting = ability->waiting;
         ability->known = true;
         ability->at_us = clock_us();
         ability->why = (struct csn_error){ 0 };
-        if (api_ran_nothing(result) && !is_only_full(api, result))
-                api_error_of(result, &ability->why);
+        if (service_ran_nothing(result) && !is_only_full(service, result))
+                service_error_of(result, &ability->why);
         ability->probe = NULL;
         ability->waiting = NULL;
         for (struct ready_wait *one = waiting, *next; one; one = next) {
                 next = one->next;
                 if (one->request) {
                         one->request->gone = NULL;
-                        answer(api, one->request);
+                        answer(service, one->request);
                 }
                 free(one);
         }
         run_free(probe);
 }
 
-static void start_probe(struct api *api)
+static void start_probe(struct service *service)
 {
         static const struct run_events events = { .done = on_probed };
         static char language[] = "bash", code[] = ":", off[] = "off";
-        struct run *run = run_new(api->engine);
+        struct run *run = run_new(service->engine);
         struct run_request *request = run_request(run);
         SET(request, run_request, language, language);
         SET(request, run_request, code, ((struct bytes){ code, strlen(code) }));
         SET(request, run_request, policy, off);
         SET(&request->limits, limits, wall_ms, PROBE_MS);
         MARK(request, run_request, limits);
-        api->ability.probe = run;
-        run_start(run, true, &events, api);
+        service->ability.probe = run;
+        run_start(run, true, &events, service);
 }
 
 static void on_gone(struct http_request *request)
@@ -104,33 +104,33 @@ static void on_gone(struct http_request *request)
 void api_ready(struct http_request *request)
 {
         struct csn_error err;
-        struct api *api = api_of(request);
-        struct api_ability *ability = &api->ability;
-        if (http_draining(api->http, &err) < 0) {
+        struct service *service = service_of(request);
+        struct service_ability *ability = &service->ability;
+        if (http_draining(service->http, &err) < 0) {
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &err);
                 return;
         }
         if (ability->known && clock_us() - ability->at_us < (ability->why.code ? BAD_US : GOOD_US)) {
-                answer(api, request);
+                answer(service, request);
                 return;
         }
         struct ready_wait *one = mem_alloc(sizeof *one);
-        *one = (struct ready_wait){ .next = ability->waiting, .api = api, .request = request };
+        *one = (struct ready_wait){ .next = ability->waiting, .service = service, .request = request };
         ability->waiting = one;
         request->owner = one;
         request->gone = on_gone;
         if (!ability->probe)
-                start_probe(api);
+                start_probe(service);
 }
 
-void api_ready_close(struct api *api)
+void service_ready_close(struct service *service)
 {
-        for (struct ready_wait *one = api->ability.waiting, *next; one; one = next) {
+        for (struct ready_wait *one = service->ability.waiting, *next; one; one = next) {
                 next = one->next;
                 if (one->request)
                         one->request->gone = NULL;
                 free(one);
         }
-        run_free(api->ability.probe);
-        api->ability = (struct api_ability){ 0 };
+        run_free(service->ability.probe);
+        service->ability = (struct service_ability){ 0 };
 }

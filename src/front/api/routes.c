@@ -225,10 +225,11 @@ static int check_scope(struct http_request *request, struct csn_error *err)
         return http_refuse(request, MHD_HTTP_FORBIDDEN, err);
 }
 
-int api_check_tools(const struct http_request *request, const char *name, const struct tools_request *tools, struct csn_error *err)
+int service_check_tools(const struct http_request *request, const char *name, const struct tools_request *tools,
+                        struct csn_error *err)
 {
         const struct store_key *key = request->key;
-        const struct settings *settings = api_of(request)->settings;
+        const struct settings *settings = service_of(request)->settings;
         struct arena arena = { 0 };
         struct profile profile;
         if (!key || !tools->present || (key->scopes & (SCOPE_TOOLS | SCOPE_ADMIN)))
@@ -239,12 +240,12 @@ int api_check_tools(const struct http_request *request, const char *name, const 
         return rc;
 }
 
-static int check_key(struct api *api, struct http_request *request, const char *text, struct csn_error *err)
+static int check_key(struct service *service, struct http_request *request, const char *text, struct csn_error *err)
 {
         struct store_key *key = arena_alloc(&request->arena, sizeof *key);
-        if (!api->store)
+        if (!service->store)
                 return err_set(err, CSN_E_DENIED, 0, "this daemon knows no keys, for engine.http is empty; on this socket none is needed");
-        if (keys_find(api->store, text, &request->arena, key, err) < 0)
+        if (keys_find(service->store, text, &request->arena, key, err) < 0)
                 return -err->code;
         request->key = key;
         snprintf(request->tenant, sizeof request->tenant, "%s", key->tenant);
@@ -252,14 +253,14 @@ static int check_key(struct api *api, struct http_request *request, const char *
 }
 
 /* By the user; a key, if there is one, says more. */
-static int admit_local(const struct api *api, struct http_request *request, bool has_key, struct csn_error *err)
+static int admit_local(const struct service *service, struct http_request *request, bool has_key, struct csn_error *err)
 {
         uid_t uid;
-        bool welcome = api->local_uids_n == 0;
+        bool welcome = service->local_uids_n == 0;
         if (!http_peer(request, &uid))
                 return err_set(err, CSN_E_SYSTEM, 0, "the kernel does not say whose this connection is");
-        for (size_t i = 0; i < api->local_uids_n; i++)
-                welcome = welcome || api->local_uids[i] == uid;
+        for (size_t i = 0; i < service->local_uids_n; i++)
+                welcome = welcome || service->local_uids[i] == uid;
         if (!welcome)
                 return err_set(err, CSN_E_DENIED, 0, "user %u is not in engine.socket_uids", uid);
         if (!request->route->scope || has_key)
@@ -287,7 +288,7 @@ static int check_idempotency(const struct http_request *request, struct csn_erro
 static int admit(struct http_request *request, struct csn_error *err)
 {
         unsigned status = 0;
-        if (api_admit(request, key_of(request), err) < 0)
+        if (service_admit(request, key_of(request), err) < 0)
                 return -err->code;
         if (request->route->body == BODY_STREAM && http_check_coding(request, &status, err) < 0)
                 return http_refuse(request, status, err);
@@ -302,27 +303,27 @@ static const struct http_app *on_app(void *owner, struct http_request *request)
         return app ? app : &api_app;
 }
 
-int api_admit(struct http_request *request, const char *text, struct csn_error *err)
+int service_admit(struct http_request *request, const char *text, struct csn_error *err)
 {
-        struct api *api = api_of(request);
-        bool local = api->local && request->http == api->local;
+        struct service *service = service_of(request);
+        bool local = service->local && request->http == service->local;
         if (!request->inner)
-                trace_admitted(api, request);
-        if (request->route->scope == SCOPE_FILES && !api->store) {
+                trace_admitted(service, request);
+        if (request->route->scope == SCOPE_FILES && !service->store) {
                 err_set(err, CSN_E_UNSUPPORTED, 0, "this daemon keeps no files, for engine.http is empty");
                 return http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, err);
         }
         if (request->inner)
                 return check_scope(request, err);
-        if (local && admit_local(api, request, text, err) < 0)
+        if (local && admit_local(service, request, text, err) < 0)
                 return -err->code;
         if (local && !text)
                 return 0;
         if (!request->route->scope)
                 return 0;
-        if (text && check_key(api, request, text, err) == 0)
+        if (text && check_key(service, request, text, err) == 0)
                 return refuse_other_origins(request, err);
-        if (!text && api->settings->engine.http_keyless) {
+        if (!text && service->settings->engine.http_keyless) {
                 snprintf(request->tenant, sizeof request->tenant, "local");
                 return refuse_web_pages(request, err);
         }
@@ -336,8 +337,8 @@ int api_admit(struct http_request *request, const char *text, struct csn_error *
 
 static void on_answered(void *owner, struct http_request *request, unsigned status)
 {
-        struct api *api = owner;
-        api->answers[status / 100 < 6 ? status / 100 : 0]++;
+        struct service *service = owner;
+        service->answers[status / 100 < 6 ? status / 100 : 0]++;
         const struct log_context about = { .request = request->id, .trace = request->trace.id, .owner = request->tenant };
         log_about(LOG_INFO, &about, "%.10s %s answered with %u after %llu us", request->method, request->route ? request->route->path : "-", status,
                   (unsigned long long)(clock_us() - request->began_us));
@@ -350,35 +351,36 @@ static void on_over(void *owner, const struct http_request *request)
 
 static void on_ended(void *owner)
 {
-        const struct api *api = owner;
-        if (api_is_idle(api))
-                api->idle(api->owner);
+        const struct service *service = owner;
+        if (service_is_idle(service))
+                service->idle(service->owner);
 }
 
 /* ---- for the handlers ---- */
 
-struct api *api_of(const struct http_request *request)
+struct service *service_of(const struct http_request *request)
 {
         return http_owner(request);
 }
 
-const struct store_key *api_key(const struct http_request *request)
+const struct store_key *service_key(const struct http_request *request)
 {
         return request->key;
 }
 
-int api_tenant_has_cpu_time(const struct api *api, const char *tenant, uint64_t cpu_ms_per_day, struct http_limit *ret_limit,
+int service_tenant_has_cpu_time(const struct service *service, const char *tenant, uint64_t cpu_ms_per_day,
+                                struct http_limit *ret_limit,
                             struct csn_error *err)
 {
         uint64_t cpu_ms, bytes;
         int64_t now_ms = time_now_ms(), until_ms;
         if (!cpu_ms_per_day)
                 return 0;
-        if (runs_used(api->store, tenant, now_ms - DAY_MS, &cpu_ms, &bytes, err) < 0)
+        if (runs_used(service->store, tenant, now_ms - DAY_MS, &cpu_ms, &bytes, err) < 0)
                 return -err->code;
         if (cpu_ms < cpu_ms_per_day)
                 return 0;
-        if (runs_used_until(api->store, tenant, now_ms - DAY_MS, cpu_ms_per_day, &until_ms, err) < 0)
+        if (runs_used_until(service->store, tenant, now_ms - DAY_MS, cpu_ms_per_day, &until_ms, err) < 0)
                 return -err->code;
         *ret_limit = (struct http_limit){ .name = "cpu_ms_per_day", .limit = cpu_ms_per_day, .current = cpu_ms,
                                           .reset_s = (uint64_t)(until_ms + DAY_MS - now_ms + 999) / 1000 };
@@ -386,23 +388,25 @@ int api_tenant_has_cpu_time(const struct api *api, const char *tenant, uint64_t 
                        (unsigned long long)cpu_ms, (unsigned long long)cpu_ms_per_day);
 }
 
-int api_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err)
+int service_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err)
 {
         const struct store_key *key = request->key;
-        return key ? api_tenant_has_cpu_time(api_of(request), key->tenant, key->cpu_ms_per_day, ret_limit, err) : 0;
+        return key ? service_tenant_has_cpu_time(service_of(request), key->tenant, key->cpu_ms_per_day, ret_limit,
+                                                 err) : 0;
 }
 
-int api_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err)
+int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit,
+                      struct csn_error *err)
 {
         const struct store_key *key = request->key;
         run_set_owner(run, request->tenant);
         run_storage_set(request, run);
         if (key)
                 run_set_quota(run, key->running_max, key->queued_max);
-        return api_has_cpu_time(request, ret_limit, err);
+        return service_has_cpu_time(request, ret_limit, err);
 }
 
-bool api_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret)
+bool service_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret)
 {
         struct csn_error err;
         const char *text = request->body.bytes ? request->body.bytes : "";
@@ -437,14 +441,14 @@ static int has_keys(struct store *store, bool *ret, struct csn_error *err)
         return rc;
 }
 
-static int check_apps(const struct api *api, struct csn_error *err)
+static int check_apps(const struct service *service, struct csn_error *err)
 {
-        bool keyless = api->settings->engine.http_keyless, keys;
-        const char *address = http_address(api->http);
-        if (keyless && !http_is_local(api->http))
+        bool keyless = service->settings->engine.http_keyless, keys;
+        const char *address = http_address(service->http);
+        if (keyless && !http_is_local(service->http))
                 return err_set(err, CSN_E_CONFIG, 0, "engine.http_keyless is set, and HTTP is at %s, which others can reach; without keys it has to be "
                                "a loopback address or unix:/path", address);
-        if (has_keys(api->store, &keys, err) < 0)
+        if (has_keys(service->store, &keys, err) < 0)
                 return -err->code;
         if (!keys && !keyless)
                 return err_set(err, CSN_E_CONFIG, 0, "nobody could use HTTP (%s): make a key by caisson keys create, or set engine.http_keyless "
@@ -462,81 +466,86 @@ static void on_used(void *owner, const char *whose, uint64_t cpu_ms)
                 log_text(LOG_ERROR, "%s", err.text);
 }
 
-int api_open(struct engine *engine, const struct settings *settings, struct store *store, int listener, bool ours, void (*idle)(void *owner),
-             void *owner, struct api **ret, struct csn_error *err)
+int service_open(struct engine *engine, const struct settings *settings, struct store *store, int listener, bool ours,
+                 void (*idle)(void *owner),
+             void *owner, struct service **ret, struct csn_error *err)
 {
-        struct api *api = mem_alloc(sizeof *api);
-        *api = (struct api){ .engine = engine, .settings = settings, .loop = engine_loop(engine), .store = store, .idle = idle, .owner = owner,
+        struct service *service = mem_alloc(sizeof *service);
+        *service = (struct service){ .engine = engine, .settings = settings, .loop = engine_loop(engine), .store = store, .idle = idle, .owner = owner,
                              .started_us = clock_us() };
         if (store) {
                 run_storage_sweep(store);
                 engine_set_usage_listener(engine, on_used, store);
         }
-        int rc = otlp_open(api->loop, settings, &api->otlp, err);
-        http_open_internal(api->loop, &api_app, &http_events, api, &api->inner);
+        int rc = otlp_open(service->loop, settings, &service->otlp, err);
+        http_open_internal(service->loop, &api_app, &http_events, service, &service->inner);
         if (rc == 0 && listener >= 0)
-                rc = http_open(api->loop, listener, ours, http_connections_max(false), &http_events, api, &api->http, err);
-        if (rc == 0 && api->http)
-                rc = check_apps(api, err);
+                rc = http_open(service->loop, listener, ours, http_connections_max(false), &http_events, service,
+                               &service->http, err);
+        if (rc == 0 && service->http)
+                rc = check_apps(service, err);
         if (rc < 0) {
-                api_close(api);
+                service_close(service);
                 return rc;
         }
-        *ret = api;
+        *ret = service;
         return 0;
 }
 
-int api_serve_local(struct api *api, int listener, bool ours, const uid_t *uids, size_t uids_n, struct csn_error *err)
+int service_serve_local(struct service *service, int listener, bool ours, const uid_t *uids, size_t uids_n,
+                        struct csn_error *err)
 {
-        api->local_uids = uids;
-        api->local_uids_n = uids_n;
-        return http_open(api->loop, listener, ours, http_connections_max(true), &http_events, api, &api->local, err);
+        service->local_uids = uids;
+        service->local_uids_n = uids_n;
+        return http_open(service->loop, listener, ours, http_connections_max(true), &http_events, service,
+                         &service->local, err);
 }
 
-const char *api_address(const struct api *api)
+const char *service_address(const struct service *service)
 {
-        return api->http ? http_address(api->http) : NULL;
+        return service->http ? http_address(service->http) : NULL;
 }
 
-void api_drain(struct api *api)
+void service_drain(struct service *service)
 {
-        mcp_drain(&api->mcp);
-        if (api->http)
-                http_drain(api->http);
-        if (api->local)
-                http_drain(api->local);
+        mcp_drain(&service->mcp);
+        if (service->http)
+                http_drain(service->http);
+        if (service->local)
+                http_drain(service->local);
 }
 
-bool api_is_idle(const struct api *api)
+bool service_is_idle(const struct service *service)
 {
-        return api->live == 0 && (!api->http || http_busy(api->http) == 0) && (!api->local || http_busy(api->local) == 0) && http_busy(api->inner) == 0;
+        return service->live == 0 && (!service->http || http_busy(service->http) == 0) && (!service->local ||
+                http_busy(service->local) == 0) && http_busy(service->inner) == 0;
 }
 
-void api_changed(struct api *api)
+void service_changed(struct service *service)
 {
-        mcp_changed(&api->mcp);
+        mcp_changed(&service->mcp);
 }
 
-void api_close(struct api *api)
+void service_close(struct service *service)
 {
-        if (!api)
+        if (!service)
                 return;
-        mcp_close(api);
-        api_ready_close(api);
-        api_runs_close(api);
-        api_close_gradings(api);
-        api_processes_close(api);
-        api_sessions_close(api);
-        http_close(api->local);
-        api->local = NULL;                 /* a request of the other one that is cut asks whether all is idle */
-        http_close(api->http);
-        api->http = NULL;
-        http_close(api->inner);
-        e2b_close(api);
-        piston_close(api->piston);
-        otlp_close(api->otlp);
-        buf_done(&api->description);
-        buf_done(&api->docs);
-        buf_done(&api->problems);
-        free(api);
+        mcp_close(service);
+        service_ready_close(service);
+        service_runs_close(service);
+        api_close_gradings(service);
+        api_processes_close(service);
+        api_sessions_close(service);
+        http_close(service->local);
+        service->local = NULL;                 /* a request of the other one that is cut asks whether all is idle */
+        http_close(service->http);
+        service->http = NULL;
+        http_close(service->inner);
+        e2b_close(service);
+        piston_close(service->piston);
+        otlp_close(service->otlp);
+        buf_done(&service->description);
+        buf_done(&service->docs);
+        buf_done(&service->problems);
+        free(service);
 }

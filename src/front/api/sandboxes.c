@@ -9,7 +9,7 @@
 struct psandbox *api_psandbox(struct http_request *request)
 {
         struct csn_error err;
-        struct psandbox *psandbox = psandbox_find(api_of(request)->engine, http_part(request, 0), request->tenant);
+        struct psandbox *psandbox = psandbox_find(service_of(request)->engine, http_part(request, 0), request->tenant);
         if (psandbox)
                 return psandbox;
         err_field(&err, "", "there is no sandbox %.60s, or it has ended", http_part(request, 0));
@@ -20,7 +20,7 @@ struct psandbox *api_psandbox(struct http_request *request)
 struct context *api_context(struct http_request *request)
 {
         struct csn_error err;
-        struct context *context = context_find(api_of(request)->engine, http_part(request, 0), request->tenant);
+        struct context *context = context_find(service_of(request)->engine, http_part(request, 0), request->tenant);
         if (context)
                 return context;
         err_field(&err, "", "there is no context %.60s, or its sandbox has ended", http_part(request, 0));
@@ -97,12 +97,13 @@ void api_post_sandbox(struct http_request *request)
         struct psandbox *psandbox;
         struct http_limit limit = { 0 };
         struct csn_error err;
-        struct api *api = api_of(request);
-        if (!api_decode(request, &object_sandbox_request, &request->arena, &given))
+        struct service *service = service_of(request);
+        if (!service_decode(request, &object_sandbox_request, &request->arena, &given))
                 return;
-        if (api_has_cpu_time(request, &limit, &err) < 0)
-                api_answer_busy(request, &limit, &err);
-        else if (api_check_tools(request, given.profile, &given.tools, &err) < 0 || psandbox_open(api->engine, &given, request->tenant, &psandbox, &err) < 0)
+        if (service_has_cpu_time(request, &limit, &err) < 0)
+                service_answer_busy(request, &limit, &err);
+        else if (service_check_tools(request, given.profile, &given.tools, &err) < 0 || psandbox_open(service->engine,
+                &given, request->tenant, &psandbox, &err) < 0)
                 http_fail(request, &err);
         else
                 answer_when(request, psandbox, PSANDBOX_WANTS_READY, MHD_HTTP_CREATED);
@@ -110,14 +111,14 @@ void api_post_sandbox(struct http_request *request)
 
 void api_list_sandboxes(struct http_request *request)
 {
-        struct engine *engine = api_of(request)->engine;
-        struct api_page page;
-        if (!api_page_begin(request, API_PAGE_MAX, &page))
+        struct engine *engine = service_of(request)->engine;
+        struct service_page page;
+        if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
         for (struct psandbox *psandbox = psandbox_next(engine, NULL, request->tenant); psandbox && !page.more; psandbox = psandbox_next(engine, psandbox, request->tenant))
-                if (api_page_has(&page, psandbox_number(psandbox), 0))
+                if (service_page_has(&page, psandbox_number(psandbox), 0))
                         json_array_append_new(page.list, psandbox_describe(psandbox));
-        api_page_answer(request, &page, "sandboxes");
+        service_page_answer(request, &page, "sandboxes");
 }
 
 void api_get_sandbox(struct http_request *request)
@@ -132,7 +133,7 @@ void api_patch_sandbox(struct http_request *request)
         struct psandbox *psandbox = api_psandbox(request);
         struct sandbox_change change = { 0 };
         struct csn_error err;
-        if (!psandbox || !api_decode(request, &object_sandbox_change, &request->arena, &change))
+        if (!psandbox || !service_decode(request, &object_sandbox_change, &request->arena, &change))
                 return;
         if (psandbox_extend(psandbox, change.ttl_ms, &err) < 0)
                 http_fail(request, &err);
@@ -239,7 +240,7 @@ void api_post_context(struct http_request *request)
         struct context_request given = { 0 };
         struct context *context;
         struct csn_error err;
-        if (!psandbox || !api_decode(request, &object_context_request, &request->arena, &given))
+        if (!psandbox || !service_decode(request, &object_context_request, &request->arena, &given))
                 return;
         model_defaults(&object_context_request, &given);
         struct context_waiting *one = wait_for_context(request, MHD_HTTP_CREATED);
@@ -254,13 +255,13 @@ void api_post_context(struct http_request *request)
 void api_list_contexts(struct http_request *request)
 {
         struct psandbox *psandbox = api_psandbox(request);
-        struct api_page page;
-        if (!psandbox || !api_page_begin(request, API_PAGE_MAX, &page))
+        struct service_page page;
+        if (!psandbox || !service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
         for (struct context *context = context_next(psandbox, NULL); context && !page.more; context = context_next(psandbox, context))
-                if (api_page_has(&page, context_number(context), 0))
+                if (service_page_has(&page, context_number(context), 0))
                         json_array_append_new(page.list, context_describe(context));
-        api_page_answer(request, &page, "contexts");
+        service_page_answer(request, &page, "contexts");
 }
 
 void api_get_context(struct http_request *request)

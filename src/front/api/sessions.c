@@ -10,7 +10,7 @@
 
 struct api_session {
         struct api_session *next;
-        struct api *api;
+        struct service *service;
         char id[40], sandbox[40], context[40], tenant[80];
         uint64_t number;                   /* later ones have a higher one */
         int mode;
@@ -23,7 +23,7 @@ struct api_session {
 
 static void session_free(struct api_session *one)
 {
-        for (struct api_session **at = &one->api->sessions; *at; at = &(*at)->next)
+        for (struct api_session **at = &one->service->sessions; *at; at = &(*at)->next)
                 if (*at == one) {
                         *at = one->next;
                         break;
@@ -37,13 +37,13 @@ static void session_free(struct api_session *one)
 
 static struct psandbox *psandbox_of(const struct api_session *one)
 {
-        return psandbox_find(one->api->engine, one->sandbox, one->tenant);
+        return psandbox_find(one->service->engine, one->sandbox, one->tenant);
 }
 
 static json_t *describe(const struct api_session *one)
 {
         static const char *const modes[] = { [session_mode_NONE] = "none", [session_mode_FILES] = "files", [session_mode_INTERPRETER] = "interpreter" };
-        const struct context *context = context_find(one->api->engine, one->context, one->tenant);
+        const struct context *context = context_find(one->service->engine, one->context, one->tenant);
         const struct psandbox *psandbox = psandbox_of(one);
         json_t *json = json_pack("{s:s, s:s}", "id", one->id, "mode", modes[one->mode]);
         if (context)
@@ -141,17 +141,17 @@ static void on_gone(struct http_request *request)
 
 void api_post_session(struct http_request *request)
 {
-        struct api *api = api_of(request);
+        struct service *service = service_of(request);
         struct api_session *one = mem_alloc(sizeof *one);
         struct psandbox *psandbox = NULL;
         struct http_limit limit = { 0 };
         struct csn_error err;
-        *one = (struct api_session){ .next = api->sessions, .api = api, .request = request, .number = ++api->sessions_made };
-        api->sessions = one;
+        *one = (struct api_session){ .next = service->sessions, .service = service, .request = request, .number = ++service->sessions_made };
+        service->sessions = one;
         one->made = (struct psandbox_waiter){ .done = on_made, .owner = one };
         one->over = (struct psandbox_waiter){ .done = on_over, .owner = one };
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
-        if (!api_decode(request, &object_session_request, &one->arena, &one->given)) {
+        if (!service_decode(request, &object_session_request, &one->arena, &one->given)) {
                 session_free(one);
                 return;
         }
@@ -160,14 +160,16 @@ void api_post_session(struct http_request *request)
         one->mode = one->given.mode;
         if (!HAS(&one->given.sandbox, sandbox_request, idle_ms))
                 SET(&one->given.sandbox, sandbox_request, idle_ms, IDLE_MS);
-        if (api_has_cpu_time(request, &limit, &err) < 0) {
+        if (service_has_cpu_time(request, &limit, &err) < 0) {
                 session_free(one);
-                api_answer_busy(request, &limit, &err);
+                service_answer_busy(request, &limit, &err);
                 return;
         }
         int rc = one->mode == session_mode_NONE ? err_field(&err, "/mode", "without anything that lasts it is a run: POST /v1/runs")
-              : api_check_tools(request, one->given.sandbox.profile, &one->given.sandbox.tools, &err) < 0 ? -err.code
-                                                : psandbox_open(api->engine, &one->given.sandbox, one->tenant, &psandbox, &err);
+              : service_check_tools(request, one->given.sandbox.profile, &one->given.sandbox.tools, &err) < 0
+                      ? -err.code
+                                                : psandbox_open(service->engine, &one->given.sandbox, one->tenant,
+                                                                &psandbox, &err);
         if (rc < 0) {
                 session_free(one);
                 http_fail(request, &err);
@@ -186,7 +188,7 @@ void api_post_session(struct http_request *request)
 static struct api_session *find(struct http_request *request)
 {
         struct csn_error err;
-        for (struct api_session *one = api_of(request)->sessions; one; one = one->next)
+        for (struct api_session *one = service_of(request)->sessions; one; one = one->next)
                 if (strcmp(one->id, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one))
                         return one;
         err_field(&err, "", "there is no session %.60s, or it has ended", http_part(request, 0));
@@ -196,13 +198,14 @@ static struct api_session *find(struct http_request *request)
 
 void api_list_sessions(struct http_request *request)
 {
-        struct api_page page;
-        if (!api_page_begin(request, API_PAGE_MAX, &page))
+        struct service_page page;
+        if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
-        for (const struct api_session *one = api_of(request)->sessions; one && !page.more; one = one->next)
-                if (strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one) && api_page_has(&page, one->number, 0))
+        for (const struct api_session *one = service_of(request)->sessions; one && !page.more; one = one->next)
+                if (strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one) && service_page_has(&page,
+                                                                                                      one->number, 0))
                         json_array_append_new(page.list, describe(one));
-        api_page_answer(request, &page, "sessions");
+        service_page_answer(request, &page, "sessions");
 }
 
 void api_get_session(struct http_request *request)
@@ -228,9 +231,9 @@ void api_post_session_run(struct http_request *request)
                 api_post_run_in(request, one->context);
 }
 
-void api_sessions_close(struct api *api)
+void api_sessions_close(struct service *service)
 {
-        for (struct api_session *one = api->sessions, *next; one; one = next) {
+        for (struct api_session *one = service->sessions, *next; one; one = next) {
                 next = one->next;
                 if (one->request)
                         one->request->gone = NULL;

@@ -35,10 +35,10 @@ struct upload {
 
 /* ---- what all of it shares ---- */
 
-struct store_room api_room(const struct http_request *request)
+struct store_room service_room(const struct http_request *request)
 {
-        const struct engine_settings *settings = &api_of(request)->settings->engine;
-        const struct store_key *key = api_key(request);
+        const struct engine_settings *settings = &service_of(request)->settings->engine;
+        const struct store_key *key = service_key(request);
         return (struct store_room){ .file_max = settings->file_bytes_max, .tenant_max = key ? key->stored_bytes : 0, .all_max = settings->files_bytes_max };
 }
 
@@ -46,7 +46,7 @@ struct store_room api_room(const struct http_request *request)
  * 413 for a file that would be too large at any time.  Where there is no room for what could be kept at another, the fault
  * is not the request's (RFC 4918, 11.5): 507.
  */
-void api_fail_room(struct http_request *request, const struct csn_error *error)
+void service_fail_room(struct http_request *request, const struct csn_error *error)
 {
         if (error->sys == EFBIG)
                 http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, error);
@@ -158,7 +158,8 @@ void api_get_stored(struct http_request *request)
         struct csn_error err;
         bool there;
         int fd = -1;
-        if (files_content(api_of(request)->store, http_part(request, 0), request->tenant, &request->arena, &file, &fd, &there, &err) < 0)
+        if (files_content(service_of(request)->store, http_part(request, 0), request->tenant, &request->arena, &file,
+                          &fd, &there, &err) < 0)
                 http_fail(request, &err);
         else if (there)
                 api_send_file(request, fd, file.name);
@@ -171,7 +172,8 @@ void api_stored_info(struct http_request *request)
         struct store_file file;
         struct csn_error err;
         bool there;
-        if (files_find(api_of(request)->store, http_part(request, 0), request->tenant, &request->arena, &file, &there, &err) < 0)
+        if (files_find(service_of(request)->store, http_part(request, 0), request->tenant, &request->arena, &file,
+                       &there, &err) < 0)
                 http_fail(request, &err);
         else if (there)
                 http_json(request, MHD_HTTP_OK, file_json(&file));
@@ -183,7 +185,7 @@ void api_delete_stored(struct http_request *request)
 {
         struct csn_error err;
         bool there;
-        if (files_forget(api_of(request)->store, http_part(request, 0), request->tenant, &there, &err) < 0)
+        if (files_forget(service_of(request)->store, http_part(request, 0), request->tenant, &there, &err) < 0)
                 http_fail(request, &err);
         else if (there)
                 http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
@@ -194,22 +196,22 @@ void api_delete_stored(struct http_request *request)
 void api_list_stored(struct http_request *request)
 {
         struct store_file *files;
-        struct api_page page;
+        struct service_page page;
         struct csn_error err;
         size_t found;
-        if (!api_page_begin(request, STORED_LIST, &page))
+        if (!service_page_begin(request, STORED_LIST, &page))
                 return;
         const struct files_filter filter = { .tenant = request->tenant, .before = http_query(request, "before"), .run = http_query(request, "run"),
                                              .user = http_query(request, "user"), .below = (int64_t)page.below, .n = page.most + 1 };
-        if (files_of(api_of(request)->store, &filter, &request->arena, &files, &found, &err) < 0) {
+        if (files_of(service_of(request)->store, &filter, &request->arena, &files, &found, &err) < 0) {
                 json_decref(page.list);
                 http_fail(request, &err);
                 return;
         }
         for (size_t i = 0; i < found; i++)
-                if (api_page_has(&page, (uint64_t)files[i].number, 0))
+                if (service_page_has(&page, (uint64_t)files[i].number, 0))
                         json_array_append_new(page.list, file_json(&files[i]));
-        api_page_answer(request, &page, "files");
+        service_page_answer(request, &page, "files");
 }
 
 /* ---- uploads ---- */
@@ -239,19 +241,20 @@ static void on_gone(struct http_request *request)
 static struct part *part_new(struct upload *upload, const char *name, size_t len, struct csn_error *err)
 {
         struct http_request *request = upload->request;
-        const struct api *api = api_of(request);
-        const struct store_room room = api_room(request);
+        const struct service *service = service_of(request);
+        const struct store_room room = service_room(request);
         const char *user = http_query(request, "user");
         struct part *part = arena_alloc(&request->arena, sizeof *part);
         if (upload->parts_n == PARTS_MAX) {
                 err_field(err, "", "an upload has at most %d files", PARTS_MAX);
                 return NULL;
         }
-        if (files_check_name(name, len, err) < 0 || incoming_open(api->store, request->tenant, &room, &part->incoming, err) < 0)
+        if (files_check_name(name, len, err) < 0 || incoming_open(service->store, request->tenant, &room,
+                                                                  &part->incoming, err) < 0)
                 return NULL;
         part->file = (struct store_file){ .name = arena_copy(&request->arena, name, len), .run = arena_text(&request->arena, "%s", ""),
                                           .user = arena_text(&request->arena, "%s", user ? user : ""),
-                                          .expires_ms = time_now_ms() + (int64_t)api->settings->engine.files_keep_ms };
+                                          .expires_ms = time_now_ms() + (int64_t)service->settings->engine.files_keep_ms };
         *(upload->last ? &upload->last->next : &upload->parts) = part;
         upload->last = part;
         upload->parts_n++;
@@ -321,7 +324,7 @@ static size_t on_bytes(struct http_request *request, const char *bytes, size_t l
 static void keep_parts(struct upload *upload)
 {
         const struct http_request *request = upload->request;
-        struct store *store = api_of(request)->store;
+        struct store *store = service_of(request)->store;
         struct csn_error ignored;
         bool there;
         for (struct part *part = upload->parts; part && !upload->error.code; part = part->next) {
@@ -345,7 +348,7 @@ static void on_whole(struct http_request *request)
         if (!upload->error.code)
                 keep_parts(upload);
         if (upload->error.code) {
-                api_fail_room(request, &upload->error);
+                service_fail_room(request, &upload->error);
         } else if (form) {
                 json_t *list = json_array();
                 for (const struct part *part = upload->parts; part; part = part->next)
@@ -364,7 +367,7 @@ static void on_whole(struct http_request *request)
 static int begin_upload(struct upload *upload, struct csn_error *err)
 {
         struct http_request *request = upload->request;
-        const struct store_room room = api_room(request);
+        const struct store_room room = service_room(request);
         const char *type = http_header(request, "Content-Type"), *length = http_header(request, "Content-Length");
         size_t len;
         const char *name = http_query_bytes(request, "name", &len);
@@ -373,7 +376,7 @@ static int begin_upload(struct upload *upload, struct csn_error *err)
                 upload->post = MHD_create_post_processor(request->connection, POST_BUFFER, on_form, upload);
                 return upload->post ? 0 : err_field(err, "Content-Type", "multipart/form-data needs a boundary");
         }
-        if (store_room_check(api_of(request)->store, request->tenant, &room, size, err) < 0) {
+        if (store_room_check(service_of(request)->store, request->tenant, &room, size, err) < 0) {
                 request->early = size > HTTP_BODY_MAX;   /* a client that sends less reads its answer after that */
                 return -err->code;
         }
@@ -389,7 +392,7 @@ void api_post_stored(struct http_request *request)
         *upload = (struct upload){ .request = request };
         if (begin_upload(upload, &err) < 0) {
                 upload_free(upload);
-                api_fail_room(request, &err);
+                service_fail_room(request, &err);
                 return;
         }
         request->owner = upload;

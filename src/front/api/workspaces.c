@@ -34,7 +34,7 @@ static const char *user_of(const struct http_request *request)
  */
 static bool find(struct http_request *request, struct store_workspace *ret, struct csn_error *err)
 {
-        struct store *store = api_of(request)->store;
+        struct store *store = service_of(request)->store;
         char id[WORKSPACE_ID_MAX];
         bool there = false;
         *err = (struct csn_error){ 0 };
@@ -78,12 +78,12 @@ static const char *path_of(struct http_request *request)
 
 /* ---- lists ---- */
 
-static json_t *workspace_json(const struct api *api, const struct store_workspace *one)
+static json_t *workspace_json(const struct service *service, const struct store_workspace *one)
 {
         char created[40], used[40], expires[40];
         time_print(one->created_ms, created, sizeof created);
         time_print(one->used_ms, used, sizeof used);
-        time_print(one->used_ms + (int64_t)api->settings->engine.workspace_keep_ms, expires, sizeof expires);
+        time_print(one->used_ms + (int64_t)service->settings->engine.workspace_keep_ms, expires, sizeof expires);
         return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s}", "id", one->id, "name", one->name, "user", one->user, "stored_bytes", (json_int_t)one->bytes,
                          "created_at", created, "used_at", used, "expires_at", expires);
 }
@@ -91,22 +91,22 @@ static json_t *workspace_json(const struct api *api, const struct store_workspac
 void api_list_workspaces(struct http_request *request)
 {
         struct store_workspace *all;
-        struct api_page page;
+        struct service_page page;
         struct csn_error err;
         size_t n;
-        if (!api_page_begin(request, API_PAGE_MAX, &page))
+        if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
         const struct workspaces_filter filter = { .tenant = request->tenant, .user = http_query(request, "user"), .below_ms = (int64_t)page.below,
                                                   .below_number = (int64_t)page.below_second, .n = page.most + 1 };
-        if (workspaces_of(api_of(request)->store, &filter, &request->arena, &all, &n, &err) < 0) {
+        if (workspaces_of(service_of(request)->store, &filter, &request->arena, &all, &n, &err) < 0) {
                 json_decref(page.list);
                 http_fail(request, &err);
                 return;
         }
         for (size_t i = 0; i < n; i++)
-                if (api_page_has(&page, (uint64_t)all[i].used_ms, (uint64_t)all[i].number))
-                        json_array_append_new(page.list, workspace_json(api_of(request), &all[i]));
-        api_page_answer(request, &page, "workspaces");
+                if (service_page_has(&page, (uint64_t)all[i].used_ms, (uint64_t)all[i].number))
+                        json_array_append_new(page.list, workspace_json(service_of(request), &all[i]));
+        service_page_answer(request, &page, "workspaces");
 }
 
 static json_t *file_json(const char *name, const struct stat *st)
@@ -127,7 +127,7 @@ void api_workspace_files(struct http_request *request)
                 answer_missing(request, &err, "workspace");
                 return;
         }
-        auto_fd dir = workspace_look(api_of(request)->store, one.id);
+        auto_fd dir = workspace_look(service_of(request)->store, one.id);
         if (dir >= 0 && files_list(dir, &rules, &request->arena, &found, &err) < 0) {
                 http_fail(request, &err);
                 return;
@@ -153,7 +153,7 @@ void api_workspace_get(struct http_request *request)
                 answer_missing(request, &err, "file");
                 return;
         }
-        auto_fd dir = workspace_look(api_of(request)->store, one.id);
+        auto_fd dir = workspace_look(service_of(request)->store, one.id);
         auto_fd fd = dir < 0 ? -1 : files_open_input(dir, path);
         const char *slash = strrchr(path, '/');
         if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -165,8 +165,8 @@ void api_workspace_get(struct http_request *request)
 void api_workspace_delete(struct http_request *request)
 {
         const char *path = path_of(request);
-        struct store *store = api_of(request)->store;
-        const struct store_room room = api_room(request);
+        struct store *store = service_of(request)->store;
+        const struct store_room room = service_room(request);
         struct store_workspace one;
         struct workspace held;
         struct csn_error err;
@@ -177,7 +177,7 @@ void api_workspace_delete(struct http_request *request)
                 return;
         }
         if (workspace_take(store, request->tenant, one.user, one.name, &room, &held, &err) < 0) {
-                api_fail_room(request, &err);
+                service_fail_room(request, &err);
                 return;
         }
         bool gone = files_remove(held.dir, path) == 0;
@@ -194,7 +194,7 @@ void api_delete_workspace(struct http_request *request)
         struct csn_error err;
         if (!find(request, &one, &err))
                 answer_missing(request, &err, "workspace");
-        else if (workspace_remove(api_of(request)->store, one.id, &err) < 0)
+        else if (workspace_remove(service_of(request)->store, one.id, &err) < 0)
                 http_fail(request, &err);
         else
                 http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
@@ -244,31 +244,33 @@ static int place(struct upload *upload, const struct workspace *held, json_t **r
 /* No workspace is larger than what a run could ever get. */
 static int check_room(const struct upload *upload, const struct workspace *held, struct csn_error *err)
 {
-        const struct api *api = api_of(upload->request);
-        const struct store_room room = api_room(upload->request);
-        uint64_t size = incoming_size(upload->incoming), max = api->settings->ceilings.disk_bytes, has = files_weigh(held->dir, 0);
+        const struct service *service = service_of(upload->request);
+        const struct store_room room = service_room(upload->request);
+        uint64_t size = incoming_size(upload->incoming), max = service->settings->ceilings.disk_bytes,
+                has = files_weigh(held->dir, 0);
         if (has > max || size > max - has) {
                 err_set(err, CSN_E_BUSY, 0, "the workspace has %" PRIu64 " bytes and would have %" PRIu64 " more; ceilings.disk_bytes is %" PRIu64, has, size, max);
                 err->sys = EDQUOT;
                 return -err->code;
         }
-        return store_room_check(api->store, upload->request->tenant, &room, 0, err);   /* its bytes are counted as coming in */
+        return store_room_check(service->store, upload->request->tenant, &room, 0, err);   /* its bytes are counted as coming in */
 }
 
 static void on_whole(struct http_request *request)
 {
         struct upload *upload = request->owner;
-        const struct store_room room = api_room(request);
+        const struct store_room room = service_room(request);
         struct csn_error *err = &upload->error;
         struct workspace held = { .dir = -1, .temp = -1 };
         json_t *json = NULL;
         request->gone = NULL;
-        if (!err->code && workspace_take(api_of(request)->store, request->tenant, upload->user, upload->name, &room, &held, err) == 0 &&
+        if (!err->code && workspace_take(service_of(request)->store, request->tenant, upload->user, upload->name,
+                                         &room, &held, err) == 0 &&
             check_room(upload, &held, err) == 0)
                 place(upload, &held, &json, err);
         workspace_leave(&held);
         if (err->code)
-                api_fail_room(request, err);
+                service_fail_room(request, err);
         else
                 http_json(request, MHD_HTTP_CREATED, json);
         upload_free(upload);
@@ -277,8 +279,8 @@ static void on_whole(struct http_request *request)
 static int begin_upload(struct upload *upload, struct csn_error *err)
 {
         struct http_request *request = upload->request;
-        struct store *store = api_of(request)->store;
-        const struct store_room room = api_room(request);
+        struct store *store = service_of(request)->store;
+        const struct store_room room = service_room(request);
         const char *length = http_header(request, "Content-Length");
         size_t user_len;
         const char *user = http_query_bytes(request, "user", &user_len);
@@ -310,7 +312,7 @@ void api_workspace_put(struct http_request *request)
         *upload = (struct upload){ .request = request, .path = path };
         if (begin_upload(upload, &err) < 0) {
                 upload_free(upload);
-                api_fail_room(request, &err);
+                service_fail_room(request, &err);
                 return;
         }
         request->owner = upload;

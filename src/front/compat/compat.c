@@ -74,7 +74,7 @@ json_t *compat_text(const char *bytes, size_t len)
 
 struct run *compat_run(struct http_request *request, json_t *ours, struct csn_error *err)
 {
-        struct run *run = run_new(api_of(request)->engine);
+        struct run *run = run_new(service_of(request)->engine);
         int rc = model_decode(&object_run_request, ours, run_arena(run), run_request(run), err);
         json_decref(ours);
         if (rc == 0)
@@ -95,10 +95,10 @@ bool compat_may_run(struct http_request *request, struct run *run)
 {
         struct http_limit limit;
         struct csn_error err = { 0 };
-        if (api_may_run(request, run, false, &limit, &err) == 0)
+        if (service_may_run(request, run, false, &limit, &err) == 0)
                 return true;
         run_free(run);
-        api_answer_busy(request, &limit, &err);
+        service_answer_busy(request, &limit, &err);
         return false;
 }
 

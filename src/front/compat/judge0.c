@@ -44,7 +44,8 @@ static int language_at(const struct http_request *request, double id)
         const struct language *language;
         for (size_t i = 0; i < ARRAY_LEN(languages); i++)
                 if (languages[i].id == id)
-                        return lang_find(engine_languages(api_of(request)->engine), languages[i].name, &language, NULL) == 0 ? (int)i : -1;
+                        return lang_find(engine_languages(service_of(request)->engine), languages[i].name, &language,
+                                         NULL) == 0 ? (int)i : -1;
         return -1;
 }
 
@@ -110,7 +111,8 @@ struct limit {
 /* Times are seconds and sizes kB; what each is where a submission says nothing, and at the most. */
 static void limits_of(const struct http_request *request, struct limit limits[static LIMITS])
 {
-        const struct limits *usual = &api_of(request)->settings->limits, *most = &api_of(request)->settings->ceilings;
+        const struct limits *usual = &service_of(request)->settings->limits,
+                *most = &service_of(request)->settings->ceilings;
         const struct limit rows[LIMITS] = {
                 [CPU_TIME] = { "cpu_time_limit", 0, (double)most->cpu_ms / 1000, 5, false },
                 [CPU_EXTRA] = { "cpu_extra_time", 0, 5, 1, false },
@@ -140,7 +142,7 @@ void judge0_config(struct http_request *request)
                 "allow_enable_per_process_and_thread_memory_limit", "redirect_stderr_to_stdout", "use_docs_as_homepage", "allow_enable_network",
                 "enable_network",
         };
-        const struct engine_settings *engine = &api_of(request)->settings->engine;
+        const struct engine_settings *engine = &service_of(request)->settings->engine;
         struct limit limits[LIMITS];
         json_t *json = json_pack("{s:b, s:b, s:b, s:b, s:[], s:i, s:i, s:i, s:i, s:i, s:I}", "enable_wait_result", 1, "enable_command_line_arguments", 1,
                                  "enable_batched_submissions", 1, "disable_implicit_base64_encoding", 1, "allowed_languages_for_compile_options",
@@ -285,7 +287,7 @@ static double limit_asked(const struct limit *limit, const json_t *asked)
 /* The extra time is for the program to end by itself; that it took longer is seen all the same. */
 static json_t *our_limits(const struct http_request *request, const json_t *asked)
 {
-        const struct limits *most = &api_of(request)->settings->ceilings;
+        const struct limits *most = &service_of(request)->settings->ceilings;
         struct limit limits[LIMITS];
         double n[LIMITS];
         limits_of(request, limits);
@@ -574,13 +576,13 @@ static json_t *submission(struct form *form, const char *token, const char *stat
         return answer;
 }
 
-/* *ret is NULL if the tenant has no such submission.  Errors: those of api_find_run(), CSN_E_PROTOCOL. */
+/* *ret is NULL if the tenant has no such submission.  Errors: those of service_find_run(), CSN_E_PROTOCOL. */
 static int find(struct http_request *request, const char *token, struct form *form, json_t **ret, struct csn_error *err)
 {
-        struct api_found found;
+        struct service_found found;
         struct run_result result;
         *ret = NULL;
-        if (api_find_run(request, token, &found, err) < 0)
+        if (service_find_run(request, token, &found, err) < 0)
                 return -err->code;
         if (found.run) {
                 const struct run_request *given = run_request(found.run);
@@ -670,7 +672,7 @@ void judge0_submit(struct http_request *request)
         } else if (compat_may_run(request, run)) {
                 struct form *own = arena_alloc(run_arena(run), sizeof *own);
                 *own = form;
-                api_start_run(request, run, waits ? &words : NULL, own, true);
+                service_start_run(request, run, waits ? &words : NULL, own, true);
                 if (!waits)
                         http_json(request, MHD_HTTP_CREATED, json_pack("{s:s}", "token", run_id(run)));
         }
@@ -716,11 +718,11 @@ static json_t *start_one(struct http_request *request, const json_t *asked, bool
         struct run *run = run_of(request, asked, base64, &flaws);
         if (!run)
                 return flaws;
-        if (api_may_run(request, run, false, &limit, &err) < 0) {
+        if (service_may_run(request, run, false, &limit, &err) < 0) {
                 run_free(run);
                 return json_pack("{s:o}", "error", compat_text(err.text, strlen(err.text)));
         }
-        api_start_run(request, run, NULL, NULL, true);
+        service_start_run(request, run, NULL, NULL, true);
         *started = true;
         return json_pack("{s:s}", "token", run_id(run));
 }

@@ -41,16 +41,16 @@ struct piston {
 
 static struct piston *piston_of(struct http_request *request)
 {
-        struct api *api = api_of(request);
-        if (api->piston)
-                return api->piston;
+        struct service *service = service_of(request);
+        if (service->piston)
+                return service->piston;
         struct piston *piston = mem_alloc(sizeof *piston);
         *piston = (struct piston){ .probes = {
                 { .language = "python", .code = "import platform; print(platform.python_version())" },
                 { .language = "javascript", .code = "console.log(process.versions.node)" },
                 { .language = "bash", .code = "echo ${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}" },
         } };
-        return api->piston = piston;
+        return service->piston = piston;
 }
 
 void piston_close(struct piston *piston)
@@ -86,7 +86,7 @@ static void on_version(void *owner, const struct run_result *result)
 
 static const struct run_events version_events = { .done = on_version };
 
-static void ask(struct api *api, struct piston *piston)
+static void ask(struct service *service, struct piston *piston)
 {
         piston->asked_us = clock_us();
         for (size_t i = 0; i < ARRAY_LEN(piston->probes); i++) {
@@ -94,7 +94,7 @@ static void ask(struct api *api, struct piston *piston)
                 if (probe->version[0])
                         continue;
                 probe->piston = piston;
-                probe->run = run_new(api->engine);
+                probe->run = run_new(service->engine);
                 struct run_request *request = run_request(probe->run);
                 SET(request, run_request, language, arena_text(run_arena(probe->run), "%s", probe->language));
                 SET(request, run_request, policy, arena_text(run_arena(probe->run), "off"));
@@ -107,7 +107,7 @@ static void ask(struct api *api, struct piston *piston)
 
 static void on_gone(struct http_request *request)
 {
-        struct piston *piston = api_of(request)->piston;
+        struct piston *piston = service_of(request)->piston;
         for (struct waiter **at = &piston->waiters; *at; at = &(*at)->next)
                 if ((*at)->request == request) {
                         *at = (*at)->next;
@@ -128,7 +128,7 @@ static void with_versions(struct http_request *request, void (*then)(struct http
 {
         struct piston *piston = piston_of(request);
         if (!piston->asked && !all_known(piston) && (!piston->asked_us || clock_us() - piston->asked_us > ASK_AGAIN_US))
-                ask(api_of(request), piston);
+                ask(service_of(request), piston);
         if (!piston->asked) {
                 then(request);
                 return;
@@ -170,7 +170,7 @@ static void answer_runtimes(struct http_request *request)
         for (size_t i = 0; lang_at(i); i++)
                 if (version_of(piston, lang_at(i))[0])
                         json_array_append_new(list, runtime_of(piston, lang_at(i)));
-        for (const struct language *added = engine_languages(api_of(request)->engine); added; added = added->next)
+        for (const struct language *added = engine_languages(service_of(request)->engine); added; added = added->next)
                 json_array_append_new(list, runtime_of(piston, added));
         http_json(request, MHD_HTTP_OK, list);
 }
@@ -190,7 +190,7 @@ static void refuse(struct http_request *request, unsigned status, const char *te
 /* What a client may ask for at the most, in its words. */
 static int check_limits(const struct http_request *request, const json_t *body, struct csn_error *err)
 {
-        const struct limits *most = &api_of(request)->settings->ceilings;
+        const struct limits *most = &service_of(request)->settings->ceilings;
         const struct { const char *name; uint64_t most; bool time; } rows[] = {
                 { "compile_memory_limit", most->memory_bytes, false }, { "run_memory_limit", most->memory_bytes, false },
                 { "compile_timeout", most->wall_ms, true },            { "run_timeout", most->wall_ms, true },
@@ -257,7 +257,7 @@ static int find_runtime(struct http_request *request, const json_t *body, const 
                 return err_field(err, "version", "version is required as a string");
         if (!json_is_array(json_object_get(body, "files")))
                 return err_field(err, "files", "files is required as an array");
-        if (lang_find(engine_languages(api_of(request)->engine), name, ret, NULL) < 0 ||
+        if (lang_find(engine_languages(service_of(request)->engine), name, ret, NULL) < 0 ||
             !compat_in_range(version_of(piston_of(request), *ret), version))
                 return err_field(err, "version", "%.100s-%.100s runtime is unknown", name, version);
         return 0;
@@ -329,7 +329,7 @@ static json_t *limit_of(const json_t *body, const char *name, uint64_t otherwise
 
 static json_t *limits_of(const struct http_request *request, const json_t *body)
 {
-        const struct limits *most = &api_of(request)->settings->ceilings;
+        const struct limits *most = &service_of(request)->settings->ceilings;
         json_t *limits = json_pack("{s:o, s:o, s:s}", "wall_ms", limit_of(body, "run_timeout", RUN_MS, 1, most->wall_ms), "cpu_ms",
                                    limit_of(body, "run_cpu_time", RUN_MS, 1, most->cpu_ms), "output_action", "kill");
         if (json_number_value(json_object_get(body, "run_memory_limit")) > 0)
@@ -458,7 +458,7 @@ static void execute(struct http_request *request)
         if (!execution)
                 refuse(request, MHD_HTTP_BAD_REQUEST, err.text);
         else if (compat_may_run(request, execution->run))
-                api_start_run(request, execution->run, &words, execution, false);
+                service_start_run(request, execution->run, &words, execution, false);
 }
 
 void piston_execute(struct http_request *request)

@@ -359,7 +359,7 @@ static bool has_language(struct http_request *request, json_t *body)
         json_t *name = json_object_get(body, "language");
         const struct language *language;
         struct csn_error err;
-        if (lang_find(engine_languages(api_of(request)->engine), json_string_value(name), &language, &err) == 0)
+        if (lang_find(engine_languages(service_of(request)->engine), json_string_value(name), &language, &err) == 0)
                 return true;
         for (size_t i = 0; i < ARRAY_LEN(languages); i++)
                 if (strcmp(languages[i], json_string_value(name)) == 0) {
@@ -394,7 +394,7 @@ static void start(struct http_request *request, json_t *body)
                 fusion->names[i] = arena_text(run_arena(run), "%s", json_string_value(name));
         }
         run_set_storage(run, &storage, fusion);
-        api_start_run(request, run, &words, fusion, false);
+        service_start_run(request, run, &words, fusion, false);
 }
 
 void fusion_run_code(struct http_request *request)

@@ -62,7 +62,7 @@ static bool start_next(struct http_request *request, struct submission *submissi
         if (!run || !compat_may_run(request, run))
                 return false;
         submission->runs++;
-        api_start_run(request, run, &words, submission, false);
+        service_start_run(request, run, &words, submission, false);
         return true;
 }
 
@@ -153,7 +153,7 @@ static bool can_grade(struct http_request *request, const json_t *body, const st
                                      set);
         else if (logic && !json_is_null(logic))
                 fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST, "config.custom_extract_logic is a program for the server itself, and is not run");
-        else if (lang_find(engine_languages(api_of(request)->engine), language, ret, &err) < 0)
+        else if (lang_find(engine_languages(service_of(request)->engine), language, ret, &err) < 0)
                 fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
         else
                 return true;

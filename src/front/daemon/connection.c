@@ -307,7 +307,7 @@ static void send_status(struct connection *connection)
                             json_pack("{s:s, s:i, s:I, s:I}", "version", VERSION, "pid", (int)getpid(), "uptime_ms",
                                       (json_int_t)((clock_us() - daemon->started_us) / 1000), "connections", (json_int_t)daemon->connections_n));
         json_object_set_new(json_object_get(status, "daemon"), "confinement", confine_facts());
-        const char *http = daemon->api ? api_address(daemon->api) : NULL;
+        const char *http = daemon->service ? service_address(daemon->service) : NULL;
         if (http)
                 json_object_set_new(json_object_get(status, "daemon"), "http",
                                     json_pack("{s:s, s:b}", "address", http, "keyless", daemon->settings->engine.http_keyless));

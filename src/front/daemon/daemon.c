@@ -44,7 +44,7 @@ static void enter(struct daemon *daemon, enum daemon_state state);
 
 static bool is_working(const struct daemon *daemon)
 {
-        return daemon->requests || (daemon->api && !api_is_idle(daemon->api));
+        return daemon->requests || (daemon->service && !service_is_idle(daemon->service));
 }
 
 /* A state that has nothing left to wait for gives way to the next; so it is with one that is late. */
@@ -93,15 +93,15 @@ static void enter(struct daemon *daemon, enum daemon_state state)
                 uint64_t wait_us = daemon->settings->engine.shutdown_ms * 1000, most_us = wait_us + CANCEL_US + 2 * FLUSH_US;
                 notify_send("STOPPING=1\nSTATUS=Draining: nothing new is begun\nEXTEND_TIMEOUT_USEC=%" PRIu64, most_us);
                 stop_accepting(daemon);
-                if (daemon->api)
-                        api_drain(daemon->api);
+                if (daemon->service)
+                        service_drain(daemon->service);
                 loop_timer(daemon->loop, &daemon->deadline, wait_us);
         } else if (state == CANCELLING) {
                 loop_timer(daemon->loop, &daemon->deadline, CANCEL_US);
                 for (struct request *request = daemon->requests; request; request = request->next)
                         job_cancel(request);
-                if (daemon->api)
-                        api_cancel(daemon->api);
+                if (daemon->service)
+                        service_cancel(daemon->service);
         } else if (state == FLUSHING) {
                 loop_timer(daemon->loop, &daemon->deadline, FLUSH_US);
                 for (struct connection *connection = daemon->connections; connection; connection = connection->next)
@@ -219,7 +219,8 @@ static int open_api(struct daemon *daemon, struct csn_error *err)
         struct endpoint *endpoint = &daemon->endpoint;
         bool stored = daemon->http_fd >= 0;
         if ((stored && open_store(daemon, err) < 0) ||
-            api_open(daemon->engine, daemon->settings, daemon->store, take_fd(&daemon->http_fd), daemon->http_ours, on_api_idle, daemon, &daemon->api,
+            service_open(daemon->engine, daemon->settings, daemon->store, take_fd(&daemon->http_fd),
+                         daemon->http_ours, on_api_idle, daemon, &daemon->service,
                      err) < 0)
                 return -err->code;
         if (stored) {
@@ -228,7 +229,8 @@ static int open_api(struct daemon *daemon, struct csn_error *err)
         }
         if (endpoint->local_fd < 0)
                 return 0;
-        return api_serve_local(daemon->api, take_fd(&endpoint->local_fd), endpoint->local_ours, daemon->uids, daemon->uids_n, err);
+        return service_serve_local(daemon->service, take_fd(&endpoint->local_fd), endpoint->local_ours, daemon->uids,
+                                   daemon->uids_n, err);
 }
 
 /* ---- in order ---- */
@@ -287,7 +289,7 @@ static void on_watchdog(struct timer *timer)
 
 static void tell_ready(struct daemon *daemon)
 {
-        const char *http = api_address(daemon->api);
+        const char *http = service_address(daemon->service);
         log_text(LOG_INFO, "serving %s", daemon->endpoint.path);
         if (http)
                 log_text(LOG_INFO, "serving http://%s", http);
@@ -375,7 +377,7 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
                 loop_unwatch(daemon.loop, &daemon.signals);
                 helpers_unwatch();
         }
-        api_close(daemon.api);
+        service_close(daemon.service);
         fd_close(&daemon.http_fd);
         if (daemon.loop)
                 loop_untimer(daemon.loop, &daemon.clean);

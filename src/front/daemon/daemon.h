@@ -40,7 +40,7 @@ struct daemon {
         struct watch listener, signals;
         struct timer deadline;     /* of this state */
         struct timer again;        /* accept once more, when there were no descriptors */
-        struct api *api;
+        struct service *service;
         struct store *store;       /* NULL: there is no engine.http */
         struct timer clean;        /* the store */
         struct timer watchdog;     /* the service manager's */

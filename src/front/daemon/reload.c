@@ -66,7 +66,7 @@ void daemon_reload(struct daemon *daemon)
                 daemon->uids = uids;
                 daemon->uids_n = uids_n;
                 engine_reload(daemon->engine);
-                api_changed(daemon->api);
+                service_changed(daemon->service);
                 log_text(LOG_INFO, "reload: settings changed: %u, waiting for a restart: %u; policies are read again", count.changed, count.waiting);
                 notify_send("READY=1\nSTATUS=Serving; settings changed by the last reload: %u, waiting for a restart: %u", count.changed, count.waiting);
         }

@@ -25,7 +25,7 @@ bool e2b_life(struct http_request *request, const json_t *body, const char *name
         const json_t *given = json_object_get(body, name);
         bool none = !given || json_is_null(given);
         double seconds = none ? usual_s : json_number_value(given);
-        uint64_t most_s = min_u64(api_of(request)->settings->engine.sandbox_ttl_ms / 1000, E2B_TIMEOUT_MAX_S);
+        uint64_t most_s = min_u64(service_of(request)->settings->engine.sandbox_ttl_ms / 1000, E2B_TIMEOUT_MAX_S);
         char shown[E2B_SHOWN_MAX];
         if (none ? !usual_s : !json_is_number(given) || seconds < 0 || seconds > (double)most_s) {
                 e2b_show(given, shown);
@@ -39,7 +39,7 @@ bool e2b_life(struct http_request *request, const json_t *body, const char *name
 static struct e2b_sandbox *named(struct http_request *request, bool killing)
 {
         const char *id = http_part(request, 0);
-        struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(request), id, request->tenant);
+        struct e2b_sandbox *sandbox = e2b_sandbox_find(service_of(request), id, request->tenant);
         if (sandbox && (killing || !sandbox->killing))
                 return sandbox;
         e2b_error(request, MHD_HTTP_NOT_FOUND, "Sandbox %.60s doesn't exist or you don't have access to it", id);
@@ -157,7 +157,7 @@ static int wish_of(struct http_request *request, const json_t *body, bool secure
         const char *name = json_string_value(json_object_get(body, "templateID"));
         const json_t *resume = json_object_get(body, "autoResume"), *policy = json_object_get(resume, "policy");
         json_t *network = json_object_get(body, "network");
-        const struct store_key *key = api_key(request);
+        const struct store_key *key = service_key(request);
         *ret = (struct e2b_wish){ .internet = !json_is_false(json_object_get(body, "allow_internet_access")), .secure = secure,
                                   .closed = json_is_false(json_object_get(network, "allowPublicTraffic")),
                                   .auto_pause = json_is_true(json_object_get(body, "autoPause")),
@@ -167,7 +167,8 @@ static int wish_of(struct http_request *request, const json_t *body, bool secure
                                                  (json_is_string(policy) && strcmp(json_string_value(policy), "off") != 0) };
         if (!name)
                 return err_field(err, "templateID", "templateID is missing: base, code-interpreter-v1, or one that was built");
-        if (e2b_template_find(api_of(request), request->tenant, name, &ret->template, ret_image, &ret->build_spec, err) < 0)
+        if (e2b_template_find(service_of(request), request->tenant, name, &ret->template, ret_image, &ret->build_spec,
+                              err) < 0)
                 return -err->code;
         if (check_mounts(body, err) < 0 || check_length(body, "network", err) < 0 || check_length(body, "metadata", err) < 0 || check_length(body, "envVars", err) < 0 ||
             e2b_network_check(network, err) < 0)
@@ -189,7 +190,7 @@ static void create(struct http_request *request, const json_t *body, bool secure
         uint64_t life_ms;
         if (!e2b_life(request, body, "timeout", usual_s, &life_ms))
                 return;
-        if (api_has_cpu_time(request, &limit, &err) < 0) {
+        if (service_has_cpu_time(request, &limit, &err) < 0) {
                 e2b_fail(request, &err);
                 return;
         }
@@ -198,7 +199,7 @@ static void create(struct http_request *request, const json_t *body, bool secure
                 return;
         }
         if (wish_of(request, body, secure, &wish, &image, &err) < 0 ||
-            e2b_sandbox_new(api_of(request), request->tenant, &wish, image, &sandbox, &err) < 0) {
+            e2b_sandbox_new(service_of(request), request->tenant, &wish, image, &sandbox, &err) < 0) {
                 e2b_fail(request, &err);
         } else {
                 e2b_sandbox_set_end(sandbox, life_ms);
@@ -245,7 +246,7 @@ static const struct e2b_member no_members[] = { { 0 } }, memory_members[] = { { 
 static void get(struct http_request *request)
 {
         const struct e2b_sandbox *sandbox = e2b_named(request);
-        const struct store_key *key = api_key(request);
+        const struct store_key *key = service_key(request);
         if (sandbox)
                 http_json(request, MHD_HTTP_OK, e2b_sandbox_describe(sandbox, !key || key->scopes & SCOPE_SANDBOXES));
 }

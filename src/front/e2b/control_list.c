@@ -92,7 +92,7 @@ bool e2b_query_number(struct http_request *request, const char *name, int64_t us
 static const char *template_id(struct http_request *request, const char *name)
 {
         const struct e2b_template *ours = e2b_template_named(name);
-        json_t *kept = ours ? NULL : template_store_find(api_of(request), request->tenant, name);
+        json_t *kept = ours ? NULL : template_store_find(service_of(request), request->tenant, name);
         const char *id = ours ? ours->id : kept ? arena_text(&request->arena, "%s", json_string_value(json_object_get(kept, "id"))) : NULL;
         json_decref(kept);
         return id;
@@ -166,10 +166,11 @@ static bool is_wanted(const struct e2b_sandbox *sandbox, const struct filter *fi
 }
 
 /* The next one behind a place; NULL: there is none. */
-static const struct e2b_sandbox *next(const struct api *api, const struct filter *filter, const char *tenant, int64_t at_ms, const char *at_id)
+static const struct e2b_sandbox *next(const struct service *service, const struct filter *filter, const char *tenant,
+                                      int64_t at_ms, const char *at_id)
 {
         const struct e2b_sandbox *best = NULL;
-        for (const struct e2b_sandbox *one = api->e2b; one; one = one->next)
+        for (const struct e2b_sandbox *one = service->e2b; one; one = one->next)
                 if (is_wanted(one, filter, tenant) && (!*at_id || compare(one->started_ms, one->id, at_ms, at_id, filter->ascending) > 0) &&
                     (!best || compare(one->started_ms, one->id, best->started_ms, best->id, filter->ascending) < 0))
                         best = one;
@@ -178,7 +179,7 @@ static const struct e2b_sandbox *next(const struct api *api, const struct filter
 
 void e2b_list(struct http_request *request)
 {
-        const struct api *api = api_of(request);
+        const struct service *service = service_of(request);
         struct filter filter;
         json_t *list = json_array();
         char token[60];
@@ -186,8 +187,10 @@ void e2b_list(struct http_request *request)
                 json_decref(list);
                 return;
         }
-        const struct e2b_sandbox *one = next(api, &filter, request->tenant, filter.at_ms, filter.at_id), *last = NULL;
-        for (; one && json_array_size(list) < filter.limit; one = next(api, &filter, request->tenant, one->started_ms, one->id)) {
+        const struct e2b_sandbox *one = next(service, &filter, request->tenant, filter.at_ms, filter.at_id),
+                *last = NULL;
+        for (; one && json_array_size(list) < filter.limit; one = next(service, &filter, request->tenant,
+                                                                       one->started_ms, one->id)) {
                 json_array_append_new(list, e2b_sandbox_describe(one, false));
                 last = one;
         }

@@ -45,9 +45,10 @@ static bool is_ours(struct http_request *request, const struct http_app *app)
         return app || http_is_for(request, e2b_envd_routes, false) || http_is_for(request, e2b_interpreter_routes, false);
 }
 
-const struct http_app *e2b_app_for_page(const struct api *api, struct http_request *request, const struct http_app *app)
+const struct http_app *e2b_app_for_page(const struct service *service, struct http_request *request,
+                                        const struct http_app *app)
 {
-        if (api->settings->engine.http_keyless || !http_header(request, "Origin"))
+        if (service->settings->engine.http_keyless || !http_header(request, "Origin"))
                 return app;
         if (strcmp(request->method, "OPTIONS") == 0 && http_header(request, "Access-Control-Request-Method"))
                 return is_ours(request, app) ? &page_app : NULL;

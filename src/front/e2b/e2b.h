@@ -92,7 +92,7 @@ struct e2b_waiter {
 /* A sandbox.  Freed after its end; look it up again by e2b_sandbox_find() or e2b_target(). */
 struct e2b_sandbox {
         struct e2b_sandbox *next;          /* list of all, newest first */
-        struct api *api;
+        struct service *service;
         char id[E2B_ID_LEN + 1];
         char tenant[80];
         enum { E2B_MAKING, E2B_RUNNING, E2B_PAUSING, E2B_PAUSED, E2B_RESUMING } state;
@@ -128,9 +128,10 @@ struct e2b_sandbox {
 /* ---- the target of a request (routing.c) ---- */
 
 /* The application of E2B that a request is for; NULL: none. */
-const struct http_app *e2b_app(struct api *api, struct http_request *request);
+const struct http_app *e2b_app(struct service *service, struct http_request *request);
 /* The same for a page in a browser: adds CORS headers, and answers the preflight request (cors.c).  app may be NULL. */
-const struct http_app *e2b_app_for_page(const struct api *api, struct http_request *request, const struct http_app *app);
+const struct http_app *e2b_app_for_page(const struct service *service, struct http_request *request,
+                                        const struct http_app *app);
 /*
  * The sandbox of a request to one of its ports.  The sandbox runs when a handler is called: requests for a missing or
  * paused sandbox have been answered before, and a request that resumes a sandbox waits.  Later the sandbox may end:
@@ -138,7 +139,7 @@ const struct http_app *e2b_app_for_page(const struct api *api, struct http_reque
  * sandbox.
  */
 struct e2b_sandbox *e2b_target(const struct http_request *request);
-/* Whether a further program may start in the sandbox.  Errors: as api_tenant_has_cpu_time(). */
+/* Whether a further program may start in the sandbox.  Errors: as service_tenant_has_cpu_time(). */
 int e2b_has_cpu_time(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err);
 /* The port of the target; 0: the control plane. */
 unsigned e2b_port(const struct http_request *request);
@@ -186,7 +187,8 @@ extern const struct http_route e2b_control_routes[], e2b_envd_routes[], e2b_inte
  * Create a sandbox, with files or NULL, and wait for E2B_WANTS_READY.  The wish stays the caller's.  *ret stays the
  * module's.  Errors: as psandbox_open().
  */
-int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *wish, struct e2b_image *image, struct e2b_sandbox **ret,
+int e2b_sandbox_new(struct service *service, const char *tenant, const struct e2b_wish *wish, struct e2b_image *image,
+                    struct e2b_sandbox **ret,
                     struct csn_error *err);
 /* Free the members of a wish.  e2b_wish_copy(): a copy with references of its own. */
 void e2b_wish_done(struct e2b_wish *wish);
@@ -194,14 +196,15 @@ void e2b_wish_done(struct e2b_wish *wish);
  * Create a persistent sandbox with the profile, a template and its build, and with these labels; build_spec may be
  * NULL.  Errors: as psandbox_open().
  */
-int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *build_spec, json_t *env, const char *label,
+int e2b_open_psandbox(struct service *service, const char *tenant, const struct e2b_template *template,
+                      const json_t *build_spec, json_t *env, const char *label,
                   struct psandbox **ret, struct csn_error *err);
 /* The id and name of a wish's template, or of the template it was built from. */
 const char *e2b_template_id(const struct e2b_wish *wish);
 const char *e2b_template_name(const struct e2b_wish *wish);
 struct e2b_wish e2b_wish_copy(const struct e2b_wish *wish);
 /* A sandbox by id; of a tenant, or "" of all.  NULL: none, or the sandbox was never ready. */
-struct e2b_sandbox *e2b_sandbox_find(const struct api *api, const char *id, const char *tenant);
+struct e2b_sandbox *e2b_sandbox_find(const struct service *service, const char *id, const char *tenant);
 /* Wait for a state; the waiter's done() is called once.  e2b_unwait(): stop waiting. */
 void e2b_wait(struct e2b_sandbox *sandbox, enum e2b_want want, struct e2b_waiter *waiter);
 void e2b_unwait(struct e2b_waiter *waiter);
@@ -221,7 +224,7 @@ void e2b_sandbox_kill(struct e2b_sandbox *sandbox);
  * An image: an empty unnamed file in the state folder, or the descriptor fd, which becomes the image's.  Errors:
  * CSN_E_SYSTEM.
  */
-int e2b_image_new(const struct api *api, struct e2b_image **ret, struct csn_error *err);
+int e2b_image_new(const struct service *service, struct e2b_image **ret, struct csn_error *err);
 struct e2b_image *e2b_image_of(int fd);
 struct e2b_image *e2b_image_ref(struct e2b_image *image);   /* NULL stays NULL */
 void e2b_image_unref(struct e2b_image *image);
@@ -230,7 +233,7 @@ json_t *e2b_sandbox_made(const struct e2b_sandbox *sandbox);
 /* `tokens`: with its tokens, for requests that have the rights of the tokens. */
 json_t *e2b_sandbox_describe(const struct e2b_sandbox *sandbox, bool tokens);
 /* End all sandboxes and free all state. */
-void e2b_close(struct api *api);
+void e2b_close(struct service *service);
 
 /* "2026-01-02T03:04:05.678Z" */
 json_t *e2b_time(int64_t ms);
@@ -249,15 +252,17 @@ struct e2b_template {
  * built template the template it was built from.  *ret_image has its files and *ret_build_spec its build, both as
  * references of the caller, or NULL.  Errors: CSN_E_INPUT with ENOENT in sys, CSN_E_SYSTEM.
  */
-int e2b_template_find(const struct api *api, const char *tenant, const char *name, const struct e2b_template **ret, struct e2b_image **ret_image,
+int e2b_template_find(const struct service *service, const char *tenant, const char *name,
+                      const struct e2b_template **ret, struct e2b_image **ret_image,
                       json_t **ret_build_spec, struct csn_error *err);
 /* A template without files of its own, by name; NULL: none. */
 const struct e2b_template *e2b_template_named(const char *name);
 /* The same for a snapshot.  NULL with err->code 0: no snapshot of this name. */
-const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image,
+const struct e2b_template *e2b_snapshot_find(const struct service *service, const char *tenant, const char *name,
+                                             struct e2b_image **ret_image,
                                              json_t **ret_build_spec, struct csn_error *err);
 /* Delete a snapshot.  false: none of this name. */
-bool e2b_snapshot_forget(const struct api *api, const char *tenant, const char *name);
+bool e2b_snapshot_forget(const struct service *service, const char *tenant, const char *name);
 
 /* ---- state of envd and interpreter ---- */
 

@@ -54,7 +54,7 @@ static json_t *metric_of(struct e2b_sandbox *sandbox, struct looking *one)
 static void answer(struct looking *one, bool seen)
 {
         struct http_request *request = one->request;
-        struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(request), one->id, request->tenant);
+        struct e2b_sandbox *sandbox = e2b_sandbox_find(service_of(request), one->id, request->tenant);
         request->gone = NULL;
         http_json(request, MHD_HTTP_OK, seen && sandbox && sandbox->psandbox ? json_pack("[o]", metric_of(sandbox, one)) : json_array());
         looking_free(one);
@@ -84,7 +84,7 @@ static void on_stats(struct psandbox_waiter *waiter, const struct csn_error *err
         struct looking *one = waiter->owner;
         char *argv[] = { (char[]){ "/usr/bin/stat" }, (char[]){ "-f" }, (char[]){ "-c" }, (char[]){ "%b %f %S" }, (char[]){ "/home/user" }, NULL }, *env[] = { NULL };
         const struct guest_process process = { .folder = (char[]){ "/" }, .argv = argv, .argv_n = ARRAY_LEN(argv) - 1, .env = env };
-        const struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(one->request), one->id, one->request->tenant);
+        const struct e2b_sandbox *sandbox = e2b_sandbox_find(service_of(one->request), one->id, one->request->tenant);
         struct csn_error err;
         one->call = (struct guest_call){ .events = &events, .owner = one };
         if (error || !sandbox || sandbox->state != E2B_RUNNING || guest_call_process(sandbox->psandbox, &one->call, &process, &err) < 0)

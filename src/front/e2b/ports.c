@@ -511,7 +511,7 @@ static void pass_on(struct http_request *request)
                 return;
         }
         struct relay *relay = mem_alloc(sizeof *relay);
-        *relay = (struct relay){ .request = request, .loop = api_of(request)->loop, .port = e2b_port(request), .call = { .events = &events, .owner = relay },
+        *relay = (struct relay){ .request = request, .loop = service_of(request)->loop, .port = e2b_port(request), .call = { .events = &events, .owner = relay },
                                  .end = { .fired = on_end, .owner = relay } };
         buf_init(&relay->name, KIB);
         buf_init(&relay->value, HTTP_HEAD_MAX);

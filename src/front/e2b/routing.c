@@ -134,7 +134,7 @@ static unsigned parse_label(const char *host, const char **ret_id, size_t *ret_l
 static unsigned parse_token(const struct http_request *request, const char **ret_id, size_t *ret_len)
 {
         const char *token = http_header(request, "X-Access-Token");
-        for (const struct e2b_sandbox *one = token ? api_of(request)->e2b : NULL; one; one = one->next)
+        for (const struct e2b_sandbox *one = token ? service_of(request)->e2b : NULL; one; one = one->next)
                 if (one->token[0] && e2b_same(one->token, token)) {
                         *ret_id = one->id;
                         *ret_len = strlen(one->id);
@@ -168,7 +168,8 @@ unsigned e2b_port(const struct http_request *request)
 
 struct e2b_sandbox *e2b_target(const struct http_request *request)
 {
-        struct e2b_sandbox *sandbox = request->target ? e2b_sandbox_find(api_of(request), request->target, "") : NULL;
+        struct e2b_sandbox *sandbox = request->target ? e2b_sandbox_find(service_of(request), request->target, "")
+                : NULL;
         return sandbox && sandbox->state == E2B_RUNNING && !sandbox->killing ? sandbox : NULL;
 }
 
@@ -176,7 +177,8 @@ struct e2b_sandbox *e2b_target(const struct http_request *request)
 
 int e2b_has_cpu_time(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err)
 {
-        return api_tenant_has_cpu_time(sandbox->api, sandbox->tenant, sandbox->wish.cpu_ms_per_day, ret_limit, err);
+        return service_tenant_has_cpu_time(sandbox->service, sandbox->tenant, sandbox->wish.cpu_ms_per_day, ret_limit,
+                                           err);
 }
 
 /* One of our keys, as it is or in E2B's spelling, which older clients insist on: e2b_ and its bytes in hex.  NULL: neither. */
@@ -208,7 +210,7 @@ static int admit_control(struct http_request *request, struct csn_error *err)
                 err_set(err, CSN_E_DENIED, 0, "an API key is needed, as X-API-Key: a key of caisson keys create, or what caisson e2b env prints");
                 return http_refuse(request, MHD_HTTP_UNAUTHORIZED, err);
         }
-        return api_admit(request, ours || !api_of(request)->settings->engine.http_keyless ? text : NULL, err);
+        return service_admit(request, ours || !service_of(request)->settings->engine.http_keyless ? text : NULL, err);
 }
 
 static void find_target(struct http_request *request)
@@ -248,7 +250,7 @@ static int admit_envd(struct http_request *request, struct csn_error *err)
         find_target(request);
         if (!request->target)
                 return 0;                  /* /files, whose signature tells it */
-        const struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(request), request->target, "");
+        const struct e2b_sandbox *sandbox = e2b_sandbox_find(service_of(request), request->target, "");
         if (!is_there(sandbox))
                 return refuse_absent(request, err);
         if (!sandbox->token[0] || (token && e2b_same(sandbox->token, token)))
@@ -282,7 +284,7 @@ static int admit_port(struct http_request *request, struct csn_error *err)
                         http_header(request, "E2b-Sandbox-Port"));
                 return http_refuse(request, MHD_HTTP_BAD_REQUEST, err);
         }
-        const struct e2b_sandbox *sandbox = e2b_sandbox_find(api_of(request), request->target, "");
+        const struct e2b_sandbox *sandbox = e2b_sandbox_find(service_of(request), request->target, "");
         if (!is_there(sandbox))
                 return refuse_absent(request, err);
         if (request->app == &interpreter_app && !may_execute(request, sandbox))
@@ -348,7 +350,8 @@ static void wake(struct http_request *request, struct e2b_sandbox *sandbox)
 
 static void handle(struct http_request *request)
 {
-        struct e2b_sandbox *sandbox = request->target ? e2b_sandbox_find(api_of(request), request->target, "") : NULL;
+        struct e2b_sandbox *sandbox = request->target ? e2b_sandbox_find(service_of(request), request->target, "")
+                : NULL;
         if (sandbox && e2b_sandbox_is_paused(sandbox) && sandbox->wish.auto_resume)
                 wake(request, sandbox);
         else if (e2b_target(request) || !request->target)   /* none: /files, whose signature tells it */
@@ -387,8 +390,8 @@ static const struct http_app *app_of(struct http_request *request)
 }
 
 /* What pages may ask of a program of the user's is for the program to say. */
-const struct http_app *e2b_app(struct api *api, struct http_request *request)
+const struct http_app *e2b_app(struct service *service, struct http_request *request)
 {
         const struct http_app *app = app_of(request);
-        return app == &port_app ? app : e2b_app_for_page(api, request, app);
+        return app == &port_app ? app : e2b_app_for_page(service, request, app);
 }

@@ -47,10 +47,10 @@ static void tell(struct e2b_sandbox *sandbox, enum e2b_want want, const struct c
 
 /* ---- images ---- */
 
-int e2b_image_new(const struct api *api, struct e2b_image **ret, struct csn_error *err)
+int e2b_image_new(const struct service *service, struct e2b_image **ret, struct csn_error *err)
 {
         struct arena arena = { 0 };
-        const char *folder = settings_state_dir(api->settings, &arena);
+        const char *folder = settings_state_dir(service->settings, &arena);
         auto_fd fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         int rc = fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make a file in %s", folder) : 0;
         arena_done(&arena);
@@ -115,9 +115,9 @@ struct e2b_wish e2b_wish_copy(const struct e2b_wish *wish)
 }
 
 /* A sandbox lives no longer, and neither does a sandbox that is paused without one. */
-static uint64_t longest_ms(const struct api *api)
+static uint64_t longest_ms(const struct service *service)
 {
-        return min_u64(api->settings->engine.sandbox_ttl_ms, E2B_TIMEOUT_MAX_S * 1000ULL);
+        return min_u64(service->settings->engine.sandbox_ttl_ms, E2B_TIMEOUT_MAX_S * 1000ULL);
 }
 
 const char *e2b_template_id(const struct e2b_wish *wish)
@@ -152,19 +152,21 @@ static json_t *with_pip(json_t *env)
         return with;
 }
 
-int e2b_open_psandbox(struct api *api, const char *tenant, const struct e2b_template *template, const json_t *build_spec, json_t *env, const char *label,
+int e2b_open_psandbox(struct service *service, const char *tenant, const struct e2b_template *template,
+                      const json_t *build_spec, json_t *env, const char *label,
                   struct psandbox **ret, struct csn_error *err)
 {
-        const struct settings *settings = api->settings;
+        const struct settings *settings = service->settings;
         struct sandbox_request given = { 0 };
         struct arena arena = { 0 };
         json_t *words = json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:o, s:o, s:{s:s, s:s}}", "profile", "e2b", "image", template->image, "root",
-                                  settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root, "ttl_ms", (json_int_t)longest_ms(api), "idle_ms", 0,
+                                  settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root, "ttl_ms",
+                                          (json_int_t)longest_ms(service), "idle_ms", 0,
                                   "network", settings->engine.network == network_PUBLIC ? "public" : "none", "env", with_pip(env), "limits",
                                   limits_of(settings, build_spec), "labels", "e2b", label, "template", template->name);
         int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
         json_decref(words);
-        rc = rc < 0 ? rc : psandbox_open(api->engine, &given, tenant, ret, err);
+        rc = rc < 0 ? rc : psandbox_open(service->engine, &given, tenant, ret, err);
         arena_done(&arena);
         return rc;
 }
@@ -187,8 +189,9 @@ static int open_psandbox(struct e2b_sandbox *sandbox, struct csn_error *err)
 {
         const struct e2b_wish *wish = &sandbox->wish;
         json_t *env = env_of(sandbox);
-        sandbox->networked = sandbox->api->settings->engine.network == network_PUBLIC;
-        int rc = e2b_open_psandbox(sandbox->api, sandbox->tenant, wish->template, wish->build_spec, env, sandbox->id, &sandbox->psandbox, err);
+        sandbox->networked = sandbox->service->settings->engine.network == network_PUBLIC;
+        int rc = e2b_open_psandbox(sandbox->service, sandbox->tenant, wish->template, wish->build_spec, env,
+                                   sandbox->id, &sandbox->psandbox, err);
         json_decref(env);
         if (rc < 0)
                 return rc;
@@ -217,13 +220,13 @@ static void end_start(struct e2b_sandbox *sandbox)
 static void sandbox_free(struct e2b_sandbox *sandbox)
 {
         end_start(sandbox);
-        for (struct e2b_sandbox **at = &sandbox->api->e2b; *at; at = &(*at)->next)
+        for (struct e2b_sandbox **at = &sandbox->service->e2b; *at; at = &(*at)->next)
                 if (*at == sandbox) {
                         *at = sandbox->next;
                         break;
                 }
-        loop_untimer(sandbox->api->loop, &sandbox->end);
-        loop_untimer(sandbox->api->loop, &sandbox->freeze);
+        loop_untimer(sandbox->service->loop, &sandbox->end);
+        loop_untimer(sandbox->service->loop, &sandbox->freeze);
         psandbox_unwait(&sandbox->over);
         psandbox_unwait(&sandbox->news);
         psandbox_copy_done(&sandbox->copy);
@@ -262,7 +265,7 @@ static void on_psandbox_over(struct psandbox_waiter *waiter, const struct csn_er
         sandbox->envd = NULL;
         sandbox->interpreter = NULL;
         sandbox->state = E2B_PAUSED;
-        loop_timer(sandbox->api->loop, &sandbox->end, longest_ms(sandbox->api) * 1000);
+        loop_timer(sandbox->service->loop, &sandbox->end, longest_ms(sandbox->service) * 1000);
         e2b_log(sandbox, "info", "the sandbox is paused, without its memory");
         err_set(&asleep, CSN_E_SYSTEM, 0, "the sandbox could not be resumed; it is paused");
         tell(sandbox, E2B_WANTS_READY, &asleep);
@@ -283,7 +286,7 @@ static void on_end(struct timer *timer)
         struct e2b_sandbox *sandbox = timer->owner;
         struct csn_error err;
         if (sandbox->psandbox && sandbox->state != E2B_RUNNING)
-                loop_timer(sandbox->api->loop, timer, AGAIN_US);
+                loop_timer(sandbox->service->loop, timer, AGAIN_US);
         else if (!sandbox->psandbox || !sandbox->wish.auto_pause || e2b_sandbox_pause(sandbox, sandbox->wish.keep_memory, &err) < 0)
                 e2b_sandbox_kill(sandbox);
 }
@@ -293,14 +296,14 @@ void e2b_sandbox_set_end(struct e2b_sandbox *sandbox, uint64_t ms)
         sandbox->end_ms = time_now_ms() + (int64_t)ms;
         sandbox->life_ms = ms;
         if (sandbox->psandbox && sandbox->state != E2B_PAUSING)
-                loop_timer(sandbox->api->loop, &sandbox->end, ms * 1000);
+                loop_timer(sandbox->service->loop, &sandbox->end, ms * 1000);
 }
 
-void e2b_close(struct api *api)
+void e2b_close(struct service *service)
 {
-        while (api->e2b)
-                sandbox_free(api->e2b);
-        build_close(api);
+        while (service->e2b)
+                sandbox_free(service->e2b);
+        build_close(service);
 }
 
 /* ---- its beginning ---- */
@@ -345,14 +348,14 @@ static void starts(struct e2b_sandbox *sandbox)
         }
         sandbox->start = mem_alloc(sizeof *sandbox->start);
         *sandbox->start = (struct start){ .line = on_start_line, .done = on_started, .owner = sandbox };
-        if (start_begin(sandbox->start, sandbox->api, sandbox->psandbox, sandbox->wish.build_spec, false, &err) < 0)
+        if (start_begin(sandbox->start, sandbox->service, sandbox->psandbox, sandbox->wish.build_spec, false, &err) < 0)
                 give_up(sandbox, &err);
 }
 
 /* It is new, or has its files again: what its template runs is begun. */
 static void boots(struct e2b_sandbox *sandbox)
 {
-        sandbox->api->settings->engine.sandbox_root ? e2b_mark(sandbox, starts) : starts(sandbox);
+        sandbox->service->settings->engine.sandbox_root ? e2b_mark(sandbox, starts) : starts(sandbox);
 }
 
 static void on_loaded(struct psandbox_copy *copy, const struct csn_error *error)
@@ -373,7 +376,7 @@ static void on_psandbox_ready(struct psandbox_waiter *waiter, const struct csn_e
         if (error) {               /* its end follows, where it was to be made */
                 if (sandbox->state == E2B_RESUMING && psandbox_state(sandbox->psandbox) == PSANDBOX_PAUSED) {
                         sandbox->state = E2B_PAUSED;
-                        loop_untimer(sandbox->api->loop, &sandbox->end);
+                        loop_untimer(sandbox->service->loop, &sandbox->end);
                 }
                 tell(sandbox, E2B_WANTS_READY, error);
                 return;
@@ -392,11 +395,11 @@ static void on_psandbox_ready(struct psandbox_waiter *waiter, const struct csn_e
 }
 
 /* Of those that are paused without a sandbox the engine knows nothing, so all are counted here. */
-static int has_room(const struct api *api, const char *tenant, struct csn_error *err)
+static int has_room(const struct service *service, const char *tenant, struct csn_error *err)
 {
-        const struct engine_settings *most = &api->settings->engine;
+        const struct engine_settings *most = &service->settings->engine;
         size_t all = 0, own = 0;
-        for (const struct e2b_sandbox *one = api->e2b; one; one = one->next) {
+        for (const struct e2b_sandbox *one = service->e2b; one; one = one->next) {
                 all++;
                 own += strcmp(one->tenant, tenant) == 0;
         }
@@ -408,13 +411,14 @@ static int has_room(const struct api *api, const char *tenant, struct csn_error 
         return 0;
 }
 
-int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *wish, struct e2b_image *image, struct e2b_sandbox **ret,
+int e2b_sandbox_new(struct service *service, const char *tenant, const struct e2b_wish *wish, struct e2b_image *image,
+                    struct e2b_sandbox **ret,
                     struct csn_error *err)
 {
-        if (has_room(api, tenant, err) < 0)
+        if (has_room(service, tenant, err) < 0)
                 return -err->code;
         struct e2b_sandbox *sandbox = mem_alloc(sizeof *sandbox);
-        *sandbox = (struct e2b_sandbox){ .api = api, .started_ms = time_now_ms(), .end = { .fired = on_end, .owner = sandbox },
+        *sandbox = (struct e2b_sandbox){ .service = service, .started_ms = time_now_ms(), .end = { .fired = on_end, .owner = sandbox },
                                          .over = { .done = on_psandbox_over, .owner = sandbox }, .news = { .owner = sandbox },
                                          .wish = e2b_wish_copy(wish), .image = e2b_image_ref(image) };
         make_id(sandbox->id);
@@ -427,15 +431,15 @@ int e2b_sandbox_new(struct api *api, const char *tenant, const struct e2b_wish *
                 sandbox_free(sandbox);
                 return -err->code;
         }
-        sandbox->next = api->e2b;
-        api->e2b = sandbox;
+        sandbox->next = service->e2b;
+        service->e2b = sandbox;
         *ret = sandbox;
         return 0;
 }
 
-struct e2b_sandbox *e2b_sandbox_find(const struct api *api, const char *id, const char *tenant)
+struct e2b_sandbox *e2b_sandbox_find(const struct service *service, const char *id, const char *tenant)
 {
-        for (struct e2b_sandbox *sandbox = api->e2b; sandbox; sandbox = sandbox->next)
+        for (struct e2b_sandbox *sandbox = service->e2b; sandbox; sandbox = sandbox->next)
                 if (sandbox->state != E2B_MAKING && strcmp(sandbox->id, id) == 0 && (!tenant[0] || strcmp(sandbox->tenant, tenant) == 0))
                         return sandbox;
         return NULL;
@@ -455,7 +459,7 @@ static void not_paused(struct e2b_sandbox *sandbox, const struct csn_error *erro
         e2b_log(sandbox, "warn", "the sandbox could not be paused: %s", error->text);
         sandbox->state = E2B_RUNNING;
         if (left_ms > 0)
-                loop_timer(sandbox->api->loop, &sandbox->end, (uint64_t)left_ms * 1000);
+                loop_timer(sandbox->service->loop, &sandbox->end, (uint64_t)left_ms * 1000);
         tell(sandbox, E2B_WANTS_PAUSED, error);
         if (left_ms <= 0)
                 e2b_sandbox_kill(sandbox);
@@ -511,10 +515,10 @@ static int begin_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_erro
                 if (due_us <= now_us)
                         return freeze(sandbox, err);
                 sandbox->freeze = (struct timer){ .fired = on_freeze, .owner = sandbox };
-                loop_timer(sandbox->api->loop, &sandbox->freeze, due_us - now_us);
+                loop_timer(sandbox->service->loop, &sandbox->freeze, due_us - now_us);
                 return 0;
         }
-        if (e2b_image_new(sandbox->api, &sandbox->image, err) < 0)
+        if (e2b_image_new(sandbox->service, &sandbox->image, err) < 0)
                 return -err->code;
         sandbox->copy = (struct psandbox_copy){ .done = on_saved, .owner = sandbox };
         if (psandbox_save(sandbox->psandbox, &sandbox->copy, sandbox->image->fd, err) == 0)
@@ -533,7 +537,7 @@ int e2b_sandbox_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_error
                 sandbox->state = E2B_RUNNING;
                 return -err->code;
         }
-        loop_untimer(sandbox->api->loop, &sandbox->end);
+        loop_untimer(sandbox->service->loop, &sandbox->end);
         return 0;
 }
 

@@ -30,12 +30,12 @@ struct saving {
 
 /* ---- what is kept ---- */
 
-static int open_folder(const struct api *api, struct csn_error *err)
+static int open_folder(const struct service *service, struct csn_error *err)
 {
         int fd;
-        if (!api->store)
+        if (!service->store)
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "this daemon keeps no snapshots, for engine.http is empty");
-        return store_folder(api->store, "snapshots", &fd, err) < 0 ? -err->code : fd;
+        return store_folder(service->store, "snapshots", &fd, err) < 0 ? -err->code : fd;
 }
 
 static bool is_id(const char *text, size_t len)
@@ -55,11 +55,11 @@ static json_t *load_about(int folder, const char *id)
 }
 
 /* All of a tenant's, newest first, by "createdAt"; the caller's reference. */
-static json_t *load_all(const struct api *api, const char *tenant, size_t *ret_all)
+static json_t *load_all(const struct service *service, const char *tenant, size_t *ret_all)
 {
         struct csn_error err;
         json_t *list = json_array();
-        int folder = open_folder(api, &err);
+        int folder = open_folder(service, &err);
         DIR *dir = folder < 0 ? NULL : fdopendir(folder);
         *ret_all = 0;
         for (struct dirent *found; dir && (found = readdir(dir));) {
@@ -91,10 +91,10 @@ static bool is_called(const json_t *about, const char *given)
 }
 
 /* The newest one of this name; the caller's reference, or NULL. */
-static json_t *find(const struct api *api, const char *tenant, const char *name)
+static json_t *find(const struct service *service, const char *tenant, const char *name)
 {
         size_t all, i;
-        json_t *list = load_all(api, tenant, &all), *about, *found = NULL;
+        json_t *list = load_all(service, tenant, &all), *about, *found = NULL;
         json_array_foreach(list, i, about) {
                 if (!found && is_called(about, name))
                         found = json_incref(about);
@@ -103,16 +103,17 @@ static json_t *find(const struct api *api, const char *tenant, const char *name)
         return found;
 }
 
-const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image,
+const struct e2b_template *e2b_snapshot_find(const struct service *service, const char *tenant, const char *name,
+                                             struct e2b_image **ret_image,
                                              json_t **ret_build_spec, struct csn_error *err)
 {
         char path[ID_LEN + 5];
-        json_t *about = find(api, tenant, name);
+        json_t *about = find(service, tenant, name);
         const struct e2b_template *template = about ? e2b_template_named(e2b_text(about, "template")) : NULL;
         err->code = 0;
         if (template) {
                 snprintf(path, sizeof path, "%.*s.tar", ID_LEN, e2b_text(about, "id"));
-                auto_fd folder = open_folder(api, err);
+                auto_fd folder = open_folder(service, err);
                 int fd = folder < 0 ? -1 : openat(folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd >= 0) {
                         *ret_image = e2b_image_of(fd);
@@ -124,12 +125,12 @@ const struct e2b_template *e2b_snapshot_find(const struct api *api, const char *
         return err->code ? NULL : template;
 }
 
-bool e2b_snapshot_forget(const struct api *api, const char *tenant, const char *name)
+bool e2b_snapshot_forget(const struct service *service, const char *tenant, const char *name)
 {
         struct csn_error err;
         char path[ID_LEN + 6];
-        json_t *about = find(api, tenant, name);
-        auto_fd folder = about ? open_folder(api, &err) : -1;
+        json_t *about = find(service, tenant, name);
+        auto_fd folder = about ? open_folder(service, &err) : -1;
         for (size_t i = 0; about && i < 2; i++) {
                 snprintf(path, sizeof path, "%.*s.%s", ID_LEN, e2b_text(about, "id"), i ? "tar" : "json");
                 if (unlinkat(folder, path, 0) < 0)
@@ -147,10 +148,10 @@ static int name_file(int folder, int fd, const char *id, const char *suffix, str
         return linkat(AT_FDCWD, from, folder, to, AT_SYMLINK_FOLLOW) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "keep the snapshot %s", to) : 0;
 }
 
-static int keep(const struct api *api, const struct saving *saving, struct csn_error *err)
+static int keep(const struct service *service, const struct saving *saving, struct csn_error *err)
 {
         const char *id = e2b_text(saving->about, "id");
-        auto_fd folder = open_folder(api, err);
+        auto_fd folder = open_folder(service, err);
         auto_fd about = folder < 0 ? -1 : openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         if (folder < 0)
                 return -err->code;
@@ -186,7 +187,8 @@ static void save(struct http_request *request, struct e2b_sandbox *sandbox, stru
         if (sandbox->state != E2B_RUNNING) {
                 err_set(&err, CSN_E_BUSY, 0, "sandbox %s is not running", sandbox->id);
                 e2b_conflict(request, &err);
-        } else if (e2b_image_new(sandbox->api, &saving->image, &err) < 0 || psandbox_save(sandbox->psandbox, &saving->copy, saving->image->fd, &err) < 0) {
+        } else if (e2b_image_new(sandbox->service, &saving->image, &err) < 0 || psandbox_save(sandbox->psandbox,
+                &saving->copy, saving->image->fd, &err) < 0) {
                 e2b_fail(request, &err);
         } else {
                 request->owner = saving;
@@ -215,7 +217,7 @@ static void on_snapshot(struct psandbox_copy *copy, const struct csn_error *erro
         request->gone = NULL;
         if (error)
                 e2b_fail(request, error);
-        else if (keep(api_of(request), saving, &err) < 0)
+        else if (keep(service_of(request), saving, &err) < 0)
                 e2b_fail(request, &err);
         else
                 http_json(request, MHD_HTTP_CREATED, describe(saving->about));
@@ -231,7 +233,7 @@ static void begin_snapshot(struct http_request *request, struct e2b_sandbox *san
 {
         char id[ID_LEN + 1];
         size_t all;
-        json_t *list = load_all(sandbox->api, sandbox->tenant, &all);
+        json_t *list = load_all(sandbox->service, sandbox->tenant, &all);
         size_t own = json_array_size(list);
         json_decref(list);
         if (own >= E2B_SNAPSHOTS_OWNER_MAX || all >= E2B_SNAPSHOTS_MAX) {
@@ -270,7 +272,7 @@ void e2b_list_snapshots(struct http_request *request)
                 json_decref(page);
                 return;
         }
-        json_t *list = load_all(api_of(request), request->tenant, &all);
+        json_t *list = load_all(service_of(request), request->tenant, &all);
         json_array_foreach(list, i, about) {
                 if ((sandbox && strcmp(e2b_text(about, "sandbox"), sandbox) != 0) || (name && !is_called(about, name)) || seen++ < skip)
                         continue;
@@ -356,7 +358,8 @@ static void make_children(const struct saving *saving)
         for (size_t i = 0; i < fork->n; i++) {
                 struct child *child = &fork->children[i];
                 *child = (struct child){ .fork = fork, .waiter = { .done = on_child, .owner = child } };
-                if (e2b_sandbox_new(api_of(request), request->tenant, &saving->wish, saving->image, &child->sandbox, &err) < 0) {
+                if (e2b_sandbox_new(service_of(request), request->tenant, &saving->wish, saving->image,
+                                    &child->sandbox, &err) < 0) {
                         child->told = told_error(&err);
                         fork->waiting--;
                         continue;

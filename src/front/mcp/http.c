@@ -36,13 +36,13 @@ static void on_keepalive(struct timer *timer)
 {
         const struct post *post = timer->owner;
         http_add(post->request, ":\n\n", 3);
-        loop_timer(api_of(post->request)->loop, timer, API_KEEPALIVE_US);
+        loop_timer(service_of(post->request)->loop, timer, EVENTS_KEEPALIVE_US);
 }
 
 static void on_gone(struct http_request *request)
 {
         struct post *post = request->owner;
-        loop_untimer(api_of(request)->loop, &post->keepalive);
+        loop_untimer(service_of(request)->loop, &post->keepalive);
         mcp_cancel(post->call);
         post->call = NULL;
         buf_done(&post->last);
@@ -53,7 +53,7 @@ static void begin_stream(struct post *post)
         post->streams = true;
         http_set_header(post->request, "X-Accel-Buffering", "no");
         http_stream(post->request, MHD_HTTP_OK, "text/event-stream");
-        loop_timer(api_of(post->request)->loop, &post->keepalive, API_KEEPALIVE_US);
+        loop_timer(service_of(post->request)->loop, &post->keepalive, EVENTS_KEEPALIVE_US);
 }
 
 /* Takes the reference. */
@@ -110,7 +110,7 @@ static void on_answer(void *owner, unsigned status, json_t *message)
         }
         if (!post->streams)
                 begin_stream(post);
-        loop_untimer(api_of(post->request)->loop, &post->keepalive);
+        loop_untimer(service_of(post->request)->loop, &post->keepalive);
         if (message)
                 post->last = event_of(message);
         post->request->gone = on_gone;

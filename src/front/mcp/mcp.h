@@ -50,7 +50,7 @@ struct mcp_transport {
 /* A request that goes on.  Texts and the key are those of the HTTP request that brought it, which outlives it. */
 struct mcp_call {
         struct mcp_call *next;             /* of its session, or of those that listen */
-        struct api *api;
+        struct service *service;
         struct http_request *http;
         struct mcp_session *session;       /* NULL: it is of the revision without */
         const struct mcp_transport *transport;
@@ -122,7 +122,7 @@ struct mcp_session *mcp_session_find(const struct http_request *http, const char
 const char *mcp_session_id(const struct mcp_session *session);
 bool mcp_session_began(const struct mcp_session *session);
 void mcp_session_end(struct mcp_session *session);
-void mcp_close(struct api *api);
+void mcp_close(struct service *service);
 
 /* ---- asking routes (tools.c) ---- */
 

@@ -9,7 +9,7 @@
 
 struct mcp_session {
         struct mcp_session *next;
-        struct api *api;
+        struct service *service;
         char id[40], tenant[80];
         const char *version;
         int level;                         /* of logging/setLevel; -1: nothing was said, and all from "info" on is told */
@@ -67,7 +67,7 @@ static json_t *server_info(void)
 
 static struct mcp_call **place_of(struct mcp_call *call)
 {
-        return call->listens ? &call->api->mcp.listening : call->session ? &call->session->calls : NULL;
+        return call->listens ? &call->service->mcp.listening : call->session ? &call->session->calls : NULL;
 }
 
 static void unlink_call(struct mcp_call *call)
@@ -263,8 +263,8 @@ static void on_listen(struct mcp_call *call)
         if (call->tools_too)
                 json_object_set_new(agreed, "toolsListChanged", json_true());
         call->listens = true;
-        call->next = call->api->mcp.listening;
-        call->api->mcp.listening = call;
+        call->next = call->service->mcp.listening;
+        call->service->mcp.listening = call;
         mcp_note(call, "notifications/subscriptions/acknowledged",
                  json_pack("{s:{s:O}, s:o}", "_meta", META "subscriptionId", call->id, "notifications", agreed));
 }
@@ -382,7 +382,7 @@ struct mcp_call *mcp_take(struct http_request *http, struct mcp_session *session
         static const struct mcp_transport watching = { watched_note, watched_answer };
         struct watched watched = { transport, owner, false };
         struct mcp_call *call = mem_alloc(sizeof *call);
-        *call = (struct mcp_call){ .api = api_of(http), .http = http, .session = session, .transport = &watching, .owner = &watched, .level = -1,
+        *call = (struct mcp_call){ .service = service_of(http), .http = http, .session = session, .transport = &watching, .owner = &watched, .level = -1,
                                    .begun_us = clock_us(), .id = json_incref(rpc->id) };
         call->params = rpc->params ? json_incref(rpc->params) : json_object();
         buf_init(&call->answer, MCP_ANSWER_MAX);
@@ -417,7 +417,7 @@ static void on_expiry(struct timer *timer)
 {
         struct mcp_session *session = timer->owner;
         if (session->calls)
-                loop_timer(session->api->loop, timer, MCP_SESSION_IDLE_US);
+                loop_timer(session->service->loop, timer, MCP_SESSION_IDLE_US);
         else
                 mcp_session_end(session);
 }
@@ -425,7 +425,7 @@ static void on_expiry(struct timer *timer)
 static void touch(struct mcp_session *session)
 {
         session->used_us = clock_us();
-        loop_timer(session->api->loop, &session->expiry, MCP_SESSION_IDLE_US);
+        loop_timer(session->service->loop, &session->expiry, MCP_SESSION_IDLE_US);
 }
 
 /* Whoever makes many has his own end before those of others; the one that rested longest goes. */
@@ -442,25 +442,25 @@ static void make_room(struct mcp *mcp, const char *tenant)
 
 struct mcp_session *mcp_session_new(struct http_request *http)
 {
-        struct api *api = api_of(http);
-        if (api->mcp.sessions_n >= MCP_SESSIONS_MAX)
-                make_room(&api->mcp, http->tenant);
-        if (api->mcp.sessions_n >= MCP_SESSIONS_MAX)
+        struct service *service = service_of(http);
+        if (service->mcp.sessions_n >= MCP_SESSIONS_MAX)
+                make_room(&service->mcp, http->tenant);
+        if (service->mcp.sessions_n >= MCP_SESSIONS_MAX)
                 return NULL;
         struct mcp_session *session = mem_alloc(sizeof *session);
-        *session = (struct mcp_session){ .next = api->mcp.sessions, .api = api, .version = MCP_LEGACY, .level = -1 };
+        *session = (struct mcp_session){ .next = service->mcp.sessions, .service = service, .version = MCP_LEGACY, .level = -1 };
         session->expiry = (struct timer){ .fired = on_expiry, .owner = session };
         hex_random(16, session->id);
         snprintf(session->tenant, sizeof session->tenant, "%s", http->tenant);
-        api->mcp.sessions = session;
-        api->mcp.sessions_n++;
+        service->mcp.sessions = session;
+        service->mcp.sessions_n++;
         touch(session);
         return session;
 }
 
 struct mcp_session *mcp_session_find(const struct http_request *http, const char *id)
 {
-        for (struct mcp_session *session = api_of(http)->mcp.sessions; session; session = session->next)
+        for (struct mcp_session *session = service_of(http)->mcp.sessions; session; session = session->next)
                 if (strcmp(session->id, id) == 0 && strcmp(session->tenant, http->tenant) == 0) {
                         touch(session);
                         return session;
@@ -480,7 +480,7 @@ bool mcp_session_began(const struct mcp_session *session)
 
 void mcp_session_end(struct mcp_session *session)
 {
-        struct mcp *mcp = &session->api->mcp;
+        struct mcp *mcp = &session->service->mcp;
         while (session->calls)
                 mcp_fail(session->calls, RPC_INTERNAL_ERROR, NULL, "the session has ended");
         for (struct mcp_session **at = &mcp->sessions; *at; at = &(*at)->next)
@@ -489,13 +489,13 @@ void mcp_session_end(struct mcp_session *session)
                         break;
                 }
         mcp->sessions_n--;
-        loop_untimer(session->api->loop, &session->expiry);
+        loop_untimer(session->service->loop, &session->expiry);
         free(session);
 }
 
-void mcp_close(struct api *api)
+void mcp_close(struct service *service)
 {
-        for (struct mcp_session *session = api->mcp.sessions, *next; session; session = next) {
+        for (struct mcp_session *session = service->mcp.sessions, *next; session; session = next) {
                 next = session->next;
                 mcp_session_end(session);
         }

@@ -163,7 +163,7 @@ void mcp_get_prompt(struct mcp_call *call)
                 return;
         }
         buf_init(&buf, 2 * MIB);
-        if (front_describe(call->api->settings, engine_languages(call->api->engine), &about, &buf, &err) < 0) {
+        if (front_describe(call->service->settings, engine_languages(call->service->engine), &about, &buf, &err) < 0) {
                 mcp_fail(call, RPC_INVALID_PARAMS, NULL, "%s", err.text);
         } else {
                 buf_printf(&buf, "\nWrite a program for this task, and run it with the tool run_code:\n%s\n", task);
@@ -221,7 +221,7 @@ void mcp_complete(struct mcp_call *call)
         json_t *values = json_array();
         size_t total = 0;
         if (of_prompt && strcmp(prompt, PROMPT) == 0 && strcmp(name, "profile") == 0) {
-                char **names = profile_names(call->api->settings, &call->arena);
+                char **names = profile_names(call->service->settings, &call->arena);
                 for (size_t i = 0; names[i]; i++)
                         add_value(values, &total, prefix_of(call), names[i]);
         }

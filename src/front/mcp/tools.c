@@ -112,7 +112,7 @@ static bool same_pattern(const char *one, const char *other)
 
 static bool may_call(const struct mcp_call *call, const struct mcp_tool *tool)
 {
-        const struct store_key *key = api_key(call->http);
+        const struct store_key *key = service_key(call->http);
         const struct http_route *route = api_routes;
         while (route->path && (!same_pattern(route->path, tool->path) || strcmp(route->method, tool->method) != 0))
                 route++;
@@ -142,14 +142,15 @@ static json_t *input_schema(const struct mcp_tool *tool)
 /* NULL: a profile or a policy is wrong, and that is answered. */
 static json_t *text_of(struct mcp_call *call, const struct mcp_tool *tool)
 {
-        const struct describe about = { .profile = call->api->settings->engine.profile, .session = session_mode_NONE };
+        const struct describe about = { .profile = call->service->settings->engine.profile,
+                                        .session = session_mode_NONE };
         struct csn_error err;
         struct buf buf;
         if (tool->text)
                 return json_string(tool->text);
         buf_init(&buf, 1 * MIB);
         json_t *text = NULL;
-        if (front_describe(call->api->settings, engine_languages(call->api->engine), &about, &buf, &err) == 0)
+        if (front_describe(call->service->settings, engine_languages(call->service->engine), &about, &buf, &err) == 0)
                 text = json_stringn(buf.bytes, buf.len);
         buf_done(&buf);
         if (!text)
@@ -258,7 +259,7 @@ void mcp_ask(struct mcp_call *call, const char *method, const char *path, const 
         call->answered = answered;
         call->answer.len = 0;
         call->status = 0;
-        call->asked = http_internal_request(call->api->inner, &asked, &inner, call);
+        call->asked = http_internal_request(call->service->inner, &asked, &inner, call);
 }
 
 static void ignore_begun(void *owner, unsigned status, const char *type)
@@ -283,7 +284,7 @@ void mcp_drop_run(struct mcp_call *call)
         const struct http_internal_answered asked = { .method = "DELETE", .path = call->run, .id = call->http->id, .tenant = call->http->tenant,
                                           .key = call->http->key, .trace = &call->http->trace };
         if (call->run)
-                http_internal_request(call->api->inner, &asked, &inner, NULL)->key = NULL;   /* it may outlive the request that had it */
+                http_internal_request(call->service->inner, &asked, &inner, NULL)->key = NULL;   /* it may outlive the request that had it */
 }
 
 json_t *mcp_json(const struct mcp_call *call)
@@ -428,8 +429,8 @@ static bool take_arguments(struct mcp_call *call, json_t *arguments, struct aske
 /* Files are kept where they can be: a client has no other way to them. */
 static void add_usual(const struct mcp_call *call, json_t *body)
 {
-        const struct store_key *key = api_key(call->http);
-        bool keeps = call->api->store && (!key || (key->scopes & (SCOPE_FILES | SCOPE_ADMIN)));
+        const struct store_key *key = service_key(call->http);
+        bool keeps = call->service->store && (!key || (key->scopes & (SCOPE_FILES | SCOPE_ADMIN)));
         json_t *usually = call->tool->usually ? json_loads(call->tool->usually, 0, NULL) : NULL;
         json_object_update_missing(body, usually);
         json_decref(usually);

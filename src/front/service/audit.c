@@ -119,7 +119,8 @@ static int settle(struct store *store, const struct run_left *left, const struct
         size_t len;
         int rc = left->kept ? runs_record(store, left->run.id, left->run.tenant, &arena, &there, &len, err) : 0;
         if (rc == 0 && left->kept && !there)
-                rc = runs_keep(store, left->run.id, left->run.tenant, record->bytes, record->len, left->run.finished_ms + (int64_t)(API_KEEP_US / 1000), err);
+                rc = runs_keep(store, left->run.id, left->run.tenant, record->bytes, record->len,
+                               left->run.finished_ms + (int64_t)(SERVICE_KEEP_US / 1000), err);
         if (rc == 0 && left->name.name[0])   /* one that has its answer is left as it is */
                 idempotency_answer(store, &left->name, MHD_HTTP_OK, record->bytes, record->len, NULL);
         arena_done(&arena);

@@ -20,7 +20,7 @@
 
 struct bulk {
         struct bulk *next;
-        struct api *api;
+        struct service *service;
         const struct bulk_kind *kind;
         struct http_request *request;      /* NULL: it has gone */
         char tenant[80], key[20], request_id[65];
@@ -53,14 +53,14 @@ static void bulk_free(struct bulk *bulk)
                 bulk->request->gone = NULL;
         buf_done(&bulk->line);
         fd_close(&bulk->fd);
-        for (struct bulk **at = &bulk->api->bulks; *at; at = &(*at)->next)
+        for (struct bulk **at = &bulk->service->bulks; *at; at = &(*at)->next)
                 if (*at == bulk) {
                         *at = bulk->next;
                         break;
                 }
-        bulk->api->live--;
-        if (api_is_idle(bulk->api))
-                bulk->api->idle(bulk->api->owner);
+        bulk->service->live--;
+        if (service_is_idle(bulk->service))
+                bulk->service->idle(bulk->service->owner);
         free(bulk);
 }
 
@@ -208,7 +208,8 @@ static void start(struct bulk *bulk, json_t *json, json_t *id)
         bulk->first = one;
         bulk->live++;
         trace_below(&bulk->trace, &one->trace);
-        if (http_draining(bulk->api->http, &err) < 0 || bulk->kind->begin(bulk->request, one, json, &one->job, &err) < 0) {
+        if (http_draining(bulk->service->http, &err) < 0 || bulk->kind->begin(bulk->request, one, json, &one->job,
+                                                                              &err) < 0) {
                 one_free(one);
                 put_error(bulk, id, &err);
         }
@@ -300,9 +301,9 @@ static void on_gone(struct http_request *request)
         abandon(request->owner);
 }
 
-void api_bulk_of(struct http_request *request, const struct bulk_kind *kind)
+void bulk_begin(struct http_request *request, const struct bulk_kind *kind)
 {
-        struct api *api = api_of(request);
+        struct service *service = service_of(request);
         struct csn_error err;
         int fd = open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         if (fd < 0)
@@ -313,13 +314,13 @@ void api_bulk_of(struct http_request *request, const struct bulk_kind *kind)
                 return;
         }
         struct bulk *bulk = mem_alloc(sizeof *bulk);
-        *bulk = (struct bulk){ .next = api->bulks, .api = api, .kind = kind, .request = request, .trace = request->trace, .fd = fd };
-        api->bulks = bulk;
+        *bulk = (struct bulk){ .next = service->bulks, .service = service, .kind = kind, .request = request, .trace = request->trace, .fd = fd };
+        service->bulks = bulk;
         snprintf(bulk->tenant, sizeof bulk->tenant, "%s", request->tenant);
-        snprintf(bulk->key, sizeof bulk->key, "%s", api_key(request) ? api_key(request)->id : "");
+        snprintf(bulk->key, sizeof bulk->key, "%s", service_key(request) ? service_key(request)->id : "");
         snprintf(bulk->request_id, sizeof bulk->request_id, "%s", request->id);
         buf_init(&bulk->line, LINE_MAX_BYTES);
-        api->live++;
+        service->live++;
         request->owner = bulk;
         request->gone = on_gone;
         request->take = take;
@@ -327,9 +328,9 @@ void api_bulk_of(struct http_request *request, const struct bulk_kind *kind)
 }
 
 /* Whoever has sent all lines gets their records; who is still sending could not be answered before the end of that. */
-void api_cancel_bulks(struct api *api)
+void bulks_cancel(struct service *service)
 {
-        for (struct bulk *bulk = api->bulks, *next; bulk; bulk = next) {
+        for (struct bulk *bulk = service->bulks, *next; bulk; bulk = next) {
                 struct http_request *request = bulk->request;
                 next = bulk->next;
                 if (request && !bulk->whole) {
@@ -346,7 +347,7 @@ void api_cancel_bulks(struct api *api)
 
 struct bulk_run {
         struct bulk_one *one;
-        struct api *api;
+        struct service *service;
         struct run *run;
         bool aliases;
 };
@@ -357,8 +358,8 @@ static void on_done(void *owner, const struct run_result *result)
         struct bulk_one *one = job->one;
         const struct log_context context = bulk_context(one);
         json_t *record = front_record(result, job->aliases);
-        audit_run(job->api->store, &context, bulk_key(one), job->run, result);
-        trace_run(job->api, bulk_trace(one), job->run, result);
+        audit_run(job->service->store, &context, bulk_key(one), job->run, result);
+        trace_run(job->service, bulk_trace(one), job->run, result);
         run_free(job->run);
         free(job);
         bulk_answer(one, "record", record);
@@ -369,9 +370,10 @@ static int begin_run(struct http_request *request, struct bulk_one *one, json_t 
         static const struct run_events events = { .done = on_done };
         struct run_request given = { 0 };
         struct http_limit limit;
-        struct run *run = run_new(api_of(request)->engine);
-        if (api_begin_run(request, run, &limit, err) < 0 || model_decode(&object_run_request, json, run_arena(run), &given, err) < 0 ||
-            api_check_tools(request, given.profile, &given.tools, err) < 0) {
+        struct run *run = run_new(service_of(request)->engine);
+        if (service_begin_run(request, run, &limit, err) < 0 || model_decode(&object_run_request, json,
+                                                                             run_arena(run), &given, err) < 0 ||
+            service_check_tools(request, given.profile, &given.tools, err) < 0) {
                 run_free(run);
                 return -err->code;
         }
@@ -381,11 +383,11 @@ static int begin_run(struct http_request *request, struct bulk_one *one, json_t 
                 return -err->code;
         }
         struct bulk_run *job = mem_alloc(sizeof *job);
-        *job = (struct bulk_run){ .one = one, .api = api_of(request), .run = run, .aliases = given.aliases };
+        *job = (struct bulk_run){ .one = one, .service = service_of(request), .run = run, .aliases = given.aliases };
         const struct log_context context = bulk_context(one);
         struct csn_error full;
         *ret_job = job;
-        if (audit_begin(job->api->store, &context, bulk_key(one), run, NULL, false, &full) < 0)
+        if (audit_begin(job->service->store, &context, bulk_key(one), run, NULL, false, &full) < 0)
                 run_refuse(run, &full, &events, job);
         else
                 run_start(run, false, &events, job);
@@ -400,5 +402,5 @@ static void cancel_run(void *job)
 void api_bulk(struct http_request *request)
 {
         static const struct bulk_kind runs = { begin_run, cancel_run };
-        api_bulk_of(request, &runs);
+        bulk_begin(request, &runs);
 }

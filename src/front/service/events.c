@@ -25,8 +25,9 @@ struct reader {
 void events_init(struct events *events)
 {
         *events = (struct events){ .next_id = 1 };
-        _Static_assert(2 * TOOL_EVENT_MAX <= API_EVENTS_MAX, "a call of the client's fits, and so does what is said beside it");
-        buf_init(&events->text, API_EVENTS_MAX);
+        _Static_assert(2 * TOOL_EVENT_MAX <= EVENTS_MAX,
+                       "a call of the client's fits, and so does what is said beside it");
+        buf_init(&events->text, EVENTS_MAX);
         buf_init(&events->rest[1], 8);
         buf_init(&events->rest[2], 8);
 }
@@ -45,7 +46,7 @@ static void reader_free(struct reader *reader)
                         *at = reader->next;
                         break;
                 }
-        loop_untimer(api_of(reader->request)->loop, &reader->keepalive);
+        loop_untimer(service_of(reader->request)->loop, &reader->keepalive);
         if (reader->events->flow_control == reader) {
                 reader->events->flow_control = NULL;
                 reader->events->room(reader->events);
@@ -102,7 +103,7 @@ static void pump(struct reader *reader)
 {
         const struct events *events = reader->events;
         uint64_t first = events->next_id - events->n;
-        loop_timer(api_of(reader->request)->loop, &reader->keepalive, API_KEEPALIVE_US);
+        loop_timer(service_of(reader->request)->loop, &reader->keepalive, EVENTS_KEEPALIVE_US);
         if (reader->after + 1 < first && send_lost(reader, first))
                 reader->after = first - 1;
         while (reader->after + 1 < events->next_id && http_queued(reader->request) < HTTP_STREAM_MAX / 2) {
@@ -134,7 +135,7 @@ static void on_keepalive(struct timer *timer)
 {
         struct reader *reader = timer->owner;
         http_add(reader->request, reader->ndjson ? "\n" : ":\n\n", reader->ndjson ? 1 : 3);
-        loop_timer(api_of(reader->request)->loop, &reader->keepalive, API_KEEPALIVE_US);
+        loop_timer(service_of(reader->request)->loop, &reader->keepalive, EVENTS_KEEPALIVE_US);
 }
 
 void events_send(struct events *events, struct http_request *request, uint64_t after, bool ndjson)
@@ -276,30 +277,30 @@ static size_t share_of(const char *tenant)
         uint32_t hash = 2166136261U;
         for (; *tenant; tenant++)
                 hash = (hash ^ (unsigned char)*tenant) * 16777619U;
-        return hash % API_SHARES;
+        return hash % RETAINED_SHARES;
 }
 
-void api_retained_add(struct api_retained *kept, const char *tenant, size_t bytes)
+void retained_add(struct retained *kept, const char *tenant, size_t bytes)
 {
         kept->bytes += bytes;
         kept->of[share_of(tenant)] += bytes;
 }
 
-void api_retained_drop(struct api_retained *kept, const char *tenant, size_t bytes)
+void retained_drop(struct retained *kept, const char *tenant, size_t bytes)
 {
         kept->bytes -= bytes;
         kept->of[share_of(tenant)] -= bytes;
 }
 
-size_t api_retained_most(const struct api_retained *kept)
+size_t retained_most(const struct retained *kept)
 {
         size_t most = 0;
-        for (size_t i = 0; i < API_SHARES; i++)
+        for (size_t i = 0; i < RETAINED_SHARES; i++)
                 most = kept->of[i] > most ? kept->of[i] : most;
         return most;
 }
 
-size_t api_retained_of(const struct api_retained *kept, const char *tenant)
+size_t retained_of(const struct retained *kept, const char *tenant)
 {
         return kept->of[share_of(tenant)];
 }

@@ -18,11 +18,11 @@ static const char *parse(const char *text, uint64_t *ret)
 static bool parse_limit(const char *text, uint64_t *ret)
 {
         const char *end = parse(text, ret);
-        return end && !*end && *ret >= 1 && *ret <= API_PAGE_MAX;
+        return end && !*end && *ret >= 1 && *ret <= SERVICE_PAGE_MAX;
 }
 
 /* "12", or "12.3" */
-static bool parse_cursor(const char *text, struct api_page *ret)
+static bool parse_cursor(const char *text, struct service_page *ret)
 {
         const char *end = parse(text, &ret->below);
         ret->below_second = 0;
@@ -31,13 +31,14 @@ static bool parse_cursor(const char *text, struct api_page *ret)
         return end && !*end;
 }
 
-bool api_page_begin(struct http_request *request, uint64_t usual, struct api_page *ret)
+bool service_page_begin(struct http_request *request, uint64_t usual, struct service_page *ret)
 {
         const char *limit = http_query(request, "limit"), *cursor = http_query(request, "cursor");
         struct csn_error err;
-        *ret = (struct api_page){ .most = usual, .below = INT64_MAX, .below_second = INT64_MAX };
+        *ret = (struct service_page){ .most = usual, .below = INT64_MAX, .below_second = INT64_MAX };
         if (limit && !parse_limit(limit, &ret->most))
-                err_field(&err, "limit", "limit is \"%.20s\"; it has to be a number from 1 to %d", limit, API_PAGE_MAX);
+                err_field(&err, "limit", "limit is \"%.20s\"; it has to be a number from 1 to %d", limit,
+                          SERVICE_PAGE_MAX);
         else if (cursor && !parse_cursor(cursor, ret))
                 err_field(&err, "cursor", "cursor is \"%.20s\"; it has to be \"next\" of the page before", cursor);
         else
@@ -46,7 +47,7 @@ bool api_page_begin(struct http_request *request, uint64_t usual, struct api_pag
         return false;
 }
 
-bool api_page_has(struct api_page *page, uint64_t number, uint64_t second)
+bool service_page_has(struct service_page *page, uint64_t number, uint64_t second)
 {
         if (number > page->below || (number == page->below && second >= page->below_second))
                 return false;
@@ -59,7 +60,7 @@ bool api_page_has(struct api_page *page, uint64_t number, uint64_t second)
         return true;
 }
 
-void api_page_answer(struct http_request *request, struct api_page *page, const char *name)
+void service_page_answer(struct http_request *request, struct service_page *page, const char *name)
 {
         json_t *json = json_pack("{s:o}", name, page->list);
         if (page->more)

@@ -93,12 +93,12 @@ static void on_leave(void *owner)
 void run_storage_set(const struct http_request *request, struct run *run)
 {
         static const struct run_storage functions = { on_open, on_keep, on_enter, on_room, on_leave };
-        const struct api *api = api_of(request);
-        const struct store_key *key = api_key(request);
-        if (!api->store || (key && !(key->scopes & (SCOPE_FILES | SCOPE_ADMIN))))
+        const struct service *service = service_of(request);
+        const struct store_key *key = service_key(request);
+        if (!service->store || (key && !(key->scopes & (SCOPE_FILES | SCOPE_ADMIN))))
                 return;
         struct storage *storage = arena_alloc(run_arena(run), sizeof *storage);
-        *storage = (struct storage){ .store = api->store, .room = api_room(request), .keep_ms = api->settings->engine.files_keep_ms,
+        *storage = (struct storage){ .store = service->store, .room = service_room(request), .keep_ms = service->settings->engine.files_keep_ms,
                                  .workspace = { .dir = -1, .temp = -1 } };
         snprintf(storage->tenant, sizeof storage->tenant, "%s", request->tenant);
         run_set_storage(run, &functions, storage);
@@ -107,12 +107,12 @@ void run_storage_set(const struct http_request *request, struct run *run)
 int run_storage_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err)
 {
         char id[WORKSPACE_ID_MAX];
-        if (!HAS(given, run_request, workspace) || !api_of(request)->store)
+        if (!HAS(given, run_request, workspace) || !service_of(request)->store)
                 return 0;
-        if (store_has_room(api_of(request)->store, err) < 0)
+        if (store_has_room(service_of(request)->store, err) < 0)
                 return -err->code;
         workspaces_id(request->tenant, given->user ? given->user : "", given->workspace, id);
-        if (workspace_is_free(api_of(request)->store, id))
+        if (workspace_is_free(service_of(request)->store, id))
                 return 0;
         err_field(err, "/workspace", "the workspace is busy: another run works in it");
         err->code = CSN_E_BUSY;

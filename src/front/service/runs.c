@@ -8,9 +8,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-struct api_run {
-        struct api_run *next;
-        struct api *api;
+struct service_run {
+        struct service_run *next;
+        struct service *service;
         struct run *run;                   /* NULL: it is over */
         char id[40];
         char tenant[80], key[20], request_id[65];
@@ -30,21 +30,21 @@ struct api_run {
 
 /* ---- their life ---- */
 
-static void api_run_free(struct api_run *one)
+static void service_run_free(struct service_run *one)
 {
-        struct api *api = one->api;
-        for (struct api_run **at = &api->runs; *at; at = &(*at)->next)
+        struct service *service = one->service;
+        for (struct service_run **at = &service->runs; *at; at = &(*at)->next)
                 if (*at == one) {
                         *at = one->next;
                         break;
                 }
-        loop_untimer(api->loop, &one->expiry);
+        loop_untimer(service->loop, &one->expiry);
         if (one->words && one->words->drop)
                 one->words->drop(one->own);
         if (one->run)
-                api->live--;
+                service->live--;
         else
-                api_retained_drop(&api->kept, one->tenant, one->record.len + events_bytes(&one->events));
+                retained_drop(&service->kept, one->tenant, one->record.len + events_bytes(&one->events));
         run_free(one->run);
         events_done(&one->events);
         buf_done(&one->record);
@@ -53,28 +53,29 @@ static void api_run_free(struct api_run *one)
 
 static void on_expiry(struct timer *timer)
 {
-        api_run_free(timer->owner);
+        service_run_free(timer->owner);
 }
 
 /* Of those that are over, of whoever has most: the list has the newest first.  Then of anybody. */
-static struct api_run *oldest_of(const struct api *api, size_t least)
+static struct service_run *oldest_of(const struct service *service, size_t least)
 {
-        struct api_run *oldest = NULL;
-        for (struct api_run *one = api->runs; one; one = one->next)
-                if (!one->run && !one->events.readers && api_retained_of(&api->kept, one->tenant) >= least)
+        struct service_run *oldest = NULL;
+        for (struct service_run *one = service->runs; one; one = one->next)
+                if (!one->run && !one->events.readers && retained_of(&service->kept, one->tenant) >= least)
                         oldest = one;
-        return oldest || !least ? oldest : oldest_of(api, 0);
+        return oldest || !least ? oldest : oldest_of(service, 0);
 }
 
-static void make_room(struct api *api)
+static void make_room(struct service *service)
 {
-        for (struct api_run *oldest; api->kept.bytes > api->settings->engine.kept_bytes && (oldest = oldest_of(api, api_retained_most(&api->kept)));)
-                api_run_free(oldest);
+        for (struct service_run *oldest; service->kept.bytes > service->settings->engine.kept_bytes &&
+             (oldest = oldest_of(service, retained_most(&service->kept)));)
+                service_run_free(oldest);
 }
 
 static void on_output(void *owner, int stream, const void *bytes, size_t len)
 {
-        struct api_run *one = owner;
+        struct service_run *one = owner;
         if (one->watched)
                 events_output(&one->events, stream, bytes, len);
         if (one->words && one->words->output)
@@ -83,7 +84,7 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
 
 static void on_display(void *owner, json_t *bundle)
 {
-        struct api_run *one = owner;
+        struct service_run *one = owner;
         if (one->watched)
                 events_display(&one->events, bundle);
         if (one->words && one->words->display)
@@ -91,32 +92,33 @@ static void on_display(void *owner, json_t *bundle)
 }
 
 /* For those who ask after a restart. */
-static void keep(struct api_run *one)
+static void keep(struct service_run *one)
 {
         struct csn_error err;
-        int64_t until = time_now_ms() + (int64_t)(API_KEEP_US / 1000);
-        if (one->api->store && runs_keep(one->api->store, one->id, one->tenant, one->record.bytes, one->record.len, until, &err) < 0)
+        int64_t until = time_now_ms() + (int64_t)(SERVICE_KEEP_US / 1000);
+        if (one->service->store && runs_keep(one->service->store, one->id, one->tenant, one->record.bytes,
+                                             one->record.len, until, &err) < 0)
                 log_text(LOG_ERROR, "the record of %s is not kept: %s", one->id, err.text);
 }
 
-static void answer_name(struct api_run *one, int http, const char *text, size_t len)
+static void answer_name(struct service_run *one, int http, const char *text, size_t len)
 {
         struct csn_error err;
-        if (one->name && idempotency_answer(one->api->store, one->name, http, text, len, &err) < 0)
+        if (one->name && idempotency_answer(one->service->store, one->name, http, text, len, &err) < 0)
                 log_text(LOG_ERROR, "the answer to an Idempotency-Key is not kept: %s", err.text);
         one->name = NULL;
 }
 
 /* Of a request that came to nothing: sent again, it is carried out. */
-static void drop_name(struct api_run *one)
+static void drop_name(struct service_run *one)
 {
         struct csn_error err;
-        if (one->name && idempotency_drop(one->api->store, one->name, &err) < 0)
+        if (one->name && idempotency_drop(one->service->store, one->name, &err) < 0)
                 log_text(LOG_ERROR, "an Idempotency-Key is not given back: %s", err.text);
         one->name = NULL;
 }
 
-static void answer_waiting(struct api_run *one, bool good, const struct run_result *result)
+static void answer_waiting(struct service_run *one, bool good, const struct run_result *result)
 {
         struct http_request *request = one->waiting;
         struct csn_error err;
@@ -126,8 +128,8 @@ static void answer_waiting(struct api_run *one, bool good, const struct run_resu
                 one->words->answer(request, one->own, result);
                 return;
         }
-        if (api_ran_nothing(result)) {
-                api_error_of(result, &err);
+        if (service_ran_nothing(result)) {
+                service_error_of(result, &err);
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &err);
                 return;
         }
@@ -140,24 +142,25 @@ static void answer_waiting(struct api_run *one, bool good, const struct run_resu
 
 static void on_done(void *owner, const struct run_result *result)
 {
-        struct api_run *one = owner;
-        struct api *api = one->api;
+        struct service_run *one = owner;
+        struct service *service = one->service;
         buf_init(&one->record, FRONT_RECORD_MAX);
         bool good = front_record_text(result, one->aliases, &one->record);
-        if (api_ran_nothing(result))
+        if (service_ran_nothing(result))
                 drop_name(one);
         else if (good)
                 answer_name(one, MHD_HTTP_OK, one->record.bytes, one->record.len);
         if (good && one->watched)
                 keep(one);
         /* Last, for its place in the journal goes with it. */
-        audit_run(api->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id, .owner = one->tenant }, one->key, one->run, result);
-        trace_run(api, &one->trace, one->run, result);
-        api_note_run(api, result);
+        audit_run(service->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id,
+                                                         .owner = one->tenant }, one->key, one->run, result);
+        trace_run(service, &one->trace, one->run, result);
+        service_note_run(service, result);
         if (one->waiting)
                 answer_waiting(one, good, result);
         if (!one->watched) {
-                api_run_free(one);
+                service_run_free(one);
                 return;
         }
         events_end(&one->events, one->record.bytes ? one->record.bytes : "null", one->record.bytes ? one->record.len : 4);
@@ -166,19 +169,19 @@ static void on_done(void *owner, const struct run_result *result)
         one->words = NULL;
         run_free(one->run);
         one->run = NULL;
-        api->live--;
-        api_retained_add(&api->kept, one->tenant, one->record.len + events_bytes(&one->events));
-        loop_timer(api->loop, &one->expiry, API_KEEP_US);
-        make_room(api);
-        if (api->live == 0)
-                api->idle(api->owner);
+        service->live--;
+        retained_add(&service->kept, one->tenant, one->record.len + events_bytes(&one->events));
+        loop_timer(service->loop, &one->expiry, SERVICE_KEEP_US);
+        make_room(service);
+        if (service->live == 0)
+                service->idle(service->owner);
 }
 
 static const struct run_events run_events = { on_output, on_display, on_done };
 
 static void on_told(void *owner, json_t *event)
 {
-        struct api_run *one = owner;
+        struct service_run *one = owner;
         events_tell(&one->events, event);
 }
 
@@ -187,7 +190,7 @@ static const struct run_listener listener = { on_told };
 /* Nobody waits for the record any more; but whoever named his request lost its answer perhaps, and asks for it again. */
 static void on_gone(struct http_request *request)
 {
-        struct api_run *one = request->owner;
+        struct service_run *one = request->owner;
         one->waiting = NULL;
         if (one->name)
                 return;
@@ -198,29 +201,29 @@ static void on_gone(struct http_request *request)
 
 static void on_room(struct http_request *request)
 {
-        struct api_run *one = request->owner;
+        struct service_run *one = request->owner;
         if (one->words && one->words->room)
                 one->words->room(one->own);
 }
 
-static struct api_run *find_by(const struct http_request *request, const char *id)
+static struct service_run *find_by(const struct http_request *request, const char *id)
 {
-        for (struct api_run *one = api_of(request)->runs; one; one = one->next)
+        for (struct service_run *one = service_of(request)->runs; one; one = one->next)
                 if (one->watched && strcmp(one->id, id) == 0 && strcmp(one->tenant, request->tenant) == 0)
                         return one;
         return NULL;
 }
 
-static struct api_run *find(const struct http_request *request)
+static struct service_run *find(const struct http_request *request)
 {
         return find_by(request, http_part(request, 0));
 }
 
-int api_find_run(struct http_request *request, const char *id, struct api_found *ret, struct csn_error *err)
+int service_find_run(struct http_request *request, const char *id, struct service_found *ret, struct csn_error *err)
 {
-        const struct api_run *one = find_by(request, id);
+        const struct service_run *one = find_by(request, id);
         char *kept = NULL;
-        *ret = (struct api_found){ 0 };
+        *ret = (struct service_found){ 0 };
         if (one && one->run) {
                 ret->run = one->run;
                 return 0;
@@ -231,7 +234,8 @@ int api_find_run(struct http_request *request, const char *id, struct api_found 
                 return 0;
         }
         /* One of before the daemon's last start. */
-        if (api_of(request)->store && runs_record(api_of(request)->store, id, request->tenant, &request->arena, &kept, &ret->len, err) < 0)
+        if (service_of(request)->store && runs_record(service_of(request)->store, id, request->tenant,
+                                                      &request->arena, &kept, &ret->len, err) < 0)
                 return -err->code;
         ret->record = kept;
         return 0;
@@ -251,7 +255,7 @@ bool api_prefers(const struct http_request *request, const char *word)
         return header_lists(http_header(request, "Prefer"), word);
 }
 
-static json_t *state_of(const struct api_run *one)
+static json_t *state_of(const struct service_run *one)
 {
         char link[80];
         snprintf(link, sizeof link, "/v1/runs/%s", one->id);
@@ -259,7 +263,7 @@ static json_t *state_of(const struct api_run *one)
                          (json_int_t)((clock_us() - one->created_us) / 1000));
 }
 
-static void set_location(struct http_request *request, const struct api_run *one)
+static void set_location(struct http_request *request, const struct service_run *one)
 {
         char link[80];
         snprintf(link, sizeof link, "/v1/runs/%s", one->id);
@@ -297,7 +301,7 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
                 http_fail(request, &err);
                 return false;
         }
-        if (!api_of(request)->store) {
+        if (!service_of(request)->store) {
                 err_field(&err, "Idempotency-Key", "a daemon without engine.http keeps nothing, so it could not know this Idempotency-Key again");
                 http_fail(request, &err);
                 return false;
@@ -306,8 +310,9 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
         *one = (struct idempotency){ .tenant = arena_text(arena, "%s", request->tenant), .name = arena_text(arena, "%s", name),
                                      .expires_ms = time_now_ms() + IDEMPOTENCY_MS };
         digest_of(request, one->sha256);
-        if (idempotency_take(api_of(request)->store, one, &request->arena, &found, &http, &answer, &len, &err) < 0) {
-                api_fail_room(request, &err);
+        if (idempotency_take(service_of(request)->store, one, &request->arena, &found, &http, &answer, &len,
+                             &err) < 0) {
+                service_fail_room(request, &err);
         } else if (found == IDEMPOTENCY_NEW) {
                 *ret = one;
                 return true;
@@ -322,12 +327,12 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
         return false;
 }
 
-static struct api_run *api_run_new(struct http_request *request, struct run *run, bool watched)
+static struct service_run *service_run_new(struct http_request *request, struct run *run, bool watched)
 {
-        struct api *api = api_of(request);
-        const struct store_key *key = api_key(request);
-        struct api_run *one = mem_alloc(sizeof *one);
-        *one = (struct api_run){ .next = api->runs, .api = api, .run = run, .watched = watched, .number = ++api->runs_made, .created_us = clock_us() };
+        struct service *service = service_of(request);
+        const struct store_key *key = service_key(request);
+        struct service_run *one = mem_alloc(sizeof *one);
+        *one = (struct service_run){ .next = service->runs, .service = service, .run = run, .watched = watched, .number = ++service->runs_made, .created_us = clock_us() };
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
         snprintf(one->id, sizeof one->id, "%s", run_id(run));
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
@@ -335,14 +340,14 @@ static struct api_run *api_run_new(struct http_request *request, struct run *run
         snprintf(one->request_id, sizeof one->request_id, "%s", request->id);
         trace_below(&request->trace, &one->trace);
         events_init(&one->events);
-        api->runs = one;
-        api->live++;
+        service->runs = one;
+        service->live++;
         if (watched)
                 events_start(&one->events, one->id);
         return one;
 }
 
-static void answer_accepted(struct http_request *request, struct api_run *one)
+static void answer_accepted(struct http_request *request, struct service_run *one)
 {
         json_t *state = state_of(one);
         char *text = model_write(state, JSON_COMPACT);
@@ -356,18 +361,19 @@ static void answer_accepted(struct http_request *request, struct api_run *one)
 
 #define RETRY_S 1                          /* a run that waits may be over at any moment */
 
-int api_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit, struct csn_error *err)
+int service_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit,
+                    struct csn_error *err)
 {
         struct run_room room;
         *ret_limit = (struct http_limit){ 0 };
-        int rc = api_begin_run(request, run, ret_limit, err);
+        int rc = service_begin_run(request, run, ret_limit, err);
         if (rc == 0 && !in_context && (rc = run_has_room(run, &room, err)) < 0)
                 *ret_limit = (struct http_limit){ .name = room.name, .limit = room.limit, .current = room.queued, .reset_s = RETRY_S, .has_runs = true,
                                                   .running = room.running, .queued = room.queued };
         return rc;
 }
 
-void api_answer_busy(struct http_request *request, const struct http_limit *limit, const struct csn_error *error)
+void service_answer_busy(struct http_request *request, const struct http_limit *limit, const struct csn_error *error)
 {
         if (limit->name)
                 http_too_many(request, limit, error);
@@ -380,13 +386,13 @@ static bool has_room(struct http_request *request, struct run *run, bool in_cont
 {
         struct csn_error err = { 0 };
         struct http_limit limit;
-        if (api_may_run(request, run, in_context, &limit, &err) == 0)
+        if (service_may_run(request, run, in_context, &limit, &err) == 0)
                 return true;
-        api_answer_busy(request, &limit, &err);
+        service_answer_busy(request, &limit, &err);
         return false;
 }
 
-static void wait_for(struct api_run *one, struct http_request *request)
+static void wait_for(struct service_run *one, struct http_request *request)
 {
         one->waiting = request;
         request->owner = one;
@@ -395,15 +401,16 @@ static void wait_for(struct api_run *one, struct http_request *request)
 }
 
 /* It is in the audit from here on, whatever becomes of this process. */
-static int begin(struct api_run *one, struct csn_error *err)
+static int begin(struct service_run *one, struct csn_error *err)
 {
         const struct log_context about = { .request = one->request_id, .trace = one->trace.id, .owner = one->tenant };
-        return audit_begin(one->api->store, &about, one->key, one->run, one->name, one->watched, err);
+        return audit_begin(one->service->store, &about, one->key, one->run, one->name, one->watched, err);
 }
 
-void api_start_run(struct http_request *request, struct run *run, const struct run_responder *words, void *own, bool kept)
+void service_start_run(struct http_request *request, struct run *run, const struct run_responder *words, void *own,
+                       bool kept)
 {
-        struct api_run *one = api_run_new(request, run, kept);
+        struct service_run *one = service_run_new(request, run, kept);
         one->words = words;
         struct csn_error err;
         one->own = own;
@@ -419,11 +426,11 @@ void api_post_run_in(struct http_request *request, const char *context)
 {
         bool stream = http_accepts(request, "text/event-stream"), ndjson = !stream && http_accepts(request, "application/x-ndjson");
         bool async = api_prefers(request, "respond-async");
-        struct run *run = run_new(api_of(request)->engine);
+        struct run *run = run_new(service_of(request)->engine);
         struct run_request given = { 0 };
         struct idempotency *name = NULL;
         struct csn_error err;
-        if (!api_decode(request, &object_run_request, run_arena(run), &given)) {
+        if (!service_decode(request, &object_run_request, run_arena(run), &given)) {
                 run_free(run);
                 return;
         }
@@ -436,21 +443,23 @@ void api_post_run_in(struct http_request *request, const char *context)
         if (context)
                 SET(&given, run_request, context, arena_text(run_arena(run), "%s", context));
         *run_request(run) = given;
-        if (run_check_needed(run, &err) < 0 || api_check_tools(request, given.profile, &given.tools, &err) < 0 || run_storage_is_free(request, &given, &err) < 0) {
+        if (run_check_needed(run, &err) < 0 || service_check_tools(request, given.profile, &given.tools, &err) < 0 ||
+            run_storage_is_free(request, &given, &err) < 0) {
                 run_free(run);
-                api_fail_room(request, &err);
+                service_fail_room(request, &err);
                 return;
         }
         if (!has_room(request, run, HAS(&given, run_request, context)) || !take_name(request, run_arena(run), &name)) {
                 run_free(run);
                 return;
         }
-        struct api_run *one = api_run_new(request, run, stream || ndjson || async);
+        struct service_run *one = service_run_new(request, run, stream || ndjson || async);
         one->aliases = given.aliases;
         one->name = name;
-        if ((async && api_of(request)->store && store_has_room(api_of(request)->store, &err) < 0) || begin(one, &err) < 0) {
+        if ((async && service_of(request)->store && store_has_room(service_of(request)->store, &err) < 0) ||
+            begin(one, &err) < 0) {
                 drop_name(one);
-                api_run_free(one);
+                service_run_free(one);
                 http_problem(request, err.sys == ENOSPC || err.sys == EDQUOT ? MHD_HTTP_INSUFFICIENT_STORAGE : MHD_HTTP_SERVICE_UNAVAILABLE, &err);
                 return;
         }
@@ -484,14 +493,14 @@ void api_post_context_run(struct http_request *request)
 void api_post_tool_results(struct http_request *request)
 {
         struct tool_answers given = { 0 };
-        struct api_run *one = find(request);
+        struct service_run *one = find(request);
         struct csn_error err;
         size_t taken = 0;
         if (!one || !one->run) {
                 not_found(request);
                 return;
         }
-        if (!api_decode(request, &object_tool_answers, &request->arena, &given))
+        if (!service_decode(request, &object_tool_answers, &request->arena, &given))
                 return;
         json_t *errors = json_array();
         for (size_t i = 0; i < given.results_n; i++) {
@@ -516,8 +525,8 @@ void api_post_tool_results(struct http_request *request)
 void api_get_run(struct http_request *request)
 {
         struct csn_error err;
-        struct api_found found;
-        if (api_find_run(request, http_part(request, 0), &found, &err) < 0)
+        struct service_found found;
+        if (service_find_run(request, http_part(request, 0), &found, &err) < 0)
                 http_fail(request, &err);
         else if (found.run)
                 http_json(request, MHD_HTTP_ACCEPTED, state_of(find(request)));
@@ -529,18 +538,19 @@ void api_get_run(struct http_request *request)
 
 void api_list_runs(struct http_request *request)
 {
-        struct api_page page;
-        if (!api_page_begin(request, API_PAGE_MAX, &page))
+        struct service_page page;
+        if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
-        for (const struct api_run *one = api_of(request)->runs; one && !page.more; one = one->next)
-                if (one->watched && strcmp(one->tenant, request->tenant) == 0 && api_page_has(&page, one->number, 0))
+        for (const struct service_run *one = service_of(request)->runs; one && !page.more; one = one->next)
+                if (one->watched && strcmp(one->tenant, request->tenant) == 0 && service_page_has(&page, one->number,
+                                                                                                  0))
                         json_array_append_new(page.list, state_of(one));
-        api_page_answer(request, &page, "runs");
+        service_page_answer(request, &page, "runs");
 }
 
 void api_delete_run(struct http_request *request)
 {
-        struct api_run *one = find(request);
+        struct service_run *one = find(request);
         struct csn_error err;
         bool kept = false;
         if (one && one->run) {
@@ -548,13 +558,14 @@ void api_delete_run(struct http_request *request)
                 http_json(request, MHD_HTTP_ACCEPTED, state_of(one));
                 return;
         }
-        if (api_of(request)->store && runs_forget(api_of(request)->store, http_part(request, 0), request->tenant, &kept, &err) < 0) {
+        if (service_of(request)->store && runs_forget(service_of(request)->store, http_part(request, 0),
+                                                      request->tenant, &kept, &err) < 0) {
                 http_fail(request, &err);
         } else if (!one && !kept) {
                 not_found(request);
         } else {
                 if (one)
-                        api_run_free(one);
+                        service_run_free(one);
                 http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
         }
 }
@@ -573,7 +584,7 @@ bool api_after(struct http_request *request, uint64_t *ret)
 
 void api_get_events(struct http_request *request)
 {
-        struct api_run *one = find(request);
+        struct service_run *one = find(request);
         uint64_t after;
         if (!one)
                 not_found(request);
@@ -581,21 +592,21 @@ void api_get_events(struct http_request *request)
                 events_send(&one->events, request, after, http_accepts(request, "application/x-ndjson"));
 }
 
-void api_cancel(struct api *api)
+void service_cancel(struct service *service)
 {
-        for (struct api_run *one = api->runs; one; one = one->next)
+        for (struct service_run *one = service->runs; one; one = one->next)
                 if (one->run)
                         run_cancel(one->run);
-        api_cancel_bulks(api);
-        api_cancel_gradings(api);
+        bulks_cancel(service);
+        api_cancel_gradings(service);
 }
 
-void api_runs_close(struct api *api)
+void service_runs_close(struct service *service)
 {
-        for (struct api_run *one = api->runs, *next; one; one = next) {
+        for (struct service_run *one = service->runs, *next; one; one = next) {
                 next = one->next;
                 if (one->waiting)
                         one->waiting->gone = NULL;
-                api_run_free(one);
+                service_run_free(one);
         }
 }

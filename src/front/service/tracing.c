@@ -26,17 +26,17 @@ static void add_number(json_t *attributes, const char *key, uint64_t number)
         json_object_set_new(attributes, key, json_integer((json_int_t)number));
 }
 
-void trace_admitted(const struct api *api, struct http_request *request)
+void trace_admitted(const struct service *service, struct http_request *request)
 {
         /* Who asks for /metrics each second has no use for a trace of that; one that wants it says so. */
-        if (api->otlp && !request->trace.parent[0] && strncmp(request->path, "/v1/", 4) == 0)
+        if (service->otlp && !request->trace.parent[0] && strncmp(request->path, "/v1/", 4) == 0)
                 request->trace.sampled = true;
 }
 
-void trace_request(const struct api *api, const struct http_request *request)
+void trace_request(const struct service *service, const struct http_request *request)
 {
         char name[100], status[12];
-        if (!api->otlp || !request->trace.sampled)
+        if (!service->otlp || !request->trace.sampled)
                 return;
         json_t *attributes = json_object();
         unsigned answer = request->response ? request->status : 0;
@@ -53,15 +53,17 @@ void trace_request(const struct api *api, const struct http_request *request)
         /* Of a server only what is the server's fault is an error. */
         const char *error = !answer ? "client_gone" : answer >= 500 ? status : NULL;
         add_text(attributes, "error.type", error);
-        otlp_add(api->otlp, &(struct span){ .trace = &request->trace, .name = name, .kind = SPAN_SERVER, .begun_us = request->began_us,
+        otlp_add(service->otlp, &(struct span){ .trace = &request->trace, .name = name, .kind = SPAN_SERVER,
+                                                .begun_us = request->began_us,
                                             .ended_us = clock_us(), .attributes = attributes, .error = error });
 }
 
-void trace_run(const struct api *api, const struct trace *trace, struct run *run, const struct run_result *result)
+void trace_run(const struct service *service, const struct trace *trace, struct run *run,
+               const struct run_result *result)
 {
         struct run_stage stages[RUN_STAGES_MAX];
         const struct run_request *request = run_request(run);
-        if (!api->otlp || !trace->sampled)
+        if (!service->otlp || !trace->sampled)
                 return;
         json_t *attributes = json_object();
         const char *status = status_name(result->status);
@@ -78,19 +80,21 @@ void trace_run(const struct api *api, const struct trace *trace, struct run *run
         add_number(attributes, "caisson.memory_peak_bytes", result->usage.memory_peak_bytes);
         if (result->status != status_COMPLETED)
                 add_text(attributes, "error.type", status);
-        otlp_add(api->otlp, &(struct span){ .trace = trace, .name = "execute", .kind = SPAN_INTERNAL, .begun_us = run_created_us(run), .ended_us = clock_us(),
+        otlp_add(service->otlp, &(struct span){ .trace = trace, .name = "execute", .kind = SPAN_INTERNAL,
+                                                .begun_us = run_created_us(run), .ended_us = clock_us(),
                                             .attributes = attributes, .error = result->status == status_ENGINE_ERROR ? status : NULL });
         for (size_t i = 0; i < n; i++) {
                 struct trace below;
                 trace_below(trace, &below);
-                otlp_add(api->otlp, &(struct span){ .trace = &below, .name = stages[i].name, .kind = SPAN_INTERNAL, .begun_us = stages[i].begun_us,
+                otlp_add(service->otlp, &(struct span){ .trace = &below, .name = stages[i].name,
+                                                        .kind = SPAN_INTERNAL, .begun_us = stages[i].begun_us,
                                                     .ended_us = stages[i].ended_us });
         }
 }
 
-void trace_metrics(const struct api *api, struct buf *buf)
+void trace_metrics(const struct service *service, struct buf *buf)
 {
-        struct otlp_counts counts = otlp_counts(api->otlp);
+        struct otlp_counts counts = otlp_counts(service->otlp);
         const struct { const char *name, *type, *help; uint64_t value; } rows[] = {
                 { "spans_sent_total", "counter", "Spans that the collector took.", counts.sent },
                 { "spans_dropped_total", "counter", "Spans that it did not take, or that there was no room for.", counts.dropped },

@@ -538,7 +538,7 @@ void envd_start(struct http_request *request)
         struct e2b_envd *envd = envd_of(target.sandbox);
         struct envd_process *process = mem_alloc(sizeof *process);
         const char *tag = rpc_string(message, "tag");
-        *process = (struct envd_process){ .next = envd->processes, .envd = envd, .loop = target.sandbox->api->loop,
+        *process = (struct envd_process){ .next = envd->processes, .envd = envd, .loop = target.sandbox->service->loop,
                                           .tag = tag ? mem_copy(tag, strlen(tag)) : NULL,
                                           .terminal = object_of(message, "pty"), .input = rpc_bool(message, "stdin", true),
                                           .deadline = { .fired = on_program_deadline, .owner = process },

@@ -41,7 +41,7 @@ struct upload {
 
 static void upload_free(struct upload *upload)
 {
-        loop_untimer(api_of(upload->request)->loop, &upload->turn);
+        loop_untimer(service_of(upload->request)->loop, &upload->turn);
         guest_call_close(&upload->call);
         multipart_done(&upload->parser);
         if (upload->compressed)
@@ -281,7 +281,7 @@ static size_t take_compressed(struct upload *upload, const char *bytes, size_t l
         }
         empty_plain(upload);
         if (upload->inflated_n >= turn_n)
-                loop_timer(api_of(upload->request)->loop, &upload->turn, 0);
+                loop_timer(service_of(upload->request)->loop, &upload->turn, 0);
         return upload->failed || upload->inflated ? len : given - inflater->avail_in;
 }
 

@@ -48,7 +48,7 @@ static void drop_first(struct envd_watcher *watcher)
 
 static void watcher_free(struct envd_watcher *watcher)
 {
-        struct loop *loop = watcher->sandbox->api->loop;
+        struct loop *loop = watcher->sandbox->service->loop;
         for (struct envd_watcher **at = &watcher->sandbox->envd->watchers; *at; at = &(*at)->next)
                 if (*at == watcher) {
                         *at = watcher->next;
@@ -80,7 +80,7 @@ void envd_free_watchers(struct e2b_envd *envd)
 static void keepalive(struct envd_watcher *watcher)
 {
         if (watcher->keepalive_us)
-                loop_timer(watcher->sandbox->api->loop, &watcher->keepalive, watcher->keepalive_us);
+                loop_timer(watcher->sandbox->service->loop, &watcher->keepalive, watcher->keepalive_us);
 }
 
 static void on_orphan(struct timer *timer)
@@ -101,9 +101,9 @@ static void stream(struct envd_watcher *watcher, json_t *json)
                 /* One of its calls may be what we are called from. */
                 request->gone = NULL;
                 watcher->request = NULL;
-                loop_untimer(watcher->sandbox->api->loop, &watcher->deadline);
+                loop_untimer(watcher->sandbox->service->loop, &watcher->deadline);
                 watcher->keepalive = (struct timer){ .fired = on_orphan, .owner = watcher };
-                loop_timer(watcher->sandbox->api->loop, &watcher->keepalive, 0);
+                loop_timer(watcher->sandbox->service->loop, &watcher->keepalive, 0);
         }
 }
 
@@ -291,7 +291,7 @@ static void keep_time(struct envd_watcher *watcher, const struct http_request *r
         watcher->keepalive = (struct timer){ .fired = on_keepalive, .owner = watcher };
         watcher->deadline = (struct timer){ .fired = on_deadline, .owner = watcher };
         if (timeout_ms)
-                loop_timer(watcher->sandbox->api->loop, &watcher->deadline, timeout_ms * 1000);
+                loop_timer(watcher->sandbox->service->loop, &watcher->deadline, timeout_ms * 1000);
 }
 
 static bool has_room(struct http_request *request, struct e2b_envd *envd, bool collects)

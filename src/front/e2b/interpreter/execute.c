@@ -230,14 +230,14 @@ static const struct run_responder words = { .answer = on_answer, .output = on_ou
 
 static void start(struct http_request *request, struct run *run, const char *language)
 {
-        struct loop *loop = api_of(request)->loop;
+        struct loop *loop = service_of(request)->loop;
         struct execution *execution = arena_alloc(run_arena(run), sizeof *execution);
         *execution = (struct execution){ .request = request, .loop = loop, .run = run, .language = language,
                                          .keepalive = { .fired = on_keepalive, .owner = execution }, .gather = { .fired = on_gathered, .owner = execution } };
         buf_init(&execution->printed, HTTP_STREAM_MAX / 2);
         http_stream(request, MHD_HTTP_OK, "application/x-ndjson");
         loop_timer(loop, &execution->keepalive, KEEPALIVE_US);
-        api_start_run(request, run, &words, execution, false);
+        service_start_run(request, run, &words, execution, false);
 }
 
 static void fail_text(struct http_request *request, unsigned status, const char *text)
@@ -338,9 +338,10 @@ void e2b_execute(struct http_request *request)
                 return;
         if (!run) {
                 e2b_error(request, err.code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s", err.text);
-        } else if (e2b_has_cpu_time(e2b_target(request), &limit, &err) < 0 || api_may_run(request, run, true, &limit, &err) < 0) {
+        } else if (e2b_has_cpu_time(e2b_target(request), &limit, &err) < 0 || service_may_run(request, run, true,
+                                                                                              &limit, &err) < 0) {
                 run_free(run);
-                api_answer_busy(request, &limit, &err);
+                service_answer_busy(request, &limit, &err);
         } else {
                 start(request, run, one->language);
         }

@@ -107,7 +107,8 @@ static bool is_for_root(const char *cwd)
 
 static void close_engines(struct e2b_sandbox *sandbox, const struct e2b_context *one)
 {
-        struct context *context = one->engine_id[0] ? context_find(sandbox->api->engine, one->engine_id, sandbox->tenant) : NULL;
+        struct context *context = one->engine_id[0] ? context_find(sandbox->service->engine, one->engine_id,
+                                                                   sandbox->tenant) : NULL;
         if (context)
                 context_close(context);
 }
@@ -126,7 +127,7 @@ int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struc
 {
         struct context_request given = { 0 };
         *ret_new = false;
-        *ret = one->engine_id[0] ? context_find(sandbox->api->engine, one->engine_id, sandbox->tenant) : NULL;
+        *ret = one->engine_id[0] ? context_find(sandbox->service->engine, one->engine_id, sandbox->tenant) : NULL;
         if (*ret)
                 return 0;
         SET(&given, context_request, language, (char *)one->language);
@@ -347,7 +348,8 @@ static void restart(struct http_request *request)
 {
         struct e2b_sandbox *sandbox = e2b_target(request);
         struct e2b_context *one = e2b_context_find(sandbox, http_part(request, 0));
-        struct context *context = one && one->engine_id[0] ? context_find(sandbox->api->engine, one->engine_id, sandbox->tenant) : NULL;
+        struct context *context = one && one->engine_id[0] ? context_find(sandbox->service->engine, one->engine_id,
+                                                                          sandbox->tenant) : NULL;
         struct csn_error err;
         if (!one) {
                 not_found(request);

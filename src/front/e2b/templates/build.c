@@ -83,7 +83,7 @@ static void note_step(struct build *build, bool cached)
 
 static void rest(struct build *build)
 {
-        loop_untimer(build->api->loop, &build->deadline);
+        loop_untimer(build->service->loop, &build->deadline);
         start_stop(&build->start);
         build_command_stop(&build->build_command);
         psandbox_copy_done(&build->copy);
@@ -115,7 +115,8 @@ static void build_free(struct build *build)
 static void keep(struct build *build)
 {
         struct csn_error err;
-        json_t *template = template_store_find(build->api, build->tenant, build->template_id), *kept = template_store_build(template, build->id);
+        json_t *template = template_store_find(build->service, build->tenant, build->template_id),
+                *kept = template_store_build(template, build->id);
         if (kept) {
                 json_object_set_new(kept, "status", json_string(build->state == BUILD_READY ? "ready" : "error"));
                 if (build->state == BUILD_READY)
@@ -123,7 +124,7 @@ static void keep(struct build *build)
                 else
                         json_object_set_new(kept, "reason", json_string(build->reason));
                 json_object_set_new(template, "updatedAt", e2b_time(time_now_ms()));
-                if (template_store_save(build->api, template, &err) < 0)
+                if (template_store_save(build->service, template, &err) < 0)
                         log_text(LOG_WARN, "%s", err.text);
         }
         json_decref(template);
@@ -166,7 +167,8 @@ static void succeed(struct build *build)
 static void on_late(struct timer *timer)
 {
         struct build *build = timer->owner;
-        fail(build, "the build took longer than the %llu ms of engine.build_ms", (unsigned long long)build->api->settings->engine.build_ms);
+        fail(build, "the build took longer than the %llu ms of engine.build_ms",
+             (unsigned long long)build->service->settings->engine.build_ms);
 }
 
 static void on_over(struct psandbox_waiter *waiter, const struct csn_error *error)
@@ -252,7 +254,8 @@ static void on_saved(struct psandbox_copy *copy, const struct csn_error *error)
         struct build *build = copy->owner;
         struct csn_error err;
         psandbox_copy_done(copy);
-        if (!error && template_store_name(build->api, TEMPLATE_STORE_LAYER, build->tenant, build->keys[build->at], build->fd, &err) < 0)
+        if (!error && template_store_name(build->service, TEMPLATE_STORE_LAYER, build->tenant, build->keys[build->at],
+                                          build->fd, &err) < 0)
                 error = &err;
         fd_close(&build->fd);
         if (error) {
@@ -266,7 +269,7 @@ static void on_saved(struct psandbox_copy *copy, const struct csn_error *error)
 static void save(struct build *build)
 {
         struct csn_error err;
-        build->fd = template_store_file(build->api, TEMPLATE_STORE_LAYER, &err);
+        build->fd = template_store_file(build->service, TEMPLATE_STORE_LAYER, &err);
         build->copy = (struct psandbox_copy){ .done = on_saved, .owner = build };
         if (build->fd < 0 || psandbox_save(build->psandbox, &build->copy, build->fd, &err) < 0)
                 fail(build, "%s", err.text);
@@ -333,7 +336,7 @@ static void copy(struct build *build)
         const char *owner = arg_of(step, 2);
         int account;
         build_key(e2b_text(step, "filesHash"), key);
-        build->fd = template_store_open(build->api, TEMPLATE_STORE_ARCHIVE, build->tenant, key);
+        build->fd = template_store_open(build->service, TEMPLATE_STORE_ARCHIVE, build->tenant, key);
         build->copy = (struct psandbox_copy){ .done = on_unpacked, .owner = build };
         if (!spell_account(owner, &account))
                 fail(build, "COPY for '%.60s': there are user and root", owner);
@@ -383,7 +386,7 @@ static void finalize(struct build *build)
         }
         note(build, "info", "[finalize] %s; ready: %s", e2b_text(build->build_spec, "start"), e2b_text(build->build_spec, "ready"));
         build->start = (struct start){ .line = on_start_line, .done = on_started, .owner = build };
-        if (start_begin(&build->start, build->api, build->psandbox, build->build_spec, true, &err) < 0)
+        if (start_begin(&build->start, build->service, build->psandbox, build->build_spec, true, &err) < 0)
                 fail(build, "%s", err.text);
 }
 
@@ -423,7 +426,7 @@ static void on_ready(struct psandbox_waiter *waiter, const struct csn_error *err
                 return;
         }
         if (build->layer[0])
-                build->fd = template_store_open(build->api, TEMPLATE_STORE_LAYER, build->tenant, build->layer);
+                build->fd = template_store_open(build->service, TEMPLATE_STORE_LAYER, build->tenant, build->layer);
         int from = build->layer[0] ? build->fd : build->image ? build->image->fd : -1;
         build->copy = (struct psandbox_copy){ .done = on_loaded, .owner = build };
         if (build->layer[0] && build->fd < 0)
@@ -476,7 +479,8 @@ static void find_cached(struct build *build, const char *base, bool force)
                 arena_done(&arena);
                 free(args);
                 force = force || json_is_true(json_object_get(step, "force"));
-                if (changes_files(step) && !force && template_store_has(build->api, TEMPLATE_STORE_LAYER, build->tenant, last)) {
+                if (changes_files(step) && !force && template_store_has(build->service, TEMPLATE_STORE_LAYER,
+                                                                        build->tenant, last)) {
                         build->cached = i + 1;
                         snprintf(build->layer, sizeof build->layer, "%s", last);
                 }
@@ -505,7 +509,8 @@ static int find_base(struct build *build, const json_t *body, const char **ret_k
         const char *from = e2b_text(body, "fromTemplate"), *image = e2b_text(body, "fromImage");
         const struct e2b_template *template = e2b_template_named("base");
         json_t *build_spec = NULL;
-        if (from[0] && e2b_template_find(build->api, build->tenant, from, &template, &build->image, &build_spec, err) < 0)
+        if (from[0] && e2b_template_find(build->service, build->tenant, from, &template, &build->image, &build_spec,
+                                         err) < 0)
                 return -err->code;
         struct stat st = { 0 };
         if (build->image)
@@ -546,7 +551,8 @@ static void begin(struct build *build)
                 go_on(build);
                 return;
         }
-        if (e2b_open_psandbox(build->api, build->tenant, e2b_template_named(e2b_text(build->build_spec, "base")), build->build_spec, json_object_get(build->build_spec, "env"),
+        if (e2b_open_psandbox(build->service, build->tenant, e2b_template_named(e2b_text(build->build_spec, "base")),
+                              build->build_spec, json_object_get(build->build_spec, "env"),
                           "build", &build->psandbox, &err) < 0) {
                 fail(build, "%s", err.text);
                 return;
@@ -557,11 +563,11 @@ static void begin(struct build *build)
         psandbox_wait(build->psandbox, PSANDBOX_WANTS_READY, &build->ready);
 }
 
-static int make_room(struct api *api, const char *tenant, struct csn_error *err)
+static int make_room(struct service *service, const char *tenant, struct csn_error *err)
 {
         struct build **oldest = NULL;
         size_t all = 0, own = 0;
-        for (struct build **at = &api->builds; *at; at = &(*at)->next) {
+        for (struct build **at = &service->builds; *at; at = &(*at)->next) {
                 all++;
                 own += (*at)->state == BUILD_BUILDING && strcmp((*at)->tenant, tenant) == 0;
                 oldest = (*at)->state == BUILD_BUILDING ? oldest : at;
@@ -576,25 +582,26 @@ static int make_room(struct api *api, const char *tenant, struct csn_error *err)
         return 0;
 }
 
-int build_begin(struct api *api, const char *tenant, const json_t *template, const char *id, const json_t *body, struct csn_error *err)
+int build_begin(struct service *service, const char *tenant, const json_t *template, const char *id,
+                const json_t *body, struct csn_error *err)
 {
         const char *key = "", *why = why_no_base(body);
         size_t commands = strlen(e2b_text(body, "startCmd")) + strlen(e2b_text(body, "readyCmd"));
         struct arena arena = { 0 };
         struct csn_error base;
         json_t *steps = json_object_get(body, "steps");
-        if (check_steps(steps, err) < 0 || make_room(api, tenant, err) < 0)
+        if (check_steps(steps, err) < 0 || make_room(service, tenant, err) < 0)
                 return -err->code;
         if (commands > BUILD_SPEC_BYTES)
                 return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands, BUILD_SPEC_BYTES);
         struct build *build = mem_alloc(sizeof *build);
-        *build = (struct build){ .next = api->builds, .api = api, .steps = steps ? json_incref(steps) : json_array(), .log = json_array(), .fd = -1,
+        *build = (struct build){ .next = service->builds, .service = service, .steps = steps ? json_incref(steps) : json_array(), .log = json_array(), .fd = -1,
                                  .deadline = { .fired = on_late, .owner = build } };
         snprintf(build->tenant, sizeof build->tenant, "%s", tenant);
         snprintf(build->template_id, sizeof build->template_id, "%s", e2b_text(template, "id"));
         snprintf(build->id, sizeof build->id, "%s", id);
-        api->builds = build;
-        loop_timer(api->loop, &build->deadline, api->settings->engine.build_ms * 1000);
+        service->builds = build;
+        loop_timer(service->loop, &build->deadline, service->settings->engine.build_ms * 1000);
         if (!why && find_base(build, body, &key, &arena, &base) < 0)
                 why = base.text;
         if (why) {
@@ -611,19 +618,19 @@ int build_begin(struct api *api, const char *tenant, const json_t *template, con
         return 0;
 }
 
-struct build *build_find(const struct api *api, const char *tenant, const char *id)
+struct build *build_find(const struct service *service, const char *tenant, const char *id)
 {
-        for (struct build *build = api->builds; build; build = build->next)
+        for (struct build *build = service->builds; build; build = build->next)
                 if (strcmp(build->id, id) == 0 && strcmp(build->tenant, tenant) == 0)
                         return build;
         return NULL;
 }
 
-void build_close(struct api *api)
+void build_close(struct service *service)
 {
-        for (struct build *one = api->builds, *next; one; one = next) {
+        for (struct build *one = service->builds, *next; one; one = next) {
                 next = one->next;
                 build_free(one);
         }
-        api->builds = NULL;
+        service->builds = NULL;
 }

@@ -44,10 +44,10 @@
  */
 
 /* A template by id, by name with any tag, or by "team/name"; the caller's reference.  NULL: the tenant has none. */
-json_t *template_store_find(const struct api *api, const char *tenant, const char *name);
+json_t *template_store_find(const struct service *service, const char *tenant, const char *name);
 /* All templates of a tenant, newest first; the caller's reference.  And their number. */
-json_t *kept_all(const struct api *api, const char *tenant);
-size_t template_store_count(const struct api *api, const char *tenant);
+json_t *kept_all(const struct service *service, const char *tenant);
+size_t template_store_count(const struct service *service, const char *tenant);
 /* A build of a template by its id, or by tag; NULL: none.  Borrowed. */
 json_t *template_store_build(const json_t *template, const char *id);
 json_t *template_store_tagged(const json_t *template, const char *tag);
@@ -60,24 +60,27 @@ void template_store_drop_tag(json_t *template, const char *tag);
 /* Create a template with id and times; the caller's reference. */
 json_t *template_store_new(const char *tenant, const char *name);
 /* Write a template; delete a template.  Errors: CSN_E_UNSUPPORTED (the daemon has no store), CSN_E_SYSTEM. */
-int template_store_save(const struct api *api, const json_t *template, struct csn_error *err);
-int template_store_forget(const struct api *api, const json_t *template, struct csn_error *err);
+int template_store_save(const struct service *service, const json_t *template, struct csn_error *err);
+int template_store_forget(const struct service *service, const json_t *template, struct csn_error *err);
 
 /* Files of a tenant in the folder `layers` or `archives`, by key. */
 enum template_store_kind { TEMPLATE_STORE_LAYER, TEMPLATE_STORE_ARCHIVE };
 /* Open a file and mark it as used now.  The descriptor is the caller's.  -1: none. */
-int template_store_open(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key);
-bool template_store_has(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key);
+int template_store_open(const struct service *service, enum template_store_kind kind, const char *tenant,
+                        const char *key);
+bool template_store_has(const struct service *service, enum template_store_kind kind, const char *tenant,
+                        const char *key);
 /*
  * Give an unnamed file (O_TMPFILE) its name; a file with this key may exist.  fd stays the caller's.  Errors:
  * CSN_E_UNSUPPORTED (the daemon has no store), CSN_E_BUSY (no space), CSN_E_SYSTEM.
  */
-int template_store_name(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key, int fd, struct csn_error *err);
+int template_store_name(const struct service *service, enum template_store_kind kind, const char *tenant,
+                        const char *key, int fd, struct csn_error *err);
 /*
  * Create an empty unnamed file on the file system of the store.  Returns the descriptor, the caller's.  Errors: as
  * template_store_name().
  */
-int template_store_file(const struct api *api, enum template_store_kind kind, struct csn_error *err);
+int template_store_file(const struct service *service, enum template_store_kind kind, struct csn_error *err);
 
 /* ---- a program in a sandbox (command.c) ---- */
 
@@ -128,7 +131,8 @@ struct start {
 /* Whether a build spec has a start command. */
 bool start_is_there(const json_t *build_spec);
 /* Start the command.  `whole`: wait also for a readiness check that only sleeps.  Errors: as guest calls. */
-int start_begin(struct start *start, struct api *api, struct psandbox *psandbox, json_t *build_spec, bool whole, struct csn_error *err);
+int start_begin(struct start *start, struct service *service, struct psandbox *psandbox, json_t *build_spec,
+                bool whole, struct csn_error *err);
 void start_stop(struct start *start);      /* harmless twice */
 
 
@@ -136,7 +140,7 @@ void start_stop(struct start *start);      /* harmless twice */
 
 struct build {
         struct build *next;                /* list of all, newest first */
-        struct api *api;
+        struct service *service;
         char tenant[80], template_id[21], id[BUILD_ID_LEN + 1];
         enum { BUILD_BUILDING, BUILD_READY, BUILD_ERROR } state;
         json_t *steps, *build_spec, *log;      /* steps: NULL after the end */
@@ -160,11 +164,12 @@ struct build {
 
 /*
  * Begin a build of a stored template from the body of E2B's request: fromImage or fromTemplate, steps, startCmd,
- * readyCmd, force.  The build is then in api->builds.  Errors: CSN_E_INPUT; CSN_E_BUSY (the maximum of running builds).
+ * readyCmd, force.  The build is then in service->builds.  Errors: CSN_E_INPUT; CSN_E_BUSY (the maximum of running builds).
  */
-int build_begin(struct api *api, const char *tenant, const json_t *template, const char *id, const json_t *body, struct csn_error *err);
-struct build *build_find(const struct api *api, const char *tenant, const char *id);   /* NULL: not kept */
-void build_close(struct api *api);
+int build_begin(struct service *service, const char *tenant, const json_t *template, const char *id,
+                const json_t *body, struct csn_error *err);
+struct build *build_find(const struct service *service, const char *tenant, const char *id);   /* NULL: not kept */
+void build_close(struct service *service);
 
 /* A digest of a text as the key of a file. */
 void build_key(const char *text, char key[static BUILD_KEY_LEN + 1]);

@@ -12,7 +12,7 @@
 static json_t *named(struct http_request *request)
 {
         const char *name = http_part(request, 0);
-        json_t *template = template_store_find(api_of(request), request->tenant, name);
+        json_t *template = template_store_find(service_of(request), request->tenant, name);
         if (template)
                 return template;
         if (e2b_template_named(name))
@@ -25,7 +25,7 @@ static json_t *named(struct http_request *request)
 static bool save(struct http_request *request, const json_t *template)
 {
         struct csn_error err;
-        if (template_store_save(api_of(request), template, &err) == 0)
+        if (template_store_save(service_of(request), template, &err) == 0)
                 return true;
         http_fail(request, &err);
         return false;
@@ -67,7 +67,7 @@ void builds_post_tags(struct http_request *request)
                 json_decref(body);
                 return;
         }
-        template = template_store_find(api_of(request), request->tenant, target);
+        template = template_store_find(service_of(request), request->tenant, target);
         build = template_store_tagged(template, template_store_tag(target));
         if (!build || !json_array_size(tags)) {
                 e2b_error(request, build ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_NOT_FOUND, build ? "tags is empty" : "template '%.100s' not found", target);
@@ -93,7 +93,7 @@ void builds_delete_tags(struct http_request *request)
                 json_decref(body);
                 return;
         }
-        json_t *template = template_store_find(api_of(request), request->tenant, e2b_text(body, "name"));
+        json_t *template = template_store_find(service_of(request), request->tenant, e2b_text(body, "name"));
         bool known = template;
         json_array_foreach(tags, i, tag) {
                 known = known && template_store_tagged(template, json_string_value(tag));
@@ -149,12 +149,12 @@ static void forget_builds(json_t *template)
 /* A template of this name, there or new, gets a build that waits.  The caller's reference; NULL: that cannot be, and is answered. */
 static json_t *prepare(struct http_request *request, const char *name, const json_t *body, const char *build_id)
 {
-        struct api *api = api_of(request);
+        struct service *service = service_of(request);
         char bare[NAME_LEN_MAX + 1];
         snprintf(bare, sizeof bare, "%.*s", (int)strcspn(name, ":"), name);
-        json_t *template = template_store_find(api, request->tenant, bare), *tag;
+        json_t *template = template_store_find(service, request->tenant, bare), *tag;
         size_t i;
-        if (!template && template_store_count(api, request->tenant) >= TEMPLATES_OWNER_MAX) {
+        if (!template && template_store_count(service, request->tenant) >= TEMPLATES_OWNER_MAX) {
                 e2b_error(request, MHD_HTTP_TOO_MANY_REQUESTS, "there are %d templates of yours, as many as there may be: delete one", TEMPLATES_OWNER_MAX);
                 return NULL;
         }
@@ -253,7 +253,7 @@ void builds_post(struct http_request *request)
         } else if (template) {
                 json_object_set_new(build, "status", json_string("building"));
                 if (save(request, template)) {
-                        if (build_begin(api_of(request), request->tenant, template, id, body, &err) == 0) {
+                        if (build_begin(service_of(request), request->tenant, template, id, body, &err) == 0) {
                                 http_json(request, MHD_HTTP_ACCEPTED, json_object());
                         } else {
                                 json_object_set_new(build, "status", json_string("waiting"));
@@ -296,7 +296,7 @@ void builds_status(struct http_request *request)
         const char *id = http_part(request, 1), *offset = http_query(request, "logsOffset"), *limit = http_query(request, "limit");
         json_t *template = named(request);
         const json_t *kept = template_store_build(template, id);
-        const struct build *build = build_find(api_of(request), request->tenant, id);
+        const struct build *build = build_find(service_of(request), request->tenant, id);
         size_t most = limit && strtoul(limit, NULL, 10) ? min_u64(strtoul(limit, NULL, 10), STATUS_LINES) : STATUS_LINES;
         if (template && !kept) {
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "build '%.60s' not found", id);

@@ -44,12 +44,12 @@ static void sign(const struct grant *grant, int64_t until_s, char ret[static SIG
 
 void archive_get(struct http_request *request)
 {
-        struct api *api = api_of(request);
+        struct service *service = service_of(request);
         const char *host = http_header(request, "Host"), *proto = http_header(request, "X-Forwarded-Proto");
         char signature[SIGNATURE_LEN + 1], tenant[2 * sizeof request->tenant + 1];
         int64_t until_s = time_now_ms() / 1000 + GRANT_S;
         struct grant grant;
-        json_t *template = template_store_find(api, request->tenant, http_part(request, 0));
+        json_t *template = template_store_find(service, request->tenant, http_part(request, 0));
         if (!template) {
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", http_part(request, 0));
                 return;
@@ -61,7 +61,8 @@ void archive_get(struct http_request *request)
         hex_print(grant.tenant, strlen(grant.tenant), tenant);
         const char *url = arena_text(&request->arena, "%s://%s/templates/files/%s?owner=%s&until=%" PRId64 "&signature=%s",
                                      proto && strcmp(proto, "https") == 0 ? "https" : "http", host ? host : "localhost", grant.key, tenant, until_s, signature);
-        http_json(request, MHD_HTTP_CREATED, json_pack("{s:b, s:s}", "present", template_store_has(api, TEMPLATE_STORE_ARCHIVE, request->tenant, grant.key), "url", url));
+        http_json(request, MHD_HTTP_CREATED, json_pack("{s:b, s:s}", "present", template_store_has(service,
+                TEMPLATE_STORE_ARCHIVE, request->tenant, grant.key), "url", url));
 }
 
 /* Hexadecimal digits as text.  False: they are none, or too many. */
@@ -109,7 +110,7 @@ static void on_gone(struct http_request *request)
 static size_t on_bytes(struct http_request *request, const char *bytes, size_t len)
 {
         struct incoming *one = request->owner;
-        uint64_t max = api_of(request)->settings->engine.file_bytes_max;
+        uint64_t max = service_of(request)->settings->engine.file_bytes_max;
         if (!one->error.code && one->size + len > max)
                 err_set(&one->error, CSN_E_INPUT, EFBIG, "the archive is longer than the %llu bytes of engine.file_bytes_max", (unsigned long long)max);
         else if (!one->error.code && pwrite(one->fd, bytes, len, (off_t)one->size) != (ssize_t)len)
@@ -123,7 +124,8 @@ static void on_whole(struct http_request *request)
         struct incoming *one = request->owner;
         request->gone = NULL;
         if (!one->error.code)
-                template_store_name(api_of(request), TEMPLATE_STORE_ARCHIVE, one->grant.tenant, one->grant.key, one->fd, &one->error);
+                template_store_name(service_of(request), TEMPLATE_STORE_ARCHIVE, one->grant.tenant, one->grant.key,
+                                    one->fd, &one->error);
         if (one->error.code == CSN_E_INPUT)
                 e2b_error(request, MHD_HTTP_CONTENT_TOO_LARGE, "%s", one->error.text);
         else if (one->error.code)
@@ -141,7 +143,7 @@ void archive_put(struct http_request *request)
                 e2b_error(request, MHD_HTTP_FORBIDDEN, "nobody was told to put files here, or it was too long ago");
                 return;
         }
-        int fd = template_store_file(api_of(request), TEMPLATE_STORE_ARCHIVE, &err);
+        int fd = template_store_file(service_of(request), TEMPLATE_STORE_ARCHIVE, &err);
         if (fd < 0) {
                 http_fail(request, &err);
                 return;

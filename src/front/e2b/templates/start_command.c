@@ -89,12 +89,13 @@ static void on_late(struct timer *timer)
         tell(start, &err);
 }
 
-int start_begin(struct start *start, struct api *api, struct psandbox *psandbox, json_t *build_spec, bool whole, struct csn_error *err)
+int start_begin(struct start *start, struct service *service, struct psandbox *psandbox, json_t *build_spec,
+                bool whole, struct csn_error *err)
 {
         const char *command = e2b_text(build_spec, "start"), *ready = e2b_text(build_spec, "ready");
         bool waits = ready[0] && (whole || !only_sleeps(ready));
         start->psandbox = psandbox;
-        start->loop = api->loop;
+        start->loop = service->loop;
         start->build_spec = json_incref(build_spec);
         start->told = false;
         start->program = (struct build_command){ .line = on_line, .done = on_program_ended, .owner = start };

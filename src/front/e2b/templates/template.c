@@ -30,13 +30,15 @@ static int none(struct csn_error *err, const char *name, const char *what)
 }
 
 /* One that was built, with its files.  NULL with err->code 0: there is none of that name. */
-static const struct e2b_template *find_built(const struct api *api, const char *tenant, const char *name, struct e2b_image **ret_image, json_t **ret_build_spec,
+static const struct e2b_template *find_built(const struct service *service, const char *tenant, const char *name,
+                                             struct e2b_image **ret_image, json_t **ret_build_spec,
                                              struct csn_error *err)
 {
-        json_t *kept = template_store_find(api, tenant, name), *build = template_store_tagged(kept, template_store_tag(name)), *build_spec = json_object_get(build, "recipe");
+        json_t *kept = template_store_find(service, tenant, name), *build = template_store_tagged(kept,
+                template_store_tag(name)), *build_spec = json_object_get(build, "recipe");
         const char *layer = e2b_text(build_spec, "layer");
         const struct e2b_template *template = build_spec ? e2b_template_named(e2b_text(build_spec, "base")) : NULL;
-        int fd = template && layer[0] ? template_store_open(api, TEMPLATE_STORE_LAYER, tenant, layer) : -1;
+        int fd = template && layer[0] ? template_store_open(service, TEMPLATE_STORE_LAYER, tenant, layer) : -1;
         err->code = 0;
         if (kept && !template)
                 none(err, name, build ? "has no build that is ready" : "has no build that is ready, and none with this tag");
@@ -51,15 +53,16 @@ static const struct e2b_template *find_built(const struct api *api, const char *
         return err->code ? NULL : template;
 }
 
-int e2b_template_find(const struct api *api, const char *tenant, const char *name, const struct e2b_template **ret, struct e2b_image **ret_image,
+int e2b_template_find(const struct service *service, const char *tenant, const char *name,
+                      const struct e2b_template **ret, struct e2b_image **ret_image,
                       json_t **ret_build_spec, struct csn_error *err)
 {
         err->code = 0;
         *ret = e2b_template_named(name);
         if (!*ret)
-                *ret = find_built(api, tenant, name, ret_image, ret_build_spec, err);
+                *ret = find_built(service, tenant, name, ret_image, ret_build_spec, err);
         if (!*ret && !err->code)
-                *ret = e2b_snapshot_find(api, tenant, name, ret_image, ret_build_spec, err);
+                *ret = e2b_snapshot_find(service, tenant, name, ret_image, ret_build_spec, err);
         if (*ret)
                 return 0;
         return err->code ? -err->code : none(err, name, "not found");
@@ -88,7 +91,7 @@ static json_t *describe_kept(const json_t *kept)
 
 void e2b_list_templates(struct http_request *request)
 {
-        json_t *list = json_array(), *all = kept_all(api_of(request), request->tenant), *kept;
+        json_t *list = json_array(), *all = kept_all(service_of(request), request->tenant), *kept;
         size_t i;
         json_array_foreach(all, i, kept) {
                 json_array_append_new(list, describe_kept(kept));
@@ -104,7 +107,7 @@ static bool named(struct http_request *request, const struct e2b_template **ret,
 {
         const char *name = http_part(request, 0);
         *ret = e2b_template_named(name);
-        *ret_kept = *ret ? NULL : template_store_find(api_of(request), request->tenant, name);
+        *ret_kept = *ret ? NULL : template_store_find(service_of(request), request->tenant, name);
         if (*ret || *ret_kept)
                 return true;
         e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", name);
@@ -137,13 +140,13 @@ void e2b_template_alias(struct http_request *request)
 
 void e2b_delete_template(struct http_request *request)
 {
-        struct api *api = api_of(request);
+        struct service *service = service_of(request);
         const char *name = http_part(request, 0);
         struct csn_error err;
-        json_t *kept = template_store_find(api, request->tenant, name);
-        if (kept && template_store_forget(api, kept, &err) < 0)
+        json_t *kept = template_store_find(service, request->tenant, name);
+        if (kept && template_store_forget(service, kept, &err) < 0)
                 http_fail(request, &err);
-        else if (kept || e2b_snapshot_forget(api, request->tenant, name))
+        else if (kept || e2b_snapshot_forget(service, request->tenant, name))
                 e2b_no_content(request);
         else if (e2b_template_named(name))
                 e2b_error(request, MHD_HTTP_FORBIDDEN, "template '%.100s' is part of this server", name);

@@ -22,12 +22,12 @@
 
 static const struct { const char *folder; size_t max; } kinds[] = { [TEMPLATE_STORE_LAYER] = { "layers", LAYERS_OWNER_MAX }, [TEMPLATE_STORE_ARCHIVE] = { "archives", ARCHIVES_OWNER_MAX } };
 
-static int open_folder(const struct api *api, const char *name, struct csn_error *err)
+static int open_folder(const struct service *service, const char *name, struct csn_error *err)
 {
         int fd;
-        if (!api->store)
+        if (!service->store)
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "this daemon keeps no templates, for engine.http is empty");
-        return store_folder(api->store, name, &fd, err) < 0 ? -err->code : fd;
+        return store_folder(service->store, name, &fd, err) < 0 ? -err->code : fd;
 }
 
 static void print_owner(const char *tenant, char owner[static OWNER_LEN + 1])
@@ -62,12 +62,12 @@ static json_t *load(int folder, const char *file)
 }
 
 /* Those of a tenant, by the names of their files; *ret is the caller's where it is asked for. */
-static size_t look(const struct api *api, const char *tenant, json_t **ret)
+static size_t look(const struct service *service, const char *tenant, json_t **ret)
 {
         char owner[OWNER_LEN + 1];
         struct csn_error err;
         size_t n = 0;
-        int folder = open_folder(api, "templates", &err);
+        int folder = open_folder(service, "templates", &err);
         DIR *dir = folder < 0 ? NULL : fdopendir(folder);
         print_owner(tenant, owner);
         for (struct dirent *found; dir && (found = readdir(dir));) {
@@ -86,16 +86,16 @@ static size_t look(const struct api *api, const char *tenant, json_t **ret)
         return n;
 }
 
-json_t *kept_all(const struct api *api, const char *tenant)
+json_t *kept_all(const struct service *service, const char *tenant)
 {
         json_t *list = json_array();
-        look(api, tenant, &list);
+        look(service, tenant, &list);
         return list;
 }
 
-size_t template_store_count(const struct api *api, const char *tenant)
+size_t template_store_count(const struct service *service, const char *tenant)
 {
-        return look(api, tenant, NULL);
+        return look(service, tenant, NULL);
 }
 
 static void print_id(const char *tenant, const char *name, size_t len, char id[static ID_LEN + 1])
@@ -108,13 +108,13 @@ static void print_id(const char *tenant, const char *name, size_t len, char id[s
         arena_done(&arena);
 }
 
-json_t *template_store_find(const struct api *api, const char *tenant, const char *name)
+json_t *template_store_find(const struct service *service, const char *tenant, const char *name)
 {
         const char *slash = strrchr(name, '/'), *bare = slash ? slash + 1 : name;
         size_t len = strcspn(bare, ":");
         char id[ID_LEN + 1], file[TEMPLATE_NAME + 1];
         struct csn_error err;
-        auto_fd folder = open_folder(api, "templates", &err);
+        auto_fd folder = open_folder(service, "templates", &err);
         if (folder < 0)
                 return NULL;
         print_id(tenant, bare, len, id);
@@ -134,10 +134,10 @@ json_t *template_store_new(const char *tenant, const char *name)
                          e2b_time(time_now_ms()), "builds");
 }
 
-int template_store_save(const struct api *api, const json_t *template, struct csn_error *err)
+int template_store_save(const struct service *service, const json_t *template, struct csn_error *err)
 {
         char name[TEMPLATE_NAME + 1], other[TEMPLATE_NAME + 10];
-        auto_fd folder = open_folder(api, "templates", err);
+        auto_fd folder = open_folder(service, "templates", err);
         if (folder < 0)
                 return -err->code;
         print_template(e2b_text(template, "tenant"), e2b_text(template, "id"), name);
@@ -148,10 +148,10 @@ int template_store_save(const struct api *api, const json_t *template, struct cs
         return 0;
 }
 
-int template_store_forget(const struct api *api, const json_t *template, struct csn_error *err)
+int template_store_forget(const struct service *service, const json_t *template, struct csn_error *err)
 {
         char name[TEMPLATE_NAME + 1];
-        auto_fd folder = open_folder(api, "templates", err);
+        auto_fd folder = open_folder(service, "templates", err);
         if (folder < 0)
                 return -err->code;
         print_template(e2b_text(template, "tenant"), e2b_text(template, "id"), name);
@@ -228,11 +228,12 @@ static void print_name(const char *tenant, const char *key, char name[static FIL
         snprintf(name, FILE_NAME_LEN + 5, "%s-%.*s.tar", owner, BUILD_KEY_LEN, key);
 }
 
-int template_store_open(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key)
+int template_store_open(const struct service *service, enum template_store_kind kind, const char *tenant,
+                        const char *key)
 {
         char name[FILE_NAME_LEN + 5];
         struct csn_error err;
-        auto_fd folder = open_folder(api, kinds[kind].folder, &err);
+        auto_fd folder = open_folder(service, kinds[kind].folder, &err);
         print_name(tenant, key, name);
         int fd = folder < 0 ? -1 : openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0)
@@ -240,15 +241,16 @@ int template_store_open(const struct api *api, enum template_store_kind kind, co
         return fd;
 }
 
-bool template_store_has(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key)
+bool template_store_has(const struct service *service, enum template_store_kind kind, const char *tenant,
+                        const char *key)
 {
-        auto_fd fd = template_store_open(api, kind, tenant, key);
+        auto_fd fd = template_store_open(service, kind, tenant, key);
         return fd >= 0;
 }
 
-int template_store_file(const struct api *api, enum template_store_kind kind, struct csn_error *err)
+int template_store_file(const struct service *service, enum template_store_kind kind, struct csn_error *err)
 {
-        auto_fd folder = open_folder(api, kinds[kind].folder, err);
+        auto_fd folder = open_folder(service, kinds[kind].folder, err);
         int fd = folder < 0 ? -1 : openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         return folder < 0 ? -err->code : fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make a file in %s", kinds[kind].folder) : fd;
 }
@@ -303,10 +305,12 @@ static void count(int folder, const char *owner, const json_t *templates, struct
 }
 
 /* Those of the owner that were not used for the longest time go, until there is room for one of so many bytes. */
-static int make_room(const struct api *api, enum template_store_kind kind, int folder, const char *tenant, uint64_t bytes, struct csn_error *err)
+static int make_room(const struct service *service, enum template_store_kind kind, int folder, const char *tenant,
+                     uint64_t bytes, struct csn_error *err)
 {
         char owner[OWNER_LEN + 1];
-        uint64_t most = api->settings->engine.files_bytes_max ? api->settings->engine.files_bytes_max : UINT64_MAX;
+        uint64_t most = service->settings->engine.files_bytes_max ? service->settings->engine.files_bytes_max
+                : UINT64_MAX;
         struct census census;
         json_t *templates = NULL;
         int rc = 0;
@@ -314,7 +318,7 @@ static int make_room(const struct api *api, enum template_store_kind kind, int f
         count(folder, owner, NULL, &census);
         while (rc == 0 && (census.n >= kinds[kind].max || census.bytes + bytes > most)) {
                 if (!templates)
-                        templates = kind == TEMPLATE_STORE_LAYER ? kept_all(api, tenant) : json_array();
+                        templates = kind == TEMPLATE_STORE_LAYER ? kept_all(service, tenant) : json_array();
                 count(folder, owner, templates, &census);
                 if (!census.oldest[0] || unlinkat(folder, census.oldest, 0) < 0)
                         rc = err_set(err, CSN_E_BUSY, 0, "there are %zu %s of yours, and templates need them all, and %llu bytes of everybody; possible are %zu, and "
@@ -325,16 +329,17 @@ static int make_room(const struct api *api, enum template_store_kind kind, int f
         return rc;
 }
 
-int template_store_name(const struct api *api, enum template_store_kind kind, const char *tenant, const char *key, int fd, struct csn_error *err)
+int template_store_name(const struct service *service, enum template_store_kind kind, const char *tenant,
+                        const char *key, int fd, struct csn_error *err)
 {
         char from[40], name[FILE_NAME_LEN + 5];
         struct stat st;
-        auto_fd folder = open_folder(api, kinds[kind].folder, err);
+        auto_fd folder = open_folder(service, kinds[kind].folder, err);
         if (folder < 0)
                 return -err->code;
         if (fstat(fd, &st) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "keep a file in %s", kinds[kind].folder);
-        if (make_room(api, kind, folder, tenant, (uint64_t)st.st_size, err) < 0)
+        if (make_room(service, kind, folder, tenant, (uint64_t)st.st_size, err) < 0)
                 return -err->code;
         print_name(tenant, key, name);
         snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
