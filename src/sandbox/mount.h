@@ -1,4 +1,7 @@
-/* What builds a root file system; for mount.c and overlay.c.  Descriptors are mounts, targets relative to one. */
+/*
+ * Building blocks of a root file system, for mount.c and overlay.c.  Descriptors are mounts; targets are relative
+ * to a mount.
+ */
 #ifndef SANDBOX_MOUNTS_H
 #define SANDBOX_MOUNTS_H
 
@@ -10,22 +13,31 @@
 #define ATTR_DATA (ATTR_FILES | MOUNT_ATTR_NOEXEC)
 
 struct option {
-        const char *key, *value;   /* value NULL: a flag */
+        const char *key, *value;   /* NULL: `key` is a flag */
 };
 
-/* A new file system as a detached mount.  Options end with key NULL. */
+/*
+ * Make a file system as a detached mount.  `options` ends with key NULL.  Returns a descriptor, owned by the
+ * caller, or a negative code.  Errors: CSN_E_SYSTEM.  Source: fsopen(2), fsmount(2) (Linux 5.2).
+ */
 int mount_new(const char *type, const struct option *options, unsigned attrs, struct csn_error *err);
+/* Attach a detached mount at `target` below dir_fd.  The descriptor stays the caller's.  Errors: CSN_E_SYSTEM. */
 int mount_attach(int mount_fd, int dir_fd, const char *target, struct csn_error *err);
-/* mount_new() and mount_attach(). */
+/* mount_new() and mount_attach().  Errors: CSN_E_SYSTEM. */
 int mount_attach_new(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs, struct csn_error *err);
 
 /*
- * The root of a sandbox with root: a tmpfs of its own with /usr laid over that of the host.  *ret_root is a mount that
- * is attached where nobody looks, with /dev and /opt/caisson of the template in it, and is to become the root.  The
- * caller is root of the sandbox' first user namespace and still in the template.
+ * Build the root of a sandbox with root: a private tmpfs, with an overlay of /usr over the host's /usr.
+ * *ret_root belongs to the caller: a mount attached at a hidden path, with the template's /dev and /opt/caisson,
+ * ready to become the root.  The caller is root of the sandbox's first user namespace and still in the template.
+ *
+ * Errors: CSN_E_UNSUPPORTED (no overlay in a user namespace, or a host without merged /usr), CSN_E_SYSTEM.
  */
 int overlay_build(struct plan *plan, int *ret_root, struct csn_error *err);
-/* Once /proc is there: a boot_id of the sandbox' own, for to those inside it is a machine that was started then. */
+/*
+ * Set a private boot_id, once /proc is mounted: for programs inside the sandbox is a machine booted at that
+ * moment.  Errors: CSN_E_SYSTEM.
+ */
 int overlay_boot_id(int root_fd, struct csn_error *err);
 
 #endif
