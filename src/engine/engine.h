@@ -133,7 +133,7 @@ void run_free(struct run *run);
 /* ---- runs that are talked with (messages.c) ---- */
 
 /*
- * The runner has a part in grading then (src/lang/README.md), and which one and all else is agreed upon in messages.  What it says is as
+ * The runner has a role in grading then, which the first message names (docs/protocols/grading-roles.md).  What it says is as
  * hostile as any output.
  */
 struct run_message_handler {

@@ -68,8 +68,8 @@ void lang_context_program(const struct language *language, struct arena *arena, 
 
 /*
  * The interpreter's arguments for a program: interpreter, runner, options, file, args.  `options` is the
- * runner's comma list (src/lang/README.md).  NULL-terminated; the list and what is made for it are from the arena, and the texts
- * that were given stay the caller's.
+ * runner's comma list (docs/protocols/runner-channel.md).  The result is NULL-terminated and from the arena; its texts
+ * stay the caller's.
  */
 char **lang_argv(const struct language *language, struct arena *arena, const char *options, const char *file,
                  char *const *args, size_t args_n, size_t *ret_n);

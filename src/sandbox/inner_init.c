@@ -6,7 +6,7 @@
  * it has root's uid and capabilities then; otherwise what is said of the program's uid below holds for it too.
  *
  * Three ways lead to a program.  It is started by execve(2) when it is known.  Or an interpreter was started
- * ahead and waits at a socket until process 1 hands it the program (a worker; src/lang/README.md).  Or a child
+ * ahead and waits at a socket until process 1 hands it the program (a worker; docs/protocols/runner-channel.md).  Or a child
  * of a zygote enters, takes the program from the handoff socket itself, and process 1 only reaps.
  *
  * It has the program's uid but is not dumpable, ignores every signal from inside (pid_namespaces(7)) and dies

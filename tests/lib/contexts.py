@@ -1,4 +1,4 @@
-"""Starts context runners as the engine does, and talks to them over the channel ("Contexts" in src/lang/README.md)."""
+"""Starts context runners as the engine does, and talks to them over the channel (docs/protocols/runner-channel.md)."""
 
 import contextlib
 import json

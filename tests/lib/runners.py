@@ -38,7 +38,7 @@ ENVIRONMENT = {
 }
 
 
-# What only a worker is given (src/lang/README.md, "Waiting workers").
+# What only a worker is given (docs/protocols/runner-channel.md).
 WAIT_ENVIRONMENT = {'sh': {'BASH_ENV': str(LANG / 'bash' / 'worker.sh')}}
 CHANNEL_FD = 3
 GO_FD = 4

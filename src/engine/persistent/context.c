@@ -1,7 +1,7 @@
 /*
  * Contexts: live interpreters in a sandbox.  Python comes from a zygote where one serves, everything else is started by the
  * guest; in both cases the guest holds the descriptors and one call carries output, errors and the private channel
- * (src/lang/README.md, Contexts).
+ * (docs/protocols/runner-channel.md).
  */
 #include "engine/persistent/psandbox_private.h"
 

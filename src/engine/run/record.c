@@ -46,7 +46,7 @@ static bool is_blank(const char *text)
         return !text || !text[strspn(text, " \t\r\n")];
 }
 
-/* SYNTAX and ERROR frames have the same members (src/lang/README.md). */
+/* SYNTAX and ERROR frames have the same members (docs/protocols/runner-channel.md). */
 static void take_error(struct run *run, json_t *json, struct failure *ret)
 {
         struct arena *arena = &run->arena;

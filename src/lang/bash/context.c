@@ -1,5 +1,5 @@
 /*
- * Serve executions in one Bash that lives on ("Contexts" in README.md).
+ * Serve executions in one Bash that lives on (docs/protocols/runner-channel.md).
  *
  * Bash cannot receive packets, so this program speaks on the channel and drives a Bash.  That Bash is an interactive one
  * without a terminal: it alone stays at its top level when a command is interrupted or an expansion fails, and goes on with

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Serve executions in one Bash that lives on ("Contexts" in src/lang/README.md).
+# Serve executions in one Bash that lives on (docs/protocols/runner-channel.md).
 #
 #     bash context.sh OPTIONS
 #

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Waiting for a program: the program's own shell, started ahead of time ("Waiting workers" in src/lang/README.md).
+# Waiting for a program: the program's own shell, started ahead of time (docs/protocols/runner-channel.md).
 #
 #     BASH_ENV=worker.sh bash MAINFILE
 #

@@ -1,6 +1,6 @@
 'use strict';
 
-// What a function of a program's returned or threw, as text: the canonical form ("Roles" in src/lang/README.md), names of
+// What a function of a program's returned or threw, as text: the canonical form (docs/protocols/grading-roles.md), names of
 // types, and words for people.
 //
 // Nothing here calls what a program made, not its getters, its toJSON() or the traps of a proxy, and nothing depends on

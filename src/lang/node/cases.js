@@ -2,7 +2,7 @@
 
 // The role "cases": calls a function of the program with given arguments, and tells the engine what it returned or threw.
 //
-// "Roles" in src/lang/README.md is the contract.  Node cannot fork, so the engine gives one case to a process; several
+// docs/protocols/grading-roles.md is the contract.  Node cannot fork, so the engine gives one case to a process; several
 // share one.  What the program does to its interpreter must not change the answer, so everything that is used after the
 // program's first instruction is taken from the library here, and the program's code is only called in within().
 

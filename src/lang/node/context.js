@@ -4,7 +4,7 @@
 //
 //     node context.js OPTIONS
 //
-// "Contexts" in src/lang/README.md is the contract.  An execution is a script of the main context; persist.js makes its
+// docs/protocols/runner-channel.md is the contract.  An execution is a script of the main context; persist.js makes its
 // declarations last.  Between executions the event loop goes on, so timers and servers of earlier ones do.
 
 const { Buffer } = require('buffer');

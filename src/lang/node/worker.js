@@ -1,7 +1,7 @@
 'use strict';
 
-// Waiting for a program: `node run.js --wait` is ready before anybody knows what it will run ("Waiting workers" in
-// src/lang/README.md).
+// Waiting for a program: `node run.js --wait` is ready before anybody knows what it will run
+// (docs/protocols/runner-channel.md).
 //
 // What costs time in a short program is code that V8 has not compiled yet: Node's own for console.log, pipes and
 // modules, and ours.  So a worker goes through as much of it as leaves no trace.  The engine's socket is a stream of

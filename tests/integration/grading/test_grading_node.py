@@ -1,4 +1,4 @@
-"""The role "cases" of the Node runner: JavaScript and TypeScript ("Roles" in src/lang/README.md).
+"""The role "cases" of the Node runner: JavaScript and TypeScript (docs/protocols/grading-roles.md).
 
     /usr/bin/python3 -m pytest -q tests/integration/grading/test_grading_node.py
 """

@@ -1,4 +1,4 @@
-"""Test code and a submission in two runners ("Roles" in src/lang/README.md): what passes, and what must not."""
+"""Test code and a submission in two runners (docs/protocols/grading-roles.md): what passes, and what must not."""
 
 import gzip
 import json

@@ -308,7 +308,7 @@ def test_the_page_of_records_has_every_warning():
 
 
 @pytest.mark.parametrize('page', ['README.md', 'docs/use/files.md', 'docs/use/limits.md', 'docs/use/records.md', 'docs/use/statuses.md',
-                                  'docs/use/sandboxes.md', 'ARCHITECTURE.md', 'SECURITY.md', 'src/lang/README.md', 'HACKING.md'])
+                                  'docs/use/sandboxes.md', 'ARCHITECTURE.md', 'SECURITY.md', 'docs/protocols/runner-channel.md', 'docs/design/runners.md', 'HACKING.md'])
 def test_options_that_a_page_names_exist(page):
     known = {name for command in SECTIONS for name, *_ in help_options(command)} | {'config', 'set', 'effective', 'help', 'version', 'once'}
     known |= {*part_options('sandbox'), *part_options('context')}
@@ -325,7 +325,7 @@ def test_the_records_schema_in_the_repository_is_the_programs():
 
 
 def test_the_contract_of_runners_has_every_language():
-    rows = {row[0]: (code(row[1])[0], code(row[2])[0], row[4]) for row in table('src/lang/README.md', 'language', 'interpreter')}
+    rows = {row[0]: (code(row[1])[0], code(row[2])[0], row[4]) for row in table('docs/protocols/runner-channel.md', 'language', 'interpreter')}
     sources = ''.join(path.read_text() for path in (ROOT / 'src' / 'lang').glob('*.c'))
     program = {name: (interpreter, runner, 'yes' if value == 'true' else 'no') for name, interpreter, runner, value in re.findall(
         r'\.name = "(\w+)".*?\.interpreter = "(.*?)".*?\.runner = "(.*?)".*?\.value = (\w+)', sources, flags=re.S)}
@@ -335,8 +335,8 @@ def test_the_contract_of_runners_has_every_language():
 def test_the_contract_of_runners_has_every_frame():
     source = text('src/wire/wire.h').partition('enum channel_type {')[2].partition('}')[0]
     frames = re.findall(r'CHANNEL_(\w+?)\b', source)
-    rows = sorted(table('src/lang/README.md', 'type', 'name'), key=lambda row: int(row[0]))
-    assert list(dict.fromkeys(row[1] for row in rows)) == [f for f in frames if f != 'TYPES']
+    rows = [(row[0], int(row[1])) for row in table('docs/protocols/runner-channel.md', 'name', 'type')]
+    assert rows == [(frame, number) for number, frame in enumerate(frames, 1) if frame != 'TYPES']
 
 
 # ---- options that texts of the program name ----

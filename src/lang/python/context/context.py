@@ -2,7 +2,7 @@
 
     python3 context.py OPTIONS
 
-"Contexts" in src/lang/README.md is the contract.  As in run.py, functions defined here keep the builtins that Python came
+docs/protocols/runner-channel.md is the contract.  As in run.py, functions defined here keep the builtins that Python came
 with; session.py has the rest, which zygote.py uses in a process forked from a warm one.
 """
 

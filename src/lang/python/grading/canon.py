@@ -1,4 +1,4 @@
-"""Values of a program as JSON, and back: what cases, tests and the judge tell each other ("Roles" in src/lang/README.md).
+"""Values of a program as JSON, and back: what cases, tests and the judge tell each other (docs/protocols/grading-roles.md).
 
 An Encoder looks at objects that a program made, after the program may have changed anything.  So it asks type(x) and never
 x.__class__, knows a type by what it is and not by what it inherits, and calls methods of builtin types as functions.  A

@@ -1,4 +1,4 @@
-"""Calls between the process of the tests and that of the submission: both ends of it ("Roles" in src/lang/README.md).
+"""Calls between the process of the tests and that of the submission: both ends of it (docs/protocols/grading-roles.md).
 
 A Link sends requests and answers as messages, and serves those of the other side while it waits for an answer.  tests.py and
 subject.py say what may be asked of them.  A message, with `n` its number in a request and `re` that of the request in an answer:

@@ -1,4 +1,4 @@
-"""How values go from one process to the other, where tests and submission are in two ("Roles" in src/lang/README.md).
+"""How values go from one process to the other, where tests and submission are in two (docs/protocols/grading-roles.md).
 
 They go in canonical form (canon.py).  What has none stays where it is, and the other side gets a handle, for which it makes a
 proxy (proxy.py).  What a submission sends is hostile to the tests: nothing here evaluates, unpickles or looks a name up that

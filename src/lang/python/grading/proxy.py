@@ -1,4 +1,4 @@
-"""Proxies: what stands for an object of the other process, where tests and submission are in two ("Roles" in src/lang/README.md).
+"""Proxies: what stands for an object of the other process, where tests and submission are in two (docs/protocols/grading-roles.md).
 
 A proxy of an instance has a class that mirrors the instance's own, so that isinstance() and except work.  All that is done with
 it is asked for by its Link (link.py).  What comes from a submission is hostile to the tests: a proxy asks Link.may_decide()

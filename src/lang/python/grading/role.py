@@ -1,4 +1,4 @@
-"""A part in grading: what a runner is if its OPTIONS have graded=1 ("Roles" in src/lang/README.md).
+"""A part in grading: what a runner is if its OPTIONS have graded=1 (docs/protocols/grading-roles.md).
 
 runner.py loads this file and asks it within Runner.start(), as it does a context.  What all roles have in common is here:
 messages in both directions, the set-up, the program as a module, and the end.  The first message names the role, and a file of that

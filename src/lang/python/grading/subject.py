@@ -1,4 +1,4 @@
-"""Role `subject`: the program whose functions and classes the tests of another process call ("Roles" in src/lang/README.md).
+"""Role `subject`: the program whose functions and classes the tests of another process call (docs/protocols/grading-roles.md).
 
 What the tests ask for is done as if they were here: they may do with a program what they like.
 """

@@ -1,4 +1,4 @@
-"""Role `tests`: test code, for a submission that is in another process ("Roles" in src/lang/README.md).
+"""Role `tests`: test code, for a submission that is in another process (docs/protocols/grading-roles.md).
 
 Here is what the submission's names are to the test code, and what that other process may ask of us, which is little: it may
 call what it was handed, and read public attributes of instances of classes that the test code defines.  suite.py runs the

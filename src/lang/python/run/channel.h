@@ -1,4 +1,4 @@
-/* The sending end of the channel (README.md), as Channel in runner.py has it. */
+/* The sending end of the channel (docs/protocols/runner-channel.md), as Channel in runner.py has it. */
 #ifndef PYTHON_CHANNEL_H
 #define PYTHON_CHANNEL_H
 

@@ -15,7 +15,7 @@ TASKS = '/proc/self/task'
 MACHINERY = 'importlib._bootstrap', 'importlib._bootstrap_external'     # they import for others, which need it
 REHEARSALS = 12         # the interpreter adapts code in its first runs, which is better done before the fork
 
-# Usual in programs, and cheap; src/lang/README.md has what an image adds to every fork.
+# Usual in programs, and cheap; docs/design/runners.md has what an image adds to every fork.
 SYSTEM = '''
     abc argparse array ast asyncio base64 binascii bisect calendar cmath collections collections.abc concurrent.futures
     concurrent.futures.thread contextlib copy csv dataclasses datetime decimal difflib enum fractions functools glob
