@@ -1,6 +1,6 @@
 /*
- * Errors are values: a small struct that the caller owns.  It holds no pointers, so nothing is allocated or freed, and
- * a child process can send it over a socket unchanged.
+ * Errors are values: a small struct owned by the caller.  Without pointers, nothing is allocated or freed, and a child
+ * process can send the struct over a socket unchanged.
  */
 #ifndef CAISSON_ERROR_H
 #define CAISSON_ERROR_H
@@ -20,7 +20,7 @@ enum csn_code {
 #undef ERROR
 };
 
-/* Filled by each function that returns a negative code. */
+/* Filled by each function with a negative result. */
 struct csn_error {
         int code;        /* enum csn_code, positive; 0: no error */
         int sys;         /* errno of the failed system call, or 0 */

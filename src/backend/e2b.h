@@ -1,7 +1,4 @@
-/*
- * The backend `e2b`: runs programs in sandboxes of a remote server with E2B's API.  A program registers it with
- * backend_add().
- */
+/* The backend `e2b`: runs programs in sandboxes of a remote server with E2B's API.  Registered with backend_add(). */
 #ifndef FRONT_E2B_CLIENT_H
 #define FRONT_E2B_CLIENT_H
 

@@ -26,7 +26,7 @@ struct grader;
 struct grading;
 
 struct grading_events {
-        /* A run of the grading is about to begin; a negative code refuses the run with *err.  May be NULL. */
+        /* A run of the grading is about to begin; any error refuses the run with *err.  May be NULL. */
         int (*begins)(void *owner, struct run *run, struct csn_error *err);
         /* A sandbox of the grading has ended; may be NULL. */
         void (*ran)(void *owner, struct run *run, const struct run_result *result);

@@ -125,7 +125,7 @@ struct checker_paths {
         const char *folders[2];        /* folders of policies; NULL: none */
         /*
          * Start the worker with this end of its socket, which stays the caller's.  NULL: the checker forks the worker
-         * itself.
+         * itself.  Errors: CSN_E_SYSTEM.
          */
         int (*start)(int sock, pid_t *ret_pid, struct csn_error *err);
         uint64_t wall_ms;              /* replaces CHECK_WALL_MS unless 0 */

@@ -56,11 +56,11 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
 int job_join(struct supervisor *sup, uint32_t id, uint32_t zygote, struct csn_error *err);
 int job_worker(struct supervisor *sup, uint32_t id, struct csn_error *err);
 int job_start(struct supervisor *sup, uint32_t id, const struct wire_limits *limits, struct csn_error *err);
-/* Process 1 becomes the guest (WIRE_PERSISTENT only). */
+/* The same: process 1 becomes the guest (WIRE_PERSISTENT only).  Errors: CSN_E_PROTOCOL. */
 int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *limits, struct csn_error *err);
 /*
- * A zygote's child joins the sandbox of a guest, with job number `sandbox`.  fds: WIRE_ENTRIES; each one kept is set to
- * -1.
+ * The same: a zygote's child joins the sandbox of a guest, with job number `sandbox`.  Errors: CSN_E_PROTOCOL.  fds:
+ * WIRE_ENTRIES; each one kept is set to -1.
  */
 int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err);
 /* Requests without an error of their own: failures are sent to the engine. */

@@ -134,7 +134,9 @@ struct broker {
 void broker_changed(struct broker *broker);
 void broker_lost(struct broker *broker, const struct tool_source *source);
 
-/* The functions of struct engine_tools; owner is struct tools for broker_open(), else the broker. */
+/*
+ * The functions of struct engine_tools; owner is struct tools for broker_open(), else the broker.  Errors: CSN_E_INPUT.
+ */
 int broker_open(void *owner, const struct tools_for *whom, void **ret, struct csn_error *err);
 void broker_asked(void *owner, struct tool_socket_call *from, const char *message, size_t len);
 void broker_gone(void *owner, struct tool_socket_call *from);

@@ -240,7 +240,7 @@ struct cli_transport_events {
  */
 int transport_open(struct loop *loop, const char *word, const struct settings *settings, const struct cli_settings *from, struct run *run,
               const struct cli_transport_events *events, void *owner, struct cli_transport **ret, struct csn_error *err);
-/* The same for checks, sent one after the other.  *ret_there: *ret is open. */
+/* The same for checks, sent one after the other.  *ret_there: *ret is open.  Errors: as above. */
 struct daemon_query;
 int transport_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct daemon_query *ret, bool *ret_there,
                     bool *ret_always, struct csn_error *err);

@@ -52,7 +52,7 @@ int tree_parse(const struct grammar *grammar, const char *text, size_t len, stru
 
 /*
  * The two parsers behind tree_parse(), for tests that compare them.  The fast parser reads correct programs alone and
- * returns false in all other cases (fast_parser.h); the slow parser is tree-sitter.
+ * returns false in all other cases (fast_parser.h); the slow parser is tree-sitter.  Errors: as tree_parse().
  */
 bool tree_parse_fast(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret);
 int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);

@@ -20,7 +20,7 @@ struct act {
         char error[300];
 };
 
-/* The functions of a kind of defined tool. */
+/* The functions of a kind of defined tool.  Errors of begin(): CSN_E_INPUT (an argument), CSN_E_SYSTEM. */
 struct act_kind {
         size_t size;                       /* of the kind's own struct, which begins with a struct act */
         int (*begin)(struct act *act, struct csn_error *err);
