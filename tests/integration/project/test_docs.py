@@ -281,11 +281,11 @@ def test_mandoc_has_nothing_to_say(page):
 
 # ---- README and docs ----
 
-def test_the_readme_has_every_limit_with_its_default():
+def test_the_page_of_limits_has_every_limit_with_its_default():
     program = {(name, default) for name, _, _, default in help_options() if default and not name.startswith('tool-')}    # docs/use/tools.md has those
-    page = {(code(row[0])[0][2:], row[2]) for row in table('README.md', 'option', 'field')}
+    page = {(code(row[0])[0][2:], row[2]) for row in table('docs/use/limits.md', 'option', 'field')}
     assert program <= page
-    fields = [code(row[1])[0] for row in table('README.md', 'option', 'field')]
+    fields = [code(row[1])[0] for row in table('docs/use/limits.md', 'option', 'field')]
     assert fields == list(json.loads(ask('schema', 'limits'))['properties'])
 
 
@@ -307,7 +307,7 @@ def test_the_page_of_records_has_every_warning():
     assert sorted(code(row[0])[0] for row in table('docs/use/records.md', 'code', 'when')) == sorted(codes)
 
 
-@pytest.mark.parametrize('page', ['README.md', 'docs/use/files.md', 'docs/use/limits.md', 'docs/use/records.md', 'docs/use/statuses.md',
+@pytest.mark.parametrize('page', ['README.md', 'docs/use/cli.md', 'docs/use/host.md', 'docs/use/daemon.md', 'docs/use/files.md', 'docs/use/limits.md', 'docs/use/records.md', 'docs/use/statuses.md',
                                   'docs/use/sandboxes.md', 'ARCHITECTURE.md', 'SECURITY.md', 'docs/protocols/runner-channel.md', 'docs/design/runners.md', 'HACKING.md'])
 def test_options_that_a_page_names_exist(page):
     known = {name for command in SECTIONS for name, *_ in help_options(command)} | {'config', 'set', 'effective', 'help', 'version', 'once'}
