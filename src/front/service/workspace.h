@@ -1,33 +1,38 @@
-/* Folders of workspaces; for the files of this folder. */
+/* The folders of workspaces; shared by the files of src/front/service. */
 #ifndef FRONT_WORKSPACE_H
 #define FRONT_WORKSPACE_H
 
 #include "store/store.h"
 
 /*
- * A workspace is the folder workspaces/ID beside the store, with `files`, what is in it, and `new`, what is not whole yet.
- * Whoever changes something holds a lock on `files`; reading needs none, for each file is replaced as a whole.
+ * A workspace is the folder workspaces/ID beside the store, with the folders `files`, its content, and `new`,
+ * incomplete files.  A process that changes a workspace holds a lock on `files`; readers need no lock, because each
+ * file is replaced as a whole.
  */
 struct workspace {
         struct store *store;
         char id[WORKSPACE_ID_MAX];
-        int dir, temp;                     /* -1: nobody has it */
+        int dir, temp;                     /* -1: not locked */
 };
 
-/* For us alone, made if it is not there and there is room.  Errors: CSN_E_BUSY, somebody else has it, or those of incoming_add(); CSN_E_SYSTEM. */
+/*
+ * Lock a workspace, and create the workspace if missing and if there is space.  *ret is the caller's until
+ * workspace_leave().  Errors: CSN_E_BUSY (locked by another), as incoming_add(), CSN_E_SYSTEM.
+ */
 int workspace_take(struct store *store, const char *tenant, const char *user, const char *name, const struct store_room *room, struct workspace *ret,
                    struct csn_error *err);
-/* What it takes is counted, and others may.  Harmless twice. */
+/* Record the space in use and unlock.  Harmless twice. */
 void workspace_leave(struct workspace *workspace);
-/* Its files, for reading; -1: it has no folder. */
+/* Open the workspace's files for reading; the descriptor is the caller's.  -1: no folder. */
 int workspace_look(struct store *store, const char *id);
+/* Whether no process holds the lock. */
 bool workspace_is_free(struct store *store, const char *id);
-/* Errors: CSN_E_BUSY, CSN_E_SYSTEM. */
+/* Delete a workspace.  Errors: CSN_E_BUSY (locked), CSN_E_SYSTEM. */
 int workspace_remove(struct store *store, const char *id, struct csn_error *err);
 
-/* Some of those that were used last so long ago. */
+/* Delete some workspaces that were last used more than keep_ms ago; *ret_more: call again.  Errors: CSN_E_SYSTEM. */
 int workspace_clean(struct store *store, uint64_t keep_ms, bool *ret_more, struct csn_error *err);
-/* Folders without a row, and rows whose user died. */
+/* Delete folders without a row in the store, and release rows in use by processes that died.  Errors: CSN_E_SYSTEM. */
 int workspace_sweep(struct store *store, struct csn_error *err);
 
 #endif
