@@ -1,8 +1,8 @@
 /*
- * fetch: HTTP requests of our own, by libcurl in our event loop (curl_multi_socket_action(3)).
+ * fetch: outgoing HTTP requests, by libcurl in the engine's event loop (curl_multi_socket_action(3)).
  *
- * libcurl's own way to find addresses needs threads, which a confined daemon may not start; so names go to c-ares first
- * (egress/egress.h).
+ * libcurl's own name resolution needs threads, which a confined daemon may not start; so names are resolved by c-ares
+ * before (egress/egress.h).
  */
 #ifndef ENGINE_FETCH_H
 #define ENGINE_FETCH_H
@@ -14,45 +14,51 @@
 struct fetcher;
 struct lookup;
 
-/* One request at a time; embedded in its owner.  All zeros is none. */
+/* A client for one request at a time; embedded in the caller's object.  All zeros means none. */
 struct fetch {
         struct fetch *next;
         struct fetcher *fetcher;
-        CURL *easy;                        /* the method, headers, body and who takes the answer are the owner's to set */
-        /* Once for each start: the answer is there (why is NULL), or cannot be had. */
+        CURL *easy;                        /* the caller sets method, headers, body and the callbacks for the answer */
+        /* Called once for each start: the answer is complete (why is NULL), or the request failed. */
         void (*done)(struct fetch *fetch, long status, const char *why, CURLcode code);
         void *owner;
         char *host;
         unsigned port;
-        bool named;                        /* host is a name */
+        bool named;                        /* host is a name, not an address */
         struct lookup *lookup;
-        struct curl_slist *addresses;      /* of the name, once they are known */
+        struct curl_slist *addresses;      /* of the name, once resolved */
         long ms;
-        bool sending;                      /* libcurl has it */
-        struct timer late;                 /* for a failure that is known at once */
+        bool sending;                      /* handed to libcurl */
+        struct timer late;                 /* reports from the loop a failure that is known at once */
         CURLcode code;
         char why[200];
 };
 
-/* Errors: CSN_E_SYSTEM. */
+/* Create a fetcher.  *ret is the caller's until fetcher_close().  Errors: CSN_E_SYSTEM. */
 int fetcher_open(struct loop *loop, struct fetcher **ret, struct csn_error *err);
-/* Its requests have to be over, by fetch_close(). */
+/* All its requests must be closed before, by fetch_close(). */
 void fetcher_close(struct fetcher *fetcher);
 
 /*
- * For a URL, http or https, without a user in it.  Errors: CSN_E_CONFIG, which names the setting `key` and where what is secret
- * belongs, `secret`; CSN_E_SYSTEM.
+ * Prepare requests to a URL, http or https, without a user.  Errors: CSN_E_CONFIG, which names the setting `key` and
+ * `secret`, the place where secrets belong; CSN_E_SYSTEM.
  */
 int fetch_open(struct fetch *fetch, struct fetcher *fetcher, const char *url, const char *key, const char *secret, struct csn_error *err);
-/* The same question alone, for a URL that may have secrets in it: they are in no error.  `key` is how the text calls the URL. */
+/*
+ * Check a URL without preparing a request.  The URL may contain secrets: no error text has any.  `key` is the name of
+ * the URL in error texts.  Errors: CSN_E_CONFIG.
+ */
 int fetch_check(const char *url, const char *key, const char *secret, struct csn_error *err);
-/* ms: for all of it; 0: no limit.  done() comes from the loop, and never before this returns.  No redirect is followed. */
+/*
+ * Start the request.  ms limits all of it; 0: no limit.  done() is called from the loop, never before the return.
+ * Redirects are not followed.
+ */
 void fetch_start(struct fetch *fetch, long ms);
-/* Now, whatever else waits; a name that was never resolved is not resolved now.  False: it failed. */
+/* Run the request to its end while the loop waits; a name without known addresses is not resolved.  false: failed. */
 bool fetch_now(struct fetch *fetch, long ms, long *ret_status);
-/* done() is not called any more. */
+/* Cancel the request without done(). */
 void fetch_stop(struct fetch *fetch);
-/* Harmless twice. */
+/* Cancel and free.  Harmless twice. */
 void fetch_close(struct fetch *fetch);
 
 #endif

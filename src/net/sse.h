@@ -1,35 +1,35 @@
 /*
- * sse: a stream of events as servers send it (the WHATWG's HTML, 9.2), bytes in, messages out.
+ * sse: a parser for server-sent events (WHATWG HTML, 9.2), bytes in, messages out.
  *
- * Of an event its data matters, and for taking a stream up again its id and the time to wait.  A stream may be of any length, one of
- * its lines or messages is not.
+ * The parser keeps an event's data, and its id and retry time for a reconnection.  A stream may have any length; a line
+ * and a message are limited.
  */
 #ifndef TOOLS_SSE_H
 #define TOOLS_SSE_H
 
 #include "base/base.h"
 
-#define SSE_ID_MAX 1024                    /* bytes of an id and its end; one that is longer is left alone */
-#define SSE_RETRY_MS 1000                  /* where the server says nothing else */
+#define SSE_ID_MAX 1024                    /* bytes of an id with its NUL; longer ids are ignored */
+#define SSE_RETRY_MS 1000                  /* default without a value from the server */
 #define SSE_RETRY_MS_MIN 100
 #define SSE_RETRY_MS_MAX 60000
 
 struct sse {
-        struct buf line, data;             /* what is not whole yet */
-        char id[SSE_ID_MAX];               /* of the last event that had one; printable ASCII, or "" */
+        struct buf line, data;             /* incomplete input */
+        char id[SSE_ID_MAX];               /* last id; printable ASCII, or "" */
         uint64_t retry_ms;
-        uint64_t events;                   /* that had data, if only an empty line of it */
+        uint64_t events;                   /* events with data, even if only an empty line */
 };
 
-/* A message has at most max bytes. */
+/* max: bytes of a message.  The caller ends with sse_done(). */
 void sse_init(struct sse *sse, size_t max);
 void sse_done(struct sse *sse);
-/* Another stream begins; id and time stay. */
+/* Begin another stream; id and retry time stay. */
 void sse_reset(struct sse *sse);
 
 /*
- * The next bytes.  message() is called for the data of each event that has some; where it returns false nothing more is looked at.  Errors:
- * CSN_E_INPUT, a line or a message is too long.
+ * Parse the next bytes.  message() is called with the data of each event that has data; false stops the parsing.
+ * Errors: CSN_E_INPUT (a line or a message is too long).
  */
 int sse_take(struct sse *sse, const char *bytes, size_t len, bool (*message)(void *owner, const char *text, size_t len), void *owner,
              struct csn_error *err);

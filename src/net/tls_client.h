@@ -1,6 +1,7 @@
 /*
- * TLS towards a program in a sandbox that listens with it (httpsPorts).  Nobody's certificate is looked at: it is one that the program made
- * itself, and between it and us there is nobody.  The program is hostile: of what it sends at most a packet and a record are kept.
+ * TLS client for connections to a program in a sandbox that listens with TLS (httpsPorts).  The certificate is not
+ * verified: the program made it, and no third party is between program and daemon.  The program is untrusted: at most
+ * one packet and one record of its data are kept in memory.
  */
 #ifndef FRONT_E2B_TLS_H
 #define FRONT_E2B_TLS_H
@@ -9,19 +10,19 @@
 
 struct tls;
 
-/* Errors: CSN_E_SYSTEM. */
+/* Create a connection; the caller frees it with tls_free().  NULL: CSN_E_SYSTEM. */
 struct tls *tls_new(struct csn_error *err);
 void tls_free(struct tls *tls);
 
-/* The greeting goes on, as far as it does; *ret_done is when it is over.  False: what is there speaks no TLS. */
+/* Continue the handshake; *ret_done: the handshake is complete.  false: the peer does not speak TLS. */
 bool tls_greet(struct tls *tls, bool *ret_done);
-/* What the program sent.  It has to be read, until there is none, before more is taken. */
+/* Pass bytes from the program.  The caller must call tls_read() until 0 before the next call.  false: not accepted. */
 bool tls_take(struct tls *tls, const void *bytes, size_t len);
-/* What it says.  0: there is no more now; -1: it broke off. */
+/* Decrypted bytes.  0: none now; -1: the connection failed. */
 ssize_t tls_read(struct tls *tls, void *bytes, size_t size);
-/* For the program, after the greeting.  False: it has broken off. */
+/* Encrypt bytes for the program, after the handshake.  false: the connection failed. */
 bool tls_write(struct tls *tls, const void *bytes, size_t len);
-/* What is to be sent to it, which is here until it is gone: valid until another call. */
+/* Encrypted bytes to be sent to the program, valid until another call; tls_gone() removes the bytes that were sent. */
 size_t tls_waiting(struct tls *tls, const void **ret);
 void tls_gone(struct tls *tls, size_t len);
 

@@ -1,8 +1,8 @@
 /*
  * trace: W3C Trace Context (https://www.w3.org/TR/trace-context/), the header `traceparent`.
  *
- * A request belongs to the trace that its client names, or to a new one of its own; what we do for it is a span of that
- * trace.  A header that breaks a rule is as good as none, as the specification has it: nobody is refused for it.
+ * A request belongs to the trace that its client names, or else to a new trace; the work for a request is a span of the
+ * trace.  An invalid header counts as missing, as the specification says: no request is refused for its header.
  */
 #ifndef FRONT_TRACE_H
 #define FRONT_TRACE_H
@@ -15,19 +15,19 @@
 
 struct trace {
         char id[TRACE_ID_MAX];
-        char parent[SPAN_ID_MAX];          /* the span of who asked; "": none */
-        char span[SPAN_ID_MAX];            /* ours */
-        bool sampled;                      /* whoever collects spans is to keep them */
+        char parent[SPAN_ID_MAX];          /* the client's span; "": none */
+        char span[SPAN_ID_MAX];            /* the request's span */
+        bool sampled;                      /* collectors are to keep the spans */
 };
 
 /*
- * The trace of a request with this header, NULL where there is none or more than one; with a new span.  `sampled` holds
- * for a new trace; one that was begun by others says for itself.
+ * Begin the trace of a request with this header (NULL: missing, or several), with a new span.  `sampled` applies to a
+ * new trace; a client's trace has a flag of its own.
  */
 void trace_begin(struct trace *trace, const char *traceparent, bool sampled);
-/* A span of ours below that of `above`. */
+/* Begin a new span below the span of `above`. */
 void trace_below(const struct trace *above, struct trace *trace);
-/* The header, with our span. */
+/* Write the header with the request's span. */
 void trace_print(const struct trace *trace, char text[static TRACEPARENT_MAX]);
 
 #endif
