@@ -1,28 +1,29 @@
 /*
  * guest: the protocol between the engine and process 1 of a persistent sandbox.
  *
- * The engine has one socket to it.  Over that go requests only, and with each request comes a socket of its own on which
- * the operation lives: its data, its answers, its end.  So operations know nothing of each other, a slow reader holds up
- * nobody else, and to end one is to close its socket.  All sockets are SOCK_SEQPACKET; a packet is a byte that tells its
- * kind, and its fields (codec.h).
+ * The guest's socket carries requests only.  Each request passes a new socket pair, on which its data, replies
+ * and end travel.  So operations are independent, a slow reader delays no other operation, and closing the socket
+ * ends the operation.  All sockets are SOCK_SEQPACKET; a packet is a byte with its kind, and its fields
+ * (codec.h).
  *
  *   on the socket to the guest
- *     <-  GREET     version                    the guest serves
+ *     <-  HELLO     u64: version               the guest serves
  *     ->  PROCESS   guest_process       1 fd   start a program
- *     ->  STDIO     nothing             1 fd   make descriptors for an interpreter that comes from outside (a zygote's fork)
+ *     ->  STDIO     nothing             1 fd   make descriptors for an interpreter from outside (a zygote's fork)
  *     ->  FILE      guest_file          1 fd   an operation on files
- *     ->  CONNECT   u64: a port         1 fd   a connection to whoever listens there, on the sandbox's own loopback
- *     ->  SUDO      nothing             1 fd   root for programs of `user`, as long as its socket is open
- *     ->  HEALTH    u64: a port         1 fd   GET /health of programs inside is answered there, as long as its socket is open
+ *     ->  CONNECT   u64: a port         1 fd   a connection to this port on the sandbox's own loopback
+ *     ->  SUDO      nothing             1 fd   root for programs of `user`, while this socket is open
+ *     ->  HEALTH    u64: a port         1 fd   answer GET /health of programs inside, while this socket is open
  *
  *   PROCESS   <- STARTED; then OUT, ERROR, CHANNEL, ROOM; EXITED is the last.    -> IN, IN_END, CHANNEL, SIGNAL, SIZE
- *   STDIO     <- ENDS with stdout, stderr and channel; then as a process; DONE when the channel has ended
- *   FILE      <- ENTRY, DATA, EVENT as the operation has them; DONE is the last.  -> DATA, DATA_END of a WRITE
- *   CONNECT   <- STARTED when it is there; then OUT, ROOM; DONE when the program has ended it.  -> IN, IN_END
+ *   STDIO     <- ENDS with stdout, stderr and channel; then as PROCESS; DONE after the end of the channel
+ *   FILE      <- ENTRY, DATA, EVENT, by operation; DONE is the last.              -> DATA, DATA_END of a WRITE
+ *   CONNECT   <- STARTED once connected; then OUT, ROOM; DONE after the program's end of file.  -> IN, IN_END
  *   SUDO, HEALTH  <- STARTED
  *   any       <- FAILED instead of the rest
  *
- * What comes from a guest is as hostile as what comes from any program in its sandbox; what goes there is ours.
+ * Packets from a guest are as hostile as the output of any program in its sandbox; packets to a guest are
+ * trusted.
  */
 #ifndef WIRE_GUEST_H
 #define WIRE_GUEST_H
@@ -33,8 +34,9 @@
 #define GUEST_DATA_MAX (64 * KIB)              /* bytes of a stream in one packet */
 #define GUEST_PACKET_MAX (GUEST_DATA_MAX + 1)
 #define GUEST_PATH_MAX 4096
-#define GUEST_IN_MAX (256 * KIB)               /* of standard input that the program has not read; ROOM tells what went */
-#define GUEST_OPERATIONS_MAX 1024              /* at once */
+/* Unread bytes of standard input at most; ROOM reports bytes passed on to the program. */
+#define GUEST_IN_MAX (256 * KIB)
+#define GUEST_OPERATIONS_MAX 1024              /* at the same time */
 #define GUEST_LABELS_MAX 4096                  /* bytes of names and values, of one file */
 
 enum guest_kind {
@@ -47,23 +49,24 @@ enum guest_kind {
         GUEST_STARTED,                         /* u64: its pid inside */
         GUEST_OUT,                             /* bytes */
         GUEST_ERROR,
-        GUEST_CHANNEL,                         /* both ways: one packet of the private channel */
+        GUEST_CHANNEL,                         /* both directions: a packet of the private channel */
         GUEST_ENDS,                            /* 3 descriptors */
-        GUEST_ROOM,                            /* u64: bytes of standard input that went to the program */
+        GUEST_ROOM,                            /* u64: bytes of standard input passed to the program */
         GUEST_EXITED,                          /* u64: wait(2) status word */
         GUEST_IN,                              /* bytes */
         GUEST_IN_END,
-        GUEST_SIGNAL,                          /* u64 signal, u64 pid: 0 is its own process group, and of SIGKILL its session */
+        /* u64 signal, u64 pid.  pid 0: the process's own group; SIGKILL then reaches its whole session. */
+        GUEST_SIGNAL,
         GUEST_SIZE,                            /* u64 rows, u64 columns */
         /* of files */
         GUEST_ENTRY,                           /* guest_entry */
-        GUEST_DATA,                            /* bytes, both ways */
+        GUEST_DATA,                            /* bytes, both directions */
         GUEST_DATA_END,
         GUEST_EVENT,                           /* guest_event */
         /* ends */
         GUEST_DONE,
         GUEST_FAILED,                          /* csn_error */
-        /* on the socket to the guest, too */
+        /* on the socket to the guest */
         GUEST_CONNECT,                         /* u64: a port */
         GUEST_SUDO,
         GUEST_HEALTH,                          /* u64: a port */
@@ -71,17 +74,18 @@ enum guest_kind {
 };
 
 enum guest_process_flag {
-        GUEST_TERMINAL = 1 << 0,               /* a PTY is its standard input, output and error */
+        GUEST_TERMINAL = 1 << 0,               /* standard input, output and error are a PTY */
         GUEST_CHANNELED = 1 << 1,              /* descriptor 3 is a private channel */
-        GUEST_INPUT = 1 << 2,                  /* standard input is a pipe, and not /dev/null */
-        GUEST_AS_ROOT = 1 << 3,                /* in a sandbox that has root: with its ids and capabilities, else as `user` */
+        GUEST_INPUT = 1 << 2,                  /* standard input is a pipe instead of /dev/null */
+        /* In a sandbox with root: run with root's ids and capabilities.  Without this flag: as `user`. */
+        GUEST_AS_ROOT = 1 << 3,
         GUEST_PROCESS_FLAGS = (1 << 4) - 1,
 };
 
 struct guest_process {
         uint64_t flags, rows, columns;
-        char *folder;                          /* working folder */
-        char **argv;                           /* NULL-terminated; argv[0] is looked for in PATH of env */
+        char *folder;                          /* working directory */
+        char **argv;                           /* NULL-terminated; argv[0] is searched in PATH of env */
         size_t argv_n;
         char **env;
         size_t env_n;
@@ -89,57 +93,66 @@ struct guest_process {
 
 enum guest_verb {
         GUEST_STAT = 1,                        /* ENTRY */
-        GUEST_LIST,                            /* ENTRY for each, `depth` folders deep: by name, and what is in a folder behind it */
-        GUEST_READ,                            /* ENTRY, then DATA: `length` bytes from `offset` on; UINT64_MAX: to the end */
-        GUEST_WRITE,                           /* DATA, DATA_END; the file is there as a whole or not at all; ENTRY */
-        GUEST_FOLDER,                          /* make it, and those above it; ENTRY */
-        GUEST_REMOVE,                          /* with everything below it */
-        GUEST_RENAME,                          /* path to `to`; ENTRY */
+        /* ENTRY for each file, `depth` folders deep, sorted by name; a folder's content follows the folder. */
+        GUEST_LIST,
+        /* ENTRY, then DATA: `length` bytes from `offset` on; UINT64_MAX: to the end. */
+        GUEST_READ,
+        /* DATA, DATA_END; atomic: the whole file is written, or nothing.  ENTRY. */
+        GUEST_WRITE,
+        GUEST_FOLDER,                          /* make a folder and missing parents; ENTRY */
+        GUEST_REMOVE,                          /* recursive */
+        GUEST_RENAME,                          /* from `path` to `to`; ENTRY */
         GUEST_MODE,                            /* chmod(2); ENTRY */
-        GUEST_WATCH,                           /* EVENT for what happens in a folder, `depth` deep; ENTRY when it watches */
+        /* EVENT for changes in a folder, `depth` deep; ENTRY once the watch is set. */
+        GUEST_WATCH,
         GUEST_VERBS,
 };
 
 enum guest_file_flag {
-        GUEST_FILE_AS_ROOT = 1 << 0,           /* in a sandbox that has root: with root's rights, and what is made is root's */
-        GUEST_FILE_FOR_USER = 1 << 1,          /* with AS_ROOT: what is made is `user`'s all the same */
-        GUEST_FILE_IN_PLACE = 1 << 2,          /* WRITE: into the file itself, of which a part may be there then, and not by a new one in its place */
-        GUEST_FILE_NEW = 1 << 3,               /* FOLDER: EALREADY where there is one */
+        /* In a sandbox with root: run with root's rights; new files belong to root. */
+        GUEST_FILE_AS_ROOT = 1 << 0,
+        GUEST_FILE_FOR_USER = 1 << 1,          /* with AS_ROOT: new files belong to `user` */
+        /* WRITE: overwrite the existing file instead of replacing it; not atomic. */
+        GUEST_FILE_IN_PLACE = 1 << 2,
+        GUEST_FILE_NEW = 1 << 3,               /* FOLDER: EALREADY if the folder exists */
         GUEST_FILE_FLAGS = (1 << 4) - 1,
 };
 
 /*
- * Labels are extended attributes (xattr(7)) as "name=value", their names without `space`, with which they begin on the
- * disk ("user.mine.").  WRITE replaces all of this space; entries have those of it.  "" is no space.
+ * A file operation.  Labels are extended attributes (xattr(7)) as "name=value".  Label names lack the prefix
+ * `space`; on the disk names begin with it ("user.mine.").  WRITE replaces all attributes of the space, and an
+ * entry lists all of them.  "": no labels.
  */
 struct guest_file {
         uint64_t verb, flags, mode, offset, length, depth;
-        char *path, *to;                       /* from the home directory on, unless absolute */
+        char *path, *to;                       /* relative to the home directory, unless absolute */
         char *space;
         char **labels;
         size_t labels_n;
 };
 
-/* A file, as lstat(2) has it. */
+/* A file, as of lstat(2). */
 struct guest_entry {
         uint64_t mode, size, mtime_ms, links;
-        uint64_t target_mode;                  /* of what a symbolic link leads to; 0: it leads nowhere, or is none */
-        char *path;                            /* as it was asked for; in a LIST below that */
+        uint64_t target_mode;                  /* mode of a symbolic link's target; 0: dangling, or no link */
+        char *path;                            /* as requested; in a LIST below the requested path */
         char *target;                          /* of a symbolic link, or "" */
-        char *real;                            /* where that leads, absolute and without links, or "" */
-        char *owner, *group;                   /* by name, or as a number that has none */
+        /* Absolute path of a symbolic link's target, without links; or "". */
+        char *real;
+        char *owner, *group;                   /* names; a number without a name in decimal */
         char **labels;
         size_t labels_n;
 };
 
-enum guest_happening { GUEST_CREATED = 1, GUEST_CHANGED, GUEST_ATTRIBUTES, GUEST_REMOVED, GUEST_RENAMED, GUEST_LOST };   /* LOST: more happened than could be told */
+/* GUEST_LOST: the queue overflowed and events were lost. */
+enum guest_happening { GUEST_CREATED = 1, GUEST_CHANGED, GUEST_ATTRIBUTES, GUEST_REMOVED, GUEST_RENAMED, GUEST_LOST };
 
 struct guest_event {
         uint64_t what, is_folder;
-        char *path;                            /* below the folder */
+        char *path;                            /* relative to the folder */
 };
 
-/* Encoders append a whole packet to buf; false: it does not fit. */
+/* Encoders append a whole packet to `buf`; false: the packet does not fit. */
 bool guest_put(struct buf *buf, enum guest_kind kind);
 bool guest_put_number(struct buf *buf, enum guest_kind kind, uint64_t number);
 bool guest_put_pair(struct buf *buf, enum guest_kind kind, uint64_t first, uint64_t second);
@@ -149,10 +162,10 @@ bool guest_put_entry(struct buf *buf, const struct guest_entry *entry);
 bool guest_put_event(struct buf *buf, const struct guest_event *event);
 bool guest_put_error(struct buf *buf, const struct csn_error *error);
 
-/* 0: no packet of any kind. */
+/* Kind of a packet; 0: unknown kind or empty packet. */
 enum guest_kind guest_kind_of(const uint8_t *bytes, size_t len);
 
-/* Decoders get a whole packet of their kind.  0, or -CSN_E_PROTOCOL; texts live in the arena. */
+/* Decoders take a whole packet of their kind.  Texts in *ret live in `arena`.  0, or -CSN_E_PROTOCOL. */
 int guest_get_number(const uint8_t *bytes, size_t len, uint64_t *ret, struct csn_error *err);
 int guest_get_pair(const uint8_t *bytes, size_t len, uint64_t *ret_first, uint64_t *ret_second, struct csn_error *err);
 int guest_get_process(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_process *ret, struct csn_error *err);

@@ -1,44 +1,52 @@
 /*
- * wire: the binary protocols, as parsers and encoders that do no I/O.
+ * wire: the binary protocols, as parsers and encoders without I/O.
  *
- *   engine <-> supervisor   SOCK_SEQPACKET, one message a packet, descriptors beside it (SCM_RIGHTS)
+ *   engine <-> supervisor   SOCK_SEQPACKET, one message a packet, descriptors attached (SCM_RIGHTS)
  *   sandbox -> engine       the private channel of a run: descriptor 3 inside, frames of at most 64 KiB
  *
- * All integers are little-endian.  A message is a header {u32 magic, u16 version, u16 op, u32 job, u32
- * length of the body} and a body whose layout belongs to its op.  Whoever receives something that this
- * page does not allow ends the connection; nothing is repaired.
+ * All integers are little-endian.  A message is a header {u32 magic, u16 version, u16 op, u32 job, u32 length of
+ * the body} and a body, whose layout depends on the op.  A receiver ends the connection after any message outside
+ * of this page; nothing is repaired.
  *
  *   engine -> supervisor
- *     HELLO                                    first message, asks what this host can enforce
- *     PREPARE wire_shape                       make a sandbox; nothing runs in it yet
+ *     HELLO                                    first message, asks for the abilities of this host
+ *     PREPARE wire_shape                       make a sandbox; no program runs in it yet
  *     JOIN    u64                              fork the interpreter of this zygote into a prepared sandbox
- *     WORKER  wire_program                     start this interpreter in it ahead of time, to wait for its program
- *     START   wire_limits                      let the program begin that comes through the handoff socket
- *     GUEST   wire_limits                      process 1 becomes the guest (guest_protocol.h), whose socket the handoff socket is
- *     ENTER   u64, u64           wire_entry    the interpreter of a zygote into the sandbox of a guest; job is its number
- *     FREEZE  u64                              0 or 1: stop everything inside, or let it go on
- *     KILL                                     end it now; EXITED follows
- *     LOOK                                     what does it use?
- *     ZYGOTE  wire_program                     start an interpreter that is to be forked; job is its number
- *     RETIRE                                   end that zygote; what was forked from it goes on
+ *     WORKER  wire_program                     start this interpreter ahead of time, to wait for its program
+ *     START   wire_limits                      start the program, sent over the handoff socket
+ *     GUEST   wire_limits                      process 1 becomes the guest (guest_protocol.h), on the
+ *                                              handoff socket
+ *     JOIN_GUEST u64, u64        wire_entry    fork an interpreter into a guest's sandbox: numbers of
+ *                                              sandbox and zygote; `job` is the new job's number
+ *     FREEZE  u64                              1: freeze all processes inside; 0: thaw
+ *     EXITING u64                              exit status, reported by the interpreter over the channel
+ *                                              before its exit
+ *     KILL                                     end the sandbox now; EXITED follows
+ *     GET_STATS                                ask for the current resource use; STATS follows
+ *     ZYGOTE  wire_program                     start a zygote; `job` is its number
+ *     RETIRE                                   end a zygote; its forks go on
  *   supervisor -> engine
  *     HELLO   wire_abilities
- *     READY   wire_boundary   enum wire_end    the sandbox stands, and what a process gives up for itself is not known; our ends of its descriptors
- *     JOINED  wire_boundary                    all of it is in force: an interpreter waits (JOIN, WORKER), or what is started looks at what comes (START, GUEST)
- *     SEEN    wire_stats                        what it uses at this moment
- *     FROZEN  u64                              1: everything inside stands still; 0: it goes on
- *     UNABLE  csn_error                        what was asked with FREEZE cannot be done; all is as before
- *     EXITED  wire_exit                        everything inside is dead; the counters are final
- *     REFUSED csn_error                        the sandbox or its program could not be made; nothing ran
- *     ZYGOTE  text                             the zygote serves; a JSON object that tells what it has loaded
+ *     READY   wire_boundary   enum wire_end    the sandbox exists.  Carries our descriptor ends and the
+ *                                              sandbox-wide part of the boundary; the per-process
+ *                                              part follows with CONFINED
+ *     CONFINED wire_boundary                   the whole boundary is in force: an interpreter waits
+ *                                              (JOIN, WORKER), or the started program or guest begins
+ *                                              to read its input (START, GUEST)
+ *     STATS   wire_stats                       current resource use
+ *     FROZEN  u64                              1: all processes inside are frozen; 0: they are thawed
+ *     FREEZE_FAILED csn_error                  FREEZE failed; the state is unchanged
+ *     EXITED  wire_exit                        all processes inside are dead; the counters are final
+ *     REFUSED csn_error                        the sandbox or its program could not be made; no program ran
+ *     ZYGOTE  text                             the zygote serves; a JSON object with its loaded modules
  *     GONE    csn_error                        the zygote ended, or could not be started
  *
- *   engine -> process that will be the program, through the handoff socket (SOCK_SEQPACKET; no header).  The supervisor
- *   sees none of it: no source, no argument, no name of a file.
- *     FILE    wire_file       0 or 1           an input file: its bytes, or a descriptor to copy them from
- *     PROGRAM wire_program    0 or 1           the last one: arguments, environment, and standard input
- *   and back
- *     a byte                  1                the first of those files, open for reading
+ *   engine -> future program, over the handoff socket (SOCK_SEQPACKET; no header).  The supervisor sees no source, no
+ *   argument and no file name.
+ *     FILE    wire_file       0 or 1           an input file: its bytes, or a descriptor to copy from
+ *     PROGRAM wire_program    0 or 1           last packet: arguments, environment, and standard input
+ *   future program -> engine, over the handoff socket
+ *     a byte                  1                the first input file, open for reading
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H
@@ -48,7 +56,8 @@
 #define WIRE_MAGIC 0x43534e57U   /* "WNSC" on the wire */
 #define WIRE_VERSION 1
 #define WIRE_HEADER 16
-#define WIRE_MAX (160 * 1024)    /* a whole message; below the default socket buffer, so that one send is enough */
+/* A whole message.  Below the default socket buffer, so a single send is enough. */
+#define WIRE_MAX (160 * 1024)
 #define WIRE_STDIO 4             /* stdin, stdout, stderr, channel */
 #define WIRE_FDS_MAX 8
 #define WIRE_PROXY_PORT 3128
@@ -78,13 +87,13 @@ enum wire_op {
         WIRE_FREEZE_FAILED,
 };
 
-/* The descriptors of READY, in this order; the last two are there with WIRE_PROXY and WIRE_TOOL_SOCKET alone. */
+/* The descriptors of READY, in this order.  The last two are present only with WIRE_PROXY and WIRE_TOOL_SOCKET. */
 enum wire_end { WIRE_END_HOME, WIRE_END_STDOUT, WIRE_END_STDERR, WIRE_END_CHANNEL, WIRE_END_HANDOFF, WIRE_END_PROXY, WIRE_END_TOOL_SOCKET, WIRE_ENDS };
 
-/* The descriptors of ENTER: what the guest made for it, and the handoff socket of its own. */
+/* The descriptors of JOIN_GUEST, made by the guest for the new interpreter; the handoff socket is a new socket. */
 enum wire_entry { WIRE_ENTRY_STDOUT, WIRE_ENTRY_STDERR, WIRE_ENTRY_CHANNEL, WIRE_ENTRY_HANDOFF, WIRE_ENTRIES };
 
-/* The first byte of a packet through the handoff socket. */
+/* The first byte of a packet over the handoff socket. */
 enum wire_handoff { WIRE_HANDOFF_FILE = 1, WIRE_HANDOFF_PROGRAM };
 
 struct wire_header {
@@ -93,37 +102,42 @@ struct wire_header {
         uint32_t len;
 };
 
-/* Ceilings of the texts in a message. */
+/* Limits of the texts in a message. */
 #define WIRE_ARGS_MAX 1024       /* arguments, and environment entries */
 #define WIRE_TEXT_MAX (128 * 1024)
 #define WIRE_LABEL_MAX 64
 #define WIRE_NAME_MAX 1024       /* a file's name below the home directory */
 #define WIRE_FILES_MAX 10000
-#define WIRE_INLINE_MAX (64 * 1024)   /* content of a file that goes in the packet itself */
+#define WIRE_INLINE_MAX (64 * 1024)   /* content sent in the packet itself, in bytes */
 #define WIRE_ZYGOTES_MAX 16
 
 /*
- * What a sandbox is before anything runs in it.  Numbers are u64 on the wire, in this order.  The first four
- * are built in and cannot be changed by START.
+ * Properties of a sandbox before any program runs in it.  Numbers are u64 on the wire, in this order.  START
+ * cannot change the first four.
  */
 #define WIRE_SHAPE_NUMBERS(N)                                                                                  \
         N(flags)            /* enum wire_flag */                                                                \
-        N(disk_bytes)       /* of the home directory; with WIRE_ROOT of all but /tmp and /dev/shm */            \
-        N(disk_files)       /* inodes of the same */                                                            \
-        N(tmp_bytes)        /* of /tmp and of /dev/shm, each */                                                 \
-        N(memory_bytes)     /* of the whole tree, tmpfs included, no swap */                                    \
-        N(cpu_milli)        /* share of the machine, in thousandths of a core */                                \
+        N(disk_bytes)       /* of the home directory; with WIRE_ROOT all but /tmp and /dev/shm */               \
+        N(disk_files)       /* inodes of the same file systems */                                               \
+        N(tmp_bytes)        /* of each of /tmp and /dev/shm */                                                  \
+        N(memory_bytes)     /* of the whole process tree, with tmpfs, no swap */                                \
+        N(cpu_milli)        /* CPU share, in thousandths of a core */                                           \
         N(pids)             /* processes and threads */
 
 enum wire_flag {
-        WIRE_LANDLOCK_REQUIRED = 1 << 0,   /* no Landlock: refuse */
-        WIRE_LANDLOCK_OFF = 1 << 1,        /* do not use it (for tests and for comparison) */
-        WIRE_CGROUP_REQUIRED = 1 << 2,     /* no memory, CPU or pids controller: refuse, do not fall back to rlimits */
-        WIRE_PROC_STRICT = 1 << 3,         /* /proc with subset=pid,hidepid=invisible */
-        WIRE_PROXY = 1 << 4,               /* listen on 127.0.0.1:WIRE_PROXY_PORT inside, and hand the socket out */
-        WIRE_PERSISTENT = 1 << 5,             /* for a guest: it can be frozen, and a lack of memory ends one process and not all */
-        WIRE_ROOT = 1 << 6,                /* for a guest: a block of ids, root among them, and a root file system that root may write */
-        WIRE_TOOL_SOCKET = 1 << 7,               /* listen at WIRE_TOOL_SOCKET_PATH inside, where programs call tools, and hand the socket out */
+        WIRE_LANDLOCK_REQUIRED = 1 << 0,   /* fail if the kernel has no Landlock */
+        WIRE_LANDLOCK_OFF = 1 << 1,        /* do not use Landlock (tests, comparison) */
+        /* Fail if the memory, CPU or pids controller is missing; no fallback to rlimits. */
+        WIRE_CGROUP_REQUIRED = 1 << 2,
+        WIRE_PROC_STRICT = 1 << 3,         /* mount /proc with subset=pid,hidepid=invisible */
+        /* Listen on 127.0.0.1:WIRE_PROXY_PORT inside; READY carries the listening socket. */
+        WIRE_PROXY = 1 << 4,
+        /* For a guest: the sandbox can be frozen, and an OOM kills a single process instead of all. */
+        WIRE_PERSISTENT = 1 << 5,
+        /* For a guest: a block of ids with root, and a root file system writable by root. */
+        WIRE_ROOT = 1 << 6,
+        /* Listen at WIRE_TOOL_SOCKET_PATH inside for tool calls; READY carries the listening socket. */
+        WIRE_TOOL_SOCKET = 1 << 7,
         WIRE_FLAGS = (1 << 8) - 1,
 };
 
@@ -131,19 +145,19 @@ struct wire_shape {
 #define N(name) uint64_t name;
         WIRE_SHAPE_NUMBERS(N)
 #undef N
-        char *label;     /* for the cgroup's name: [A-Za-z0-9_-] only */
+        char *label;     /* prefix of the cgroup's name: [A-Za-z0-9_-] only */
 };
 
-/* What the program in it may use. */
+/* Limits of the program. */
 #define WIRE_LIMITS_NUMBERS(N)                                                                                 \
-        N(wall_ms)          /* from the program's first instruction until everything is killed */              \
-        N(waiting_ms)       /* so much later at the most, for the time in which other programs had the CPU */   \
+        N(wall_ms)          /* from the program's first instruction to the kill of all processes */            \
+        N(waiting_ms)       /* longest extension of wall_ms, for time in which other programs had the CPU */    \
         N(cpu_ms)           /* CPU time of all processes together; 0: as wall_ms allows */                      \
         N(memory_bytes)                                                                                         \
         N(cpu_milli)                                                                                            \
         N(pids)                                                                                                 \
         N(open_files)       /* RLIMIT_NOFILE */                                                                 \
-        N(background_ms)    /* how long processes that the program left behind may go on */
+        N(background_ms)    /* longest run time of processes left behind by the program */
 
 struct wire_limits {
 #define N(name) uint64_t name;
@@ -151,7 +165,7 @@ struct wire_limits {
 #undef N
 };
 
-/* A command line: of a program, or of a zygote. */
+/* A command line, of a program or of a zygote. */
 struct wire_program {
         char **argv;     /* NULL-terminated; argv[0] is an absolute path inside */
         size_t argv_n;
@@ -162,19 +176,19 @@ struct wire_program {
 /* An input file, created before the program starts. */
 struct wire_file {
         uint64_t mode;         /* permission bits, at most 0777 */
-        char *name;            /* relative, checked by wire_name_check */
-        const void *content;   /* content_len bytes; NULL: it is read from the descriptor beside the packet */
+        char *name;            /* relative, checked by wire_name_check() */
+        const void *content;   /* content_len bytes; NULL: read from the attached descriptor */
         size_t content_len;
 };
 
-/* What this host can enforce, told in the answer to HELLO. */
+/* Abilities of this host, in the answer to HELLO. */
 #define WIRE_ABILITIES_NUMBERS(N)                                                                              \
-        N(rootless)         /* 1: no privileges; one uid, delegated cgroups or rlimits */                       \
+        N(rootless)         /* 1: no privileges; a single uid, delegated cgroups or rlimits */                  \
         N(landlock_abi)     /* 0: none */                                                                       \
         N(cgroup)           /* enum wire_cgroup */                                                              \
         N(controllers)      /* enum wire_controller bits */
 
-/* How the controllers are reached. */
+/* Version of the cgroup hierarchy with the controllers. */
 enum wire_cgroup { WIRE_CGROUP_NONE, WIRE_CGROUP_V1, WIRE_CGROUP_V2 };
 
 enum wire_controller {
@@ -192,12 +206,13 @@ struct wire_abilities {
 
 /* The network of a sandbox. */
 enum wire_network {
-        WIRE_NET_HOST,             /* that of the host */
-        WIRE_NET_OWN,              /* a network namespace with loopback alone */
-        WIRE_NET_PROXY,            /* the same, and in it a socket that listens for a proxy outside */
+        WIRE_NET_HOST,             /* the host's network */
+        WIRE_NET_OWN,              /* a network namespace with loopback only */
+        /* As WIRE_NET_OWN, with a listening socket for a proxy outside. */
+        WIRE_NET_PROXY,
 };
 
-/* The boundary that is in force for one run: facts, collected after each layer was applied. */
+/* The boundary in force for one run: facts, recorded after each layer was applied. */
 #define WIRE_BOUNDARY_NUMBERS(N)                                                                               \
         N(namespaces)       /* CLONE_NEW* bits */                                                               \
         N(seccomp)          /* 1: the filter is loaded */                                                       \
@@ -205,14 +220,14 @@ enum wire_network {
         N(cgroup)           /* enum wire_cgroup */                                                              \
         N(controllers)      /* enum wire_controller bits in force for this run */                               \
         N(no_new_privs)                                                                                        \
-        N(capabilities)     /* how many capabilities are left in any set: 0 but for root inside */              \
-        N(host_uid)         /* the uid that the host sees, or the first of them */                              \
-        N(ids)              /* how many there are from that on */                                               \
-        N(overlay)          /* 1: root inside may write its root file system, which is its own */               \
+        N(capabilities)     /* number of capabilities in any set: 0 except for root inside */                   \
+        N(host_uid)         /* the uid on the host, or the first uid of the block */                            \
+        N(ids)              /* number of ids from host_uid on */                                                \
+        N(overlay)          /* 1: root inside may write its private root file system */                         \
         N(own_uid)          /* 1: no other live sandbox has this uid */                                         \
         N(rootless)                                                                                            \
         N(proc_strict)                                                                                         \
-        N(memory_bytes)     /* that the sandbox uses while it waits; 0: unknown */                              \
+        N(memory_bytes)     /* memory use of the waiting sandbox; 0: unknown */                                 \
         N(network)          /* enum wire_network */
 
 struct wire_boundary {
@@ -221,26 +236,29 @@ struct wire_boundary {
 #undef N
 };
 
-/* How a run ended.  All of it comes from the kernel, but for the status of a program that said LEFT. */
+/*
+ * How a run ended.  All members come from the kernel, except the status of a program that reported its exit over
+ * the channel (EXITING).
+ */
 #define WIRE_EXIT_NUMBERS(N)                                                                                   \
         N(status)           /* of the program: wait(2) status word */                                           \
-        N(has_status)       /* 0: the program was killed with the sandbox before it ended by itself */          \
+        N(has_status)       /* 0: the program was killed with the sandbox before its own end */                 \
         N(reasons)          /* enum wire_reason bits */                                                         \
         N(wall_us)          /* from the program's first instruction to its end */                               \
         N(cpu_us)                                                                                              \
         N(memory_peak)      /* bytes; 0: unknown */                                                             \
         N(pids_peak)        /* 0: unknown */                                                                    \
-        N(oom_kills)        /* processes that the memory limit killed */                                        \
-        N(pids_hits)        /* forks that the process limit refused */                                          \
-        N(throttled_us)     /* time in which the CPU share made it wait */                                      \
-        N(waited_us)        /* of a run that WALL or KILL ended: the longest run-queue delay of a process */    \
-        N(prepare_us)       /* from PREPARE, or from START where it was ready before, to the first instruction */
+        N(oom_kills)        /* processes killed by the memory limit */                                          \
+        N(pids_hits)        /* forks refused by the process limit */                                            \
+        N(throttled_us)     /* time spent throttled by the CPU share */                                         \
+        N(waited_us)        /* of a run ended by WALL or KILL: the longest run-queue delay of a process */      \
+        N(prepare_us)       /* from PREPARE (prepared ahead: from START) to the first instruction */
 
 enum wire_reason {
         WIRE_WALL = 1 << 0,        /* wall_ms passed */
         WIRE_CPU = 1 << 1,         /* cpu_ms used up */
-        WIRE_MEMORY = 1 << 2,      /* killed for memory, by the kernel or by the poll that stands in for it */
-        WIRE_KILLED = 1 << 3,      /* KILL came */
+        WIRE_MEMORY = 1 << 2,      /* killed for memory, by the kernel or by the poll without a controller */
+        WIRE_KILLED = 1 << 3,      /* KILL was received */
         WIRE_LEFTOVERS = 1 << 4,   /* processes outlived the program and were killed */
 };
 
@@ -250,14 +268,14 @@ struct wire_exit {
 #undef N
 };
 
-/* What a sandbox uses at a moment; 0: unknown. */
+/* Current resource use of a sandbox; 0: unknown. */
 #define WIRE_STATS_NUMBERS(N)                                                                                   \
         N(cpu_us)                                                                                              \
         N(memory_bytes)                                                                                        \
         N(processes)                                                                                            \
         N(memory_peak)                                                                                         \
-        N(oom_kills)        /* processes that the memory limit killed so far */                                 \
-        N(pids_hits)        /* forks that the process limit refused so far */
+        N(oom_kills)        /* processes killed by the memory limit so far */                                   \
+        N(pids_hits)        /* forks refused by the process limit so far */
 
 struct wire_stats {
 #define N(name) uint64_t name;
@@ -266,12 +284,13 @@ struct wire_stats {
 };
 
 /*
- * Encoders append a whole message to buf (created with WIRE_MAX); false: it does not fit.
- * Decoders get a body and fill *ret, texts pointing into the arena; 0, or -CSN_E_PROTOCOL.
+ * Encoders append a whole message to `buf` (created with WIRE_MAX); false: the message does not fit.  Decoders
+ * take a body and fill *ret.  Texts in *ret live in `arena`.  0, or -CSN_E_PROTOCOL.
  */
 bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job);
 bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape);
-bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t number);   /* JOIN, LEFT, FREEZE, FROZEN */
+/* JOIN, EXITING, FREEZE, FROZEN */
+bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t number);
 bool wire_put_join_guest(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote);
 bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_limits *limits);
 bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program);
@@ -288,7 +307,7 @@ bool wire_put_program(struct buf *buf, const struct wire_program *program);
 
 int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, struct csn_error *err);
 int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret, struct csn_error *err);
-/* One number of at most `max`; `what` is the message's name. */
+/* Decode a body with a single number of at most `max`; `what` is the message's name for the error text. */
 int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret, struct csn_error *err);
 int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote, struct csn_error *err);
 int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err);
@@ -300,111 +319,134 @@ int wire_get_exit(const uint8_t *body, size_t len, struct wire_exit *ret, struct
 int wire_get_error(const uint8_t *body, size_t len, struct csn_error *ret, struct csn_error *err);
 int wire_get_text(const uint8_t *body, size_t len, struct arena *arena, char **ret, struct csn_error *err);
 
-/* A packet of the handoff socket by its first byte.  A file's content points into `bytes`. */
+/*
+ * Decode a packet of the handoff socket, with its first byte.  ret->content of a file points into `bytes`.  0, or
+ * -CSN_E_PROTOCOL.
+ */
 int wire_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err);
 int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
 
 /*
- * A name below a directory that may be created for a request: relative, UTF-8, 1 to 255 bytes a part, at
- * most 32 parts and 1024 bytes, no ".", "..", empty part, control character or bidirectional override.
- * 0, or -CSN_E_INPUT with a text that names the rule.
+ * Check a file name given in a request: relative, UTF-8, 1 to 255 bytes a part, at most 32 parts and 1024 bytes,
+ * no ".", "..", empty part, control character or bidirectional override.  0, or -CSN_E_INPUT with the violated
+ * rule as text.
  */
 int wire_name_check(const char *name, size_t len, struct csn_error *err);
 
-/* ---- helpers of an engine that has given up its rights (supervisor.h) ---- */
+/* ---- helpers of an engine without rights (supervisor.h) ---- */
 
-/* engine -> starter: a byte and, but for REMOVE, the socket that the new process serves.  The answer: int32, its pid or -errno. */
+/*
+ * engine -> starter: a byte and, except for REMOVE, the socket of the new process.  The answer is an int32: the
+ * pid or -errno.
+ */
 enum wire_start { WIRE_START_SUPERVISOR = 1, WIRE_START_POLICY, WIRE_START_OPENER, WIRE_START_REMOVE };
 
-/* engine -> opener: a byte, a name, and the folder that it is in.  The answer: int32, 0 with a descriptor or -errno. */
+/*
+ * engine -> opener: a byte, a name, and the descriptor of its folder.  The answer is an int32: 0 with a
+ * descriptor, or -errno.
+ */
 enum wire_open { WIRE_OPEN_FILE = 1, WIRE_OPEN_FOLDER };
 #define WIRE_OPEN_MAX 4200                 /* the byte and the longest name */
 
 /* ---- sockets with descriptors (socket.c) ---- */
 
-/* Send one message with descriptors.  0; -1 with errno (EAGAIN: the peer does not read). */
+/*
+ * Send one message with descriptors, which stay the caller's.  0; -1 with errno (EAGAIN: the peer's buffer is
+ * full).
+ */
 int wire_send(int sock, const void *bytes, size_t len, const int *fds, size_t fds_n);
 
 /*
- * Receive one message of at most WIRE_MAX bytes.  Returns its length, 0 at the end of the connection, -1
- * with errno (EAGAIN, or EPROTO when bytes or descriptors were cut: an attack).  *ret_fds_n descriptors
- * are the caller's, close-on-exec; entries beyond are -1.
+ * Receive one message of at most WIRE_MAX bytes.  Returns its length, 0 at the end of the connection, -1 with
+ * errno (EAGAIN; EPROTO: bytes or descriptors were truncated, an attack).  *ret_fds_n descriptors belong to the
+ * caller and are close-on-exec; entries beyond are -1.
  */
 ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
 /*
- * The same, from a peer that is trusted: where descriptors were cut, because this process may have no more, the message comes without any of them,
- * and *ret_lost is true.
+ * wire_receive() from a trusted peer.  If descriptors were truncated because this process is out of descriptors,
+ * the message is returned without any descriptor and *ret_lost is true.
  */
 ssize_t wire_receive_lossy(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n, bool *ret_lost);
 /* wire_receive() for messages of at most `size` bytes. */
 ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
 
 /*
- * What could not be sent at once, because the peer does not read now (send_queue.c).  It is on top of a watch for
- * EPOLLIN, whose owner calls send_queue_flush() when EPOLLOUT is among the events.
+ * Packets waiting for a slow peer (send_queue.c).  Built on a watch for EPOLLIN; the watch's owner calls
+ * send_queue_flush() on EPOLLOUT.
  */
 struct send_queue {
         struct loop *loop;
-        struct watch *watch;             /* its fd is the socket, which has to be non-blocking */
+        struct watch *watch;             /* its fd is the socket, non-blocking */
         struct send_queue_packet *first, *last;
         size_t n;
 };
 
-#define SEND_QUEUE_MAX 65536                 /* packets that wait; more is a peer that is stuck */
+#define SEND_QUEUE_MAX 65536                 /* most waiting packets; a peer with more is stuck */
 
-/* Send now or keep a copy, with copies of the descriptors.  0; -1 with errno: the connection is of no use any more. */
+/*
+ * Send now, or store a copy of the packet and duplicates of the descriptors; `fds` stay the caller's.  0; -1 with
+ * errno: the connection is unusable (ENOBUFS: SEND_QUEUE_MAX packets wait).
+ */
 int send_queue_put(struct send_queue *send_queue, const void *bytes, size_t len, const int *fds, size_t fds_n);
+/* Send waiting packets until the peer's buffer is full.  0; -1 with errno: the connection is unusable. */
 int send_queue_flush(struct send_queue *send_queue);
+/* Free all waiting packets and close their descriptors. */
 void send_queue_done(struct send_queue *send_queue);
 
 /* ---- the private channel of a run (runner_channel.c) ---- */
 
 /*
- * What the runner inside tells: frames {4 bytes "CSN1", u8 type, u8 flags, u16 zero, u32 length} and a
- * payload.  The program owns the process that speaks, so everything here is a claim of the program's own
- * and is believed only about itself: its value, its exception, where its syntax is wrong.
+ * Messages of the runner inside: frames {4 bytes "CSN1", u8 type, u8 flags, u16 zero, u32 length} and a payload.
+ * The program controls the sending process.  So each frame is a claim of the program, trusted only about the
+ * program itself: its value, its exception, the place of its syntax error.
  */
 #define CHANNEL_HEADER 12
 #define CHANNEL_FRAME_MAX 65536
 
 enum channel_type {
-        CHANNEL_HELLO = 1,     /* JSON: which runner */
-        CHANNEL_SYNTAX,        /* JSON: the text does not parse; the run ends */
+        CHANNEL_HELLO = 1,     /* JSON: the runner's name */
+        CHANNEL_SYNTAX,        /* JSON: syntax error of the text; the run ends */
         CHANNEL_STARTED,       /* the program's own code begins */
         CHANNEL_ERROR,         /* JSON: the exception that ended the program */
-        CHANNEL_VALUE,         /* JSON: its value */
+        CHANNEL_VALUE,         /* JSON: the program's value */
         CHANNEL_DONE,
-        CHANNEL_LEFT,          /* the exit status in decimal: everything is written, the process only has to die */
-        CHANNEL_DISPLAY,       /* JSON: a MIME bundle; of a context, as often as it likes */
-        CHANNEL_EXECUTE,       /* the other way: JSON, what a context is to execute */
-        CHANNEL_TALK,          /* both ways, of a runner that has a role: for whom, and JSON; as often as it likes */
+        /* The exit status in decimal: all output is written, the process is about to exit (EXITING). */
+        CHANNEL_LEFT,
+        CHANNEL_DISPLAY,       /* JSON: a MIME bundle; of a context, any number */
+        CHANNEL_EXECUTE,       /* engine -> runner. JSON: code for a context to execute */
+        /* Both directions, of a runner with a role: the receiver, and JSON; any number. */
+        CHANNEL_TALK,
         CHANNEL_TYPES,
 };
 
 #define CHANNEL_TALK_MAX (16 * MIB)
 
-#define CHANNEL_MORE 1         /* flag: the payload goes on in the next frame of the same type */
+#define CHANNEL_MORE 1         /* flag: the payload continues in the next frame of the same type */
 
 enum channel_state { CHANNEL_NEW, CHANNEL_READY, CHANNEL_RUNNING, CHANNEL_ENDED, CHANNEL_GONE, CHANNEL_BROKEN };
 
 struct channel {
         enum channel_state state;
-        enum channel_type pending;       /* type whose pieces are being joined, or 0 */
+        enum channel_type pending;       /* type of the incomplete payload, or 0 */
         struct buf part[CHANNEL_TYPES];  /* payloads by type */
         unsigned frames;
-        bool has_messages;                      /* TALK may come */
+        bool has_messages;                      /* CHANNEL_TALK is allowed */
 };
 
+/*
+ * An empty channel; the payload of CHANNEL_VALUE has at most `value_max` bytes.  channel_done() frees the
+ * payloads.
+ */
 void channel_init(struct channel *channel, size_t value_max);
 void channel_done(struct channel *channel);
 
 /*
- * Take one frame.  0, or -CSN_E_PROTOCOL: the state is CHANNEL_BROKEN from then on and nothing that came
- * is believed any more.
+ * Receive one frame.  0, or -CSN_E_PROTOCOL: the state is CHANNEL_BROKEN from then on, and no earlier frame is
+ * trusted.
  */
 int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, struct csn_error *err);
 
-/* The exit status of a LEFT frame, or -1: none came, or it is no status. */
+/* The exit status of a CHANNEL_LEFT frame, or -1: no such frame, or no valid status. */
 int channel_left(const struct channel *channel);
 
 #endif
