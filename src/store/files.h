@@ -1,4 +1,4 @@
-/* What comes in, as files.c sees it. */
+/* Uploads, for files.c and upload.c. */
 #ifndef STORE_FILES_H
 #define STORE_FILES_H
 
@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 
 #define INCOMING_NAME_MAX 64
-#define INCOMING_PREFIX "new."             /* then the opener, who lives or not (secret.c), and a number */
+#define INCOMING_PREFIX "new."             /* followed by the opener's number (secret.c) and a counter */
 
 struct incoming {
         struct incoming *next;
@@ -15,16 +15,19 @@ struct incoming {
         char tenant[TENANT_MAX + 1];
         struct store_room room;
         int fd;
-        char name[INCOMING_NAME_MAX];      /* in the folder; "" once it is elsewhere */
+        char name[INCOMING_NAME_MAX];      /* in the folder; "" after the move out of the folder */
         uint64_t size;
         EVP_MD_CTX *digest;
 };
 
-/* Whether a tenant may keep so many bytes more, with all that comes in but one: errors as incoming_add(). */
+/*
+ * Check for space for `more` bytes of a tenant, with all uploads in progress except `but`.  Errors: as
+ * incoming_add().
+ */
 int room_check(struct store *store, const char *tenant, const struct store_room *room, const struct incoming *but, uint64_t more, struct csn_error *err);
-/* The digest of all that came, which ends it. */
+/* SHA-256 of the received content, in hexadecimal; ends the upload's digest.  Errors: CSN_E_SYSTEM. */
 int incoming_digest(struct incoming *incoming, char hex[static 65], struct csn_error *err);
-/* Take it away from its name of its own to this one of the folder; for good.  -1 with errno. */
+/* Rename the upload to its permanent name in the same folder.  -1 with errno. */
 int incoming_name(struct incoming *incoming, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* Statements and transactions; for the files of this folder. */
+/* Statements and transactions, for the files of this folder. */
 #ifndef STORE_SQL_H
 #define STORE_SQL_H
 
@@ -10,16 +10,16 @@ struct store {
         sqlite3 *db;
         char *path;
         int folder_fd;
-        int version;               /* of the file's tables, when it was opened */
-        uint8_t secret[32];        /* for the HMACs of keys; it is in a file of its own */
-        int secret_fd;             /* holds a lock, which tells others that this opener lives */
-        int64_t owner;             /* the byte that is locked */
-        int files_fd;              /* the folder of what files contain, or -1: it was not needed yet */
-        struct incoming *incoming; /* uploads that go on (files.c) */
-        struct journal *journal;   /* runs that go on (journal.c); NULL: none did */
-        int reserve_fd;            /* store.reserve (reserve.c), or -1: there is none */
-        uint64_t reserve_bytes;    /* that it should have; 0: this opener does not look after it */
-        bool opened;               /* from now on error texts may reach clients, and name no path */
+        int version;               /* version of the tables when the file was opened */
+        uint8_t secret[32];        /* for the HMACs of keys; stored in store.secret */
+        int secret_fd;             /* holds a lock as proof of life for other openers */
+        int64_t owner;             /* the locked byte */
+        int files_fd;              /* folder of the files' content; -1: not yet opened */
+        struct incoming *incoming; /* uploads in progress (upload.c) */
+        struct journal *journal;   /* runs in progress (journal.c); NULL: none yet */
+        int reserve_fd;            /* store.reserve (reserve.c); -1: not present */
+        uint64_t reserve_bytes;    /* target size; 0: not managed by this opener */
+        bool opened;               /* error texts may reach clients from now on: no paths */
 };
 
 /* ---- values of a statement's ?1, ?2, ... ---- */
@@ -27,7 +27,7 @@ struct store {
 struct sql_value {
         int type;                  /* SQLITE_INTEGER, SQLITE_TEXT or SQLITE_BLOB */
         int64_t number;
-        const void *bytes;         /* they have to be there until the statement is done */
+        const void *bytes;         /* borrowed until the statement is done */
         size_t len;
 };
 
@@ -36,13 +36,13 @@ static inline struct sql_value sql_number(int64_t number)
         return (struct sql_value){ .type = SQLITE_INTEGER, .number = number };
 }
 
-/* SQLite's numbers have a sign; counters of ours that are beyond them are cut. */
+/* SQLite's integers are signed; larger counters are capped. */
 static inline struct sql_value sql_count(uint64_t count)
 {
         return sql_number((int64_t)min_u64(count, INT64_MAX));
 }
 
-/* NULL is "". */
+/* NULL becomes "". */
 static inline struct sql_value sql_text(const char *text)
 {
         text = text ? text : "";
@@ -61,38 +61,45 @@ static inline struct sql_value sql_bytes(int type, const void *bytes, size_t len
 /* ---- statements ---- */
 
 /*
- * Fill err with what SQLite says about what failed last, behind the path of the file.  Errors: CSN_E_CONFIG where the
- * file is no database; CSN_E_BUSY with err->sys ENOSPC where the disk is full; else CSN_E_SYSTEM.
+ * Fill `err` from SQLite's last error, prefixed with the file's path.  Returns a negative code.  Errors:
+ * CSN_E_CONFIG (the file is no database), CSN_E_BUSY with err->sys ENOSPC (disk full), else CSN_E_SYSTEM.  The
+ * functions below have the same errors.
  */
 int sql_error(struct store *store, struct csn_error *err);
 
-/* Statements without values, one after the other. */
+/* Run statements without values, in order. */
 int sql_script(struct store *store, const char *sql, struct csn_error *err);
 
-/* A statement that gives no rows; sqlite3_changes(store->db) tells how many it changed. */
+/* Run a statement without rows; sqlite3_changes(store->db) is the number of changed rows. */
 int sql_do(struct store *store, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n);
 
 /*
- * The same for what has to be done on a full disk, too: for removing, for the audit, and for the answer to a request that was taken.  It takes
- * room from the reserve.
+ * sql_do() for statements that must succeed on a full disk: deletions, the audit, the answer of an accepted
+ * request.  Uses space of the reserve.
  */
 int sql_do_surely(struct store *store, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n);
-/* After the tries-th failure (from 0): whether it says that the disk is full, and there may be room now. */
+/*
+ * Call after failure number `tries` (from 0) of a statement.  On a full disk: checkpoint the log and, from the second
+ * failure on, release space of the reserve.  False: a retry is useless (another error, or the reserve is empty).
+ */
 bool sql_make_room(struct store *store, const struct csn_error *err, unsigned tries);
 
-/* Rows of a statement.  All zeros is one that is done; while it is not, others cannot empty the log. */
+/*
+ * Rows of a statement.  All zeros: done.  An open statement prevents other connections from a checkpoint of the
+ * log.
+ */
 struct sql_rows {
         struct store *store;
         sqlite3_stmt *statement;
 };
 
 int sql_open(struct store *store, struct sql_rows *ret, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n);
-int sql_next(struct sql_rows *rows, struct csn_error *err);   /* 1: there is a row, 0: no more, negative: an error */
+int sql_next(struct sql_rows *rows, struct csn_error *err);   /* 1: a row, 0: no more rows, negative: an error */
 void sql_done(struct sql_rows *rows);
 
 #define auto_rows __attribute__((cleanup(sql_done))) struct sql_rows
 
-/* Columns of the row; texts and bytes are copied. */
+/* Columns of the current row; texts and bytes are copied into `arena`. */
 int64_t sql_get_number(struct sql_rows *rows, int column);
 char *sql_get_text(struct sql_rows *rows, int column, struct arena *arena);
 char *sql_get_bytes(struct sql_rows *rows, int column, struct arena *arena, size_t *ret_len);
@@ -100,36 +107,47 @@ char *sql_get_bytes(struct sql_rows *rows, int column, struct arena *arena, size
 /* ---- transactions ---- */
 
 int sql_begin(struct store *store, struct csn_error *err);
-/* Commit where rc is not negative, else roll back.  Returns rc, or the error of the commit. */
+/* Commit if rc is not negative, else roll back.  Returns rc, or the error of the commit. */
 int sql_end(struct store *store, int rc, struct csn_error *err);
 
-/* ---- the secret, and who is alive (secret.c) ---- */
+/* ---- the secret, and live openers (secret.c) ---- */
 
-/* Read store.secret, or make it where the store is new, and take the lock of this opener. */
+/*
+ * Read store.secret, or make it for a new store, and take this opener's lock.  Errors: CSN_E_CONFIG (missing or
+ * damaged), CSN_E_SYSTEM.
+ */
 int secret_open(struct store *store, struct csn_error *err);
+/* Whether the opener with this number is alive. */
 bool secret_owner_lives(const struct store *store, int64_t owner);
 
-/* ---- room for what must not fail (reserve.c) ---- */
+/* ---- reserved disk space (reserve.c) ---- */
 
-void reserve_open(struct store *store);        /* where it is there */
+void reserve_open(struct store *store);        /* if present */
 uint64_t reserve_left(const struct store *store);
-bool reserve_release(struct store *store);     /* false: nothing is left of it */
+bool reserve_release(struct store *store);     /* false: the reserve is empty */
 
-/* ---- runs that are not in the audit (journal.c) ---- */
+/* ---- runs in progress (journal.c) ---- */
 
+/* Free the journal slot of a run. */
 void journal_over(struct store *store, const char *id);
-/* Its row waits there for runs_retry().  Negative errno; -ENOENT: the run has no slot. */
+/* Keep the run's row in the journal for runs_retry().  0 or a negative errno; -ENOENT: the run has no slot. */
 int journal_keep(struct store *store, const struct store_run *run);
 void journal_close(struct store *store);
 
-/* After how many pages of the log SQLite moves it into the file by itself; while the disk is full, so that it does not grow. */
+/*
+ * Log size, in pages, at which SQLite itself starts a checkpoint.  Small while the disk is full, so that the log
+ * does not grow.
+ */
 #define LOG_PAGES 16384                    /* of 4 KiB */
 #define LOG_PAGES_FULL 32
 
-/* The folder `files`, made if it is missing; the store's own. */
+/* The folder `files`, made if missing; the descriptor belongs to the store.  Errors: CSN_E_SYSTEM. */
 int files_folder(struct store *store, struct csn_error *err);
 
-/* A new file of this store's folder for its owner alone, or -1 with errno.  What root makes belongs to the folder's owner. */
+/*
+ * Create a file in the store's folder with mode 0600.  A file made by root gets the folder's owner.  The
+ * descriptor belongs to the caller; -1 with errno.
+ */
 int store_make_file(const struct store *store, const char *name);
 
 #endif
