@@ -1,7 +1,7 @@
 /*
- * What context.c and the object that it has the shell load (reader.c) agree on.
+ * Shared by context.c and reader.c, the object that the shell loads.
  *
- * The shell has none of these descriptors: it opens context.c's by their names in /proc, each time for one use.
+ * The shell itself has none of these descriptors: it opens context.c's through /proc, each time for one use.
  */
 #ifndef LANG_BASH_READER_H
 #define LANG_BASH_READER_H
@@ -9,16 +9,16 @@
 #define BASH "/bin/bash"
 
 enum reader_fd {
-        READER_GO_FD = 10,       /* a pipe; one byte for each execution */
-        READER_REPORTS_FD,       /* a pipe; lines: "b" as an execution begins, "e STATUS" when it has ended */
-        READER_CODE_FD,          /* a file in memory: the text */
-        READER_SETTINGS_FD,      /* a file in memory, see below */
+        READER_GO_FD = 10,       /* pipe; one byte per execution */
+        READER_REPORTS_FD,       /* pipe; lines: "b" at the begin of an execution, "e STATUS" at its end */
+        READER_CODE_FD,          /* memfd: the text */
+        READER_SETTINGS_FD,      /* memfd, see below */
 };
 
 /*
- * Settings begin with a byte that is not 0 once the execution was interrupted.  Texts follow, each with a NUL behind it:
- * the folder to go to, "" if there is none, and the assignments of variables for this execution, quoted as Bash reads them.
- * One that is empty is the last.
+ * Settings begin with a byte, not 0 after an interrupt.  Texts follow, each with a NUL: the working directory, "" for
+ * none, and the assignments of variables for this execution, quoted for Bash.  An empty text is the last.
+ * READER_SETTINGS_MAX: bytes.
  */
 #define READER_SETTINGS_MAX (16 << 20)
 

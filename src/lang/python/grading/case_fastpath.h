@@ -1,7 +1,7 @@
 /*
- * The cases of a grading, as the Grader of cases.py asks for them: each is the call of a function in a process of its own (case.h), and ends as most do.
- * Where something is not as usual, it is handed to Python, as in fastpath.h and for the same reason: between two cases, too, each object that is looked
- * at is in a page to copy.
+ * Fast path of the cases of a grading, for the class Grader in cases.py: each case is a call of a function in a process
+ * of its own (case.h) with an ordinary end.  All other cases are handed to Python, as in fastpath.h and for the same
+ * reason: each object read between two cases dirties a page.
  */
 #ifndef PYTHON_GRADER_H
 #define PYTHON_GRADER_H
@@ -15,24 +15,26 @@
 /*
  * run_cases(first, cases, where, endings, message_max, null, alone, look, answer, end)
  *
- * cases has for each (index, cpu_s, wall_s, function, arguments, named), or None where there is nothing to call.  endings has for each type that a
- * case tells of without more what its message ends with.  look is what a case is looked through for:
+ * cases: for each case (index, cpu_s, wall_s, function, arguments, named), or None without a call.  endings: for each
+ * type of value with a plain report, the end of its message.  look: the state to be compared after a case:
  *
- *   the builtins that there were, and those that there are
- *   of tracing and profiling the function that gives what is set and the one that sets it
- *   the names of sys; for two streams that keep nothing back (name there, what it is, how large that is, its attributes) and the same of what is below,
- *   whose name is None, or () if the program's are others; and the name of what flushes
- *   the type of a coroutine, and what to do with one
+ *   the builtins before, and the builtins now
+ *   for tracing and for profiling, the function that reads the setting and the function that sets it
+ *   the names of sys; for two unbuffered streams (name in sys, object, its size, its attributes) and the same of the object below,
+ *   with the name None, or () if the program replaced the streams; and the name of the flush function
+ *   the type of a coroutine, and the function that handles one
  *
- * answer(value, error, writer) is called in a case's process where there is more to do than to tell a plain value; it does not come back.  end is (all
- * builtins that there were, what to tell when all cases are through and those are still there, whereupon the process ends), or None.
+ * answer(value, error, writer) is called in the case's process when the report is not a plain value; it does not
+ * return.  end: (all builtins before, the message after all cases if the builtins are unchanged, whereupon the process
+ * ends), or None.
  *
- * From the first case on, results that are plain ones are sent.  Returns None when all are through, or (position in cases, message, status, reason,
- * cpu_s, wall_s, stdout, stderr) of one that there is to be judged, or (position,) of one without a call.
+ * Plain results are sent from the first case on.  Returns None after the last case, or (position in cases, message,
+ * status, reason, cpu_s, wall_s, stdout, stderr) for a case that Python must judge, or (position,) for a case without a
+ * call.
  */
 PyObject *grader_run_cases(PyObject *args, pid_t (*fork)(void));
 
-/* strangers(names, known, values): the keys of names that known has not, or with another value. */
+/* strangers(names, known, values): the keys of `names` missing in `known`, or with another value there. */
 PyObject *grader_unknown_names(PyObject *self, PyObject *args);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The last statement of a program is compiled by itself, for its value.  python3 compiles a program as one text, in which
- * equal constants are one object (merge_const_one() in Python/compile.c): `x is "hello world!"` tells whether they are.
+ * Shared constants of a program's two code objects.  The last statement is compiled separately, for its value.  python3
+ * compiles a program as one text, in which equal constants are one object (merge_const_one() in Python/compile.c): `x
+ * is "hello world!"` shows the difference.
  */
 #ifndef PYTHON_CONSTANTS_H
 #define PYTHON_CONSTANTS_H
@@ -9,10 +10,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* The code `last` with constants of `code` in place of its own that are equal to them.  A new reference, and never an error: at worst it is `last`. */
+/*
+ * The code `last`, with each constant replaced by an equal constant of `code`.  A new reference; on failure `last`
+ * itself, never an error.
+ */
 PyObject *constants_share(PyObject *code, PyObject *last);
 
-/* share_constants(code, last): the same. */
+/* share_constants(code, last): the same for Python. */
 PyObject *constants_share_of(PyObject *self, PyObject *args);
 
 #endif

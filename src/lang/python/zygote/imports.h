@@ -1,10 +1,12 @@
 /*
- * What a program imports is what a cold interpreter would find, though the zygote has it in sys.modules already.
+ * Imports of a program find what a cold interpreter would find, although the zygote has preloaded modules in
+ * sys.modules.
  *
- * The module search looks into sys.modules first, so a module that was imported ahead would come before a namesake that the
- * program writes, or that a folder has which the program puts into sys.path.  The imports of a program therefore ask here first.  A module that was
- * imported ahead counts as imported from the time on when the program imports it, or one that imports it.  Before that, each folder is looked at that comes before the
- * module's own in sys.path.  If there is a namesake, that module and all that import it are taken out of sys.modules, and the search goes on as in a cold start.
+ * The module search reads sys.modules first, so a preloaded module would hide a module of the same name which the program
+ * writes, or finds in a folder added to sys.path.  So a program's imports come here first.  A preloaded module counts as
+ * imported once the program imports the module, or one of its importers.  Before, each folder in sys.path ahead of the
+ * module's own folder is searched.  If a module of the same name is there, the preloaded module and all its importers
+ * are removed from sys.modules, and the search continues as in a cold start.
  */
 #ifndef PYTHON_IMPORTS_H
 #define PYTHON_IMPORTS_H
@@ -14,15 +16,16 @@
 #include <Python.h>
 
 /*
- * imports_ahead(names, places, needs, path): modules that were imported ahead; for each the index in path of where it was found, or -1
- * if nothing can come before it; and the indexes of those that it imports.  path is sys.path without the program's folder.
+ * ahead(names, places, needs, path): the preloaded modules; for each the index in path of its folder, or -1 if no
+ * folder can precede it; and the indexes of the modules that it imports.  path is sys.path without the program's
+ * folder.
  */
 PyObject *imports_ahead(PyObject *self, PyObject *args);
 
-/* __import__() and importlib._bootstrap._gcd_import(), with that. */
+/* __import__() and importlib._bootstrap._gcd_import() with this search. */
 PyObject *imports_import(PyObject *self, PyObject *args, PyObject *named);
 PyObject *imports_gcd_import(PyObject *self, PyObject *args, PyObject *named);
-/* gcd_import(function): the one that is called when we have looked. */
+/* set_gcd_import(function): the function to call after the search. */
 PyObject *imports_set_gcd(PyObject *self, PyObject *function);
 
 #endif

@@ -1,19 +1,21 @@
 /*
- * Memory as a fork has least to do with it.  A fork goes through all mappings, and through the page tables of those of which the
- * process has a page of its own (vma_needs_copy() in mm/memory.c); the end of a process goes through all that once more.  A process of
- * a zygote writes to less than a hundred pages, and has thousands.
+ * A memory layout that a fork copies cheaply.  A fork walks all mappings, and the page tables of each mapping in which
+ * the process has private pages (vma_needs_copy() in mm/memory.c); the end of a process walks both again.  A process of
+ * a zygote writes to fewer than a hundred pages, and has thousands.
  *
- * So a zygote, when it has loaded all and before it serves, lays its memory out anew:
+ * So after loading and before serving, a zygote rebuilds its memory:
  *
- *   - Of a file of program text up to three mappings, of which one may be executed, become one.
- *   - Program text that is much used is a copy, in huge pages.  The entry of a huge page of a file is not copied: the first look brings it back.
- *   - Python's arenas, the heap of malloc(3) and all that libraries may write to are in files, mapped privately.  Nobody has a page of his own in it, so a
- *     fork has nothing to copy, and who writes to a page gets his own as before.
- *   - All else is in huge pages where it is large enough.
+ *   - Of a file of program text up to three mappings, one executable, become one.
+ *   - Much used program text is copied to huge pages.  A fork does not copy the page table entry of a file's huge page:
+ *     the first access maps the page again.
+ *   - Python's arenas, the heap of malloc(3) and all writable data of libraries are private mappings of files.  No
+ *     process has private pages there, so a fork has nothing to copy; a write makes a private page as before.
+ *   - All else is in huge pages where large enough.
  *
- * The files have no name, belong to the zygote, and are sealed: nobody writes to them any more (memfd_create(2), fcntl(2)).  Memory of such a mapping that
- * is given back by MADV_DONTNEED comes again as it is in the file, and not as zeros, so only that is there which is never given back so:
- * Python unmaps its arenas, malloc(3) counts on nothing of what it has given back, and a library's data nobody gives back.
+ * The files are unnamed, belong to the zygote, and are sealed against writes (memfd_create(2), fcntl(2)).  Memory of
+ * such a mapping that is released by MADV_DONTNEED has the file's content afterwards, not zeros, so only memory is
+ * included that is never released in this way: Python unmaps its arenas, malloc(3) does not rely on the content of
+ * released memory, and library data is never released.
  */
 #ifndef PYTHON_SHARED_H
 #define PYTHON_SHARED_H
@@ -21,14 +23,15 @@
 #include "lang/python/zygote/memory_maps.h"
 
 /*
- * What modules needed of program text to be loaded looks like text that is much used, though hardly a run needs it.  It is dropped here; what is
- * needed comes back at the next look.  Errors: CSN_E_SYSTEM.
+ * Unmap program text.  Text used during loading would count as much used, though hardly any run needs it; needed text
+ * is mapped again on the next access.  Errors: CSN_E_SYSTEM.
  */
 int shared_forget_text(struct csn_error *err);
 
 /*
- * All of the above.  arenas: where Python's are.  The process has one thread, and neither Python nor malloc(3) is in use until this
- * returns.  Where the kernel has no huge pages to give, pages stay as small as they were.  Errors: CSN_E_SYSTEM.
+ * Rebuild the memory as described above.  arenas: ranges of Python's arenas.  The process must have one thread, and
+ * neither Python nor malloc(3) may be used until the return.  If the kernel has no free huge pages, pages stay small.
+ * Errors: CSN_E_SYSTEM.
  */
 int shared_settle(const struct range *arenas, size_t arenas_n, struct csn_error *err);
 

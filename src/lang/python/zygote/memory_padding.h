@@ -1,17 +1,19 @@
 /*
- * What a process allocates after the fork goes where something was freed before, a little in each page, and each such page is one to copy; in a huge page
- * (memory_layout.h) it is more, for all the rest of it must be mapped page by page then, and unmapped at the end.  So a zygote takes all such room and never gives it back.
- * What a run has to do with is made after it, to be in the same pages, and what that has freed meanwhile is taken once more.
+ * Padding of the allocators' free lists before the fork.  Objects allocated after a fork go to slots freed before, a
+ * few per page, and each such page must be copied; in a huge page (memory_layout.h) a write costs more, because its
+ * other pages must then be mapped one by one, and unmapped at the end.  So a zygote allocates all free slots and never
+ * frees them.  The objects that a run uses are created after the padding, to be in the same pages, and slots freed
+ * meanwhile are filled once more.
  */
 #ifndef PYTHON_ROOM_H
 #define PYTHON_ROOM_H
 
 #include "base/base.h"
 
-/* What is allocated from now on is in an arena, and of malloc(3) in a huge page, in which nothing was before.  Then as room_fill(). */
+/* Place later allocations in a new arena, and those of malloc(3) in an unused huge page; then do room_fill(). */
 void room_begin(void);
 
-/* Takes what was freed since, and what the interpreter keeps for its next list or tuple. */
+/* Fill the slots freed since, and the interpreter's free lists for the next list or tuple. */
 void room_fill(void);
 
 #endif
