@@ -312,7 +312,7 @@ def test_the_page_of_records_has_every_warning():
 def test_options_that_a_page_names_exist(page):
     known = {name for command in SECTIONS for name, *_ in help_options(command)} | {'config', 'set', 'effective', 'help', 'version', 'once'}
     known |= {*part_options('sandbox'), *part_options('context')}
-    other = {'unix-socket', 'data-binary', 'user', 'scope', 'cflags', 'libs', 'list', 'all', 'changed', 'quick'}   # systemd-run, pkg-config, tests/run, bench/run
+    other = {'unix-socket', 'data-binary', 'user', 'scope', 'cflags', 'libs', 'list', 'all', 'changed', 'quick', 'update'}   # systemd-run, pkg-config, tests/run, bench/run, test_docs.py
     for option in re.findall(r'(?<![\w-])--([a-z][\w-]*)', text(page)):
         assert option in known | other, option
 
