@@ -32,7 +32,7 @@ struct tool_source;
 #define TOOLS_MAX 10000                    /* per source */
 /* values and names in arguments or in a result: each takes far more memory than its bytes */
 #define TOOL_PARTS_MAX 200000
-#define TOOL_EVENT_MAX (1 * MIB) /* bytes of arguments in an event for a run's listener; larger events are dropped */
+#define TOOL_EVENT_MAX (1 * MIB) /* bytes of arguments of an approval or of a client's tool; a larger call fails */
 #define TOOL_RESULT_MAX (16 * MIB)         /* bytes of a result as text, whatever limit a request sets */
 
 /*

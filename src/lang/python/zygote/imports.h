@@ -2,11 +2,11 @@
  * Imports of a program find what a cold interpreter would find, although the zygote has preloaded modules in
  * sys.modules.
  *
- * The module search reads sys.modules first, so a preloaded module would hide a module of the same name which the program
- * writes, or finds in a folder added to sys.path.  So a program's imports come here first.  A preloaded module counts as
- * imported once the program imports the module, or one of its importers.  Before, each folder in sys.path ahead of the
- * module's own folder is searched.  If a module of the same name is there, the preloaded module and all its importers
- * are removed from sys.modules, and the search continues as in a cold start.
+ * The module search reads sys.modules first, so a preloaded module would hide a module of the same name which the
+ * program writes, or finds in a folder added to sys.path.  So a program's imports come here first.  A preloaded module
+ * counts as imported once the program imports the module, or one of its importers.  Before, each folder in sys.path
+ * ahead of the module's own folder is searched.  If a module of the same name is there, the preloaded module and all
+ * its importers are removed from sys.modules, and the search continues as in a cold start.
  */
 #ifndef PYTHON_IMPORTS_H
 #define PYTHON_IMPORTS_H
