@@ -1,8 +1,8 @@
 /*
- * base: what every other folder stands on, and nothing but libc below it.
+ * base: the foundation of all other folders; depends on libc only.
  *
- * Errors as values, memory that goes with its owner, buffers with a ceiling, descriptors that close
- * themselves, an event loop, sizes and durations as people write them, a log of JSON lines.
+ * Errors as values, memory with an owner, buffers with a ceiling, descriptors closed by scope, an event loop,
+ * parsers for sizes and durations, a log of JSON lines.
  */
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
@@ -32,40 +32,43 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 /* ---- errors (error.c) ---- */
 
 /*
- * Fill err and return -code.  sys is an errno or 0; when it is not 0 its text is appended (": No such
- * file or directory").  err may be NULL.  Texts longer than the struct are cut.
+ * Fill `err` and return -code.  `sys` is an errno or 0; the text of a non-zero errno is appended (": No such file
+ * or directory").  `err` may be NULL.  A text longer than the struct is truncated.
  */
 int err_set(struct csn_error *err, int code, int sys, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /*
- * Of a step that a kernel, a container or a service can forbid: where its errno says so, CSN_E_SYSTEM becomes CSN_E_UNSUPPORTED.  Returns
- * -err->code.
+ * Call after a failed step that a kernel, a container or a service can forbid: for an errno of this kind
+ * CSN_E_SYSTEM becomes CSN_E_UNSUPPORTED.  Returns -err->code.
  */
 int err_refused(struct csn_error *err);
 
-/* As err_set with CSN_E_INPUT, and the name of the field that is wrong. */
+/* err_set() with CSN_E_INPUT and the name of the wrong field. */
 int err_field(struct csn_error *err, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Put what the caller knew in front of the text: "FMT: old text".  Returns -err->code. */
+/* Add the caller's context before the text: "FMT: old text".  Returns -err->code. */
 int err_wrap(struct csn_error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Whether execve(2) failed with `sys` because of the file itself: it is not there, or it is no program that can be started here. */
+/* Whether execve(2) failed with `sys` because of the file itself: missing, or not executable on this host. */
 bool err_is_no_program(int sys);
 
-/* An interpreter that execve(2) refused with errno: CSN_E_LANGUAGE for a file as above, else CSN_E_UNSUPPORTED. */
+/*
+ * Error for an interpreter refused by execve(2), from errno: CSN_E_LANGUAGE if err_is_no_program(), else
+ * CSN_E_UNSUPPORTED.
+ */
 int err_interpreter(struct csn_error *err, const char *path);
 
-/* The code of a name (csn_code_name); 0: there is none of that name. */
+/* The code with this name (csn_code_name); 0: unknown name. */
 int err_code_of(const char *name);
 
 /* ---- descriptors (io.c) ---- */
 
-/* Close *fd unless it is negative, set it to -1, leave errno alone. */
+/* Close *fd unless negative, and set *fd to -1.  errno is preserved. */
 void fd_close(int *fd);
 
 #define auto_fd __attribute__((cleanup(fd_close))) int
 
-/* Hand the descriptor over: returns *fd and leaves -1, so that auto_fd does not close it. */
+/* Transfer ownership: returns *fd and sets *fd to -1, so that auto_fd does not close the descriptor. */
 static inline int take_fd(int *fd)
 {
         int taken = *fd;
@@ -73,46 +76,43 @@ static inline int take_fd(int *fd)
         return taken;
 }
 
-/* Write all of it, going on after EINTR and short writes.  0, or -1 with errno. */
+/* Write all bytes, continuing after EINTR and short writes.  0, or -1 with errno. */
 int io_write_all(int fd, const void *bytes, size_t len);
 
 /*
- * Read a whole file of at most max bytes into buf, which gets a final NUL (so max + 1 bytes are needed).
- * Returns the bytes read, or -1 with errno; EFBIG when there is more.
+ * Read a whole file of at most `max` bytes into `buf`, plus a NUL (`buf` has max + 1 bytes).  Returns the number
+ * of bytes, or -1 with errno; EFBIG: the file is larger.
  */
 ssize_t io_read_file(int dir_fd, const char *path, char *buf, size_t max);
 
-/* Make a folder and those above it that are missing, for their owner alone.  0, or -1 with errno. */
+/* Make a folder and its missing parents with mode 0700.  0, or -1 with errno. */
 int io_make_folders(const char *path);
 
-/* Write text to an existing file in one write(2), as kernel files want it.  0, or -1 with errno. */
+/* Write a text to an existing file in a single write(2), as kernel files require.  0, or -1 with errno. */
 int io_write_file(int dir_fd, const char *path, const char *text);
 
-/* A sealed memfd with these bytes, offset 0, read-only from then on.  -1 with errno. */
+/* A sealed, read-only memfd with these bytes, at offset 0; owned by the caller.  -1 with errno. */
 int io_memfd(const char *name, const void *bytes, size_t len);
-/*
- * A descriptor from which these signals are read instead of being delivered (signalfd(2)), not blocking.  Errors:
- * CSN_E_SYSTEM.
- */
+/* Block these signals and return a non-blocking signalfd(2) for them, owned by the caller.  Errors: CSN_E_SYSTEM. */
 int io_signals(const int *numbers, size_t n, struct csn_error *err);
-/* SIGINT, SIGTERM and SIGHUP: what asks a program to end. */
+/* SIGINT, SIGTERM and SIGHUP: requests to end a program. */
 #define IO_ENDS 3
 extern const int io_ends[IO_ENDS];
 
-/* Remove a folder of ours and all below it, whatever is in it and however deep, without following links (remove_tree.c). */
+/* Remove a folder and all content, at any depth, without following links (remove_tree.c). */
 void io_remove_tree(int parent_fd, const char *name);
 
 /* ---- memory (mem.c) ---- */
 
 /*
- * One policy for running out of memory: the process says so in one line and ends.  Every size that comes
- * from outside is bounded before it reaches these, so this is a failing machine and not a hostile request.
+ * Out of memory ends the process, with a line of text.  Every size from outside is checked before an allocation,
+ * so out of memory means a failing host and not a hostile request.
  */
-void *mem_alloc(size_t size);                    /* zeroed; free() it */
+void *mem_alloc(size_t size);                    /* zeroed; the caller calls free() */
 void *mem_resize(void *old, size_t size);        /* not zeroed */
-char *mem_copy(const char *text, size_t len);    /* len bytes and a NUL */
+char *mem_copy(const char *text, size_t len);    /* len bytes and a NUL; the caller calls free() */
 
-/* An arena: many small allocations with one owner and one end.  All zeros is an empty arena. */
+/* An arena: many small allocations with a common owner and a common end.  All zeros: an empty arena. */
 struct arena {
         struct arena_block *blocks;
 };
@@ -120,13 +120,13 @@ struct arena {
 void *arena_alloc(struct arena *arena, size_t size);                   /* zeroed, aligned for any type */
 char *arena_copy(struct arena *arena, const char *text, size_t len);   /* len bytes and a NUL */
 char *arena_text(struct arena *arena, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void arena_done(struct arena *arena);                                  /* everything goes; empty again */
+void arena_done(struct arena *arena);                                  /* free all; the arena is empty again */
 
 /* ---- buffers (buf.c) ---- */
 
-/* Bytes that grow up to a ceiling.  Create with buf_init(&b, ceiling); all zeros is empty with ceiling 0. */
+/* Bytes with a ceiling.  Initialize with buf_init(&b, ceiling); all zeros: empty with ceiling 0. */
 struct buf {
-        char *bytes;     /* always NUL-terminated once anything was appended */
+        char *bytes;     /* NUL-terminated after the first append */
         size_t len;
         size_t size;
         size_t max;
@@ -134,74 +134,75 @@ struct buf {
 
 void buf_init(struct buf *buf, size_t max);
 void buf_done(struct buf *buf);
-bool buf_add(struct buf *buf, const void *bytes, size_t len);   /* false, and unchanged, past the ceiling */
+bool buf_add(struct buf *buf, const void *bytes, size_t len);   /* false, and unchanged, above the ceiling */
 bool buf_printf(struct buf *buf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
- * The first and the last part of a stream of any length, in constant memory.  `max` bytes are kept: the
- * first half never changes, the second half is a ring of what came last.
+ * Head and tail of a stream of any length, in constant memory.  At most `max` bytes are kept: the first half is
+ * the stream's head, the second half a ring buffer of the newest bytes.
  */
 struct capture {
         char *bytes;     /* head, then ring; at most max in use */
         size_t size;
         size_t max;
-        size_t head;     /* bytes of the head in use, at most max / 2 rounded up */
-        size_t ring_at;  /* where the oldest byte of the ring is, relative to the ring */
-        size_t ring;     /* bytes of the ring in use */
-        uint64_t total;  /* everything that ever came */
+        size_t head;     /* used bytes of the head, at most max / 2 rounded up */
+        size_t ring_at;  /* offset of the oldest byte in the ring */
+        size_t ring;     /* used bytes of the ring */
+        uint64_t total;  /* length of the whole stream */
 };
 
 void capture_init(struct capture *cap, size_t max);
 void capture_done(struct capture *cap);
 void capture_add(struct capture *cap, const void *bytes, size_t len);
-/* head + tail in order, as one new string of *ret_len bytes from the arena; *ret_cut is where the gap is. */
+/* Head and tail as a new string of *ret_len bytes in `arena`; *ret_cut is the offset of the gap. */
 char *capture_text(const struct capture *cap, struct arena *arena, size_t *ret_len, size_t *ret_cut);
 
 /* ---- clocks, sizes and durations (units.c) ---- */
 
 uint64_t clock_ms(void);   /* CLOCK_MONOTONIC in milliseconds */
 uint64_t clock_us(void);   /* CLOCK_MONOTONIC in microseconds */
-uint64_t clock_work_us(void);   /* of the processor, by this process: what other programs do is not in it */
+/* CPU time of this process in microseconds; independent of the load by other processes. */
+uint64_t clock_work_us(void);
 
-/* Milliseconds since 1970 (UTC), and such a moment as RFC 3339 has it: "2026-11-21T10:00:00.000Z". */
+/* Milliseconds since 1970 (UTC); time_print() writes RFC 3339: "2026-11-21T10:00:00.000Z". */
 int64_t time_now_ms(void);
 void time_print(int64_t ms, char *text, size_t size);
 
 /*
- * "512MiB", "100M", "64k", "1.5GiB", "1000": bytes.  IEC suffixes (KiB, Ki) are powers of 1024, SI ones
- * (k, kB, M, MB) powers of 1000; Kubernetes and people both write these.  Returns false if it is no size.
+ * "512MiB", "100M", "64k", "1.5GiB", "1000": bytes.  IEC suffixes (KiB, Ki) are powers of 1024, SI suffixes (k,
+ * kB, M, MB) powers of 1000, as in Kubernetes.  False: no size.
  */
 bool size_parse(const char *text, uint64_t *ret_bytes);
 
-/* "30s", "500ms", "2min", "1.5h", "30d", "30" (seconds): milliseconds.  Returns false if it is no duration. */
+/* "30s", "500ms", "2min", "1.5h", "30d", "30" (seconds): milliseconds.  False: no duration. */
 bool duration_parse(const char *text, uint64_t *ret_ms);
 
-/* "1", "0.5", "500m" (Kubernetes' millicores): thousandths of a core. */
+/* "1", "0.5", "500m" (Kubernetes' millicores): thousandths of a core.  False: no number of cores. */
 bool cores_parse(const char *text, uint64_t *ret_milli);
 
-/* The shortest exact spelling that the parsers read back: "512MiB", "30s", "1.5". */
+/* The shortest exact text accepted by the parsers: "512MiB", "30s", "1.5". */
 void size_print(uint64_t bytes, char *text, size_t size);
 void duration_print(uint64_t ms, char *text, size_t size);
 void cores_print(uint64_t milli, char *text, size_t size);
 
 /* ---- hexadecimal digits (hex.c) ---- */
 
-/* Lower case, two for each byte, and a NUL after them: text has room for 2 * len + 1. */
+/* Lower case, two digits a byte, and a NUL: `text` has 2 * len + 1 bytes. */
 void hex_print(const void *bytes, size_t len, char *text);
 
 /*
- * An id: so many random bytes (at most HEX_RANDOM_MAX), never all zeros, printed the same way.  So few come whole once the
- * kernel's generator is seeded, and until then the call waits (getrandom(2)).
+ * A random id: `len` random bytes (at most HEX_RANDOM_MAX), never all zeros, printed by hex_print().  Waits until
+ * the kernel's generator is seeded; from then on so few bytes are never truncated (getrandom(2)).
  */
 #define HEX_RANDOM_MAX 32
 void hex_random(size_t len, char *text);
 
 /* ---- UTF-8 (utf8.c) ---- */
 
-/* The length of the valid UTF-8 sequence at the front of these bytes, or 0 if there is none (RFC 3629). */
+/* Length of the valid UTF-8 sequence at the front of the bytes; 0: none (RFC 3629). */
 size_t utf8_step(const char *bytes, size_t len);
 bool utf8_valid(const char *bytes, size_t len);
-/* How much of these bytes ends with a whole character; what cannot become one counts as whole. */
+/* Length of the longest prefix without an incomplete character at its end; invalid bytes count as complete. */
 size_t utf8_whole(const char *bytes, size_t len);
 
 /* ---- log (log.c) ---- */
@@ -210,15 +211,15 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_TEXT };
 
-/* What a line is about; NULL and "" are left out. */
+/* Subject of a line; NULL and "" are omitted. */
 struct log_context {
         const char *request, *trace, *run, *owner;
 };
 
 /*
- * One JSON object a line to stderr: {"time":…,"level":…,"text":…}, and request_id, trace_id, run_id and owner where they
- * are known; or the same as plain text.  Nothing is written above the level set (LOG_WARN at the start).  Callers never
- * pass code, output or secrets.
+ * Write a line to stderr: a JSON object {"time":…,"level":…,"text":…} with the known members of request_id,
+ * trace_id, run_id and owner; or the same as plain text.  Lines above the current level (initially LOG_WARN) are
+ * dropped.  Callers never pass code, output or secrets.
  */
 const char *log_level_name(size_t level);   /* "error" and so on; NULL after the last */
 void log_set_level(enum log_level level);
@@ -227,8 +228,9 @@ void log_text(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void log_about(enum log_level level, const struct log_context *context, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /*
- * Keep lines in a file as well (mode 0600), as JSON and up to LOG_INFO at least.  From half of max_bytes on it becomes
- * PATH LOG_OLD, in the place of the one before.  Several processes may have one file.  Errors: CSN_E_SYSTEM.
+ * Also write lines to a file (mode 0600), as JSON and at least up to LOG_INFO.  At half of max_bytes the file is
+ * renamed to PATH LOG_OLD, replacing the previous LOG_OLD file.  Several processes may use the same file.
+ * Errors: CSN_E_SYSTEM.
  */
 #define LOG_OLD ".1"
 int log_open(const char *path, uint64_t max_bytes, struct csn_error *err);
@@ -237,8 +239,8 @@ void log_close(void);
 /* ---- event loop (loop.c) ---- */
 
 /*
- * epoll(7) and timers, one thread.  A watch or a timer is embedded in its owner; all zeros with fd -1 is
- * one that is not set.  Callbacks may stop any watch or timer, their own too.
+ * epoll(7) and timers, single-threaded.  A watch or a timer is embedded in its owner; all zeros with fd -1: not
+ * set.  Callbacks may stop any watch or timer, including their own.
  */
 struct loop;
 
@@ -247,7 +249,7 @@ struct watch {
         void (*ready)(struct watch *watch, uint32_t epoll_events);
         void *owner;
         bool active;
-        uint32_t events;       /* that epoll was asked for */
+        uint32_t events;       /* current events of the epoll entry */
 };
 
 struct timer {
@@ -258,21 +260,25 @@ struct timer {
         struct timer *next;
 };
 
+/* Create a loop; *ret belongs to the caller until loop_free().  Errors: CSN_E_SYSTEM. */
 int loop_new(struct loop **ret, struct csn_error *err);
 /*
- * This thread, once awake, does not interrupt whoever runs (SCHED_BATCH in sched(7)); on an idle processor it runs at once, as before.
- * For those that answer many short messages: several that one program sends become one turn, where each had cost the program two
- * switches.  And it is interrupted by whom it has answered, for it asks for longer slices than others (sched_setattr(2); from
- * Linux 6.12 on the shorter slice comes first).  What it starts by fork(3) is as everybody.
+ * Schedule this thread by SCHED_BATCH (sched(7)): on wake-up it does not preempt the running process; on an idle
+ * CPU it starts at once, as before.  For processes answering many short messages: several messages of a sender
+ * are handled in one turn, instead of two context switches each.  The thread also requests long slices, so that
+ * the receivers of its answers preempt it (sched_setattr(2); from Linux 6.12 on the shorter slice runs first).
+ * Children of fork(3) have default scheduling.
  */
 void loop_set_batch_scheduling(void);
 void loop_free(struct loop *loop);
-int loop_fd(struct loop *loop);   /* the epoll descriptor: readable when loop_step would do something for a watch */
+/* The epoll descriptor: readable when loop_step() would serve a watch. */
+int loop_fd(struct loop *loop);
+/* Watch fd for epoll_events; a second call changes the events.  fd stays the caller's.  Errors: CSN_E_SYSTEM. */
 int loop_watch(struct loop *loop, struct watch *watch, int fd, uint32_t epoll_events, struct csn_error *err);
-void loop_unwatch(struct loop *loop, struct watch *watch);   /* does not close the descriptor */
-void loop_timer(struct loop *loop, struct timer *timer, uint64_t after_us);   /* again: moves it */
+void loop_unwatch(struct loop *loop, struct watch *watch);   /* does not close fd */
+void loop_timer(struct loop *loop, struct timer *timer, uint64_t after_us);   /* a second call moves the timer */
 void loop_untimer(struct loop *loop, struct timer *timer);
-/* Wait at most max_ms (-1: until something happens) and serve what is ready. */
+/* Wait at most max_ms (-1: until an event), then serve ready watches and timers.  Errors: CSN_E_SYSTEM. */
 int loop_step(struct loop *loop, int max_ms, struct csn_error *err);
 
 #endif
