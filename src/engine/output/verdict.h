@@ -1,6 +1,6 @@
 /*
- * verdict: from what the kernel says of a run to its status, and the sentences that a person or a model
- * reads about it.  Pure functions over one struct of evidence.
+ * verdict: from the kernel's report of a run to its status, and to sentences about it for a person or a model.  Pure
+ * functions of one struct of evidence.
  */
 #ifndef ENGINE_VERDICT_H
 #define ENGINE_VERDICT_H
@@ -8,46 +8,51 @@
 #include "model/model.h"
 #include "wire/wire.h"
 
-/* Everything that is known when a run is over. */
+/* All facts about a run after its end. */
 struct evidence {
         const struct wire_exit *how;
         const struct limits *limits;
         const struct wire_boundary *boundary;
-        const char *language;          /* as people write it */
-        bool cancelled;                /* the caller took it back */
-        bool output_killed;            /* it printed more than allowed, and that was to end it */
-        bool parsed;                   /* the runner said that the program's own code began */
-        bool syntax;                   /* the runner said that the text does not parse */
-        bool channel_broken;           /* what came over the private channel was not the runner's */
+        const char *language;          /* title of the language */
+        bool cancelled;                /* the caller cancelled the run */
+        bool output_killed;            /* the output limit was exceeded and ends the run */
+        bool parsed;                   /* the runner reported the start of the program's own code */
+        bool syntax;                   /* the runner reported a syntax error */
+        bool channel_broken;           /* data on the private channel violated the protocol */
         bool home_full;                /* no byte left in the home directory at the end */
-        bool inodes_full;              /* no inode left there */
-        unsigned fair_milli;           /* thousandths of a processor that a loop got beside all that wanted to run on this host; 0: all of it */
-        int error_errno;               /* errno of the program's own last exception, or 0 */
-        const char *error_type;        /* its type, or NULL */
+        bool inodes_full;              /* no inode left in the home directory at the end */
+        /* share of a CPU, in thousandths, that a busy loop gets at this host's load; 0: all of it */
+        unsigned fair_milli;
+        int error_errno;               /* errno of the program's last exception, or 0 */
+        const char *error_type;        /* type of this exception, or NULL */
 };
 
+/* The status of the run, of enum status in fields.def. */
 int verdict_status(const struct evidence *evidence);
 
 /*
- * What happened and what to do about it: one sentence that names the limit and its value by the field of the
- * request; the command line adds its options (front/cli/vocabulary.c).  NULL where there is nothing to say.  From the arena.
+ * A sentence about the end and one with advice.  They name the limit and its value by the field of the request; the
+ * command line adds its options (front/cli/vocabulary.c).  NULL: nothing to say.  From the arena.
  */
 const char *verdict_message(int status, const struct evidence *evidence, struct arena *arena);
 const char *verdict_hint(int status, const struct evidence *evidence, struct arena *arena);
 
-/* What a program that failed left behind. */
+/* The output of a program that failed. */
 struct complaint {
-        const char *language;          /* its name, "python" */
-        const char *type, *message;    /* as the runner reported the error; a type of NULL: it reported none */
+        const char *language;          /* name of the language, "python" */
+        const char *type, *message;    /* as reported by the runner; type NULL: no report */
         char *const *traceback;
         size_t traceback_n;
         int error_errno;               /* or 0 */
-        bool no_network;               /* its sandbox has none */
-        struct bytes code, printed;    /* its text; its standard error */
+        bool no_network;               /* its sandbox has no network */
+        struct bytes code, printed;    /* the program's text; its standard error */
         int exit_status;               /* or -1 */
 };
 
-/* The advice for it, or NULL; and that for an exception of this type alone (CHECKLIST S1-46 to S1-55). */
+/*
+ * The advice for a failed program, or NULL; and the advice for an exception type alone (CHECKLIST S1-46 to S1-55).
+ * Static text.
+ */
 const char *feedback_for(const struct complaint *complaint);
 const char *feedback_for_type(const char *language, const char *type);
 
