@@ -4,6 +4,7 @@
 #include "front/e2b/e2b.h"
 #include "net/http_headers.h"
 #include "front/mcp/mcp.h"
+#include "front/service/connections.h"
 #include "tools/tools.h"
 
 #include <stdio.h>
@@ -480,7 +481,7 @@ int service_open(struct engine *engine, const struct settings *settings, struct 
         int rc = otlp_open(service->loop, settings, &service->otlp, err);
         http_open_internal(service->loop, &api_app, &http_events, service, &service->inner);
         if (rc == 0 && listener >= 0)
-                rc = http_open(service->loop, listener, ours, http_connections_max(false), &http_events, service,
+                rc = http_open(service->loop, listener, ours, service_connections_max(false), &http_events, service,
                                &service->http, err);
         if (rc == 0 && service->http)
                 rc = check_apps(service, err);
@@ -497,7 +498,7 @@ int service_serve_local(struct service *service, int listener, bool ours, const 
 {
         service->local_uids = uids;
         service->local_uids_n = uids_n;
-        return http_open(service->loop, listener, ours, http_connections_max(true), &http_events, service,
+        return http_open(service->loop, listener, ours, service_connections_max(true), &http_events, service,
                          &service->local, err);
 }
 

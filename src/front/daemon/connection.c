@@ -7,6 +7,8 @@
  */
 #include "front/daemon/daemon.h"
 
+#include "front/service/connections.h"
+
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -409,7 +411,7 @@ static bool is_welcome(const struct daemon *daemon, uid_t uid)
 
 static size_t peers_max(void)
 {
-        return min_u64(http_connections_max(true), PEERS_MAX);
+        return min_u64(service_connections_max(true), PEERS_MAX);
 }
 
 static void greet(struct connection *connection)

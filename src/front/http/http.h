@@ -28,6 +28,7 @@
 struct http;
 struct http_request;
 struct http_upgrade;
+struct http_answers;
 struct header;
 
 enum http_body { BODY_NONE, BODY_WHOLE, BODY_STREAM };
@@ -114,6 +115,7 @@ struct http_request {
 
         /* Of one without a connection, see http_internal_request(). */
         const struct http_internal *inner;    /* NULL: it has one */
+        const struct http_answers *answers;   /* where its answer goes; NULL: to its connection */
         void *inner_owner;
         struct { const struct pair *headers, *query; size_t headers_n, query_n; } asked;
         const char *type;                  /* of an answer that was not told yet */
@@ -128,11 +130,12 @@ struct http_request {
 int http_bind(const char *address, int *ret_fd, struct csn_error *err);
 /* Its address as the kernel has it: with the port that it chose for :0.  Whether only this host can reach it. */
 bool http_note_address(int listener, char *ret, size_t size);
-/* Serve it, or one that listens and is not `ours`; takes the descriptor in any case.  Errors: CSN_E_SYSTEM. */
+/*
+ * Serve a bound socket, or one that listens already and is not `ours`; takes the descriptor in any case.  most: connections at once; see
+ * service_connections_max().  Errors: CSN_E_SYSTEM.
+ */
 int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner, struct http **ret,
               struct csn_error *err);
-/* `most`: connections at once, of a listener for users of this host, or of one for the network. */
-unsigned http_connections_max(bool local);
 const char *http_address(const struct http *http);   /* with the port that was chosen for :0 */
 bool http_is_local(const struct http *http);         /* loopback, or a Unix socket */
 /* From now on only GET and DELETE are answered; for anything else there is a 503. */

@@ -1,4 +1,15 @@
-/* HTTP from the inside; for server.c, internal_request.c, problem.c and upgrade.c. */
+/*
+ * HTTP from the inside; for the files of this folder.  Lower files first:
+ *
+ *   connection        suspends and resumes the connection of a request, and watches its socket
+ *   upgrade           connections that speak another protocol after 101
+ *   request           life of a request, and what came with its head
+ *   response          headers, bodies and streams
+ *   problem           answers in JSON
+ *   routing, head     the route and the form of a head
+ *   internal_request  requests without a connection
+ *   server            callbacks of libmicrohttpd, and listening
+ */
 #ifndef FRONT_HTTP_PARTS_H
 #define FRONT_HTTP_PARTS_H
 
@@ -25,14 +36,39 @@ struct http {
         bool full;                         /* there were so many at the end of the last round */
 };
 
-/* One without a head yet. */
+/* ---- connections (connection.c) ---- */
+
+/* libmicrohttpd has work: server.c runs it from the loop. */
+void http_reschedule(struct http *http);
+/* The state of a request changed, and its connection is served again from the loop.  Harmless for a connection that is not suspended. */
+void http_resume(struct http_request *request);
+/* Nothing is read from the connection until http_resume(); its socket is watched for its end meanwhile. */
+void http_suspend(struct http_request *request);
+/* Watch the socket for its end (EPOLLRDHUP).  A socket that cannot be watched is logged. */
+void http_watch_end(struct http_request *request);
+/* Fires for request->reschedule of a request with a connection. */
+void http_on_reschedule(struct timer *timer);
+
+/* ---- requests (request.c) ---- */
+
+/* A request whose head is not known yet, in http->requests until http_request_free(). */
 struct http_request *http_request_new(struct http *http, struct MHD_Connection *connection, const char *uri);
 void http_request_free(struct http_request *request);
-/* Errors: there is none, with *ret_status. */
+/* Its head is there: copies the method and the path, and gives the request an identifier and a trace context. */
+void http_request_begin(struct http_request *request, const char *method, const char *path);
+
+/* ---- routes (routing.c) ---- */
+
+/* Sets request->route.  Errors: CSN_E_INPUT, with *ret_status 404 or 405. */
 int http_find_route(struct http_request *request, const char *method, unsigned *ret_status, struct csn_error *err);
+/* Whether the route knows the names of the query, and their values are possible.  Errors: CSN_E_INPUT. */
+int http_check_query(struct http_request *request, struct csn_error *err);
+
+/* ---- the form of a head (head.c) ---- */
+
 /*
- * The form of a head (head.c); target and version are those of libmicrohttpd's callback.  Errors: it could be read in two ways, with
- * *ret_status, and the connection ends with the answer.
+ * target and version are those of libmicrohttpd's callback.  Errors: CSN_E_INPUT: the head could be read in two ways, with *ret_status, and
+ * the connection ends with the answer.
  */
 int http_check_form(struct http_request *request, const char *target, const char *version, unsigned *ret_status, struct csn_error *err);
 /*
@@ -41,16 +77,18 @@ int http_check_form(struct http_request *request, const char *target, const char
  * last byte it is called less often.
  */
 void http_cut_stuck(struct http *http);
-/* Something of it has changed, and is looked at from the loop. */
-void http_resume(struct http_request *request);
 
-/* The answers of http.h, to a request of our own. */
-void http_internal_head(struct http_request *request, unsigned status, const char *type);
-void http_internal_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len);
-void http_internal_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size);
+/* ---- answers (response.c) ---- */
 
-/* libmicrohttpd has something to do. */
-void http_reschedule(struct http *http);
+/* Where the answer of a request without a connection goes, set by internal_request.c; the functions of http.h with these names call it. */
+struct http_answers {
+        void (*head)(struct http_request *request, unsigned status, const char *type);
+        void (*answer)(struct http_request *request, unsigned status, const char *type, char *text, size_t len);   /* takes the text */
+        /* Takes the descriptor. */
+        void (*answer_file)(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size);
+};
+
+/* ---- other protocols (upgrade.c) ---- */
 
 /*
  * Connections that speak something else after 101 (upgrade.c): the answer after which one does, without headers.  Those behind it do nothing to

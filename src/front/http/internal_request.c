@@ -11,36 +11,38 @@
 
 /* ---- answers ---- */
 
-void http_internal_head(struct http_request *request, unsigned status, const char *type)
+static void inner_head(struct http_request *request, unsigned status, const char *type)
 {
         request->status = status;
         request->type = arena_text(&request->arena, "%s", type);
 }
 
-void http_internal_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len)
+static void inner_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len)
 {
         request->state = HTTP_ANSWERED;
         request->ended = true;
-        http_internal_head(request, status, type);
+        inner_head(request, status, type);
         buf_done(&request->out);
         request->out = (struct buf){ .bytes = text, .len = len, .size = len, .max = len };
         http_resume(request);
 }
 
-void http_internal_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
+static void inner_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
 {
         struct csn_error err;
         char *bytes = size <= HTTP_FILE_MAX ? mem_alloc(size + 1) : NULL;
         ssize_t n = bytes ? pread(fd, bytes, size, (off_t)offset) : 0;
         close(fd);
         if (bytes && n == (ssize_t)size) {
-                http_internal_answer(request, status, type, bytes, size);
+                inner_answer(request, status, type, bytes, size);
                 return;
         }
         free(bytes);
         err_field(&err, "", bytes ? "the file could not be read" : "the file is longer than %llu MiB; fetch it over HTTP", HTTP_FILE_MAX / MIB);
         http_problem(request, bytes ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_CONTENT_TOO_LARGE, &err);
 }
+
+static const struct http_answers inner_answers = { .head = inner_head, .answer = inner_answer, .answer_file = inner_answer_file };
 
 static void inner_free(struct http_request *request)
 {
@@ -125,6 +127,7 @@ struct http_request *http_internal_request(struct http *http, const struct http_
         request->app = http->inner;
         request->inner = inner;
         request->inner_owner = owner;
+        request->answers = &inner_answers;
         request->asked.headers = copy_pairs(&request->arena, asked->headers, asked->headers_n);
         request->asked.headers_n = asked->headers_n;
         request->asked.query = copy_pairs(&request->arena, asked->query, asked->query_n);

@@ -1,5 +1,5 @@
 /*
- * What could not be done, as RFC 9457 has it, or in the words of a front that has its own.
+ * Answers in JSON: a value, or a problem (RFC 9457).  A front with a problem() of its own writes the problem instead.
  */
 #include "front/http/http_private.h"
 
@@ -103,4 +103,17 @@ int http_refuse(struct http_request *request, unsigned status, const struct csn_
 void http_fail(struct http_request *request, const struct csn_error *error)
 {
         http_problem(request, (unsigned)csn_code_http(error->code), error);
+}
+
+void http_json(struct http_request *request, unsigned status, json_t *json)
+{
+        char *text = model_write(json, JSON_COMPACT | JSON_ENCODE_ANY);
+        struct csn_error err;
+        json_decref(json);
+        if (text) {
+                http_answer(request, status, "application/json", text, strlen(text));
+                return;
+        }
+        err_set(&err, CSN_E_SYSTEM, 0, "the answer could not be written");
+        http_fail(request, &err);
 }

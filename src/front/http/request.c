@@ -1,0 +1,174 @@
+/* A request as it came: its life, identifier, trace context, headers, query and path. */
+#include "front/http/http_private.h"
+
+#include "net/http_headers.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+/* ---- life ---- */
+
+struct http_request *http_request_new(struct http *http, struct MHD_Connection *connection, const char *uri)
+{
+        struct http_request *request = mem_alloc(sizeof *request);
+        *request = (struct http_request){ .http = http, .connection = connection, .next = http->requests, .began_us = clock_us(),
+                                          .watch = { .fd = -1 }, .reschedule = { .fired = http_on_reschedule, .owner = request } };
+        http->requests = request;
+        request->uri = arena_text(&request->arena, "%s", uri);
+        request->method = request->path = "";
+        buf_init(&request->body, HTTP_BODY_MAX + 1);
+        buf_init(&request->out, HTTP_STREAM_MAX);
+        return request;
+}
+
+static void make_id(struct http_request *request)
+{
+        const char *given = http_header(request, "X-Request-Id");
+        size_t len = given ? strlen(given) : 0;
+        bool good = len > 0 && len < sizeof request->id;
+        for (size_t i = 0; good && i < len; i++)
+                good = given[i] > ' ' && given[i] < 0x7f && given[i] != '"' && given[i] != '\\';
+        if (good) {
+                memcpy(request->id, given, len + 1);
+                return;
+        }
+        len = (size_t)snprintf(request->id, sizeof request->id, "req_");
+        hex_random(12, request->id + len);
+}
+
+struct header_count {
+        const char *name, *value;
+        size_t n;
+};
+
+static enum MHD_Result count_header(void *owner, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        struct header_count *count = owner;
+        (void)kind;
+        if (strcasecmp(name, count->name) == 0) {
+                count->value = value;
+                count->n++;
+        }
+        return MHD_YES;
+}
+
+/* Of two headers nobody knows which is right. */
+static void begin_trace(struct http_request *request)
+{
+        struct header_count count = { "traceparent", NULL, 0 };
+        MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_header, &count);
+        trace_begin(&request->trace, count.n == 1 ? count.value : NULL, false);
+}
+
+/* And all of its head. */
+void http_request_begin(struct http_request *request, const char *method, const char *path)
+{
+        request->state = HTTP_READING;
+        request->method = arena_text(&request->arena, "%s", method);
+        request->path = arena_text(&request->arena, "%s", path);
+        make_id(request);
+        begin_trace(request);
+}
+
+void http_request_free(struct http_request *request)
+{
+        struct http *http = request->http;
+        for (struct http_request **at = &http->requests; *at; at = &(*at)->next)
+                if (*at == request) {
+                        *at = request->next;
+                        break;
+                }
+        if (request->response)
+                MHD_destroy_response(request->response);
+        http->held -= request->body.len;
+        loop_unwatch(http->loop, &request->watch);
+        loop_untimer(http->loop, &request->reschedule);
+        buf_done(&request->body);
+        buf_done(&request->out);
+        arena_done(&request->arena);
+        free(request);
+}
+
+void *http_owner(const struct http_request *request)
+{
+        return request->http->owner;
+}
+
+/* ---- what came ---- */
+
+static const char *given(const struct pair *pairs, size_t n, const char *name)
+{
+        for (size_t i = 0; i < n; i++)
+                if (strcasecmp(pairs[i].name, name) == 0)
+                        return pairs[i].value;
+        return NULL;
+}
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+        if (request->inner)
+                return given(request->asked.headers, request->asked.headers_n, name);
+        return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+struct each_header {
+        bool (*each)(void *owner, const char *name, const char *value);
+        void *owner;
+};
+
+static enum MHD_Result on_header(void *owner, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        const struct each_header *to = owner;
+        (void)kind;
+        return to->each(to->owner, name, value ? value : "") ? MHD_YES : MHD_NO;
+}
+
+void http_each_header(const struct http_request *request, bool (*each)(void *owner, const char *name, const char *value), void *owner)
+{
+        struct each_header to = { each, owner };
+        MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, &to);
+}
+
+const char *http_query(const struct http_request *request, const char *name)
+{
+        if (request->inner)
+                return given(request->asked.query, request->asked.query_n, name);
+        return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const char *http_query_bytes(const struct http_request *request, const char *name, size_t *ret_len)
+{
+        const char *value = request->inner ? http_query(request, name) : NULL;
+        *ret_len = value ? strlen(value) : 0;
+        if (!request->inner)
+                MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, ret_len);
+        return value;
+}
+
+const char *http_part(const struct http_request *request, size_t n)
+{
+        return n < HTTP_PARTS_MAX ? request->parts[n] : NULL;
+}
+
+bool http_accepts(const struct http_request *request, const char *type)
+{
+        const char *accept = http_header(request, "Accept");
+        return type[0] ? header_lists(accept, type) : !accept;
+}
+
+bool http_peer(const struct http_request *request, uid_t *ret)
+{
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct ucred who = { .uid = (uid_t)-1 };
+        socklen_t len = sizeof who;
+        if (!info || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 || who.uid == (uid_t)-1)
+                return false;
+        *ret = who.uid;
+        return true;
+}
+
+void http_more(struct http_request *request)
+{
+        http_resume(request);
+        upgrade_more(request);
+}
