@@ -1,7 +1,8 @@
 /*
  * The socket of a request: suspend and resume its connection, and notice that its client closes it.
  *
- * This file calls no other file of the folder.  http->timer, which http_reschedule() arms, runs libmicrohttpd from server.c.
+ * This file calls no other file of the folder.  http->timer, which http_reschedule() arms, runs libmicrohttpd from
+ * server.c.
  */
 #include "front/http/http_private.h"
 
@@ -31,8 +32,8 @@ void http_resume(struct http_request *request)
 }
 
 /*
- * libmicrohttpd waits for edges, and takes a short read for the end of what there is; so an end that came behind the last bytes is seen
- * only when the connection is idle for too long.  One that was resumed is read from again.
+ * libmicrohttpd waits for edges, and takes a short read for the end of what there is; so an end that came behind the
+ * last bytes is seen only when the connection is idle for too long.  One that was resumed is read from again.
  */
 void http_on_reschedule(struct timer *timer)
 {

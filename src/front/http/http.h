@@ -45,8 +45,8 @@ struct http_route {
 };
 
 /*
- * One interface of those that a listener has: its routes, and how it speaks.  A path is split before it is decoded, so an encoded slash
- * is part of a segment.
+ * One interface of those that a listener has: its routes, and how it speaks.  A path is split before it is decoded,
+ * so an encoded slash is part of a segment.
  */
 struct http_app {
         const struct http_route *routes;   /* they end with a NULL path */
@@ -94,7 +94,10 @@ struct http_request {
         void *owner;
         void (*gone)(struct http_request *request);    /* the client has; nothing more may be done with the request */
         void (*room)(struct http_request *request);    /* of a stream: half of what was queued has been read */
-        /* Of a body that is a stream: takes bytes and says how many; fewer, and nothing comes until http_more().  At its end whole(). */
+        /*
+         * Of a body that is a stream: takes bytes and says how many; fewer, and nothing comes until http_more().  At
+         * its end whole().
+         */
         size_t (*take)(struct http_request *request, const char *bytes, size_t len);
         void (*whole)(struct http_request *request);
         bool early;                        /* an answer that handle() gave goes out before the body, and ends the connection */
@@ -124,15 +127,15 @@ struct http_request {
 };
 
 /*
- * A socket for "127.0.0.1:8080", "[::1]:8080", "0.0.0.0:80" or "unix:/path" that does not listen yet.  Errors: CSN_E_CONFIG (no such
- * address), CSN_E_SYSTEM.
+ * A socket for "127.0.0.1:8080", "[::1]:8080", "0.0.0.0:80" or "unix:/path" that does not listen yet.  Errors:
+ * CSN_E_CONFIG (no such address), CSN_E_SYSTEM.
  */
 int http_bind(const char *address, int *ret_fd, struct csn_error *err);
 /* Its address as the kernel has it: with the port that it chose for :0.  Whether only this host can reach it. */
 bool http_note_address(int listener, char *ret, size_t size);
 /*
- * Serve a bound socket, or one that listens already and is not `ours`; takes the descriptor in any case.  most: connections at once; see
- * service_connections_max().  Errors: CSN_E_SYSTEM.
+ * Serve a bound socket, or one that listens already and is not `ours`; takes the descriptor in any case.  most:
+ * connections at once; see service_connections_max().  Errors: CSN_E_SYSTEM.
  */
 int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner, struct http **ret,
               struct csn_error *err);
@@ -176,7 +179,10 @@ void http_more(struct http_request *request);
 
 /* More headers of the answer; before it. */
 void http_set_header(struct http_request *request, const char *name, const char *value);
-/* Content-Range (RFC 9110, 14.4): what of `size` bytes is answered; with a length of 0, that none of the range is there. */
+/*
+ * Content-Range (RFC 9110, 14.4): what of `size` bytes is answered; with a length of 0, that none of the range is
+ * there.
+ */
 void http_set_range(struct http_request *request, uint64_t offset, uint64_t length, uint64_t size);
 /* Last-Modified (RFC 9110, 8.8.2), of milliseconds since 1970. */
 void http_set_modified(struct http_request *request, uint64_t ms);
@@ -213,15 +219,16 @@ struct http_limit {
 void http_too_many(struct http_request *request, const struct http_limit *limit, const struct csn_error *error);
 
 /*
- * An answer in parts.  The request stays its owner's until the end; gone() tells if its client does not wait for that.  Without a type it is
- * somebody else's answer, that is passed on: with the headers that were set, and none of ours.
+ * An answer in parts.  The request stays its owner's until the end; gone() tells if its client does not wait for
+ * that.  Without a type it is somebody else's answer, that is passed on: with the headers that were set, and none of
+ * ours.
  */
 void http_stream(struct http_request *request, unsigned status, const char *type);
 /* The same, with its length in bytes told before; what ends earlier has to be cut. */
 void http_stream_sized(struct http_request *request, unsigned status, const char *type, uint64_t size);
 /*
- * 101, with the headers that were set: from then on the connection speaks something else.  What comes goes to take(), as with a body, and what goes
- * is added, until one of both ends it.
+ * 101, with the headers that were set: from then on the connection speaks something else.  What comes goes to take(),
+ * as with a body, and what goes is added, until one of both ends it.
  */
 void http_upgrade(struct http_request *request);
 /* False: its client does not read, and this was not queued. */
@@ -233,8 +240,8 @@ void http_cut(struct http_request *request);         /* an end that nobody takes
 /* ---- requests of our own ---- */
 
 /*
- * A front that speaks of what the routes do in other words asks them as a client would, without a connection: who asks is
- * known, and what comes back is told from the loop.
+ * A front that speaks of what the routes do in other words asks them as a client would, without a connection: who
+ * asks is known, and what comes back is told from the loop.
  */
 struct http_internal_answered {
         const char *method, *path;         /* the path as it would be sent, without a query */

@@ -40,7 +40,10 @@ struct http {
 
 /* libmicrohttpd has work: server.c runs it from the loop. */
 void http_reschedule(struct http *http);
-/* The state of a request changed, and its connection is served again from the loop.  Harmless for a connection that is not suspended. */
+/*
+ * The state of a request changed, and its connection is served again from the loop.  Harmless for a connection that
+ * is not suspended.
+ */
 void http_resume(struct http_request *request);
 /* Nothing is read from the connection until http_resume(); its socket is watched for its end meanwhile. */
 void http_suspend(struct http_request *request);
@@ -67,32 +70,38 @@ int http_check_query(struct http_request *request, struct csn_error *err);
 /* ---- the form of a head (head.c) ---- */
 
 /*
- * target and version are those of libmicrohttpd's callback.  Errors: CSN_E_INPUT: the head could be read in two ways, with *ret_status, and
- * the connection ends with the answer.
+ * target and version are those of libmicrohttpd's callback.  Errors: CSN_E_INPUT: the head could be read in two ways,
+ * with *ret_status, and the connection ends with the answer.
  */
-int http_check_form(struct http_request *request, const char *target, const char *version, unsigned *ret_status, struct csn_error *err);
+int http_check_form(struct http_request *request, const char *target, const char *version, unsigned *ret_status,
+                    struct csn_error *err);
 /*
- * Before 0.9.77, libmicrohttpd reads no more of a chunk extension that is longer than its buffer, and asks to be called again at once until the
- * connection is idle for too long.  Requests whose bytes stay unread while it asks for that are refused; for one that fills the buffer to the
- * last byte it is called less often.
+ * Before 0.9.77, libmicrohttpd reads no more of a chunk extension that is longer than its buffer, and asks to be
+ * called again at once until the connection is idle for too long.  Requests whose bytes stay unread while it asks for
+ * that are refused; for one that fills the buffer to the last byte it is called less often.
  */
 void http_cut_stuck(struct http *http);
 
 /* ---- answers (response.c) ---- */
 
-/* Where the answer of a request without a connection goes, set by internal_request.c; the functions of http.h with these names call it. */
+/*
+ * Where the answer of a request without a connection goes, set by internal_request.c; the functions of http.h with
+ * these names call it.
+ */
 struct http_answers {
         void (*head)(struct http_request *request, unsigned status, const char *type);
-        void (*answer)(struct http_request *request, unsigned status, const char *type, char *text, size_t len);   /* takes the text */
+        /* Takes the text. */
+        void (*answer)(struct http_request *request, unsigned status, const char *type, char *text, size_t len);
         /* Takes the descriptor. */
-        void (*answer_file)(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size);
+        void (*answer_file)(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset,
+                            uint64_t size);
 };
 
 /* ---- other protocols (upgrade.c) ---- */
 
 /*
- * Connections that speak something else after 101 (upgrade.c): the answer after which one does, without headers.  Those behind it do nothing to
- * a request that is none.
+ * Connections that speak something else after 101 (upgrade.c): the answer after which one does, without headers.
+ * Those behind it do nothing to a request that is none.
  */
 struct MHD_Response *upgrade_response(struct http_request *request);
 /* What was added, or is left of it, goes as far as its client takes it. */

@@ -42,7 +42,9 @@ static void inner_answer_file(struct http_request *request, unsigned status, con
         http_problem(request, bytes ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_CONTENT_TOO_LARGE, &err);
 }
 
-static const struct http_answers inner_answers = { .head = inner_head, .answer = inner_answer, .answer_file = inner_answer_file };
+static const struct http_answers inner_answers = {
+        .head = inner_head, .answer = inner_answer, .answer_file = inner_answer_file,
+};
 
 static void inner_free(struct http_request *request)
 {
