@@ -1,12 +1,12 @@
 /*
- * model: the data that the world sees.
+ * model: the public data.
  *
- * fields.def has every public field once.  From it come the structs below and the descriptions of their
- * fields, over which one decoder, one encoder and one schema generator walk.  Each struct begins with the
- * bits of the fields that were set, so a profile or a request is a partial object that is laid over its
- * defaults.  All memory belongs to the arena that a function is given; an all-zero struct is an empty one.
+ * fields.def lists every public field once.  From this list come the structs below and the descriptions of their
+ * fields, used by one decoder, one encoder and one schema generator.  Each struct begins with `present`, a bit
+ * for each set field, so a profile or a request is a partial object, merged over defaults.  All memory belongs to
+ * the arena of the call; an all-zero struct is empty.
  *
- * settings.def is the same for the configuration, see settings.h.
+ * settings.def is the same for the configuration; see settings.h.
  */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
@@ -69,7 +69,7 @@ struct pair {
 #include "model/fields.def"
 #include "model/undef.h"
 
-/* The place of each field in its object's `present` bits. */
+/* Number of each field's bit in its object's `present`. */
 #define CHOICES(choices)
 #define VALUE(choices, name, text, number, meaning)
 #define END_CHOICES(choices)
@@ -90,7 +90,10 @@ struct pair {
 #include "model/fields.def"
 #include "model/undef.h"
 
-/* Is it set; set it.  SET for scalars and texts, MARK after filling a list or an object in place. */
+/*
+ * HAS: whether a field is set.  SET: set a scalar or a text.  MARK: set the bit after filling a list or an object
+ * in place.
+ */
 #define HAS(pointer, object, member) (((pointer)->present >> FIELD_##object##_##member) & 1)
 #define MARK(pointer, object, member) ((pointer)->present |= (uint64_t)1 << FIELD_##object##_##member)
 #define SET(pointer, object, member, value_) ((pointer)->member = (value_), MARK(pointer, object, member))
@@ -121,12 +124,13 @@ struct field {
         enum field_presence presence;
         size_t at;                       /* offset of the member */
         size_t count_at;                 /* offset of member_n, for lists */
-        uint64_t min, max;               /* NUM: bounds; TEXT, BYTES: length; lists: items.  max 0: none */
-        uint64_t max_length;             /* TEXTS: of one */
+        /* NUM: bounds; TEXT, BYTES: length in bytes; lists: number of items.  max 0: no bound. */
+        uint64_t min, max;
+        uint64_t max_length;             /* TEXTS: length of an item */
         uint64_t def;                    /* NUM, BOOL, ENUM */
         const char *def_text;            /* TEXT */
         const char *unit;                /* NUM */
-        const char *option;              /* the command line's, or NULL */
+        const char *option;              /* long option of the command line, or NULL */
         const struct choices *choices;   /* ENUM */
         const struct object *object;     /* SUB, LIST */
         const char *help;
@@ -153,123 +157,135 @@ extern const struct object object_client_tool, object_tool_record, object_tool_a
         object_workspace_list, object_workspace_file, object_workspace_files, object_profile_info, object_profile_list, object_policy_info,
         object_policy_list, object_policy_detail, object_language_info, object_language_list, object_health, object_problem;
 
+/* Name of a status, as in JSON. */
 const char *status_name(int status);
-/* The command line's exit status for it; -1: the program's own. */
+/* The command line's exit status for a status; -1: the program's own exit status. */
 int status_exit(int status);
 
 /* ---- functions over descriptions ---- */
 
-/* Fill in every default that is not set yet, SUB objects included. */
+/* Set every unset field that has a default, also in SUB objects. */
 void model_defaults(const struct object *object, void *ret);
 
-/* Lay what is set in `over` upon `under`; SUB objects field by field, PAIRS by name, lists as a whole. */
+/* Merge the set fields of `over` into `under`: SUB objects by field, PAIRS by name, lists as a whole. */
 void model_overlay(const struct object *object, void *under, const void *over, struct arena *arena);
 
 /*
- * JSON into a struct.  Unknown fields, wrong types and values out of bounds are refused with a JSON pointer
- * in err->field and what is allowed in the text.  Errors: CSN_E_INPUT.
+ * Decode JSON into a struct.  Errors: CSN_E_INPUT (unknown field, wrong type or value out of bounds), with a JSON
+ * pointer in err->field and the allowed values in the text.
  */
 int model_decode(const struct object *object, json_t *json, struct arena *arena, void *ret,
                  struct csn_error *err);
 
-/* JSON text into a struct; also refuses duplicate keys, depth above 32, and text after the end. */
+/* Decode a JSON text.  Errors: as model_decode(); also duplicate keys, depth above 32, and text after the end. */
 int model_decode_text(const struct object *object, const char *text, size_t len, struct arena *arena,
                       void *ret, struct csn_error *err);
 
-/* A struct into JSON, fields in the order of fields.def.  The caller's reference. */
+/* Encode a struct, fields in the order of fields.def.  The caller owns the reference. */
 json_t *model_encode(const struct object *object, const void *from);
-/* The same as text in one line at the end of buf, byte for byte what model_dump() makes of that.  False: there is no room for it. */
+/*
+ * Append the JSON text of a struct in one line to `buf`, byte for byte as model_dump() of model_encode().  False:
+ * `buf` is full.
+ */
 bool model_encode_text(const struct object *object, const void *from, struct buf *buf);
-/* JSON of ours as text at the end of buf, in one line or indented.  False: there is no room for it. */
+/* Append trusted JSON to `buf`, in one line or indented.  False: `buf` is full. */
 bool model_dump(const json_t *json, bool indented, struct buf *buf);
 
 /*
- * Whether a JSON text has more values and names than that: each costs fifty times the two bytes that it has, so who reads
- * a stranger's asks first.
+ * Whether a JSON text has more than `max` values and names.  A parsed value of two bytes of text takes fifty
+ * times as much memory, so untrusted text is checked before parsing.
  */
 bool model_has_many_parts(const char *text, size_t len, size_t max);
 
 /*
- * JSON with integers of any size, without members of one name (integers.c).  One of more than 64 bits is a string with a mark:
- * model_digits() has what is behind the mark, or NULL, and model_unmark() makes integers again of all in a text of JSON.
+ * Parse JSON with integers of any size; duplicate names are refused (integers.c).  An integer of more than 64
+ * bits becomes a string with a mark.  model_digits() returns the text after the mark, or NULL; model_unmark()
+ * replaces all marked strings in a JSON text by integers.  The caller owns the reference; NULL: *ret_where has
+ * the error.
  */
 json_t *model_load(const char *text, size_t len, json_error_t *ret_where);
-/* As json_loadb(3) and json_dumps(3), with integers of any size on the way in and out. */
+/* json_loadb(3) and json_dumps(3) with integers of any size.  The caller owns the reference, and frees the text. */
 json_t *model_read(const char *text, size_t len, size_t flags, json_error_t *ret_where);
 char *model_write(const json_t *json, size_t flags);
-bool model_has_marks(void);            /* whether this program has read any such integer */
+bool model_has_marks(void);            /* whether this process has parsed any such integer */
 const char *model_digits(const json_t *json);
 void model_unmark(char *text);
-/* Whether lists and objects in a JSON text are nested deeper than that. */
+/* Whether lists and objects in a JSON text are nested deeper than `max`. */
 bool model_is_deeper(const char *text, size_t len, unsigned max);
-/* The same of what has been read; it stops at `max`, so it may be asked of anything. */
+/* model_is_deeper() for a parsed value; the check itself descends at most `max` levels, so any depth is safe. */
 bool model_value_is_deeper(json_t *value, unsigned max);
 
-/* One field from text, as options, environment and files have it.  Errors: CSN_E_INPUT naming `where`. */
+/*
+ * Set a field from a text of an option, the environment or a file.  Errors: CSN_E_INPUT with `where` as the
+ * field.
+ */
 int model_set_text(const struct object *object, const struct field *field, void *into, const char *text,
                    const char *where, struct arena *arena, struct csn_error *err);
 
 /*
- * As model_set_text, but a number without a unit is in the unit of the field's name, as it is in JSON:
- * "30000" of wall_ms is 30 seconds here, and to model_set_text it is 30,000 seconds ("--timeout 30").
- * Configuration and profiles are read with this one.
+ * model_set_text(), but a number without a unit is in the unit of the field's name, as in JSON: "30000" of
+ * wall_ms is 30 s here; model_set_text() reads 30,000 s ("--timeout 30").  Used for the configuration and
+ * profiles.
  */
 int model_set_value(const struct object *object, const struct field *field, void *into, const char *text,
                     const char *where, struct arena *arena, struct csn_error *err);
 
-/* "true", "yes", "on", "1" and their opposites, in any case; false if it is none of them. */
+/* "true", "yes", "on", "1" and their opposites, case-insensitive; false: another text. */
 bool model_parse_bool(const char *text, bool *ret);
 
+/* The field with this name; NULL: none. */
 const struct field *model_field(const struct object *object, const char *name);
 
-/* Whether someone who wrote `name` probably meant `known`: at most two letters differ. */
+/*
+ * Whether `name` is probably a misspelling of `known`: at most two different letters, one for names below six
+ * letters.
+ */
 bool model_alike(const char *known, const char *name);
 
-/* A field's allowed values for people: "1ms to 86400s", "prefer, require or off". */
+/* A field's allowed values, for display: "1ms to 86400s", "prefer, require or off". */
 void model_allowed(const struct field *field, char *text, size_t size);
 
-/* A number of a field as people write it: "30s", "512MiB". */
+/* A number of a field, for display: "30s", "512MiB". */
 void model_print(const struct field *field, uint64_t number, char *text, size_t size);
 
-/* The same for model_set_value: cores are "1500m", which no reader takes for 1500 cores. */
+/* A number as text for model_set_value(): cores are "1500m", unambiguous. */
 void model_print_exact(const struct field *field, uint64_t number, char *text, size_t size);
 
-/* JSON Schema 2020-12 of an object.  The caller's reference. */
+/* JSON Schema 2020-12 of an object.  The caller owns the reference. */
 json_t *model_schema(const struct object *object);
 /*
- * The same for what a tool takes or gives: without a name of its own, so that many can stand in one list.  `fields` and
- * `required` are names with blanks between: all that there are, or NULL for those of the object.
+ * Schema for the input or output of a tool: without title and description, so that several fit in one list.
+ * `fields` and `required` are blank-separated names: the fields to include and the required fields; NULL: as in the
+ * object.  The caller owns the reference.
  */
 json_t *model_tool_schema(const struct object *object, const char *fields, const char *required);
 
-/* ---- checks that no single field can make (validate.c) ---- */
+/* ---- checks across fields (validate.c) ---- */
 
 /*
- * Names of environment variables and files, packages, what only a local caller may use (paths of this
+ * Check names of environment variables and files, packages, and fields reserved for local callers (paths of this
  * host).  Errors: CSN_E_INPUT.
  */
 int model_check_request(const struct run_request *request, bool local, struct csn_error *err);
 
 /*
- * "numpy, pandas;requests==2.28.0;" into its parts, which are then checked: a PEP 508 name with extras and a
- * version, or an npm name with one; no options, addresses or paths.  Errors: CSN_E_INPUT.
+ * Split "numpy, pandas;requests==2.28.0;" and check each part: a PEP 508 name with extras and a version, or an
+ * npm name with a version; no options, addresses or paths.  The list lives in `arena`.  Errors: CSN_E_INPUT.
  */
 int model_parse_packages(const char *text, struct arena *arena, char ***ret, size_t *ret_n,
                          struct csn_error *err);
 
-/*
- * The text form of a list: packages as above, names of modules between commas.  Errors: CSN_E_INPUT.
- */
+/* Split the text form of a list: packages as above, or comma-separated module names.  Errors: CSN_E_INPUT. */
 int model_parse_list(const struct field *field, const char *text, struct arena *arena, char ***ret,
                      size_t *ret_n, struct csn_error *err);
 
-/* The field names of older systems, added to an encoded record (aliases.c). */
+/* Add the field names of older systems to an encoded record (aliases.c). */
 void model_add_aliases(json_t *record, const struct run_result *result);
 
-/* Bytes as JSON strings need them: valid UTF-8 stays, anything else becomes U+FFFD.  From the arena. */
+/* Bytes as text for a JSON string: valid UTF-8 is unchanged, each invalid byte becomes U+FFFD.  In `arena`. */
 char *model_utf8(struct arena *arena, const char *bytes, size_t len, size_t *ret_len);
 char *model_base64(struct arena *arena, const char *bytes, size_t len);
-/* A text with a NUL behind it: RFC 4648, section 4, with padding.  False: it is anything else. */
+/* Decode RFC 4648, section 4, with padding.  The result has a final NUL and lives in `arena`.  False: malformed. */
 bool model_unbase64(struct arena *arena, const char *text, size_t len, struct bytes *ret);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * settings: the configuration of the engine, from one table, with one parser for all its sources.
+ * settings: the engine's configuration, from one table, with one parser for all sources.
  *
- * A value comes from, in this order: a flag (--set KEY=VALUE), the environment (CAISSON_SECTION_NAME, then
- * the names that other systems gave it), the configuration file, the default.  A wrong value stops the
- * start and names the place, the value and what is allowed.
+ * Sources, by precedence: a flag (--set KEY=VALUE), the environment (CAISSON_SECTION_NAME, then names of other
+ * systems), the configuration file, the default.  A wrong value prevents the start; the error has the place, the
+ * value and the allowed values.
  */
 #ifndef MODEL_SETTINGS_H
 #define MODEL_SETTINGS_H
@@ -27,117 +27,119 @@ extern const struct object object_engine_settings;
 struct setting {
         char key[64];              /* "limits.wall_ms" */
         char variable[72];         /* "CAISSON_LIMITS_WALL_MS" */
-        const char *aliases[4];    /* variables of other systems; NULL ends */
+        const char *aliases[4];    /* variables of other systems; NULL-terminated */
         const struct object *object;
         const struct field *field;
-        void *into;                /* the struct below that holds it */
+        void *into;                /* the struct below with the value */
         char source[200];          /* "default", "flag --set", "environment X", "file PATH:LINE" */
 };
 
 struct settings {
         struct limits limits;      /* defaults for requests */
-        struct limits ceilings;    /* what a request may ask for at the most */
+        struct limits ceilings;    /* upper bounds for requests */
         struct engine_settings engine;
-        json_t *tools;             /* the sections mcpServers and tools, for tools/sources/sources.h: all values texts; NULL: none */
-        struct setting *list;      /* every setting, in the order of the table */
+        /* The sections mcpServers and tools, for tools/sources/sources.h, with all values as texts; NULL: none. */
+        json_t *tools;
+        struct setting *list;      /* all settings, in the order of the table */
         size_t n;
         struct arena arena;
 };
 
 struct settings_sources {
-        const char *file;          /* NULL: the usual places; a named file has to exist */
+        const char *file;          /* NULL: the default places; a named file must exist */
         const char *const *flags;  /* "KEY=VALUE", NULL-terminated, or NULL */
-        char *const *env;          /* as environ(7) */
+        char *const *env;          /* a list as environ(7) */
 };
 
-/* Errors: CSN_E_CONFIG.  *ret is to be released with settings_done() in any case. */
+/* Load the settings.  The caller calls settings_done() in each case, after an error too.  Errors: CSN_E_CONFIG. */
 int settings_load(const struct settings_sources *sources, struct settings *ret, struct csn_error *err);
 void settings_done(struct settings *settings);
 
-/* A setting's value as text that the parser reads back. */
+/* A setting's value as text, readable by the parser. */
 void settings_value(const struct setting *setting, char *text, size_t size);
-/* Its value is for nobody to see. */
+/* Whether the value must not be shown. */
 bool settings_is_secret(const struct setting *setting);
-/* Its default, likewise. */
+/* A setting's default as text. */
 void settings_default(const struct setting *setting, char *text, size_t size);
 
-/* ---- new settings for a program that runs (settings_reload.c) ---- */
+/* ---- reload in a running program (settings_reload.c) ---- */
 
-#define SETTING_VALUE_MAX 4200     /* the longest text, and its end */
+#define SETTING_VALUE_MAX 4200     /* longest text with its NUL */
 
-/* Whether it can change without a restart. */
+/* Whether the setting can change without a restart. */
 bool settings_is_live(const struct setting *setting);
 
 typedef void settings_change_fn(void *owner, const struct setting *setting, const char *was, const char *is);
 
 /*
- * Take over from `fresh`, which stays the caller's, what can change without a restart.  changed() is told of every
- * setting that differs; the others keep their value, and are told again the next time.
+ * Copy from `fresh` (which stays the caller's) all settings that can change without a restart.  changed() is
+ * called for each different setting; a setting that needs a restart keeps its value and is reported again by the
+ * next call.
  */
 void settings_reload(struct settings *settings, const struct settings *fresh, settings_change_fn *changed, void *owner);
 
-/* ---- what is made from the tables (generate.c) ---- */
+/* ---- files generated from the tables (generate.c) ---- */
 
-/* The reference of all settings and profiles, in Markdown: docs/use/settings.md. */
+/* Append the reference of all settings and profiles, in Markdown (docs/use/settings.md).  False: `buf` is full. */
 bool settings_markdown(struct buf *buf);
 
 /*
- * The n-th file that the repository has although it follows from the tables: JSON Schemas and
- * docs/use/settings.md.  Its text goes to the end of buf; returns its path from the root of the sources, NULL
- * after the last.  generate.c writes them, and a test compares.
+ * The n-th generated file of the repository: JSON Schemas and docs/use/settings.md.  Appends the text to `buf`
+ * and returns the path from the root of the sources; NULL after the last.  generate.c writes the files, and a
+ * test compares.
  */
 const char *generated_file(size_t n, struct buf *buf);
 
 /*
- * A folder of this user alone, for one without a home and without XDG_RUNTIME_DIR: /tmp/caisson-UID, which is made.  False: another
- * user has taken the name, or others may write there.
+ * Private folder of a user without home and without XDG_RUNTIME_DIR: /tmp/caisson-UID, made if missing.  False:
+ * the name is owned by another user, or writable for others.
  */
 bool settings_private_dir(char *ret, size_t size);
 
-/* Where files live that outlive a run.  From the arena. */
+/* Folder of persistent state; the text lives in `arena`. */
 char *settings_state_dir(const struct settings *settings, struct arena *arena);
 
 /* ---- profiles ---- */
 
 struct profile {
         const char *name;
-        const char *text;          /* one sentence */
-        struct run_request request;   /* what it sets */
+        const char *text;          /* a sentence */
+        struct run_request request;   /* fields set by the profile */
 };
 
 /*
- * A profile by name: built in, or NAME.yaml in engine.profiles_dir, which has fields of a request, and
- * `description` and `extends: NAME`.  Errors: CSN_E_INPUT (no such profile; the text lists the known ones),
- * CSN_E_CONFIG (the file is wrong; the text names file and line).
+ * Find a profile by name: built in, or NAME.yaml in engine.profiles_dir with fields of a request, `description`
+ * and `extends: NAME`.  Errors: CSN_E_INPUT (unknown profile; the text lists the known names), CSN_E_CONFIG
+ * (malformed file; the text has file and line).
  */
 int profile_find(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret,
                  struct csn_error *err);
-/* All names, NULL-terminated, built-in ones first. */
+/* All names, NULL-terminated, built-in profiles first; in `arena`. */
 char **profile_names(const struct settings *settings, struct arena *arena);
 
 /*
- * The whole request: defaults, then limits and needs of the settings, then the profile, then what was
- * asked; and then the ceilings.  Errors: CSN_E_INPUT naming limit, value, ceiling and setting; those of
- * profile_find().  Where it fails *request is as it was.
+ * Complete a request: defaults, then limits and needs of the settings, then the profile, then the request's own
+ * fields; then check the ceilings.  After an error *request is unchanged.  Errors: CSN_E_INPUT with limit, value,
+ * ceiling and setting; those of profile_find().
  */
 int settings_apply(const struct settings *settings, struct run_request *request, struct arena *arena,
                    struct csn_error *err);
 
 /* ---- YAML (yaml.c) ---- */
 
-/* A mapping entry or a list item.  Scalars are texts; the table that reads them knows their type. */
+/* A mapping entry or a list item.  Scalars are texts; the reading table determines their type. */
 struct yaml_node {
-        const char *key;           /* NULL for items of a list and for the document itself */
-        const char *value;         /* NULL for mappings, lists and where nothing is written */
+        const char *key;           /* NULL for list items and the document */
+        const char *value;         /* NULL for mappings, lists and empty values */
         struct yaml_node *children;
         struct yaml_node *next;
         bool is_list;
-        unsigned line;             /* from 1 */
+        unsigned line;             /* first line: 1 */
 };
 
 /*
- * A small part of YAML 1.1: mappings, lists and scalars, at most 1 MiB and 8 levels; no anchors, aliases or
- * tags, no null, no key twice.  Errors: CSN_E_CONFIG naming `name` and the line.
+ * Parse a small part of YAML 1.1: mappings, lists and scalars, at most 1 MiB and 8 levels; no anchors, aliases or
+ * tags, no null, no duplicate keys.  Nodes live in `arena`.  Errors: CSN_E_CONFIG with `name` and the line.
  */
 int yaml_parse(const char *text, size_t len, const char *name, struct arena *arena, struct yaml_node *ret,
                struct csn_error *err);

@@ -1,4 +1,4 @@
-/* Ends one reading of fields.def, so that the next may give its rows another meaning. */
+/* Undefines the rows of fields.def after an inclusion, so that the next inclusion can define new meanings. */
 #undef CHOICES
 #undef VALUE
 #undef END_CHOICES
