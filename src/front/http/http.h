@@ -1,11 +1,11 @@
 /*
- * http: HTTP/1.1 for the daemon, by libmicrohttpd in our own event loop.
+ * http: HTTP/1.1 for the daemon, by libmicrohttpd in the daemon's event loop.
  *
- * libmicrohttpd parses and writes HTTP; here it becomes requests that have an owner, bodies with ceilings, answers that
- * come later, and streams.  What a request means is the business of whoever made the table of routes (api.h).
+ * libmicrohttpd parses and writes HTTP; this module turns it into requests with an owner, bodies with size limits,
+ * deferred answers, and streams.  The meaning of requests is defined by the tables of routes (api.h).
  *
- * A request lives from its head to its last byte, or until its client goes.  While its answer is awaited the connection
- * is suspended, and its socket is watched for its end; so whoever waits for a run that nobody wants any more learns it.
+ * A request lives from its head to its last byte, or until its client disconnects.  While an answer is pending the
+ * connection is suspended, and its socket is watched for its end; so the owner of a run learns that the client is gone.
  */
 #ifndef FRONT_HTTP_H
 #define FRONT_HTTP_H
@@ -15,15 +15,16 @@
 #include "net/traceparent.h"
 #include "model/model.h"
 
-#define HTTP_LOCAL_MAX 1024                /* at the most, of a listener of this host's users; and of connections that speak frames */
+/* maximum of connections of a listener for this host's users, and of connections with frames */
+#define HTTP_LOCAL_MAX 1024
 #define HTTP_CONNECTIONS_MAX 12000
-#define HTTP_IDLE_S 75                     /* a connection on which nothing moves, and which waits for nothing of ours */
-#define HTTP_HEAD_MAX (32 * KIB)           /* request line and headers */
+#define HTTP_IDLE_S 75 /* limit in seconds for a connection without traffic and without a pending answer */
+#define HTTP_HEAD_MAX (32 * KIB)           /* bytes of the request line and headers */
 #define HTTP_BODY_MAX (64 * MIB)
-#define HTTP_HELD_MAX (1 * GIB)            /* bodies of all requests together */
-#define HTTP_STREAM_MAX (8 * MIB)          /* of an answer that its client does not read */
-#define HTTP_PARTS_MAX 4                   /* {names} of a path */
-#define HTTP_FILE_MAX (16 * MIB)           /* of a file as the answer to a request of our own */
+#define HTTP_HELD_MAX (1 * GIB)            /* bytes of the bodies of all requests together */
+#define HTTP_STREAM_MAX (8 * MIB)          /* bytes of an answer that the client has not read */
+#define HTTP_PARTS_MAX 4                   /* {names} in a path */
+#define HTTP_FILE_MAX (16 * MIB)           /* bytes of a file as the answer to an internal request */
 
 struct http;
 struct http_request;
@@ -33,239 +34,258 @@ struct header;
 
 enum http_body { BODY_NONE, BODY_WHOLE, BODY_STREAM };
 
+/* One route: a row of an application's table. */
 struct http_route {
-        const char *method, *path;         /* "/v1/runs/{id}": {…} is one segment, see http_part(); "*" is any, of both */
-        const char *query;                 /* names that it knows, with blanks between, or NULL; "end=true|false": what the value can be; with a * it ignores all others */
-        unsigned scope;                    /* what a key must allow; 0: nobody needs one */
+        /* "/v1/runs/{id}": {…} is one segment, see http_part(); "*" matches any method, or any path */
+        const char *method, *path;
+        /*
+         * names of the query that the route knows, separated by blanks, or NULL; "end=true|false": the allowed values;
+         * with a * all other names are ignored
+         */
+        const char *query;
+        unsigned scope;                    /* the scope that a key must have; 0: no key needed */
         enum http_body body;
-        void (*handle)(struct http_request *request);   /* once, when the body is there; of a stream before it */
-        /* For the description of the interface: what it does, and what comes and goes, or NULL. */
+        /* called once, when the body is complete; for BODY_STREAM before the body */
+        void (*handle)(struct http_request *request);
+        /* For the description of the interface: a summary, and the objects of body and answer, or NULL. */
         const char *summary;
         const struct object *takes, *gives;
 };
 
 /*
- * One interface of those that a listener has: its routes, and how it speaks.  A path is split before it is decoded,
- * so an encoded slash is part of a segment.
+ * One application behind a listener: its routes and its error format.  A path is split before it is decoded, so an
+ * encoded slash is part of a segment.
  */
 struct http_app {
-        const struct http_route *routes;   /* they end with a NULL path */
-        bool slashes;                      /* a segment for {name} may have one; else there is no such path */
-        /* Before anything of the body is read.  Errors are answered. */
+        const struct http_route *routes; /* ended by a NULL path */
+        bool slashes;                    /* a segment for {name} may contain a slash; else such a path does not exist */
+        /* Called before the body is read.  An error is sent as the answer. */
         int (*admit)(struct http_request *request, struct csn_error *err);
-        void (*handle)(struct http_request *request);   /* calls the route's, or answers; at once or later.  NULL: that is called */
-        /* An error in its own words, of ours at the door as of the handlers'.  NULL: problems (RFC 9457). */
+        /* calls the route's handle(), or answers; at once or later.  NULL: the route's handle() is called */
+        void (*handle)(struct http_request *request);
+        /*
+         * Send an error in the application's format: errors of this module and of handlers.  NULL: problem documents
+         * (RFC 9457).
+         */
         void (*problem)(struct http_request *request, unsigned status, const struct csn_error *error);
 };
 
+/* Events of a listener. */
 struct http_events {
-        /* Which one a request is for, by its head. */
+        /* The application that a request is for, chosen by its head. */
         const struct http_app *(*app)(void *owner, struct http_request *request);
-        /* An answer is on its way. */
+        /* An answer is being sent. */
         void (*answered)(void *owner, struct http_request *request, unsigned status);
-        /* A request is over, whichever way, and goes after this. */
+        /* A request ends in any way; freed after the call. */
         void (*over)(void *owner, const struct http_request *request);
-        /* One has gone. */
+        /* A connection has closed. */
         void (*ended)(void *owner);
 };
 
-/* What routes.c knows of it beside the functions below. */
+/* A request.  Handlers may use the members up to http.c's own and the functions below. */
 struct http_request {
         struct http *http;
         const struct http_app *app;
-        const struct http_route *route;    /* NULL: there is none */
+        const struct http_route *route;    /* NULL: missing */
         struct MHD_Connection *connection;
-        char id[65];                       /* X-Request-Id, the client's or ours */
-        struct trace trace;                /* its span, below the client's */
+        char id[65];                       /* X-Request-Id, from the client or generated */
+        struct trace trace;                /* the request's span, a child of the client's */
         const char *method, *path;
-        const char *uri;                   /* path and query as they were sent */
+        const char *uri;                   /* path and query as received */
         char *parts[HTTP_PARTS_MAX];
         struct buf body;
         struct arena arena;
         uint64_t began_us;
-        bool chunked;                      /* its body */
-        int unread;                        /* bytes that its socket had at the last look of http_cut_stuck() */
-        unsigned looks;                    /* since something of it was read */
-        char tenant[80];                   /* set by admit(); "" */
-        const void *key;                   /* the same, or NULL */
-        const char *target;                /* the same: the id of what it is for, or NULL */
+        bool chunked;                      /* the body has chunked coding */
+        int unread;                        /* bytes in the socket at the last check of http_cut_stuck() */
+        unsigned looks;                    /* checks since data was last read */
+        char tenant[80];                   /* set by admit(); "" before */
+        const void *key;                   /* set by admit(), or NULL */
+        const char *target;                /* set by admit(): the id of the request's target, or NULL */
 
-        /* The handler's, as long as no answer has been given. */
+        /* Set by the handler, valid until the answer is given. */
         void *owner;
-        void (*gone)(struct http_request *request);    /* the client has; nothing more may be done with the request */
-        void (*room)(struct http_request *request);    /* of a stream: half of what was queued has been read */
+        /* the client has disconnected; the request must not be used any more */
+        void (*gone)(struct http_request *request);
+        void (*room)(struct http_request *request);    /* of a stream: half of the queue has been read */
         /*
-         * Of a body that is a stream: takes bytes and says how many; fewer, and nothing comes until http_more().  At
-         * its end whole().
+         * For BODY_STREAM: consumes bytes and returns their number; after fewer than `len`, no call follows until
+         * http_more().  whole() is called at the end of the body.
          */
         size_t (*take)(struct http_request *request, const char *bytes, size_t len);
         void (*whole)(struct http_request *request);
-        bool early;                        /* an answer that handle() gave goes out before the body, and ends the connection */
+        bool early; /* an answer given in handle() is sent before the body, and ends the connection */
 
-        /* http.c's own. */
+        /* Private to this folder. */
         enum { HTTP_BEGINNING, HTTP_READING, HTTP_OWNED, HTTP_ANSWERED, HTTP_STREAMING, HTTP_GONE } state;
         bool suspended, ended, cut;
-        struct http_upgrade *raw;              /* it speaks something else by now (upgrade.c) */
+        struct http_upgrade *raw;              /* the connection was upgraded (upgrade.c) */
         struct header *headers;
         unsigned status;
         struct MHD_Response *response;
-        struct watch watch;                /* of the socket, while nothing is read from it, or its end could be missed */
+        struct watch watch; /* on the socket, while the connection is not read or its end could be missed */
         struct timer reschedule;
-        struct buf out;                    /* of a stream; from out_at on it has not been read */
+        struct buf out;                    /* queue of a stream; unread from out_at on */
         size_t out_at;
-        size_t refused;                    /* bytes of a body that came after it was refused */
+        size_t refused;                    /* bytes of a body that arrived after the refusal */
         struct http_request *next;
 
-        /* Of one without a connection, see http_internal_request(). */
-        const struct http_internal *inner;    /* NULL: it has one */
-        const struct http_answers *answers;   /* where its answer goes; NULL: to its connection */
+        /* Of an internal request, see http_internal_request(). */
+        const struct http_internal *inner;    /* NULL: the request has a connection */
+        const struct http_answers *answers;   /* receiver of the answer; NULL: the connection */
         void *inner_owner;
         struct { const struct pair *headers, *query; size_t headers_n, query_n; } asked;
-        const char *type;                  /* of an answer that was not told yet */
+        const char *type;                  /* of an answer not yet reported */
         size_t body_at;
-        bool dropped;                      /* nobody is told its end */
+        bool dropped;                      /* the end is not reported */
 };
 
 /*
- * A socket for "127.0.0.1:8080", "[::1]:8080", "0.0.0.0:80" or "unix:/path" that does not listen yet.  Errors:
- * CSN_E_CONFIG (no such address), CSN_E_SYSTEM.
+ * Create a socket for "127.0.0.1:8080", "[::1]:8080", "0.0.0.0:80" or "unix:/path", which does not listen yet.  *ret_fd
+ * is the caller's.  Errors: CSN_E_CONFIG (invalid address), CSN_E_SYSTEM.
  */
 int http_bind(const char *address, int *ret_fd, struct csn_error *err);
-/* Its address as the kernel has it: with the port that it chose for :0.  Whether only this host can reach it. */
+/*
+ * Write the socket's address as the kernel reports it, with the port chosen for :0.  Returns whether only this host can
+ * reach it.
+ */
 bool http_note_address(int listener, char *ret, size_t size);
 /*
- * Serve a bound socket, or one that listens already and is not `ours`; takes the descriptor in any case.  most:
- * connections at once; see service_connections_max().  Errors: CSN_E_SYSTEM.
+ * Serve a bound socket, or with `ours` false a socket that listens already.  listener becomes the callee's even on
+ * failure; most: maximum of connections, see service_connections_max(); events must outlive *ret, which is the caller's
+ * until http_close().  Errors: CSN_E_SYSTEM.
  */
 int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner, struct http **ret,
               struct csn_error *err);
-const char *http_address(const struct http *http);   /* with the port that was chosen for :0 */
+const char *http_address(const struct http *http);   /* with the port chosen for :0 */
 bool http_is_local(const struct http *http);         /* loopback, or a Unix socket */
-/* From now on only GET and DELETE are answered; for anything else there is a 503. */
+/* Answer only GET and DELETE from now on; other methods get 503. */
 void http_drain(struct http *http);
-/* CSN_E_BUSY if that was said. */
+/* CSN_E_BUSY after http_drain(), else 0. */
 int http_draining(const struct http *http, struct csn_error *err);
-size_t http_busy(const struct http *http);           /* requests that have come whole and are not answered */
+size_t http_busy(const struct http *http);           /* requests that are complete and not answered */
 size_t http_connections(const struct http *http);
-void http_close(struct http *http);                  /* what is not answered is cut */
+void http_close(struct http *http);                  /* unanswered requests are cut */
 
-void *http_owner(const struct http_request *request);   /* as given to http_open() */
+void *http_owner(const struct http_request *request);   /* the owner passed to http_open() */
 
-/* ---- what came ---- */
+/* ---- the request ---- */
 
-const char *http_header(const struct http_request *request, const char *name);   /* NULL: there is none */
-/* All of them in their order, for as long as it says true. */
+const char *http_header(const struct http_request *request, const char *name);   /* NULL: missing */
+/* Call each() for all headers in their order, until it returns false. */
 void http_each_header(const struct http_request *request, bool (*each)(void *owner, const char *name, const char *value), void *owner);
+/* A value of the query; NULL: missing. */
 const char *http_query(const struct http_request *request, const char *name);
-const char *http_part(const struct http_request *request, size_t n);             /* of the path, in its order */
-/* Whether these routes have its path, whatever the method. */
+const char *http_part(const struct http_request *request, size_t n);             /* the n-th {name} of the path */
+/* Whether these routes have the request's path, with any method. */
 bool http_is_for(struct http_request *request, const struct http_route *routes, bool slashes);
-/* Whether the client accepts a media type, by Accept and without weights; "" where it does not say. */
+/* Whether the client accepts a media type, by Accept without weights; "" without that header. */
 bool http_accepts(const struct http_request *request, const char *type);
 
-/* Errors: its body has a Content-Encoding, with *ret_status 415.  Bodies that come whole were looked at for that. */
+/* Errors: CSN_E_INPUT (the body has a Content-Encoding), with *ret_status 415.  Complete bodies are checked already. */
 int http_check_coding(struct http_request *request, unsigned *ret_status, struct csn_error *err);
 
-/* Who is at the other end of a Unix socket, by the kernel (SO_PEERCRED, unix(7)).  False: it does not say. */
+/* The uid of the peer of a Unix socket, from the kernel (SO_PEERCRED, unix(7)).  false: unknown. */
 bool http_peer(const struct http_request *request, uid_t *ret);
 
-/* A value of the query with its length, which may have any bytes; NULL: there is none. */
+/* A value of the query with its length; may contain any bytes.  NULL: missing. */
 const char *http_query_bytes(const struct http_request *request, const char *name, size_t *ret_len);
 
-/* There is room for more of the body again. */
+/* Continue to call take() for the body. */
 void http_more(struct http_request *request);
 
-/* ---- what goes: one of these, once ---- */
+/* ---- the answer: exactly one of these calls, once ---- */
 
-/* More headers of the answer; before it. */
+/* Add a header; before the answer. */
 void http_set_header(struct http_request *request, const char *name, const char *value);
 /*
- * Content-Range (RFC 9110, 14.4): what of `size` bytes is answered; with a length of 0, that none of the range is
- * there.
+ * Set Content-Range (RFC 9110, 14.4): the part of `size` bytes in the answer; length 0: the range is not satisfiable.
  */
 void http_set_range(struct http_request *request, uint64_t offset, uint64_t length, uint64_t size);
-/* Last-Modified (RFC 9110, 8.8.2), of milliseconds since 1970. */
+/* Set Last-Modified (RFC 9110, 8.8.2), from ms since 1970. */
 void http_set_modified(struct http_request *request, uint64_t ms);
-/* Takes the text, which was allocated. */
+/* Answer with a text allocated by malloc(3), which becomes the callee's. */
 void http_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len);
-/* Takes the descriptor, of a regular file: these bytes of it. */
+/* Answer with `size` bytes of a regular file, from offset.  The descriptor becomes the callee's. */
 void http_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size);
-/* Takes the reference. */
+/* Answer with JSON.  The reference becomes the callee's. */
 void http_json(struct http_request *request, unsigned status, json_t *json);
-/* For admit(): the error is answered with this status.  Returns -error->code. */
+/* For admit(): answer with this error and status.  Returns -error->code. */
 int http_refuse(struct http_request *request, unsigned status, const struct csn_error *error);
-/* What a problem's code is, whatever its error, by its status; the last one has no code. */
+/* The code of a problem by status alone; the last row has no code. */
 struct http_code {
         unsigned status;
         const char *code, *meaning;
 };
 extern const struct http_code http_codes[];
-/* RFC 9457: application/problem+json with code, field, retryable and request_id besides. */
+/* Answer with RFC 9457 application/problem+json, with the members code, field, retryable and request_id. */
 void http_problem(struct http_request *request, unsigned status, const struct csn_error *error);
-/* The same, with the status that goes with the error's code. */
+/* The same, with the status of the error's code. */
 void http_fail(struct http_request *request, const struct csn_error *error);
-/* None: the connection is cut. */
+/* Cut the connection without an answer. */
 void http_drop(struct http_request *request);
 
-/* A limit that a request is over, for now. */
+/* A limit that the request exceeds at present. */
 struct http_limit {
         const char *name;
         uint64_t limit, current;
-        uint64_t reset_s;                  /* when it may be tried again */
-        bool has_runs;                     /* the two below are known */
+        uint64_t reset_s;                  /* seconds until a retry can succeed */
+        bool has_runs;                     /* the two members below are set */
         uint64_t running, queued;
 };
-/* 429 with all of that, in the problem and in Retry-After and RateLimit-Limit, -Remaining and -Reset. */
+/* Answer 429 with the limit in the problem, Retry-After, and RateLimit-Limit, -Remaining and -Reset. */
 void http_too_many(struct http_request *request, const struct http_limit *limit, const struct csn_error *error);
 
 /*
- * An answer in parts.  The request stays its owner's until the end; gone() tells if its client does not wait for
- * that.  Without a type it is somebody else's answer, that is passed on: with the headers that were set, and none of
- * ours.
+ * Begin an answer in parts.  The request stays its owner's until the end; gone() is called if the client disconnects.
+ * type NULL: a forwarded answer of another server, with the headers that were set and none of the daemon's.
  */
 void http_stream(struct http_request *request, unsigned status, const char *type);
-/* The same, with its length in bytes told before; what ends earlier has to be cut. */
+/* The same with a known length in bytes; a shorter answer must be cut. */
 void http_stream_sized(struct http_request *request, unsigned status, const char *type, uint64_t size);
 /*
- * 101, with the headers that were set: from then on the connection speaks something else.  What comes goes to take(),
- * as with a body, and what goes is added, until one of both ends it.
+ * Answer 101 with the headers that were set: the connection then carries another protocol.  take() receives bytes as
+ * for a body, and http_add() sends, until one side ends the connection.
  */
 void http_upgrade(struct http_request *request);
-/* False: its client does not read, and this was not queued. */
+/* Queue bytes.  false: the client does not read, and the bytes were not queued. */
 bool http_add(struct http_request *request, const void *bytes, size_t len);
+/* Bytes in the queue. */
 size_t http_queued(const struct http_request *request);
+/* End an answer. */
 void http_end(struct http_request *request);
-void http_cut(struct http_request *request);         /* an end that nobody takes for a whole answer */
+void http_cut(struct http_request *request);         /* an end that no client mistakes for a complete answer */
 
-/* ---- requests of our own ---- */
+/* ---- internal requests ---- */
 
 /*
- * A front that speaks of what the routes do in other words asks them as a client would, without a connection: who
- * asks is known, and what comes back is told from the loop.
+ * Internal requests: a front with another protocol calls the routes as a client would, without a connection.  The
+ * caller is already authenticated, and the answer arrives from the loop.
  */
 struct http_internal_answered {
-        const char *method, *path;         /* the path as it would be sent, without a query */
+        const char *method, *path;         /* the path as a client would send it, without a query */
         const struct pair *headers, *query;
         size_t headers_n, query_n;
         const char *body;
         size_t body_len;
-        const char *id, *tenant;           /* as in the request for which this is asked */
-        const void *key;                   /* or NULL; has to live until over() or http_internal_forget() */
+        const char *id, *tenant;           /* as in the request that causes this one */
+        const void *key;                   /* or NULL; must live until over() or http_internal_forget() */
         const struct trace *trace;
 };
 
+/* Callbacks of an internal request, from the loop. */
 struct http_internal {
         void (*begun)(void *owner, unsigned status, const char *type);
         void (*bytes)(void *owner, const char *bytes, size_t len);
-        /* The last one: that was all of the answer, or it broke off.  The request is gone. */
+        /* The last call: the answer is complete, or was cut.  The request is freed. */
         void (*over)(void *owner, bool whole);
 };
 
-/* Routes of a face that are asked in this way alone. */
+/* Serve an application for internal requests alone.  *ret is the caller's until http_close(). */
 void http_open_internal(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner, struct http **ret);
-/* Everything but the key is copied. */
+/* Start an internal request.  All but the key is copied. */
 struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked, const struct http_internal *inner, void *owner);
-/* Before over(): nothing more is told, and what was asked for ends as for a client that has gone. */
+/* Cancel before over(): no further callback; the request ends as after a disconnect. */
 void http_internal_forget(struct http_request *request);
 
 #endif
