@@ -1,9 +1,10 @@
 /*
- * The order in which the layers go on (security.md (b)): namespaces, mounts, privileges, Landlock, and the
- * system call filter last.  rlimits belong to the program alone and follow in inner_init.c, before its exec.
+ * The order of the isolation steps (security.md (b)): namespaces, mounts, privileges, Landlock, and the system
+ * call filter last.  rlimits apply to the program only and follow in inner_init.c, before its exec.
  *
- * What is the sandbox' own is made first.  What is a process' own waits for the word on what process 1 is to be: an ancestor of programs gives up what they do;
- * one that is only to reap gives up more, and that is less to do.
+ * Isolation shared by the sandbox comes first.  Per-process steps wait for the decision about process 1: an
+ * ancestor of programs gives up the same rights as a program; a process 1 with no other duty than to reap gives
+ * up more, in fewer steps.
  */
 #include "sandbox/sandbox.h"
 

@@ -1,8 +1,8 @@
 /*
- * Memory, CPU and pids of a whole sandbox: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), cgroup v1
- * (admin-guide/cgroup-v1), and hosts that have both.  Each supervisor works in one folder of its own, one
- * leaf a sandbox, and holds a flock(2) on the folder: a folder without a lock belonged to a supervisor
- * that is dead, and the next one sweeps it.
+ * Memory, CPU and process limits of a whole sandbox: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), cgroup
+ * v1 (admin-guide/cgroup-v1), and hosts with both.  Each supervisor has its own folder, with a leaf for each
+ * sandbox, and holds a flock(2) on the folder.  A folder without a lock belongs to a dead supervisor; the next
+ * supervisor removes it.
  */
 #include "sandbox/sandbox.h"
 

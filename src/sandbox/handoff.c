@@ -1,6 +1,6 @@
 /*
- * What the engine sends through the handoff socket, taken by the process that will be the program, with the sandbox' own
- * rights and before anything foreign runs there.
+ * Receives the engine's packets over the handoff socket, in the future program's process, with the sandbox's own
+ * rights and before any foreign code runs there.
  */
 #include "sandbox/sandbox.h"
 

@@ -1,9 +1,9 @@
 /*
- * A tree of the host whose files belong to ids of a sandbox.  What overlayfs copies up has to have an owner inside, and
- * the host's root is none there.  The kernel gives each owner another id on the way through a mount with a map, which
- * only somebody with rights over the file system itself may make: the supervisor, and nobody below it.
+ * Id-mapped mount of a host tree for a sandbox with root.  Files copied up by overlayfs need an owner inside, and
+ * the host's root has no id inside.  A mount with an id map replaces each owner's id.  Only a process with rights
+ * over the file system itself may make such a mount: the supervisor, and no process below.
  *
- * A map is lent by a user namespace; one is made for this in a process that does nothing else and ends at once.
+ * The map is taken from a user namespace, made for this purpose by a process that ends at once.
  */
 #include "sandbox/sandbox.h"
 

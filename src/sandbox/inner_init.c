@@ -1,16 +1,18 @@
 /*
- * Process 1 of a sandbox: a copy of the outer init, without exec, that puts up the isolation, waits for a program, confines
- * itself, starts the program, reaps, and tells the supervisor how it ended.
+ * Process 1 of a sandbox: a copy of the outer init, without exec.  It builds the isolation, waits for a program,
+ * confines itself, starts the program, reaps, and reports the exit status to the supervisor.
  *
- * It may also become the guest of a persistent sandbox, which is a program of its own (src/guest).  In one with root
- * it has root's uid and capabilities then; otherwise what is said of the program's uid below holds for it too.
+ * Process 1 may also become the guest of a persistent sandbox, a program of its own (src/guest).  In a sandbox
+ * with root the guest has root's uid and capabilities; otherwise the statements below about the uid apply to the
+ * guest, too.
  *
- * Three ways lead to a program.  It is started by execve(2) when it is known.  Or an interpreter was started
- * ahead and waits at a socket until process 1 hands it the program (a worker; docs/protocols/runner-channel.md).  Or a child
- * of a zygote enters, takes the program from the handoff socket itself, and process 1 only reaps.
+ * There are three ways to start a program.  By execve(2), once the program is known.  By an interpreter started
+ * ahead, which waits at a socket for the program from process 1 (a worker; docs/protocols/runner-channel.md).  Or
+ * by a zygote's child, which joins the sandbox and takes the program from the handoff socket itself; process 1
+ * then only reaps.
  *
- * It has the program's uid but is not dumpable, ignores every signal from inside (pid_namespaces(7)) and dies
- * with the outer init, in whose pid namespace it is; and when it dies the kernel kills everything inside.
+ * Process 1 has the program's uid, is not dumpable, ignores every signal from inside (pid_namespaces(7)) and dies with
+ * the outer init, process 1 of the enclosing pid namespace.  The death of process 1 kills all processes inside.
  */
 #include "sandbox/sandbox.h"
 

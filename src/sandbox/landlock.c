@@ -1,8 +1,8 @@
 /*
- * Landlock (landlock(7), Linux 5.13): a second wall, which holds even where a mount is wrong.
+ * Landlock (landlock(7), Linux 5.13): a second barrier, effective even with a wrong mount.
  *
- * Debian 12's headers know ABI 2; the rights and fields of later ABIs are named here with the kernel that
- * brought them.  The kernel is asked for its ABI and gets only what it knows.
+ * Debian 12's headers know ABI 2; rights and fields of later ABIs are defined here, with the first kernel.  The
+ * kernel is asked for its ABI and gets only known rights.
  */
 #include "sandbox/sandbox.h"
 

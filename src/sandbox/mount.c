@@ -1,11 +1,11 @@
 /*
- * The root file system: a small read-only tmpfs with the host's /usr in it, private /tmp, /dev/shm and home,
- * a new /proc with masks, a handful of devices, no /sys.  The outer init builds once what is the same for all; a
- * sandbox' mount namespace is a copy of the outer init's and adds what is its own.
+ * The root file system: a small read-only tmpfs with the host's /usr, a private /tmp, /dev/shm and home, a new
+ * /proc with masks, a few devices, no /sys.  The outer init builds the common part once; the mount namespace of a
+ * sandbox is a copy of the outer init's, with private mounts added.
  *
- * Everything goes by descriptor (open_tree(2), fsopen(2), move_mount(2), Linux 5.2), so that no path is
- * looked up twice: what was checked is what is mounted.  Flags are set by mount_setattr(2) (Linux 5.12);
- * before it, by a remount of the attached path.
+ * All accesses use descriptors (open_tree(2), fsopen(2), move_mount(2), Linux 5.2), so no path is resolved twice:
+ * the checked file is the mounted file.  Flags are set by mount_setattr(2) (Linux 5.12), before 5.12 by a remount
+ * of the attached path.
  */
 #include "sandbox/mount.h"
 

@@ -1,7 +1,7 @@
 /*
- * Namespaces (namespaces(7), user_namespaces(7)).  The network namespace is there before (netns_pool.c), and the others are
- * made by the clone3(2) that makes process 1; but the cgroup namespace, which takes its root from where the process is
- * when it is made, and the second user namespace, which locks what was mounted in the first.
+ * Namespaces (namespaces(7), user_namespaces(7)).  The network namespace exists before (netns_pool.c).  The
+ * clone3(2) of process 1 makes the others, with two exceptions: the cgroup namespace, whose root is the process's
+ * cgroup at its creation, and the second user namespace, which locks the mounts of the first.
  */
 #include "sandbox/sandbox.h"
 

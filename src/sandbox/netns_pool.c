@@ -1,10 +1,12 @@
 /*
- * Network namespaces: a sandbox is cloned into one of the outer init's, with loopback up and nothing else.
+ * Pool of network namespaces: a sandbox is cloned into a network namespace of the outer init, with loopback up
+ * and no other interface.
  *
- * To make one and take it down is much of what the kernel does for a sandbox.  Most programs never touch theirs;
- * so one whose sandbox is dead is used again, if the kernel shows of it what it shows of a new one:
- * no socket of any family, no packet and no attempt in any counter.  Nothing inside could change anything else:
- * it belongs to the outer init's user namespace, where nobody inside has a capability, and /proc/sys is read-only.
+ * Making and removing a network namespace is a large part of the kernel's work for a sandbox, and most programs
+ * never use the network.  So the namespace of a dead sandbox is reused, if its state in the kernel's files equals
+ * a new namespace's: no socket of any family, no packet and no attempt in any counter.  Processes inside cannot
+ * change any other state: the namespace belongs to the outer init's user namespace, in which they have no
+ * capability, and /proc/sys is read-only.
  */
 #include "sandbox/sandbox.h"
 

@@ -1,12 +1,14 @@
 /*
- * The outer init: process 1 of a user, mount, pid, net, ipc and uts namespace, a copy of the supervisor without exec.
+ * The outer init: process 1 of a user, mount, pid, net, ipc and uts namespace, a copy of the supervisor without
+ * exec.
  *
- * It builds once the root file system that all sandboxes share; each sandbox' process 1 is its child, gets a copy
- * of its mounts, and finds them locked because it lives in another user namespace.  Zygotes live here as well,
- * beside the sandboxes and not inside any.  It is the parent of their children too (CLONE_PARENT), so that a zygote
- * may die and what it forked goes on, and so that exit statuses come from somebody who never ran foreign code.
+ * It builds the root file system shared by all sandboxes once.  Process 1 of each sandbox is its child and gets a
+ * copy of its mounts, locked because the child lives in another user namespace.  Zygotes are children of the
+ * outer init, outside of all sandboxes.  The outer init is also the parent of the zygotes' children
+ * (CLONE_PARENT), so the death of a zygote does not end its forks, and exit statuses come from a process that
+ * never ran foreign code.
  *
- * When it dies the kernel kills everything below, and it dies with the supervisor.
+ * The outer init dies with the supervisor, and the kernel then kills all its descendants.
  */
 #include "sandbox/sandbox.h"
 

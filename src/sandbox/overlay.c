@@ -1,20 +1,21 @@
 /*
- * The root file system of a sandbox with root (overlayfs.rst; in a user namespace Linux 5.11): one tmpfs with the sandbox'
- * quota, which has /, the home directory, and what is changed of /usr.
+ * The root file system of a sandbox with root (overlayfs.rst; in a user namespace Linux 5.11): a tmpfs with the
+ * sandbox's quota, for /, the home directory, and changes of /usr.
  *
- *   root     what becomes /: a copy of the template's /etc and /var, empty folders, the home directory
+ *   root     the future /: a copy of the template's /etc and /var, empty folders, the home directory
  *   lower    the host's /usr by idmap_tree(), read-only
  *   shown    an overlay of `lower` alone
- *   usr      what is written to /usr; work is overlayfs' own
+ *   usr      files written to /usr; `work` is overlayfs' own
  *
- * Two overlays and not one, because of who may read what.  An overlay reads its layers with the rights of whoever made
- * it.  Root inside owns the host root's files as `lower` shows them, and with its rights would read those that the host
- * keeps from everybody (mode 0600).  So `shown` is made as nobody, without a single right over files: through it comes
- * what anybody on the host may read, by the kernel's own check at each open, and the rest can be hidden inside and not
- * read, copied or moved.  The overlay on top has root's rights, over `shown` and over the tmpfs.
+ * There are two overlays because of read permission.  An overlay reads its layers with the credentials of its
+ * mounter.  Root inside owns the host root's files in `lower`, so with root's credentials it could read files
+ * hidden from ordinary users of the host (mode 0600).  So `shown` is mounted as uid 65534 without any right over
+ * files: only world-readable files of the host can be read through `shown`, by the kernel's own check at each
+ * open; other files can be deleted inside, but not read, copied or moved.  The overlay on top has root's
+ * credentials, over `shown` and over the tmpfs.
  *
- * Nothing of this but `root` can be reached from inside: it is detached with the template.  `usr` is shown to root besides,
- * read-only, at SANDBOX_CHANGED: whoever copies a sandbox has to know what it changed.
+ * Only `root` can be reached from inside: all other mounts are detached with the template.  In addition root sees
+ * `usr`, read-only, at SANDBOX_CHANGED, for a copy of the sandbox with its changes.
  */
 #include "sandbox/mount.h"
 

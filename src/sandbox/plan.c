@@ -1,6 +1,6 @@
 /*
- * The plan: what will be done for one sandbox, decided from the request and from what the host can do.
- * Nothing here touches the system, so that every decision can be tested without rights.
+ * The plan: all decisions about one sandbox, from the request and the abilities of the host.  This code does not
+ * access the system, so every decision can be tested without rights.
  */
 #include "sandbox/sandbox.h"
 

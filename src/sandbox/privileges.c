@@ -1,6 +1,6 @@
 /*
- * Privileges: capabilities(7), securebits, no_new_privs.  By system call and not through libcap, so that
- * the one privileged program links libc alone.
+ * Privileges: capabilities(7), securebits, no_new_privs.  By system call instead of libcap, so that the only
+ * privileged program links libc alone.
  */
 #include "sandbox/sandbox.h"
 

@@ -1,6 +1,6 @@
 /*
- * What this host can enforce: for `caisson doctor`, and for the sentence that a user gets when a sandbox
- * cannot be made.  Facts are tried where trying is harmless; nothing is concluded from version numbers.
+ * Abilities of this host: for `caisson doctor`, and for the error text of a sandbox that cannot be made.
+ * Mechanisms are tested by use where a use is harmless; version numbers are no evidence.
  */
 #include "sandbox/sandbox.h"
 

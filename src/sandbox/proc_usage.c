@@ -1,9 +1,10 @@
 /*
- * Memory and CPU time of a process and everything below it, read from /proc: what stands in where no
- * controller counts.  Every process of a sandbox is below its process 1, because orphans go there.
+ * Memory and CPU time of a process and all its descendants, read from /proc: the replacement for a missing
+ * controller.  All processes of a sandbox are descendants of its process 1, because orphans are reparented to
+ * process 1.
  *
- * It is weaker than a controller: a tree can grow between two looks, and file-backed and shared memory
- * counts once for each process that has it mapped.  The record says "degraded" then.
+ * The values are weaker than a controller's: a tree can grow between two polls, and file-backed and shared memory
+ * counts once for each process with a mapping.  The record then says "degraded".
  */
 #include "sandbox/sandbox.h"
 

@@ -1,4 +1,4 @@
-/* rlimits (prlimit(2)).  Never above what we inherited: raising needs CAP_SYS_RESOURCE. */
+/* rlimits (prlimit(2)).  Never above the inherited limit: raising needs CAP_SYS_RESOURCE. */
 #include "sandbox/sandbox.h"
 
 #include <sys/resource.h>

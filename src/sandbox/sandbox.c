@@ -1,4 +1,4 @@
-/* A sandbox as the supervisor sees it: made by the outer init, killed by one signal, given back in order. */
+/* A sandbox, seen from the supervisor: made by the outer init, killed by a single signal, released in order. */
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>

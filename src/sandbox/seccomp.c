@@ -1,18 +1,18 @@
 /*
- * Which system calls exist inside (seccomp(2)): an allow-list for the native ABI, everything else ENOSYS so
- * that libraries fall back, EPERM where programs take it as a question of permission.
+ * Allowed system calls inside (seccomp(2)): an allow-list for the native ABI.  All other calls fail with ENOSYS,
+ * so that libraries use a fallback, or with EPERM where programs expect a missing permission.
  *
- * The program is made here and not by a library: the kernel uses only the low 32 bits of `int` arguments,
- * and a filter that compares 64 bits can be passed by setting a high one; every comparison below loads the
- * low word and nothing else.  Numbers are decided by a balanced tree over intervals of equal verdict, so
- * that calls without an argument rule end in the kernel's bitmap of constant verdicts (Linux 5.11).
+ * The filter is generated here instead of by a library: the kernel uses only the low 32 bits of `int` arguments,
+ * and a filter comparing 64 bits can be bypassed by setting a high bit; every comparison below loads only the low
+ * word.  Call numbers are decided by a balanced tree over intervals of equal verdict, so calls without an
+ * argument rule end in the kernel's bitmap of constant verdicts (Linux 5.11).
  *
- * For the kernel to check and to translate the whole table is most of what a filter costs.  So the outer init has it, with
- * the calls that isolation are made with let by; all below inherit that, and a process whose isolation stand refuses these calls
- * in a small filter of its own.
+ * Most of a filter's cost is the kernel's check and translation of the whole table.  So the outer init loads the
+ * table once, with the set-up calls allowed; all descendants inherit this filter, and a process with complete
+ * isolation refuses the set-up calls by a small filter on top.
  *
- * A name unknown to the kernel headers fails the build; tests/unit/test-seccomp.c reads the headers and
- * fails for a call that this table does not mention.
+ * A name unknown to the kernel headers fails the build; tests/unit/test-seccomp.c reads the headers and fails for
+ * a call missing in this table.
  */
 #include "sandbox/sandbox.h"
 

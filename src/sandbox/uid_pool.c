@@ -1,11 +1,10 @@
 /*
- * A host uid for each live sandbox, so that the kernel's per-uid quotas (inotify, pipe buffers, pending
- * signals, keys) of one sandbox are no other's.  One with root has a block of them.
+ * A host uid for each live sandbox, so that sandboxes do not share the kernel's per-uid quotas (inotify, pipe
+ * buffers, pending signals, keys).  A sandbox with root has a block of ids.
  *
- * The lock is a socket bound to an abstract name (unix(7)): taken atomically, freed by the kernel when its
- * holder dies in whatever way, nothing in any file system.  Names belong to the network namespace; two
- * supervisors in two network namespaces of one host could pick the same uid, which costs them the
- * distinct quotas and nothing else.
+ * The lock is a socket bound to an abstract name (unix(7)): atomic, released by the kernel at any death of its
+ * holder, and without a file.  Abstract names belong to a network namespace: two supervisors in two network
+ * namespaces of one host may choose the same uid and then share these quotas, without any other effect.
  */
 #include "sandbox/sandbox.h"
 

@@ -1,9 +1,9 @@
 /*
- * A zygote's child on its way into a sandbox.  It was forked into the sandbox' pid namespace and enters the others
- * with setns(2) on the pidfd of process 1 (Linux 5.8).  It then gives up what process 1 does where that starts a
- * program, takes the program from the handoff socket, and is the program.
+ * A zygote's child on its way into a sandbox.  The child was forked into the sandbox's pid namespace and enters
+ * the other namespaces by setns(2) on the pidfd of process 1 (Linux 5.8).  It then gives up the same rights as
+ * process 1 before a program, takes the program from the handoff socket, and runs the program.
  *
- * Its memory is a copy of the zygote's, in which no foreign code ever ran.
+ * Its memory is a copy of the zygote's memory, in which no foreign code ever ran.
  */
 #include "sandbox/sandbox.h"
 
