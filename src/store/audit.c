@@ -1,4 +1,4 @@
-/* The audit, and records that are kept. */
+/* The audit, and stored records. */
 #include "store/sql.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * Files that are kept.  Content is in the folder `files` beside the database, under the file's id; SQLite would have to copy
- * it, and hold it whole.  A row is added, and the content gets its name, in one transaction: content without a row can be
- * left by a crash, and whoever looks for such content looks in a transaction, too.
+ * Stored files.  The content is in the folder `files` beside the database, under the file's id; SQLite would have
+ * to copy the content and hold the whole content in memory.  Adding the row and naming the content is one
+ * transaction.  A crash can leave content without a row; the search for such content runs in a transaction, too.
  */
 #include "store/files.h"
 

@@ -1,4 +1,4 @@
-/* Answers that must not be made twice: a name that a client gives its request, and what came of it. */
+/* Answers of requests that must run once only: a client's name for a request, and its answer. */
 #include "store/sql.h"
 
 struct taken {

@@ -1,14 +1,16 @@
 /*
- * The journal: a slot of a file for each run that is not in the audit yet.
+ * The journal: a slot of a file for each run not yet in the audit.
  *
- * A run has its slot before it is accepted, and gives it back when the audit has its row.  A slot is one pwrite(2) into the page cache: nothing
- * that happens to this process can take it away, and it costs about 2 us, where a transaction costs about 60 us.  Nobody waits for the
- * disk, so a power failure may take runs that were accepted since the kernel last wrote its caches (30 s by default, vm.dirty_expire_centisecs).
+ * A run gets its slot before it is accepted, and releases the slot once the audit has its row.  Writing a slot is
+ * one pwrite(2) to the page cache: the slot survives any death of this process and costs about 2 us, compared
+ * with about 60 us for a transaction.  No code waits for the disk, so a power failure may lose runs accepted
+ * since the kernel's last write-back (30 s by default, vm.dirty_expire_centisecs).
  *
- * Each opener has a file of its own in the folder `running`, named by its number (secret.c).  What is in files of openers that died is what went
- * on when they did; runs_recover() tells it.  A slot is also where the row of a run stays for which the database had no room.
+ * Each opener has its own file in the folder `running`, named by its number (secret.c).  Files of dead openers
+ * list the runs in progress at their death; runs_recover() reports these runs.  A slot also keeps a run's row
+ * refused by a full database.
  *
- * The first JOURNAL_SLOTS slots are taken from the disk when the file is made.
+ * The first JOURNAL_SLOTS slots are allocated on the disk when the file is made.
  */
 #include "store/sql.h"
 

@@ -1,8 +1,9 @@
 /*
- * store.reserve: a file beside the database that only takes room on the disk.
+ * store.reserve: a file beside the database with the only purpose to occupy disk space.
  *
- * Removing needs room, too: a DELETE is written to the log before anything gets smaller.  So does the audit.  Where the disk is full, those two
- * take it from this file, a step at a time; all else is refused (ENOSPC) until the file has its whole size again, which is tried each time.
+ * Deletions need space, too: a DELETE is written to the log before the database shrinks; so does the audit.  On a
+ * full disk these two take space from this file, step by step; all other writes are refused (ENOSPC) until the
+ * file has its full size again, tried at each write.
  */
 #include "store/sql.h"
 

@@ -1,8 +1,8 @@
 /*
- * store.secret: 32 random bytes beside the database.  A copy of the database alone, in a backup or of a disk, is of no use
- * for testing keys.  The same file says which openers of the store live: each holds a lock (fcntl(2), F_OFD_SETLK) on a
- * byte of it that nobody else has, and the kernel gives that back whatever the opener died of.  Process numbers could
- * not tell that between containers, nor after they were used again.
+ * store.secret: 32 random bytes beside the database.  A copy of the database alone, from a backup or a disk,
+ * cannot be used to test keys.  The same file shows live openers of the store: each holds a lock (fcntl(2),
+ * F_OFD_SETLK) on its own byte, released by the kernel at any death of the opener.  Process numbers would be
+ * ambiguous between containers and after reuse.
  */
 #include "store/sql.h"
 

@@ -1,6 +1,6 @@
 /*
- * Statements.  Each text is compiled once: SQLite has a list of the statements of a connection, and that is where we look
- * for one.  There are some thirty.
+ * Statements.  Each text is compiled once and then found in SQLite's list of a connection's statements, about
+ * thirty.
  */
 #include "store/sql.h"
 

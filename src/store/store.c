@@ -1,11 +1,11 @@
 /*
- * The file: opening it, its tables by version, and removing what is old.
+ * The file: opening, tables by version, and deletion of expired rows.
  *
- * SQLite with a write-ahead log, synchronous=NORMAL: a change is in the log, which is the kernel's, when the function
- * returns, so nothing that happens to this process can take it away.  A power failure may take the newest changes, but
- * the file stays whole (https://www.sqlite.org/wal.html).  The disk is waited for only when the log is moved into the file.
- * SQLite would do that on its own every 1000 pages in the middle of a request; here store_clean() does it, and SQLite
- * only where nobody calls that.
+ * SQLite with a write-ahead log, synchronous=NORMAL: when a function returns, its change is in the log, in the
+ * kernel's hands, and survives any death of this process.  A power failure may lose the newest changes, but the
+ * file stays consistent (https://www.sqlite.org/wal.html).  Only a checkpoint waits for the disk.  SQLite's own
+ * checkpoint would run every 1000 pages, in the middle of a request; here store_clean() runs checkpoints, and
+ * SQLite only without calls of store_clean().
  */
 #include "store/sql.h"
 

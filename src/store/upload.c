@@ -1,7 +1,7 @@
 /*
- * What is on its way into the store.  Bytes go to a file under a temporary name and into a digest as they come, so that an
- * upload of any size costs no memory.  There is room for it or not when it begins, while it comes (others come at the same
- * time, and are counted), and once more, in the transaction that adds its row.
+ * Files on the way into the store.  Received bytes go to a temporary file and into a digest, so an upload of any
+ * size needs no memory.  Space is checked at the begin, while receiving (concurrent uploads count), and again in
+ * the transaction that adds the row.
  */
 #include "store/files.h"
 

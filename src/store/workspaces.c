@@ -1,4 +1,4 @@
-/* Rows of workspaces.  What is in their folders is the business of whoever opens them. */
+/* Rows of workspaces.  The content of a workspace folder is the concern of its opener. */
 #include "store/sql.h"
 
 #include <openssl/sha.h>

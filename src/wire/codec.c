@@ -1,4 +1,4 @@
-/* Numbers and texts in messages, for both protocols of wire.h and guest_protocol.h. */
+/* Numbers and texts in messages, for the protocols of wire.h and guest_protocol.h. */
 #include "wire/codec.h"
 
 #include <stdio.h>

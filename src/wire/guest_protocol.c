@@ -1,4 +1,4 @@
-/* Encoding and decoding of what engine and guest tell each other. */
+/* Encoders and decoders of the protocol between engine and guest. */
 #include "wire/guest_protocol.h"
 
 #include "wire/codec.h"

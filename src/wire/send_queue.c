@@ -1,4 +1,4 @@
-/* Packets that wait for a peer who does not read: nothing of ours ever blocks on somebody else. */
+/* Packets waiting for a slow peer: our processes never block on a peer. */
 #include "wire/wire.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* One message a packet, descriptors beside it (unix(7), SCM_RIGHTS). */
+/* One message a packet, with attached descriptors (unix(7), SCM_RIGHTS). */
 #include "wire/wire.h"
 
 #include <sys/socket.h>

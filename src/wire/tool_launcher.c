@@ -1,4 +1,4 @@
-/* Texts with a NUL each; see tool_launcher.h. */
+/* NUL-terminated texts; see tool_launcher.h. */
 #include "wire/tool_launcher.h"
 
 #include <inttypes.h>
