@@ -101,9 +101,9 @@ static void homes_are_known_by_any_spelling(void)
 static void accounts_are_root_and_user(void)
 {
         int account = -1;
-        CHECK(spell_account("", &account) && account == account_USER && spell_account("user", &account) && account == account_USER);
-        CHECK(spell_account("root", &account) && account == account_ROOT);
-        CHECK(!spell_account("User", &account) && !spell_account("nobody", &account) && !spell_account("user ", &account));
+        CHECK(e2b_account("", &account) && account == account_USER && e2b_account("user", &account) && account == account_USER);
+        CHECK(e2b_account("root", &account) && account == account_ROOT);
+        CHECK(!e2b_account("User", &account) && !e2b_account("nobody", &account) && !e2b_account("user ", &account));
 }
 
 static bool leads(const char *path, int account, const char *to)

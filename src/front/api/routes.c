@@ -1,7 +1,7 @@
 /* The routes of the HTTP interface, and who may use them. */
 #include "front/api/api.h"
 
-#include "front/e2b/e2b.h"
+#include "front/e2b/app/app.h"
 #include "net/http_headers.h"
 #include "front/mcp/mcp.h"
 #include "front/service/connections.h"

@@ -7,21 +7,24 @@
  * signature determines the sandbox.  No daemon of E2B runs inside: the requests for envd and the interpreter are
  * answered outside, by guest calls and contexts (engine/persistent/psandbox.h).
  *
- *   routing       the target of a request, its authorization, and errors in E2B's format
- *   sandbox       E2B's sandboxes: a persistent sandbox each, with E2B's additional state; their life
+ *   wish          the parameters of a sandbox, and images
+ *   base_template  predefined templates
+ *   sandbox_list  lookup of sandboxes, and waits for state changes
  *   validate      check of the members of a body                   (pure, fuzzed)
+ *   request       request.h: target and members of a request, and answers in E2B's format
+ *   command       command.h: a program in a sandbox, with its lines and its end
+ *   start_command  the program that runs in every sandbox of a template, and its readiness
  *   env_files     files that tell programs inside about their sandbox
- *   snapshot      files of a sandbox kept as a template or copied to other sandboxes: snapshots and forks
- *   metrics       resource use of a sandbox
  *   network       network rules of a sandbox
  *   logs          events of a sandbox, and in it
- *   control       the control plane: create, get, change and end sandboxes
- *   control_list  lists of sandboxes, with pages and filters
+ *   sandbox       E2B's sandboxes: a persistent sandbox each, with E2B's additional state; their life
+ *   snapshot      files of a sandbox kept as a template or copied to other sandboxes: snapshots and forks
+ *   metrics       resource use of a sandbox
+ *   ports         all ports except the two below
  *   envd/         port 49983
  *   interpreter/  port 49999
- *   ports         all other ports
- *   cors          web pages of other origins as clients
  *   templates/    templates, and the templates that clients build
+ *   app/          the control plane, all tables of routes, and the table for a request
  *
  * src/backend/e2b.c is the other direction: a backend that runs programs at servers with this API.
  *
@@ -53,8 +56,22 @@ struct e2b_logs;
 struct start;
 struct e2b_env_files;
 
+/*
+ * Functions of the rooms above that keep state of a sandbox; front/e2b/app sets them in each wish.  All three are
+ * required.
+ */
+struct e2b_hooks {
+        /* The sandbox runs: after its creation and after each resume. */
+        void (*runs)(struct e2b_sandbox *sandbox);
+        /* clock_us() at the start of the newest program that still runs; 0: none. */
+        uint64_t (*program_started_us)(const struct e2b_sandbox *sandbox);
+        /* No program runs any more: free envd and interpreter, and set both to NULL.  May be called twice. */
+        void (*ended)(struct e2b_sandbox *sandbox);
+};
+
 /* The parameters of a sandbox, from the client's request.  e2b_wish_done() frees the members. */
 struct e2b_wish {
+        const struct e2b_hooks *hooks;     /* static */
         const struct e2b_template *template;
         json_t *build_spec;                /* how the template was built (templates/build.h), or NULL */
         json_t *env, *metadata;            /* names and texts; env applies to every program in the sandbox */
@@ -120,41 +137,10 @@ struct e2b_sandbox {
         struct timer end, freeze;
         bool killing;                       /* killed: requests no longer find the sandbox */
 
-        /* Created by the other files at first use, and freed by them.  NULL after a pause without memory. */
+        /* Created by the rooms envd and interpreter at first use, and freed by hooks->ended().  NULL after a pause without memory. */
         struct e2b_envd *envd;
         struct e2b_interpreter *interpreter;
 };
-
-/* ---- the target of a request (routing.c) ---- */
-
-/* The application of E2B that a request is for; NULL: none. */
-const struct http_app *e2b_app(struct service *service, struct http_request *request);
-/* The same for a page in a browser: adds CORS headers, and answers the preflight request (cors.c).  app may be NULL. */
-const struct http_app *e2b_app_for_page(const struct service *service, struct http_request *request,
-                                        const struct http_app *app);
-/*
- * The sandbox of a request to one of its ports.  The sandbox runs when a handler is called: requests for a missing or
- * paused sandbox have been answered before, and a request that resumes a sandbox waits.  Later the sandbox may end:
- * call again, and answer the request if the result is NULL.  Guest calls and executions in the sandbox end before the
- * sandbox.
- */
-struct e2b_sandbox *e2b_target(const struct http_request *request);
-/* Whether a further program may start in the sandbox.  Errors: as service_tenant_has_cpu_time(). */
-int e2b_has_cpu_time(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err);
-/* The port of the target; 0: the control plane. */
-unsigned e2b_port(const struct http_request *request);
-/* Answer with {"code": status, "message": ...}. */
-void e2b_error(struct http_request *request, unsigned status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Answer 502 with the reason: the sandbox is gone; no program listens on the port. */
-void e2b_not_found(struct http_request *request);
-void e2b_closed_port(struct http_request *request, unsigned port);
-/* Answer without a body. */
-void e2b_no_content(struct http_request *request);
-/* Whether two texts are equal, in a time independent of the first difference. */
-bool e2b_same(const char *one, const char *other);
-
-/* A text member of an object; "" if missing.  Borrowed. */
-const char *e2b_text(const json_t *json, const char *name);
 
 /* ---- members of a body (validate.c) ---- */
 
@@ -175,11 +161,13 @@ struct e2b_member {
 int e2b_check(const json_t *body, const struct e2b_member *members, struct csn_error *err);
 /* A whole number from 0 on, or the same as a text, as proto3 writes 64 bits.  false: neither. */
 bool e2b_number(const json_t *value, uint64_t *ret);
+/* The account (fields.def) for "user" or "root"; "" is user.  false: no such account. */
+bool e2b_account(const char *name, int *ret);
 /* A value as JSON for an error text, cut to this size; NULL becomes "missing". */
 #define E2B_SHOWN_MAX 64
 void e2b_show(const json_t *value, char ret[static E2B_SHOWN_MAX]);
 
-extern const struct http_route e2b_control_routes[], e2b_envd_routes[], e2b_interpreter_routes[], e2b_port_routes[];
+extern const struct http_route e2b_port_routes[];
 
 /* ---- sandboxes (sandbox.c) ---- */
 
@@ -208,6 +196,8 @@ struct e2b_sandbox *e2b_sandbox_find(const struct service *service, const char *
 /* Wait for a state; the waiter's done() is called once.  e2b_unwait(): stop waiting. */
 void e2b_wait(struct e2b_sandbox *sandbox, enum e2b_want want, struct e2b_waiter *waiter);
 void e2b_unwait(struct e2b_waiter *waiter);
+/* Call done() of each waiter for a state.  Each wait ends before its done(), which may end other waits. */
+void e2b_notify(struct e2b_sandbox *sandbox, enum e2b_want want, const struct csn_error *error);
 bool e2b_sandbox_is_paused(const struct e2b_sandbox *sandbox);
 /*
  * Pause or resume a sandbox; wait with E2B_WANTS_PAUSED and E2B_WANTS_READY.  ms is its life from the resume.  With
@@ -232,13 +222,10 @@ void e2b_image_unref(struct e2b_image *image);
 json_t *e2b_sandbox_made(const struct e2b_sandbox *sandbox);
 /* `tokens`: with its tokens, for requests that have the rights of the tokens. */
 json_t *e2b_sandbox_describe(const struct e2b_sandbox *sandbox, bool tokens);
-/* End all sandboxes and free all state. */
-void e2b_close(struct service *service);
+/* End all sandboxes and free their state. */
+void e2b_sandboxes_close(struct service *service);
 
-/* "2026-01-02T03:04:05.678Z" */
-json_t *e2b_time(int64_t ms);
-
-/* ---- templates and snapshots (templates/template.c, snapshot.c) ---- */
+/* ---- predefined templates and snapshots (base_template.c, snapshot.c) ---- */
 
 /* A predefined template. */
 struct e2b_template {
@@ -247,34 +234,16 @@ struct e2b_template {
         bool interprets;                   /* a Python context is started in advance */
 };
 
-/*
- * Find a template by id or name, with or without a tag.  For a snapshot *ret is the template of its sandbox, for a
- * built template the template it was built from.  *ret_image has its files and *ret_build_spec its build, both as
- * references of the caller, or NULL.  Errors: CSN_E_INPUT with ENOENT in sys, CSN_E_SYSTEM.
- */
-int e2b_template_find(const struct service *service, const char *tenant, const char *name,
-                      const struct e2b_template **ret, struct e2b_image **ret_image,
-                      json_t **ret_build_spec, struct csn_error *err);
 /* A template without files of its own, by name; NULL: none. */
 const struct e2b_template *e2b_template_named(const char *name);
-/* The same for a snapshot.  NULL with err->code 0: no snapshot of this name. */
+/* The predefined templates in their order; NULL after the last one. */
+const struct e2b_template *e2b_base_template(size_t n);
+/* A snapshot, with its files and its build as e2b_template_find() returns them (templates/build.h).  NULL with err->code 0: no snapshot of this name. */
 const struct e2b_template *e2b_snapshot_find(const struct service *service, const char *tenant, const char *name,
                                              struct e2b_image **ret_image,
                                              json_t **ret_build_spec, struct csn_error *err);
 /* Delete a snapshot.  false: none of this name. */
 bool e2b_snapshot_forget(const struct service *service, const char *tenant, const char *name);
-
-/* ---- state of envd and interpreter ---- */
-
-void e2b_envd_free(struct e2b_envd *envd);
-/* clock_us() at the start of the newest program that still runs; 0: none.  envd may be NULL. */
-uint64_t e2b_envd_started_us(const struct e2b_envd *envd);
-/*
- * Start a Python context in advance for the next client.  Programs inside can then see on the interpreter's port that
- * it is ready.
- */
-void e2b_interpreter_warm(struct e2b_sandbox *sandbox);
-void e2b_interpreter_free(struct e2b_interpreter *interpreter);
 
 /* ---- information for programs inside (env_files.c) ---- */
 
@@ -294,40 +263,13 @@ int e2b_network_check(const json_t *network, struct csn_error *err);
 /* Apply the requested rules to the sandbox.  Errors: as psandbox_set_network(). */
 int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err);
 
-/* ---- for the handlers of the control plane (control.c, control_list.c) ---- */
-
-/*
- * The body, or an empty object without a body; the caller's reference.  NULL: the body or a member is wrong, and the
- * request was answered.
- */
-json_t *e2b_body(struct http_request *request, const struct e2b_member *members);
-/*
- * The life in a member, in seconds, as ms.  usual_s is the default, 0 if the member is required.  false: wrong, and the
- * request was answered.
- */
-bool e2b_life(struct http_request *request, const json_t *body, const char *name, unsigned usual_s, uint64_t *ret_ms);
-/* The sandbox in the path; NULL: none, or being killed, and the request was answered. */
-struct e2b_sandbox *e2b_named(struct http_request *request);
-/* Answer after a failed creation; after a failed change (409 for CSN_E_BUSY). */
-void e2b_fail(struct http_request *request, const struct csn_error *error);
-void e2b_conflict(struct http_request *request, const struct csn_error *error);
-/* The query's limit for a list.  false: wrong, and the request was answered. */
-bool e2b_limit(struct http_request *request, size_t *ret);
-/* A number of the query, or the default if missing.  false: wrong, and the request was answered. */
-bool e2b_query_number(struct http_request *request, const char *name, int64_t usual, int64_t *ret);
-
 /* ---- handlers of routes ---- */
 
-void e2b_list(struct http_request *request);
 void e2b_post_snapshot(struct http_request *request);
 void e2b_list_snapshots(struct http_request *request);
 void e2b_get_logs(struct http_request *request);
 void e2b_put_network(struct http_request *request);
 void e2b_fork(struct http_request *request);
 void e2b_metrics(struct http_request *request);
-void e2b_template_alias(struct http_request *request);
-void e2b_list_templates(struct http_request *request);
-void e2b_get_template(struct http_request *request);
-void e2b_delete_template(struct http_request *request);
 
 #endif

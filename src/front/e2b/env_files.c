@@ -1,8 +1,9 @@
 /*
- * Files by which programs inside know where they are: what E2B_SANDBOX and its like in the environment say is in /run/e2b as well, for those
- * that were started with another environment.  One after the other, before anybody is told that the sandbox is there.
+ * Files by which programs inside know where they are: what E2B_SANDBOX and its like in the environment say is in
+ * /run/e2b as well, for those that were started with another environment.  One after the other, before anybody is
+ * told that the sandbox is there.
  */
-#include "front/e2b/e2b.h"
+#include "front/e2b/request.h"
 
 #include <stdio.h>
 
@@ -32,7 +33,10 @@ static void on_room(struct guest_call *call)
         (void)call;
 }
 
-/* One that could not be written is none: whoever filled the disk, or laid something there, did it to itself.  The end of the sandbox follows its own. */
+/*
+ * One that could not be written is none: whoever filled the disk, or laid something there, did it to itself.  The end
+ * of the sandbox follows its own.
+ */
 static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         if (!error || call->refused)

@@ -1,5 +1,5 @@
 /* What happened to a sandbox of E2B's clients, and in it: the last lines, in memory; see e2b.h. */
-#include "front/e2b/e2b.h"
+#include "front/e2b/request.h"
 
 #include <stdarg.h>
 #include <stdio.h>

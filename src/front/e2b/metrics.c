@@ -1,5 +1,5 @@
 /* What a sandbox of E2B's clients uses, by looking at it when somebody asks; see e2b.h. */
-#include "front/e2b/e2b.h"
+#include "front/e2b/request.h"
 
 #include <stdio.h>
 
@@ -95,7 +95,6 @@ static void on_gone(struct http_request *request)
 {
         looking_free(request->owner);
 }
-
 
 void e2b_metrics(struct http_request *request)
 {

@@ -1,5 +1,5 @@
 /* What programs in a sandbox may reach, in E2B's words; see e2b.h. */
-#include "front/e2b/e2b.h"
+#include "front/e2b/request.h"
 
 #include "egress/egress.h"
 

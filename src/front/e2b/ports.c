@@ -4,7 +4,7 @@
  *
  * Each request has a connection of its own, through the sandbox's guest.
  */
-#include "front/e2b/e2b.h"
+#include "front/e2b/request.h"
 
 #include "net/tls_client.h"
 #include "net/http_headers.h"

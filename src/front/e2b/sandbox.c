@@ -1,85 +1,13 @@
 /* The sandboxes of E2B's clients, and their life; see e2b.h. */
-#include "front/e2b/templates/build.h"
+#include "front/e2b/command.h"
+#include "front/e2b/request.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>
 
 #define AGAIN_US 100000        /* its time is over while it is being changed */
 #define STARTED_US 250000      /* a program has run so long before its sandbox is frozen: clients count its time from its start, and freeze it at once */
-
-/* ---- those who wait ---- */
-
-void e2b_wait(struct e2b_sandbox *sandbox, enum e2b_want want, struct e2b_waiter *waiter)
-{
-        waiter->sandbox = sandbox;
-        waiter->want = want;
-        waiter->next = sandbox->waiters;
-        sandbox->waiters = waiter;
-}
-
-void e2b_unwait(struct e2b_waiter *waiter)
-{
-        if (!waiter->sandbox)
-                return;
-        for (struct e2b_waiter **at = &waiter->sandbox->waiters; *at; at = &(*at)->next)
-                if (*at == waiter) {
-                        *at = waiter->next;
-                        break;
-                }
-        waiter->sandbox = NULL;
-}
-
-/* A callback may take others off the list, so each time it is searched from its beginning. */
-static void tell(struct e2b_sandbox *sandbox, enum e2b_want want, const struct csn_error *error)
-{
-        for (struct e2b_waiter *waiter = sandbox->waiters; waiter;) {
-                if (waiter->want != want) {
-                        waiter = waiter->next;
-                        continue;
-                }
-                e2b_unwait(waiter);
-                waiter->done(waiter, error);
-                waiter = sandbox->waiters;
-        }
-}
-
-/* ---- images ---- */
-
-int e2b_image_new(const struct service *service, struct e2b_image **ret, struct csn_error *err)
-{
-        struct arena arena = { 0 };
-        const char *folder = settings_state_dir(service->settings, &arena);
-        auto_fd fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        int rc = fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make a file in %s", folder) : 0;
-        arena_done(&arena);
-        if (rc == 0)
-                *ret = e2b_image_of(take_fd(&fd));
-        return rc;
-}
-
-struct e2b_image *e2b_image_of(int fd)
-{
-        struct e2b_image *image = mem_alloc(sizeof *image);
-        *image = (struct e2b_image){ .refs = 1, .fd = fd };
-        return image;
-}
-
-struct e2b_image *e2b_image_ref(struct e2b_image *image)
-{
-        if (image)
-                image->refs++;
-        return image;
-}
-
-void e2b_image_unref(struct e2b_image *image)
-{
-        if (!image || --image->refs)
-                return;
-        fd_close(&image->fd);
-        free(image);
-}
 
 /* ---- what they are made with ---- */
 
@@ -95,41 +23,10 @@ static void make_id(char *id)
         id[E2B_ID_LEN] = 0;
 }
 
-void e2b_wish_done(struct e2b_wish *wish)
-{
-        json_decref(wish->build_spec);
-        json_decref(wish->env);
-        json_decref(wish->metadata);
-        json_decref(wish->network);
-        *wish = (struct e2b_wish){ 0 };
-}
-
-struct e2b_wish e2b_wish_copy(const struct e2b_wish *wish)
-{
-        struct e2b_wish copy = *wish;
-        json_incref(copy.build_spec);
-        json_incref(copy.env);
-        json_incref(copy.metadata);
-        json_incref(copy.network);
-        return copy;
-}
-
 /* A sandbox lives no longer, and neither does a sandbox that is paused without one. */
 static uint64_t longest_ms(const struct service *service)
 {
         return min_u64(service->settings->engine.sandbox_ttl_ms, E2B_TIMEOUT_MAX_S * 1000ULL);
-}
-
-const char *e2b_template_id(const struct e2b_wish *wish)
-{
-        const char *id = json_string_value(json_object_get(wish->build_spec, "templateID"));
-        return id ? id : wish->template->id;
-}
-
-const char *e2b_template_name(const struct e2b_wish *wish)
-{
-        const char *name = json_string_value(json_object_get(wish->build_spec, "name"));
-        return name ? name : wish->template->name;
 }
 
 /* As many CPUs and as much memory as a template was built for, where that is possible. */
@@ -231,8 +128,7 @@ static void sandbox_free(struct e2b_sandbox *sandbox)
         psandbox_unwait(&sandbox->news);
         psandbox_copy_done(&sandbox->copy);
         e2b_image_unref(sandbox->image);
-        e2b_envd_free(sandbox->envd);
-        e2b_interpreter_free(sandbox->interpreter);
+        sandbox->wish.hooks->ended(sandbox);
         e2b_wish_done(&sandbox->wish);
         free(sandbox->logs);
         free(sandbox);
@@ -242,9 +138,9 @@ static void is_over(struct e2b_sandbox *sandbox)
 {
         struct csn_error over;
         err_set(&over, CSN_E_BUSY, 0, "the sandbox has ended");
-        tell(sandbox, E2B_WANTS_READY, &over);
-        tell(sandbox, E2B_WANTS_PAUSED, &over);
-        tell(sandbox, E2B_WANTS_OVER, NULL);
+        e2b_notify(sandbox, E2B_WANTS_READY, &over);
+        e2b_notify(sandbox, E2B_WANTS_PAUSED, &over);
+        e2b_notify(sandbox, E2B_WANTS_OVER, NULL);
         sandbox_free(sandbox);
 }
 
@@ -260,16 +156,13 @@ static void on_psandbox_over(struct psandbox_waiter *waiter, const struct csn_er
                 return;
         }
         end_start(sandbox);
-        e2b_envd_free(sandbox->envd);
-        e2b_interpreter_free(sandbox->interpreter);
-        sandbox->envd = NULL;
-        sandbox->interpreter = NULL;
+        sandbox->wish.hooks->ended(sandbox);
         sandbox->state = E2B_PAUSED;
         loop_timer(sandbox->service->loop, &sandbox->end, longest_ms(sandbox->service) * 1000);
         e2b_log(sandbox, "info", "the sandbox is paused, without its memory");
         err_set(&asleep, CSN_E_SYSTEM, 0, "the sandbox could not be resumed; it is paused");
-        tell(sandbox, E2B_WANTS_READY, &asleep);
-        tell(sandbox, E2B_WANTS_PAUSED, NULL);
+        e2b_notify(sandbox, E2B_WANTS_READY, &asleep);
+        e2b_notify(sandbox, E2B_WANTS_PAUSED, NULL);
 }
 
 void e2b_sandbox_kill(struct e2b_sandbox *sandbox)
@@ -299,11 +192,10 @@ void e2b_sandbox_set_end(struct e2b_sandbox *sandbox, uint64_t ms)
                 loop_timer(sandbox->service->loop, &sandbox->end, ms * 1000);
 }
 
-void e2b_close(struct service *service)
+void e2b_sandboxes_close(struct service *service)
 {
         while (service->e2b)
                 sandbox_free(service->e2b);
-        build_close(service);
 }
 
 /* ---- its beginning ---- */
@@ -314,15 +206,14 @@ static void runs(struct e2b_sandbox *sandbox)
         sandbox->image = NULL;
         e2b_log(sandbox, "info", "the sandbox %s", sandbox->state == E2B_RESUMING ? "goes on" : "runs");
         sandbox->state = E2B_RUNNING;
-        if (sandbox->wish.template->interprets && !sandbox->interpreter)
-                e2b_interpreter_warm(sandbox);
-        tell(sandbox, E2B_WANTS_READY, NULL);
+        sandbox->wish.hooks->runs(sandbox);
+        e2b_notify(sandbox, E2B_WANTS_READY, NULL);
 }
 
 /* One that was paused stays so, for it has its files. */
 static void give_up(struct e2b_sandbox *sandbox, const struct csn_error *error)
 {
-        tell(sandbox, E2B_WANTS_READY, error);
+        e2b_notify(sandbox, E2B_WANTS_READY, error);
         if (sandbox->state == E2B_RESUMING && sandbox->image)
                 psandbox_kill(sandbox->psandbox);
         else
@@ -378,7 +269,7 @@ static void on_psandbox_ready(struct psandbox_waiter *waiter, const struct csn_e
                         sandbox->state = E2B_PAUSED;
                         loop_untimer(sandbox->service->loop, &sandbox->end);
                 }
-                tell(sandbox, E2B_WANTS_READY, error);
+                e2b_notify(sandbox, E2B_WANTS_READY, error);
                 return;
         }
         if (e2b_network_apply(sandbox, &err) < 0) {
@@ -437,20 +328,7 @@ int e2b_sandbox_new(struct service *service, const char *tenant, const struct e2
         return 0;
 }
 
-struct e2b_sandbox *e2b_sandbox_find(const struct service *service, const char *id, const char *tenant)
-{
-        for (struct e2b_sandbox *sandbox = service->e2b; sandbox; sandbox = sandbox->next)
-                if (sandbox->state != E2B_MAKING && strcmp(sandbox->id, id) == 0 && (!tenant[0] || strcmp(sandbox->tenant, tenant) == 0))
-                        return sandbox;
-        return NULL;
-}
-
 /* ---- asleep and awake ---- */
-
-bool e2b_sandbox_is_paused(const struct e2b_sandbox *sandbox)
-{
-        return sandbox->state == E2B_PAUSED || sandbox->state == E2B_RESUMING;
-}
 
 /* It goes on for the time that is left.  There may be none, for it was to be paused at its end: then this is it, or it would live for ever. */
 static void not_paused(struct e2b_sandbox *sandbox, const struct csn_error *error)
@@ -460,7 +338,7 @@ static void not_paused(struct e2b_sandbox *sandbox, const struct csn_error *erro
         sandbox->state = E2B_RUNNING;
         if (left_ms > 0)
                 loop_timer(sandbox->service->loop, &sandbox->end, (uint64_t)left_ms * 1000);
-        tell(sandbox, E2B_WANTS_PAUSED, error);
+        e2b_notify(sandbox, E2B_WANTS_PAUSED, error);
         if (left_ms <= 0)
                 e2b_sandbox_kill(sandbox);
 }
@@ -474,7 +352,7 @@ static void on_paused(struct psandbox_waiter *waiter, const struct csn_error *er
         }
         sandbox->state = E2B_PAUSED;
         e2b_log(sandbox, "info", "the sandbox is paused");
-        tell(sandbox, E2B_WANTS_PAUSED, NULL);
+        e2b_notify(sandbox, E2B_WANTS_PAUSED, NULL);
 }
 
 static void on_saved(struct psandbox_copy *copy, const struct csn_error *error)
@@ -511,7 +389,7 @@ static void on_freeze(struct timer *timer)
 static int begin_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_error *err)
 {
         if (memory) {
-                uint64_t now_us = clock_us(), due_us = e2b_envd_started_us(sandbox->envd) + STARTED_US;
+                uint64_t now_us = clock_us(), due_us = sandbox->wish.hooks->program_started_us(sandbox) + STARTED_US;
                 if (due_us <= now_us)
                         return freeze(sandbox, err);
                 sandbox->freeze = (struct timer){ .fired = on_freeze, .owner = sandbox };
@@ -569,13 +447,6 @@ int e2b_sandbox_resume(struct e2b_sandbox *sandbox, uint64_t ms, struct csn_erro
 }
 
 /* ---- what is told of it ---- */
-
-json_t *e2b_time(int64_t ms)
-{
-        char text[40];
-        time_print(ms, text, sizeof text);
-        return json_string(text);
-}
 
 json_t *e2b_sandbox_made(const struct e2b_sandbox *sandbox)
 {

@@ -4,9 +4,7 @@
  * A snapshot is two files in the folder `snapshots` beside the store: ID.tar, and ID.json with whose it is, what it is called and what it is of.
  * They get their names when they are whole, the second one last, so a snapshot is there as a whole or not at all.
  */
-#include "front/e2b/e2b.h"
-
-#include "front/compat/compat.h"
+#include "front/e2b/request.h"
 
 #include <dirent.h>
 #include <fcntl.h>

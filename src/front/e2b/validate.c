@@ -109,3 +109,12 @@ int e2b_check(const json_t *body, const struct e2b_member *members, struct csn_e
         }
         return 0;
 }
+
+bool e2b_account(const char *name, int *ret)
+{
+        bool root = strcmp(name, "root") == 0;
+        if (!root && name[0] && strcmp(name, "user") != 0)
+                return false;
+        *ret = root ? account_ROOT : account_USER;
+        return true;
+}

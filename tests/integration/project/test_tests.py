@@ -120,7 +120,7 @@ def test_every_row_of_the_table_names_parts_and_paths_that_exist():
 @pytest.mark.parametrize('path, has, lacks', [
     ('src/sandbox/seccomp.c', {'vm', 'sandbox', 'lint', 'unit', 'integration', 'compat'}, set()),
     ('docs/use/limits.md', {'lint', 'integration'}, {'vm', 'unit', 'sandbox'}),
-    ('src/front/e2b/control_list.c', {'compat', 'unit'}, {'vm', 'sandbox'}),
+    ('src/front/e2b/app/control_list.c', {'compat', 'unit'}, {'vm', 'sandbox'}),
     ('a-new-folder/file', {'vm', 'lint'}, set())])
 def test_a_change_chooses_its_parts(path, has, lacks):
     chosen = set(RUN.affected([path]))

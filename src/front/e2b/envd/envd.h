@@ -1,15 +1,16 @@
 /*
  * envd: the API of E2B's daemon inside a sandbox, answered from outside by guest calls.
  *
- *   envd           its routes, its state in a sandbox, and the target of a request
  *   connect_codec  Connect RPC: codes, envelopes, members of messages               (pure, fuzzed)
- *   connect_rpc    requests and answers of Connect RPC
- *   format         accounts, paths, permissions, signatures of URLs, metadata       (pure, fuzzed)
- *   process        process.Process: programs, their listeners, input and end
- *   filesystem     filesystem.Filesystem, except
+ *   connect_rpc    its requests and answers
+ *   format         paths, permissions, signatures of URLs, metadata                 (pure, fuzzed)
+ *   request        the target of a request, files in answers, errors of calls
+ *   process        process.Process: programs, their input and end
+ *   filesystem     filesystem.Filesystem, but for
  *   watch          changes in folders, as a stream or collected
  *   download       GET /files
- *   upload         POST /files, plain or multipart, compressed or not
+ *   upload         POST /files, as it is or as multipart, compressed or not
+ *   envd           its routes, and the end of its state
  *
  * E2B's daemon runs as root and accesses files as root for every account: clients expect to read files of root as
  * `user`.  New files belong to the account of the request.  In a sandbox without root everything runs as `user`.
@@ -17,7 +18,7 @@
 #ifndef FRONT_E2B_ENVD_H
 #define FRONT_E2B_ENVD_H
 
-#include "front/e2b/e2b.h"
+#include "front/e2b/request.h"
 
 #define ENVD_LABELS "user.e2b."            /* prefix of extended attributes for file metadata (xattr(7)) */
 
@@ -34,6 +35,10 @@ struct e2b_envd {
 
 /* The state of a sandbox, created at first use. */
 struct e2b_envd *envd_of(struct e2b_sandbox *sandbox);
+/* NULL is harmless. */
+void e2b_envd_free(struct e2b_envd *envd);
+/* When the last of its programs that still run was started, by clock_us(); 0: none runs.  envd may be NULL. */
+uint64_t e2b_envd_started_us(const struct e2b_envd *envd);
 /* Free the processes; free the watchers. */
 void envd_free_processes(struct e2b_envd *envd);
 void envd_free_watchers(struct e2b_envd *envd);
@@ -85,8 +90,6 @@ void rpc_end(struct http_request *request, enum rpc_code code, const char *text)
 
 /* ---- formats (format.c) ---- */
 
-/* "user", "root"; "" is user.  false: no such account. */
-bool spell_account(const char *name, int *ret);
 const char *spell_home(int account);
 /*
  * Resolve a path: "~" is the account's home; a relative path is below `folder`, or below the home if `folder` is NULL.
@@ -110,7 +113,7 @@ void spell_signature(const char *path, bool writes, const char *user, const char
  */
 int spell_label(const char *header, const char *value, struct arena *arena, char **ret, struct csn_error *err);
 
-/* ---- the target of a request (envd.c) ---- */
+/* ---- the target of a request (request.c) ---- */
 
 /* The sandbox and account of a request. */
 struct envd_target {
@@ -137,6 +140,8 @@ void envd_call_failed(struct http_request *request, bool stream, const struct gu
 void envd_file_failed(struct http_request *request, const struct guest_call *call, const struct csn_error *error, const char *path);
 
 /* ---- handlers of routes ---- */
+
+extern const struct http_route e2b_envd_routes[];
 
 void envd_get_file(struct http_request *request);
 void envd_post_files(struct http_request *request);

@@ -6,15 +6,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-bool spell_account(const char *name, int *ret)
-{
-        bool root = strcmp(name, "root") == 0;
-        if (!root && name[0] && strcmp(name, "user") != 0)
-                return false;
-        *ret = root ? account_ROOT : account_USER;
-        return true;
-}
-
 const char *spell_home(int account)
 {
         return account == account_ROOT ? "/root" : "/home/user";

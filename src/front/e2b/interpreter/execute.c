@@ -245,7 +245,7 @@ static void fail_text(struct http_request *request, unsigned status, const char 
         http_answer(request, status, "text/plain; charset=utf-8", mem_copy(text, strlen(text)), strlen(text));
 }
 
-void e2b_fail_member(struct http_request *request, const char *name, const char *type, const char *text, json_t *input)
+static void fail_member(struct http_request *request, const char *name, const char *type, const char *text, json_t *input)
 {
         http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT,
                   json_pack("{s:[{s:s, s:[s,s], s:s, s:O}]}", "detail", "type", type, "loc", "body", name, "msg", text, "input", input ? input : json_null()));
@@ -256,7 +256,7 @@ bool e2b_check_text(struct http_request *request, const json_t *body, const char
         json_t *given = json_object_get(body, name);
         bool good = !given || json_is_null(given) || json_is_string(given);
         if (!good)
-                e2b_fail_member(request, name, "string_type", "Input should be a valid string", given);
+                fail_member(request, name, "string_type", "Input should be a valid string", given);
         return good;
 }
 
@@ -266,18 +266,18 @@ static bool check_members(struct http_request *request, json_t *body)
         json_t *code = json_object_get(body, "code"), *variables = json_object_get(body, "env_vars"), *value;
         const char *name;
         if (!json_is_string(code)) {
-                e2b_fail_member(request, "code", code ? "string_type" : "missing", code ? "Input should be a valid string" : "Field required", code);
+                fail_member(request, "code", code ? "string_type" : "missing", code ? "Input should be a valid string" : "Field required", code);
                 return false;
         }
         if (!e2b_check_text(request, body, "context_id") || !e2b_check_text(request, body, "language"))
                 return false;
         if (variables && !json_is_null(variables) && !json_is_object(variables)) {
-                e2b_fail_member(request, "env_vars", "dict_type", "Input should be a valid dictionary", variables);
+                fail_member(request, "env_vars", "dict_type", "Input should be a valid dictionary", variables);
                 return false;
         }
         json_object_foreach(variables, name, value) {
                 if (!json_is_string(value)) {
-                        e2b_fail_member(request, "env_vars", "string_type", "Input should be a valid string", value);
+                        fail_member(request, "env_vars", "string_type", "Input should be a valid string", value);
                         return false;
                 }
         }
@@ -328,7 +328,7 @@ void e2b_execute(struct http_request *request)
         become_owner(request);
         json_t *body = compat_body(request, &err);
         if (!body) {
-                e2b_fail_member(request, "", "json_invalid", err.text, NULL);
+                fail_member(request, "", "json_invalid", err.text, NULL);
                 return;
         }
         struct e2b_context *one = check_members(request, body) ? context_for(request, body) : NULL;

@@ -1,14 +1,17 @@
 /*
  * The code interpreter of E2B (port 49999); shared by the files of this folder.
  *
- *   interpreter   its routes and contexts
  *   execute       executions, streamed as JSON lines
  *   result        rich output of a program in E2B's format
+ *   context       the contexts of a sandbox
+ *   interpreter   its routes, and requests about contexts
  */
 #ifndef FRONT_E2B_INTERPRETER_H
 #define FRONT_E2B_INTERPRETER_H
 
-#include "front/e2b/e2b.h"
+#include "front/e2b/request.h"
+
+#define E2B_CONTEXT_HOME "/home/user"      /* the default working folder */
 
 /* A context for a client.  The engine's context is created at first use. */
 struct e2b_context {
@@ -20,6 +23,12 @@ struct e2b_context {
         bool is_default;                   /* default of its language, for requests without a context */
 };
 
+/* ---- contexts (context.c) ---- */
+
+/* Add a context; the sandbox owns it.  language is the engine's name, a static text; cwd is copied. */
+struct e2b_context *e2b_context_new(struct e2b_sandbox *sandbox, const char *language, const char *cwd);
+/* The first context in the order of creation; the two default contexts exist from the beginning. */
+const struct e2b_context *e2b_contexts(struct e2b_sandbox *sandbox);
 /* The context with this id; NULL: none. */
 struct e2b_context *e2b_context_find(struct e2b_sandbox *sandbox, const char *id);
 /*
@@ -34,8 +43,30 @@ int e2b_context_of(struct e2b_sandbox *sandbox, const char *language, struct e2b
 int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struct context_waiter *waiter, struct context **ret, bool *ret_new,
                      struct csn_error *err);
 
-/* Answer for a wrong member in the format of E2B's framework; input may be NULL. */
-void e2b_fail_member(struct http_request *request, const char *name, const char *type, const char *text, json_t *input);
+/*
+ * The engine's name of a language, by any of its names; NULL is Python.  Errors: CSN_E_LANGUAGE (unknown), CSN_E_INPUT
+ * (no contexts for the language).
+ */
+int e2b_context_language(const char *name, const char **ret, struct csn_error *err);
+/* Close the engine's context, and free the context. */
+void e2b_context_forget(struct e2b_sandbox *sandbox, struct e2b_context *one);
+/*
+ * The same for a context that failed to begin, from the engine's callback: the engine's context is closed later, before
+ * the next one begins.
+ */
+void e2b_context_lose(struct e2b_sandbox *sandbox, struct e2b_context *one);
+/*
+ * Start a Python context in advance for the next client.  Programs inside can then see on the interpreter's port that
+ * it is ready.
+ */
+void e2b_interpreter_warm(struct e2b_sandbox *sandbox);
+/* Free all contexts; NULL is harmless. */
+void e2b_interpreter_free(struct e2b_interpreter *interpreter);
+
+/* ---- requests (execute.c, interpreter.c) ---- */
+
+extern const struct http_route e2b_interpreter_routes[];
+
 /* Whether a member is a text or missing.  false: another type, and the request was answered. */
 bool e2b_check_text(struct http_request *request, const json_t *body, const char *name);
 

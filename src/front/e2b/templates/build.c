@@ -1,8 +1,6 @@
 /* A build: a sandbox of its own, in which one step is done after another; see build.h. */
 #include "front/e2b/templates/build.h"
-#include "front/e2b/envd/envd.h"
 
-#include <openssl/sha.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -39,13 +37,6 @@ static const char *arg_of(const json_t *step, size_t i)
 static const json_t *step_of(const struct build *build)
 {
         return json_array_get(build->steps, build->at);
-}
-
-void build_key(const char *text, char key[static BUILD_KEY_LEN + 1])
-{
-        uint8_t digest[SHA256_DIGEST_LENGTH];
-        SHA256((const unsigned char *)text, strlen(text), digest);
-        hex_print(digest, sizeof digest, key);
 }
 
 /* ---- its log ---- */
@@ -218,7 +209,7 @@ static bool apply(struct build *build)
                 if (!set_env(build))
                         return false;
         } else if (strcmp(type, "USER") == 0) {
-                if (!first[0] || !spell_account(first, &account)) {
+                if (!first[0] || !e2b_account(first, &account)) {
                         fail(build, "USER '%.60s': there are user and root", first);
                         return false;
                 }
@@ -338,7 +329,7 @@ static void copy(struct build *build)
         build_key(e2b_text(step, "filesHash"), key);
         build->fd = template_store_open(build->service, TEMPLATE_STORE_ARCHIVE, build->tenant, key);
         build->copy = (struct psandbox_copy){ .done = on_unpacked, .owner = build };
-        if (!spell_account(owner, &account))
+        if (!e2b_account(owner, &account))
                 fail(build, "COPY for '%.60s': there are user and root", owner);
         else if (build->fd < 0)
                 fail(build, "the files of COPY %.300s were not uploaded", arg_of(step, 0));
@@ -356,7 +347,7 @@ static void begin_step(struct build *build)
         } else if (strcmp(type, "WORKDIR") == 0) {
                 run(build, &(struct build_command_what){ .account = helper(build), .folder = "/", .command = workdir_script,
                                                   .args = { e2b_text(build->build_spec, "workdir"), e2b_text(build->build_spec, "user"), NULL } });
-        } else if (!spell_account(user[0] ? user : e2b_text(build->build_spec, "user"), &account)) {
+        } else if (!e2b_account(user[0] ? user : e2b_text(build->build_spec, "user"), &account)) {
                 fail(build, "RUN as '%.60s': there are user and root", user);
         } else {
                 run(build, &(struct build_command_what){ .account = account, .folder = e2b_text(build->build_spec, "workdir"), .env = json_object_get(build->build_spec, "env"),

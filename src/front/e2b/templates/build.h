@@ -1,12 +1,10 @@
 /*
  * build: templates built by clients of E2B: a base, and steps that change its files.
  *
- *   template        predefined templates, and lookup of all templates
+ *   template        lookup of all templates, and requests about them
  *   template_store  stored templates: names, tags, builds, and the files after each step
  *   copy_source     files of a client for COPY
  *   build           a build: a sandbox of its own, in which the steps run in order
- *   command         a program in a sandbox, with its lines and its end
- *   start_command   the program that runs in every sandbox of a template, and its readiness
  *   build_routes    requests for templates, builds and tags
  *
  * There is no image registry.  The base is the host's programs, whatever image a client names, and the log says so; or
@@ -15,7 +13,8 @@
 #ifndef FRONT_E2B_BUILD_H
 #define FRONT_E2B_BUILD_H
 
-#include "front/e2b/e2b.h"
+#include "front/e2b/command.h"
+#include "front/e2b/request.h"
 
 #define BUILD_STEPS_MAX 500
 #define BUILD_STEPS_BYTES (256 * KIB)      /* bytes of all steps as JSON */
@@ -82,60 +81,6 @@ int template_store_name(const struct service *service, enum template_store_kind 
  */
 int template_store_file(const struct service *service, enum template_store_kind kind, struct csn_error *err);
 
-/* ---- a program in a sandbox (command.c) ---- */
-
-/* Embedded in the caller's object; the caller sets line, done and owner.  All zeros means none. */
-struct build_command {
-        void (*line)(struct build_command *build_command, bool error, const char *text);
-        /*
-         * Called once: the status of wait(2), or an error if the program could not start or the sandbox ended.  The
-         * struct may then be used again.
-         */
-        void (*done)(struct build_command *build_command, int status, const struct csn_error *error);
-        void *owner;
-        struct guest_call call;
-        struct buf lines[2];
-        int status;
-};
-
-/* The program. */
-struct build_command_what {
-        int account;                       /* account of fields.def */
-        const char *folder;
-        json_t *env;                       /* names and texts, or NULL */
-        const char *command;               /* for bash, as a login shell */
-        const char *args[6];               /* $1 and so on; NULL ends the list */
-};
-
-/* Start the program; done() follows.  Errors: as guest calls. */
-int build_command_run(struct psandbox *psandbox, struct build_command *build_command, const struct build_command_what *what, struct csn_error *err);
-/* Kill the program without done().  Harmless twice. */
-void build_command_stop(struct build_command *build_command);
-
-/* ---- the start command (start_command.c) ---- */
-
-/* Embedded in the caller's object; the caller sets line, done and owner.  All zeros means none. */
-struct start {
-        void (*line)(struct start *start, bool error, const char *text);
-        /* Called once: the program is ready, or failed.  It then runs until it ends or until start_stop(). */
-        void (*done)(struct start *start, const struct csn_error *error);
-        void *owner;
-        struct psandbox *psandbox;
-        struct loop *loop;
-        json_t *build_spec;
-        struct build_command program, check;
-        struct timer again, deadline;
-        bool told;
-};
-
-/* Whether a build spec has a start command. */
-bool start_is_there(const json_t *build_spec);
-/* Start the command.  `whole`: wait also for a readiness check that only sleeps.  Errors: as guest calls. */
-int start_begin(struct start *start, struct service *service, struct psandbox *psandbox, json_t *build_spec,
-                bool whole, struct csn_error *err);
-void start_stop(struct start *start);      /* harmless twice */
-
-
 /* ---- a build (build.c) ---- */
 
 struct build {
@@ -174,7 +119,18 @@ void build_close(struct service *service);
 /* A digest of a text as the key of a file. */
 void build_key(const char *text, char key[static BUILD_KEY_LEN + 1]);
 
-/* ---- handlers (build_routes.c, copy_source.c) ---- */
+/* ---- templates by name (template.c) ---- */
+
+/*
+ * Find a template by id or name, with or without a tag.  For a snapshot *ret is the template of its sandbox, for a
+ * built template the template it was built from.  *ret_image has its files and *ret_build_spec its build, both as
+ * references of the caller, or NULL.  Errors: CSN_E_INPUT with ENOENT in sys, CSN_E_SYSTEM.
+ */
+int e2b_template_find(const struct service *service, const char *tenant, const char *name,
+                      const struct e2b_template **ret, struct e2b_image **ret_image,
+                      json_t **ret_build_spec, struct csn_error *err);
+
+/* ---- handlers (build_routes.c, copy_source.c, template.c) ---- */
 
 void builds_post_template(struct http_request *request);
 void builds_post(struct http_request *request);
@@ -185,5 +141,9 @@ void builds_get_tags(struct http_request *request);
 void builds_patch_template(struct http_request *request);
 void archive_get(struct http_request *request);
 void archive_put(struct http_request *request);
+void e2b_template_alias(struct http_request *request);
+void e2b_list_templates(struct http_request *request);
+void e2b_get_template(struct http_request *request);
+void e2b_delete_template(struct http_request *request);
 
 #endif

@@ -1,26 +1,6 @@
 /* What a template is here, ours and those that clients built; see front/e2b/e2b.h and build.h. */
 #include "front/e2b/templates/build.h"
 
-static const struct e2b_template templates[] = {
-        { "rki5dems9wqfm4r03t7g", "base", "system", false },
-        { "nlhz8vlwyupq845jsdg9", "code-interpreter-v1", "data", true },
-        { "k0wmwk4vs6mdkzzf3n2c", "mcp-gateway", "system", false },
-};
-
-const struct e2b_template *e2b_template_named(const char *name)
-{
-        const char *slash = strrchr(name, '/'), *bare = slash ? slash + 1 : name;
-        size_t len = strcspn(bare, ":");
-        if (bare[len] && strcmp(bare + len, ":default") != 0)
-                return NULL;
-        for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
-                const struct e2b_template *one = &templates[i];
-                if ((strlen(one->id) == len && memcmp(one->id, bare, len) == 0) || (strlen(one->name) == len && memcmp(one->name, bare, len) == 0))
-                        return one;
-        }
-        return NULL;
-}
-
 /* It is no file that is not there, and the text says nothing of one. */
 static int none(struct csn_error *err, const char *name, const char *what)
 {
@@ -96,8 +76,8 @@ void e2b_list_templates(struct http_request *request)
         json_array_foreach(all, i, kept) {
                 json_array_append_new(list, describe_kept(kept));
         }
-        for (i = 0; i < ARRAY_LEN(templates); i++)
-                json_array_append_new(list, describe(&templates[i]));
+        for (i = 0; e2b_base_template(i); i++)
+                json_array_append_new(list, describe(e2b_base_template(i)));
         json_decref(all);
         http_json(request, MHD_HTTP_OK, list);
 }

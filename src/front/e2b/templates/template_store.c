@@ -347,3 +347,12 @@ int template_store_name(const struct service *service, enum template_store_kind 
                 return err_set(err, CSN_E_SYSTEM, errno, "keep %s", name);
         return linkat(AT_FDCWD, from, folder, name, AT_SYMLINK_FOLLOW) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "keep %s", name) : 0;
 }
+
+/* ---- keys ---- */
+
+void build_key(const char *text, char key[static BUILD_KEY_LEN + 1])
+{
+        uint8_t digest[SHA256_DIGEST_LENGTH];
+        SHA256((const unsigned char *)text, strlen(text), digest);
+        hex_print(digest, sizeof digest, key);
+}

@@ -1,72 +1,12 @@
 /* E2B's control plane: sandboxes are made, asked about, changed and ended; see e2b.h. */
+#include "front/e2b/app/app.h"
+#include "front/e2b/envd/envd.h"
+#include "front/e2b/interpreter/interpreter.h"
 #include "front/e2b/templates/build.h"
-
-#include "front/compat/compat.h"
 
 #include <stdio.h>
 
 #define LIFE_V1_S 15                       /* where none is given */
-
-/* ---- what came ---- */
-
-json_t *e2b_body(struct http_request *request, const struct e2b_member *members)
-{
-        struct csn_error err;
-        json_t *body = request->body.len ? compat_body(request, &err) : json_object();
-        if (body && e2b_check(body, members, &err) == 0)
-                return body;
-        e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
-        json_decref(body);
-        return NULL;
-}
-
-bool e2b_life(struct http_request *request, const json_t *body, const char *name, unsigned usual_s, uint64_t *ret_ms)
-{
-        const json_t *given = json_object_get(body, name);
-        bool none = !given || json_is_null(given);
-        double seconds = none ? usual_s : json_number_value(given);
-        uint64_t most_s = min_u64(service_of(request)->settings->engine.sandbox_ttl_ms / 1000, E2B_TIMEOUT_MAX_S);
-        char shown[E2B_SHOWN_MAX];
-        if (none ? !usual_s : !json_is_number(given) || seconds < 0 || seconds > (double)most_s) {
-                e2b_show(given, shown);
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s has to be a number of seconds from 0 to %llu; it is %s", name, (unsigned long long)most_s, shown);
-                return false;
-        }
-        *ret_ms = (uint64_t)(seconds * 1000);
-        return true;
-}
-
-static struct e2b_sandbox *named(struct http_request *request, bool killing)
-{
-        const char *id = http_part(request, 0);
-        struct e2b_sandbox *sandbox = e2b_sandbox_find(service_of(request), id, request->tenant);
-        if (sandbox && (killing || !sandbox->killing))
-                return sandbox;
-        e2b_error(request, MHD_HTTP_NOT_FOUND, "Sandbox %.60s doesn't exist or you don't have access to it", id);
-        return NULL;
-}
-
-/* The sandbox of the path; NULL: there is none, or only until it has ended, and that is answered. */
-struct e2b_sandbox *e2b_named(struct http_request *request)
-{
-        return named(request, false);
-}
-
-void e2b_fail(struct http_request *request, const struct csn_error *error)
-{
-        if (error->code == CSN_E_INPUT && error->sys == ENOENT)
-                e2b_error(request, MHD_HTTP_NOT_FOUND, "%s", error->text);
-        else
-                http_fail(request, error);
-}
-
-void e2b_conflict(struct http_request *request, const struct csn_error *error)
-{
-        if (error->code == CSN_E_BUSY)
-                e2b_error(request, MHD_HTTP_CONFLICT, "%s", error->text);
-        else
-                http_fail(request, error);
-}
 
 /* ---- waiting for a sandbox ---- */
 
@@ -151,6 +91,29 @@ static json_t *texts_of(const json_t *body, const char *name, struct csn_error *
         return json_incref(given);
 }
 
+/* ---- what other rooms keep of a sandbox ---- */
+
+static void on_runs(struct e2b_sandbox *sandbox)
+{
+        if (sandbox->wish.template->interprets && !sandbox->interpreter)
+                e2b_interpreter_warm(sandbox);
+}
+
+static uint64_t program_started_us(const struct e2b_sandbox *sandbox)
+{
+        return e2b_envd_started_us(sandbox->envd);
+}
+
+static void on_ended(struct e2b_sandbox *sandbox)
+{
+        e2b_envd_free(sandbox->envd);
+        e2b_interpreter_free(sandbox->interpreter);
+        sandbox->envd = NULL;
+        sandbox->interpreter = NULL;
+}
+
+static const struct e2b_hooks hooks = { .runs = on_runs, .program_started_us = program_started_us, .ended = on_ended };
+
 /* Its references are the caller's, whatever becomes of it. */
 static int wish_of(struct http_request *request, const json_t *body, bool secure, struct e2b_wish *ret, struct e2b_image **ret_image, struct csn_error *err)
 {
@@ -158,7 +121,7 @@ static int wish_of(struct http_request *request, const json_t *body, bool secure
         const json_t *resume = json_object_get(body, "autoResume"), *policy = json_object_get(resume, "policy");
         json_t *network = json_object_get(body, "network");
         const struct store_key *key = service_key(request);
-        *ret = (struct e2b_wish){ .internet = !json_is_false(json_object_get(body, "allow_internet_access")), .secure = secure,
+        *ret = (struct e2b_wish){ .hooks = &hooks, .internet = !json_is_false(json_object_get(body, "allow_internet_access")), .secure = secure,
                                   .closed = json_is_false(json_object_get(network, "allowPublicTraffic")),
                                   .auto_pause = json_is_true(json_object_get(body, "autoPause")),
                                   .keep_memory = !json_is_false(json_object_get(body, "autoPauseMemory")),
@@ -254,7 +217,7 @@ static void get(struct http_request *request)
 /* Also of one that ends already: whoever asks may wait for it. */
 static void delete(struct http_request *request)
 {
-        struct e2b_sandbox *sandbox = named(request, true);
+        struct e2b_sandbox *sandbox = e2b_named_or_ending(request);
         if (!sandbox)
                 return;
         answer_when(request, sandbox, E2B_WANTS_OVER, MHD_HTTP_NO_CONTENT, false);

@@ -1,5 +1,5 @@
-/* A program in a sandbox, of which the lines and the end matter; see build.h. */
-#include "front/e2b/templates/build.h"
+/* A program in a sandbox, of which the lines and the end matter; see command.h. */
+#include "front/e2b/command.h"
 
 #define LINE_BYTES_MAX 2000                /* what is longer is several */
 

@@ -1,4 +1,5 @@
 /* Sandboxes by pages and filters; see e2b.h. */
+#include "front/e2b/app/app.h"
 #include "front/e2b/templates/build.h"
 
 #include <inttypes.h>
@@ -64,28 +65,6 @@ static bool parse_token(const char *text, struct filter *filter)
         filter->at_ms = strtoll(text, &end, 10);
         filter->at_id = end + 1;
         return *end == '-' && end != text;
-}
-
-bool e2b_limit(struct http_request *request, size_t *ret)
-{
-        const char *limit = http_query(request, "limit");
-        char *end = NULL;
-        unsigned long number = limit ? strtoul(limit, &end, 10) : E2B_PAGE_MAX;
-        *ret = number;
-        if (!end || (!*end && number >= 1 && number <= E2B_PAGE_MAX))
-                return true;
-        e2b_error(request, MHD_HTTP_BAD_REQUEST, "limit is \"%.40s\"; it has to be a number from 1 to %d", limit, E2B_PAGE_MAX);
-        return false;
-}
-
-bool e2b_query_number(struct http_request *request, const char *name, int64_t usual, int64_t *ret)
-{
-        const char *text = http_query(request, name);
-        *ret = text && *text ? strtoll(text, NULL, 10) : usual;
-        if (!text || (strlen(text) < 19 && !text[strspn(text, "0123456789")]))
-                return true;
-        e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s is \"%.40s\"; it has to be a whole number, from 0 on", name, text);
-        return false;
 }
 
 /* Of ours or of one that was built, by its name or id; NULL: there is none. */

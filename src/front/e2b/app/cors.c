@@ -1,9 +1,12 @@
 /*
- * Web pages as clients: what a browser wants to hear before it lets a page of another place speak to us and read what we say (CORS, Fetch
- * standard).  E2B lets every page, for none can do anything without a key, or the token of a sandbox; so do we where keys are needed.  Where
- * they are not, any page that somebody on this host looks at could do all that he can, and browsers are told nothing.
+ * Web pages as clients: what a browser wants to hear before it lets a page of another place speak to us and read what
+ * we say (CORS, Fetch standard).  E2B lets every page, for none can do anything without a key, or the token of a
+ * sandbox; so do we where keys are needed.  Where they are not, any page that somebody on this host looks at could do
+ * all that he can, and browsers are told nothing.
  */
-#include "front/e2b/e2b.h"
+#include "front/e2b/app/app.h"
+#include "front/e2b/envd/envd.h"
+#include "front/e2b/interpreter/interpreter.h"
 
 #define READABLE "X-Next-Token, X-Total-Running, X-Request-Id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"
 #define METHODS "GET, HEAD, POST, PUT, PATCH, DELETE"

@@ -1,77 +1,14 @@
 /* Whom a request of E2B's clients is for, whether it may, and what is wrong in their words; see e2b.h. */
+#include "front/e2b/app/app.h"
 #include "front/e2b/envd/envd.h"
+#include "front/e2b/interpreter/interpreter.h"
+#include "front/e2b/templates/build.h"
 
 #include <ctype.h>
-#include <openssl/crypto.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #define KEY_PREFIX "e2b_"
-#define NO_PORT 65536                      /* E2b-Sandbox-Port is none, and nobody's */
 
-/* ---- what is wrong ---- */
-
-/* Takes the reference. */
-static void send_error(struct http_request *request, unsigned status, json_t *json)
-{
-        if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
-                http_set_header(request, "Retry-After", "1");
-        http_json(request, status, json);
-}
-
-static json_t *error_of(struct http_request *request, unsigned status, const char *text)
-{
-        size_t len;
-        const char *clean = model_utf8(&request->arena, text, strlen(text), &len);
-        return json_pack("{s:i, s:s%}", "code", (int)status, "message", clean, len);
-}
-
-void e2b_error(struct http_request *request, unsigned status, const char *fmt, ...)
-{
-        char text[600];
-        va_list args;
-        va_start(args, fmt);
-        vsnprintf(text, sizeof text, fmt, args);
-        va_end(args);
-        send_error(request, status, error_of(request, status, text));
-}
-
-
-/* Whom a person with a browser asked, and no client of ours. */
-static bool is_browser(const struct http_request *request)
-{
-        const char *agent = http_header(request, "User-Agent");
-        unsigned port = e2b_port(request);
-        return port && port != E2B_ENVD_PORT && port != E2B_INTERPRETER_PORT && agent && strncmp(agent, "Mozilla/5.0", 11) == 0;
-}
-
-static void show_page(struct http_request *request, const char *title, const char *text)
-{
-        struct buf page;
-        buf_init(&page, 4 * KIB);
-        buf_printf(&page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title></head>\n<body><h1>%s</h1><p>%s.</p></body></html>\n", title, title,
-                   text);
-        http_answer(request, MHD_HTTP_BAD_GATEWAY, "text/html; charset=utf-8", page.bytes, page.len);
-}
-
-/* The same three members as E2B's own proxy has, and for people a page. */
-static void bad_gateway(struct http_request *request, const char *title, const char *text, unsigned port)
-{
-        if (is_browser(request)) {
-                show_page(request, title, text);
-                return;
-        }
-        json_t *json = error_of(request, MHD_HTTP_BAD_GATEWAY, text);
-        json_object_set_new(json, "sandboxId", json_string(request->target ? request->target : ""));
-        if (port)
-                json_object_set_new(json, "port", json_integer((json_int_t)port));
-        http_json(request, MHD_HTTP_BAD_GATEWAY, json);
-}
-
-void e2b_not_found(struct http_request *request)
-{
-        bad_gateway(request, "Sandbox Not Found", "The sandbox was not found", 0);
-}
+/* ---- errors ---- */
 
 /* The one gateway error at the door is a sandbox that is not there. */
 static void on_problem(struct http_request *request, unsigned status, const struct csn_error *error)
@@ -91,97 +28,12 @@ static void on_interpreter_problem(struct http_request *request, unsigned status
                 on_problem(request, status, error);
 }
 
-void e2b_closed_port(struct http_request *request, unsigned port)
-{
-        bad_gateway(request, "Closed Port Error", "The sandbox is running but port is not open", port);
-}
-
-void e2b_no_content(struct http_request *request)
-{
-        http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
-}
-
-bool e2b_same(const char *one, const char *other)
-{
-        size_t len = strlen(one);
-        return strlen(other) == len && CRYPTO_memcmp(one, other, len) == 0;
-}
-
-const char *e2b_text(const json_t *json, const char *name)
-{
-        const char *text = json_string_value(json_object_get(json, name));
-        return text ? text : "";
-}
-
-/* ---- whom it is for ---- */
-
-/* "49983-i...": 0 if the host's first label is something else. */
-static unsigned parse_label(const char *host, const char **ret_id, size_t *ret_len)
-{
-        char *end;
-        if (!isdigit((unsigned char)host[0]))
-                return 0;
-        unsigned long port = strtoul(host, &end, 10);
-        size_t len = *end == '-' ? strspn(end + 1, "abcdefghijklmnopqrstuvwxyz0123456789") : 0;
-        if (!len || port == 0 || port > 65535 || end[1 + len] != '.')
-                return 0;
-        *ret_id = end + 1;
-        *ret_len = len;
-        return (unsigned)port;
-}
-
-/* Clients of a year ago name no sandbox when they ask for files; but its token says which, for each has its own. */
-static unsigned parse_token(const struct http_request *request, const char **ret_id, size_t *ret_len)
-{
-        const char *token = http_header(request, "X-Access-Token");
-        for (const struct e2b_sandbox *one = token ? service_of(request)->e2b : NULL; one; one = one->next)
-                if (one->token[0] && e2b_same(one->token, token)) {
-                        *ret_id = one->id;
-                        *ret_len = strlen(one->id);
-                        return E2B_ENVD_PORT;
-                }
-        return 0;
-}
-
-static unsigned parse_target(const struct http_request *request, const char **ret_id, size_t *ret_len)
-{
-        const char *host = http_header(request, "Host"), *id = http_header(request, "E2b-Sandbox-Id"), *port = http_header(request, "E2b-Sandbox-Port");
-        unsigned number = host ? parse_label(host, ret_id, ret_len) : 0;
-        if (number)
-                return number;
-        if (!id)
-                return parse_token(request, ret_id, ret_len);
-        *ret_id = id;
-        *ret_len = strlen(id);
-        bool digits = port && port[0] && strlen(port) <= 5 && !port[strspn(port, "0123456789")];
-        unsigned long given = port ? digits ? strtoul(port, NULL, 10) : 0 : E2B_ENVD_PORT;
-        return given > 0 && given <= 65535 ? (unsigned)given : NO_PORT;
-}
-
-unsigned e2b_port(const struct http_request *request)
-{
-        const char *id;
-        size_t len;
-        unsigned port = parse_target(request, &id, &len);
-        return port || !request->target ? port : E2B_ENVD_PORT;
-}
-
-struct e2b_sandbox *e2b_target(const struct http_request *request)
-{
-        struct e2b_sandbox *sandbox = request->target ? e2b_sandbox_find(service_of(request), request->target, "")
-                : NULL;
-        return sandbox && sandbox->state == E2B_RUNNING && !sandbox->killing ? sandbox : NULL;
-}
-
 /* ---- whether it may ---- */
 
-int e2b_has_cpu_time(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err)
-{
-        return service_tenant_has_cpu_time(sandbox->service, sandbox->tenant, sandbox->wish.cpu_ms_per_day, ret_limit,
-                                           err);
-}
-
-/* One of our keys, as it is or in E2B's spelling, which older clients insist on: e2b_ and its bytes in hex.  NULL: neither. */
+/*
+ * One of our keys, as it is or in E2B's spelling, which older clients insist on: e2b_ and its bytes in hex.  NULL:
+ * neither.
+ */
 static const char *key_text(struct http_request *request, const char *given)
 {
         size_t len = strlen(given), prefix = strlen(KEY_PREFIX), n = 0;
@@ -197,8 +49,8 @@ static const char *key_text(struct http_request *request, const char *given)
 }
 
 /*
- * Clients of E2B always send some key, and where none is needed each will do.  One of ours still says who it is: it is asked for
- * by its text, and what is none of ours would be refused.
+ * Clients of E2B always send some key, and where none is needed each will do.  One of ours still says who it is: it
+ * is asked for by its text, and what is none of ours would be refused.
  */
 static int admit_control(struct http_request *request, struct csn_error *err)
 {
@@ -217,7 +69,7 @@ static void find_target(struct http_request *request)
 {
         const char *id;
         size_t len;
-        if (parse_target(request, &id, &len))
+        if (e2b_parse_target(request, &id, &len))
                 request->target = arena_copy(&request->arena, id, len);
 }
 
@@ -279,7 +131,7 @@ static int admit_port(struct http_request *request, struct csn_error *err)
 {
         const char *token = http_header(request, "E2B-Traffic-Access-Token");
         find_target(request);
-        if (e2b_port(request) == NO_PORT) {
+        if (e2b_port(request) == E2B_NO_PORT) {
                 err_set(err, CSN_E_INPUT, 0, "Invalid sandbox port: E2b-Sandbox-Port is \"%.40s\"; it has to be a number from 1 to 65535",
                         http_header(request, "E2b-Sandbox-Port"));
                 return http_refuse(request, MHD_HTTP_BAD_REQUEST, err);
@@ -363,8 +215,11 @@ static void handle(struct http_request *request)
 /* ---- the four of them ---- */
 
 static const struct http_app control_app = { .routes = e2b_control_routes, .slashes = true, .admit = admit_control, .problem = on_problem };
+
 static const struct http_app envd_app = { .routes = e2b_envd_routes, .admit = admit_envd, .handle = handle, .problem = on_problem };
+
 static const struct http_app interpreter_app = { .routes = e2b_interpreter_routes, .admit = admit_port, .handle = handle, .problem = on_interpreter_problem };
+
 static const struct http_app port_app = { .routes = e2b_port_routes, .slashes = true, .admit = admit_port, .handle = handle, .problem = on_problem };
 
 static const struct http_app *app_of(struct http_request *request)
@@ -375,7 +230,7 @@ static const struct http_app *app_of(struct http_request *request)
                                               "/nodes/", "/events/", "/api-keys/", "/access-tokens/" };
         const char *id;
         size_t len;
-        unsigned port = parse_target(request, &id, &len);
+        unsigned port = e2b_parse_target(request, &id, &len);
         if (port)
                 return port == E2B_ENVD_PORT ? &envd_app : port == E2B_INTERPRETER_PORT ? &interpreter_app : &port_app;
         if (http_is_for(request, e2b_control_routes, true))
@@ -394,4 +249,10 @@ const struct http_app *e2b_app(struct service *service, struct http_request *req
 {
         const struct http_app *app = app_of(request);
         return app == &port_app ? app : e2b_app_for_page(service, request, app);
+}
+
+void e2b_close(struct service *service)
+{
+        e2b_sandboxes_close(service);
+        build_close(service);
 }

@@ -1,6 +1,6 @@
-/* What runs in every sandbox of a template, and when that is ready; see build.h. */
-#include "front/e2b/templates/build.h"
-#include "front/e2b/envd/envd.h"
+/* What runs in every sandbox of a template, and when that is ready; see command.h. */
+#include "front/e2b/command.h"
+#include "front/e2b/request.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -43,7 +43,7 @@ static void hush(struct build_command *build_command, bool error, const char *te
 static int run(struct start *start, struct build_command *build_command, const char *command, struct csn_error *err)
 {
         int account = account_USER;
-        spell_account(e2b_text(start->build_spec, "user"), &account);
+        e2b_account(e2b_text(start->build_spec, "user"), &account);
         const struct build_command_what what = { .account = account, .folder = e2b_text(start->build_spec, "workdir"), .env = json_object_get(start->build_spec, "env"),
                                           .command = command };
         return build_command_run(start->psandbox, build_command, &what, err);

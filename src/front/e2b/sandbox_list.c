@@ -1,0 +1,49 @@
+/* Find a sandbox, and wait for a change of its state; sandbox.c makes the changes. */
+#include "front/e2b/e2b.h"
+
+struct e2b_sandbox *e2b_sandbox_find(const struct service *service, const char *id, const char *tenant)
+{
+        for (struct e2b_sandbox *sandbox = service->e2b; sandbox; sandbox = sandbox->next)
+                if (sandbox->state != E2B_MAKING && strcmp(sandbox->id, id) == 0 && (!tenant[0] || strcmp(sandbox->tenant, tenant) == 0))
+                        return sandbox;
+        return NULL;
+}
+
+bool e2b_sandbox_is_paused(const struct e2b_sandbox *sandbox)
+{
+        return sandbox->state == E2B_PAUSED || sandbox->state == E2B_RESUMING;
+}
+
+void e2b_wait(struct e2b_sandbox *sandbox, enum e2b_want want, struct e2b_waiter *waiter)
+{
+        waiter->sandbox = sandbox;
+        waiter->want = want;
+        waiter->next = sandbox->waiters;
+        sandbox->waiters = waiter;
+}
+
+void e2b_unwait(struct e2b_waiter *waiter)
+{
+        if (!waiter->sandbox)
+                return;
+        for (struct e2b_waiter **at = &waiter->sandbox->waiters; *at; at = &(*at)->next)
+                if (*at == waiter) {
+                        *at = waiter->next;
+                        break;
+                }
+        waiter->sandbox = NULL;
+}
+
+/* A callback may take others off the list, so each time it is searched from its beginning. */
+void e2b_notify(struct e2b_sandbox *sandbox, enum e2b_want want, const struct csn_error *error)
+{
+        for (struct e2b_waiter *waiter = sandbox->waiters; waiter;) {
+                if (waiter->want != want) {
+                        waiter = waiter->next;
+                        continue;
+                }
+                e2b_unwait(waiter);
+                waiter->done(waiter, error);
+                waiter = sandbox->waiters;
+        }
+}
