@@ -1,4 +1,4 @@
-/* Errors as values, and the one table of their codes (errors.def). */
+/* Errors as values, and the only table of error codes (errors.def). */
 #include "base/base.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Bytes as hexadecimal digits, and ids out of random ones. */
+/* Bytes as hexadecimal digits, and random ids. */
 #include "base/base.h"
 
 #include <string.h>

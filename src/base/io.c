@@ -1,4 +1,4 @@
-/* Small things that every program does with descriptors, done once with EINTR, ceilings and seals in mind. */
+/* Helpers for descriptors, with correct handling of EINTR, size limits and seals. */
 #include "base/base.h"
 
 #include <fcntl.h>

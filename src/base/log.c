@@ -1,4 +1,4 @@
-/* A log of JSON lines: one object a line, whatever bytes come in, so that nobody can forge a line. */
+/* A log of JSON lines: an object a line for any input bytes, so that no input can forge a line. */
 #include "base/base.h"
 
 #include <fcntl.h>

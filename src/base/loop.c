@@ -1,8 +1,8 @@
 /*
  * The event loop: epoll(7) for descriptors, a sorted list for timers.
  *
- * Timers are few (a handful a run), so a list is enough; epoll_pwait2 (Linux 5.11) would give
- * microseconds, but epoll_wait's milliseconds rounded up are exact enough for limits in milliseconds.
+ * A run has only a handful of timers, so a list is sufficient.  epoll_pwait2 (Linux 5.11) would have a resolution
+ * of microseconds; epoll_wait's milliseconds, rounded up, are exact enough for limits in milliseconds.
  */
 #include "base/base.h"
 

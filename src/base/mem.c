@@ -1,4 +1,4 @@
-/* Memory with owners: plain allocations that cannot fail quietly, and arenas. */
+/* Memory with owners: plain allocations that never return NULL, and arenas. */
 #include "base/base.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Removing a folder in which foreign code could do what it liked. */
+/* Removal of a folder with arbitrary content made by foreign code. */
 #include "base/base.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* Clocks, and numbers with units as people write them in options, environment and files. */
+/* Clocks, and numbers with units, as used in options, environment and files. */
 #include "base/base.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* UTF-8 as RFC 3629 has it: no surrogates, nothing above U+10FFFF, no overlong forms. */
+/* UTF-8 of RFC 3629: no surrogates, no code point above U+10FFFF, no overlong forms. */
 #include "base/base.h"
 
 size_t utf8_step(const char *bytes, size_t len)

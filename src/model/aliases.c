@@ -1,6 +1,6 @@
 /*
- * The names that older systems gave to what is in our record, for code that was written against them.  They
- * stand together in one object, "aliases", and only when the request asks for them: some repeat the output.
+ * Field names of older systems for the content of our record, for programs written for these systems.  The names
+ * are members of an object "aliases", present only on request: some repeat the output.
  */
 #include "model/model.h"
 

@@ -1,6 +1,6 @@
 /*
- * JSON and text into structs: one walk over the descriptions.  A request that is not exactly what the
- * schema allows is refused with a pointer to the place and with what would be right.
+ * JSON and text into structs: a single walk over the descriptions.  A request outside of the schema is refused
+ * with a pointer to the place and with the allowed values.
  */
 #include "model/model.h"
 

@@ -1,6 +1,7 @@
 /*
- * Structs into JSON: any bytes become valid JSON, with the exact bytes beside them when they are not text.  As a tree for who
- * goes on working with it; and as text at once, for a record has a hundred parts, each of which a tree has to allocate.
+ * Structs into JSON: any bytes become valid JSON, with the exact bytes added if the bytes are no text.  The
+ * result is a tree, for further processing, or directly a text: a record has about a hundred parts, and a tree
+ * allocates each part.
  */
 #include "model/model.h"
 

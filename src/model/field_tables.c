@@ -1,4 +1,4 @@
-/* The descriptions of all objects and choices, one more reading of fields.def. */
+/* The descriptions of all objects and choices, made by another inclusion of fields.def. */
 #include "model/model.h"
 
 #include <ctype.h>

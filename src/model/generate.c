@@ -1,4 +1,4 @@
-/* Files that follow from the tables and are kept in the repository for people; see generated_file(). */
+/* Files generated from the tables and kept in the repository for readers; see generated_file(). */
 #include "model/settings.h"
 
 #include <stdio.h>

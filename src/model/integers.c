@@ -1,7 +1,8 @@
 /*
- * Integers of any size in JSON.  jansson has those of 64 bits, and fails at others.  A text at which it fails is read again, with
- * each longer integer as a string that begins with a mark.  Where a document becomes a text again, the mark goes, and the digits
- * are what they were.  The mark is random, so no string of a caller's has it.
+ * Integers of any size in JSON.  jansson supports 64 bits and fails for larger integers.  After such a failure
+ * the text is parsed again, with each larger integer as a string with a mark in front.  When a document is
+ * written as text, the mark is removed and the digits are unchanged.  The mark is random, so no string of a
+ * caller contains the mark.
  */
 #include "model/model.h"
 

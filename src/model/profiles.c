@@ -1,4 +1,4 @@
-/* Profiles: partial requests, built in or from a folder, and the whole request that comes of them. */
+/* Profiles: partial requests, built in or from a folder, and the completed request. */
 #include "model/settings.h"
 
 #include <dirent.h>

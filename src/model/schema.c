@@ -1,4 +1,4 @@
-/* JSON Schema 2020-12 (json-schema.org) out of the descriptions. */
+/* JSON Schema 2020-12 (json-schema.org) from the descriptions. */
 #include "model/model.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
- * What of new settings a program can take over while it runs.
+ * Settings that can change in a running program.
  *
- * What is named here is read each time it is needed.  Everything else has been built into something by then: a socket, a
- * supervisor, an open file.  So a setting that is new in the table needs a restart until somebody has made sure of it.
+ * The settings listed here are read at each use.  All other settings are already part of an object: a socket, a
+ * supervisor, an open file.  So a new setting in the table needs a restart until it is verified and listed here.
  */
 #include "model/settings.h"
 

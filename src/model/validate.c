@@ -1,4 +1,4 @@
-/* What no single field can say: names, packages, and what only a caller on this machine may ask. */
+/* Checks across fields: names, packages, and fields reserved for callers on this host. */
 #include "model/model.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /*
- * YAML by libyaml: the one configuration library for C that is alive in Debian (the TOML ones are not
- * packaged there, or not kept).  Only its event parser is used, and only a small part of the language.
+ * YAML by libyaml: the only maintained configuration library for C in Debian (TOML libraries are not packaged or
+ * not maintained there).  Only its event parser is used, for a small part of the language.
  */
 #include "model/settings.h"
 
