@@ -1,4 +1,4 @@
-/* The list of languages, and finding one in it. */
+/* The list of languages, and the search in the list. */
 #include "lang/lang.h"
 
 #include <stdio.h>

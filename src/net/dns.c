@@ -1,8 +1,8 @@
 /*
- * Names into addresses: c-ares (ares_getaddrinfo(3)), with its sockets and its clock in our loop.
+ * Name resolution by c-ares (ares_getaddrinfo(3)), with its sockets and timers in our event loop.
  *
- * /etc/hosts first, then the name servers of /etc/resolv.conf; no search domains, for the program's name is
- * whole and "intranet" is none of its business.  What comes back is not judged here.
+ * /etc/hosts first, then the name servers of /etc/resolv.conf.  No search domains: a program's name is complete,
+ * and names such as "intranet" must not be resolved for a program.  Callers judge the addresses.
  */
 #include "egress/egress.h"
 

@@ -1,4 +1,4 @@
-/* HTTP requests of our own; see http_client.h. */
+/* Outgoing HTTP requests; see http_client.h. */
 #include "net/http_client.h"
 
 #include "config.h"

@@ -1,4 +1,4 @@
-/* TLS towards a program in a sandbox, of libssl and without a socket: what is to go and what came are bytes in memory. */
+/* TLS to a program in a sandbox, by libssl without a socket: input and output are bytes in memory. */
 #include "net/tls_client.h"
 
 #include <openssl/err.h>

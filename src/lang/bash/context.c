@@ -1,13 +1,13 @@
 /*
- * Serve executions in one Bash that lives on (docs/protocols/runner-channel.md).
+ * Executes texts in one persistent Bash (docs/protocols/runner-channel.md).
  *
- * Bash cannot receive packets, so this program speaks on the channel and drives a Bash.  That Bash is an interactive one
- * without a terminal: it alone stays at its top level when a command is interrupted or an expansion fails, and goes on with
- * the next line.  It has loaded an object of ours (reader.c) that reads the texts for it in place of standard input, so they
- * are what is typed in a login shell, and nothing of ours is between them.  The shell opens our descriptors by their names
- * in /proc, so it has none that its commands could inherit.
+ * Bash cannot receive packets, so this program serves the channel and drives a Bash.  The Bash is interactive,
+ * without a terminal: only an interactive Bash stays at its top level after an interrupted command or a failed
+ * expansion, and continues with the next line.  A loaded object (reader.c) reads the texts in place of standard
+ * input, so the texts are executed as if typed in a login shell, without any command of ours between them.  The
+ * shell opens our descriptors by their names in /proc, so its commands inherit none of them.
  *
- * Linked statically, and of our own code only what needs no library of the image.
+ * Linked statically, with only such code of ours as needs no library of the image.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,13 +1,13 @@
 /*
- * Has an interactive Bash read the texts of executions in place of its standard input.
+ * Makes an interactive Bash read the texts of executions in place of its standard input.
  *
- * `enable -f` loads this object, and its constructor takes the place of the function that the shell reads a character with
- * (bash_input in Bash's input.h, the same since Bash 2.0).  So the commands of an execution are the shell's own top-level
- * commands: none of ours is traced, echoed, trapped or found in a variable, and standard input is theirs.  The object has
- * no builtin and stays loaded when `enable` has found that out.
+ * `enable -f` loads this object; its constructor replaces the shell's function to read a character (bash_input in
+ * Bash's input.h, unchanged since Bash 2.0).  So the commands of an execution are the shell's own top-level
+ * commands: no command of ours is traced, echoed, trapped or found in a variable, and standard input belongs to
+ * the program.  The object has no builtin and stays loaded although `enable` reports the missing builtin.
  *
- * What is used of Bash is declared here as Bash declares it.  Of the C library only functions are used that every one has,
- * because it is that of the image.
+ * Used parts of Bash are declared here as in Bash.  Only functions found in every C library are used, because the
+ * C library is the image's.
  */
 #include <errno.h>
 #include <fcntl.h>
