@@ -5,7 +5,7 @@
  * Whatever happens, a line is one JSON document, numbers ascend, what is missing is told and counted, and who has missed
  * nothing has every byte of the output.  HTTP is not there: its functions are below.
  */
-#include "front/api/api.h"
+#include "front/service/service.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@ static void bytes_that_are_no_text_go_once_and_come_back(void)
         request.files = &file;
         request.files_n = 1;
         MARK(&request, run_request, files);
-        CHECK(client_write_request(&request, &text));
+        CHECK(front_write_request(&request, &text));
         CHECK(model_decode_text(&object_run_request, text.bytes, text.len, &arena, &got, &err) == 0);
         CHECK(same_bytes(&got.code, "\xff\0x", 3) && same_bytes(&got.stdin, "plain", 5));
         CHECK(got.files_n == 1 && same_bytes(&got.files[0].content, "\x80", 1));
@@ -71,7 +71,7 @@ static void a_record_survives_the_journey(void)
                 struct run_result got;
                 struct csn_error err;
                 json_t *record = journey(&result, aliases);
-                CHECK(client_read_record(record, &arena, &got, &err) == 0);
+                CHECK(front_read_record(record, &arena, &got, &err) == 0);
                 CHECK(same_bytes(&got.stdout, "a\xff", 2) && same_bytes(&got.stderr, "e\0", 2));
                 CHECK(got.status == status_FAILED && got.exit_code == 3 && HAS(&got, run_result, exit_code));
                 CHECK(!HAS(&got, run_result, signal) && !HAS(&got, run_result, error));
@@ -93,13 +93,13 @@ static void what_is_no_record_is_refused(void)
                 struct run_result got;
                 struct csn_error err = { 0 };
                 json_t *record = json_loads(texts[i], 0, NULL);
-                CHECK(client_read_record(record, &arena, &got, &err) == -CSN_E_PROTOCOL && err.text[0]);
+                CHECK(front_read_record(record, &arena, &got, &err) == -CSN_E_PROTOCOL && err.text[0]);
                 json_decref(record);
                 arena_done(&arena);
         }
         struct csn_error err;
         struct run_result got;
-        CHECK(client_read_record(NULL, NULL, &got, &err) == -CSN_E_PROTOCOL);
+        CHECK(front_read_record(NULL, NULL, &got, &err) == -CSN_E_PROTOCOL);
 }
 
 static void lists_of_users_are_read(void)

@@ -1,5 +1,7 @@
 /* POST /v1/grade: one submission as JSON, or many as JSON lines. */
 #include "front/api/api.h"
+#include "grading/grading.h"
+#include "front/service/bulk.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -19,9 +21,10 @@ struct api_grading {
 
 static struct grader *grader_of(struct service *service)
 {
-        if (!service->grader)
-                service->grader = grader_open(service->engine, service->settings);
-        return service->grader;
+        struct api_state *state = api_state(service);
+        if (!state->grader)
+                state->grader = grader_open(service->engine, service->settings);
+        return state->grader;
 }
 
 /* ---- the end ---- */
@@ -51,7 +54,7 @@ static void job_free(struct api_grading *job)
                 job->request->gone = NULL;
                 job->request->owner = NULL;
         }
-        for (struct api_grading **at = &service->gradings; *at; at = &(*at)->next)
+        for (struct api_grading **at = &api_state(service)->gradings; *at; at = &(*at)->next)
                 if (*at == job) {
                         *at = job->next;
                         break;
@@ -173,8 +176,8 @@ void api_grade(struct http_request *request)
                 return;
         }
         struct api_grading *job = mem_alloc(sizeof *job);
-        *job = (struct api_grading){ .next = service->gradings, .service = service, .request = request };
-        service->gradings = job;
+        *job = (struct api_grading){ .next = api_state(service)->gradings, .service = service, .request = request };
+        api_state(service)->gradings = job;
         snprintf(job->tenant, sizeof job->tenant, "%s", request->tenant);
         snprintf(job->key, sizeof job->key, "%s", service_key(request) ? service_key(request)->id : "");
         snprintf(job->request_id, sizeof job->request_id, "%s", request->id);
@@ -189,7 +192,7 @@ void api_grade(struct http_request *request)
 
 void api_cancel_gradings(struct service *service)
 {
-        for (struct api_grading *job = service->gradings, *next; job; job = next) {
+        for (struct api_grading *job = api_state(service)->gradings, *next; job; job = next) {
                 next = job->next;
                 if (job->grading)
                         grading_cancel(job->grading);
@@ -199,10 +202,10 @@ void api_cancel_gradings(struct service *service)
 /* Lines of many are the bulk's, and end with it. */
 void api_close_gradings(struct service *service)
 {
-        for (struct api_grading *job = service->gradings, *next; job; job = next) {
+        for (struct api_grading *job = api_state(service)->gradings, *next; job; job = next) {
                 next = job->next;
                 job_free(job);
         }
-        grader_close(service->grader);
-        service->grader = NULL;
+        grader_close(api_state(service)->grader);
+        api_state(service)->grader = NULL;
 }

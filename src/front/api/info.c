@@ -1,11 +1,7 @@
-/* What needs no sandbox: checks, profiles, policies, languages, health. */
+/* What needs no sandbox: checks, profiles, policies, languages. */
 #include "front/api/api.h"
-#include "front/views/log_reader.h"
 
-#include <ctype.h>
 #include <stdio.h>
-
-#include "config.h"
 
 /* ---- POST /v1/check ---- */
 
@@ -141,66 +137,4 @@ void api_languages(struct http_request *request)
         for (const struct language *added = engine_languages(service_of(request)->engine); added; added = added->next)
                 json_array_append_new(list, json_pack("{s:s, s:s, s:[]}", "name", added->name, "title", added->title, "aliases"));
         answer_list(request, "languages", list);
-}
-
-/* ---- the log ---- */
-
-#define LOGS_TEXT_MAX (64 * MIB)
-
-static int take_lines(const struct http_request *request, struct logs_filter *filter, size_t *n, struct csn_error *err)
-{
-        const char *lines = http_query(request, "n"), *level = http_query(request, "level");
-        char *end = NULL;
-        unsigned long number = lines && isdigit((unsigned char)lines[0]) ? strtoul(lines, &end, 10) : 0;
-        *filter = (struct logs_filter){ .run = http_query(request, "run"), .request = http_query(request, "request"), .trace = http_query(request, "trace"),
-                                        .owner = http_query(request, "owner"), .level = LOG_DEBUG };
-        *n = lines ? number : LOGS_DEFAULT;
-        if (lines && (!end || *end || number < 1 || number > LOGS_LIST_MAX))
-                return err_field(err, "n", "n is \"%.40s\"; it has to be a number from 1 to %d", lines, LOGS_LIST_MAX);
-        return level ? logs_level(level, "level", &filter->level, err) : 0;
-}
-
-void api_logs(struct http_request *request)
-{
-        struct csn_error err;
-        struct logs_filter filter;
-        struct buf lines;
-        size_t n;
-        buf_init(&lines, LOGS_TEXT_MAX);
-        int rc = take_lines(request, &filter, &n, &err);
-        rc = rc < 0 ? rc : logs_read(logs_path(service_of(request)->settings, &request->arena), &filter, n, &lines,
-                                     NULL, &err);
-        if (rc < 0) {
-                err.field[0] ? http_fail(request, &err) : http_problem(request, MHD_HTTP_NOT_FOUND, &err);
-                buf_done(&lines);
-                return;
-        }
-        http_answer(request, MHD_HTTP_OK, "application/x-ndjson", lines.bytes ? lines.bytes : mem_copy("", 0), lines.len);
-}
-
-/* ---- health ---- */
-
-void api_health(struct http_request *request)
-{
-        http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:s}", "status", "ok", "version", VERSION));
-}
-
-void api_metrics(struct http_request *request)
-{
-        const struct service *service = service_of(request);
-        struct buf buf;
-        buf_init(&buf, 4 * MIB);
-        engine_metrics(service->engine, &buf);
-        buf_printf(&buf, "# HELP caisson_http_answers_total Answers to HTTP requests, by the first digit of their status.\n"
-                         "# TYPE caisson_http_answers_total counter\n");
-        for (size_t i = 1; i < ARRAY_LEN(service->answers); i++)
-                buf_printf(&buf, "caisson_http_answers_total{status=\"%zuxx\"} %llu\n", i,
-                           (unsigned long long)service->answers[i]);
-        buf_printf(&buf, "# HELP caisson_http_connections Connections that are open.\n# TYPE caisson_http_connections gauge\n"
-                         "caisson_http_connections %zu\n", (service->http ? http_connections(service->http)
-                                 : 0) + (service->local ? http_connections(service->local) : 0));
-        trace_metrics(service, &buf);
-        buf_printf(&buf, "# HELP caisson_build_info The version of this program.\n# TYPE caisson_build_info gauge\n"
-                         "caisson_build_info{version=\"%s\"} 1\n", VERSION);
-        http_answer(request, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", buf.bytes, buf.len);
 }

@@ -46,15 +46,16 @@ static void add_schema(json_t *schemas, const struct object *object)
         json_decref(defs);
 }
 
-static json_t *schemas(void)
+static json_t *schemas(const struct service *service)
 {
         json_t *all = json_object();
-        for (const struct http_route *route = api_routes; route->path; route++) {
+        for (const struct http_route *route = service->routes; route->path; route++) {
                 add_schema(all, route->takes);
                 add_schema(all, route->gives);
         }
-        for (size_t i = 0; openapi_objects[i]; i++)
-                add_schema(all, openapi_objects[i]);
+        for (const struct front *const *front = service->fronts; *front; front++)
+                for (const struct object *const *object = (*front)->objects; object && *object; object++)
+                        add_schema(all, *object);
         move_refs(all);
         return all;
 }
@@ -97,7 +98,7 @@ static json_t *contents_of(const char *words, size_t len)
         return contents;
 }
 
-static json_t *body_of(const struct http_route *route, const struct openapi_note *note)
+static json_t *body_of(const struct http_route *route, const struct front_note *note)
 {
         const char *words = note->takes ? note->takes : route->takes ? route->takes->name : "none";
         if (strcmp(words, "none") == 0)
@@ -111,11 +112,15 @@ static json_t *body_of(const struct http_route *route, const struct openapi_note
 
 /* ---- parameters ---- */
 
-static const struct openapi_value *value_of(const struct openapi_value *list, const char *name, size_t len)
+/* The parameter of the first front that has the name; else one without a schema. */
+static const struct front_value *value_of(const struct service *service, const char *name, size_t len)
 {
-        while (list->name && (strlen(list->name) != len || memcmp(list->name, name, len) != 0))
-                list++;
-        return list;
+        static const struct front_value none;
+        for (const struct front *const *front = service->fronts; *front; front++)
+                for (const struct front_value *value = (*front)->parameters; value && value->name; value++)
+                        if (strlen(value->name) == len && memcmp(value->name, name, len) == 0)
+                                return value;
+        return &none;
 }
 
 /* "true|false" */
@@ -131,7 +136,8 @@ static json_t *choices_of(const char *at)
         return list;
 }
 
-static void add_parameter(json_t *list, const char *name, size_t len, const char *in, const struct openapi_value *value, const char *choices)
+static void add_parameter(json_t *list, const char *name, size_t len, const char *in, const struct front_value *value,
+                          const char *choices)
 {
         json_t *schema = value->schema ? constant(value->schema) : json_pack("{s:s}", "type", "string");
         json_t *one = json_pack("{s:s%, s:s, s:b, s:o, s:s}", "name", name, len, "in", in, "required", (int)value->required, "schema", schema, "description",
@@ -152,22 +158,23 @@ static void take_example(json_t *list, const char *words, const char *name, size
                         json_object_set_new(last, "example", json_stringn(at + len + 1, strcspn(at + len + 1, " ")));
 }
 
-static json_t *parameters_of(const struct http_route *route, const struct openapi_note *note)
+static json_t *parameters_of(const struct service *service, const struct http_route *route,
+                             const struct front_note *note)
 {
         json_t *list = json_array();
         for (const char *at = route->path; (at = strchr(at, '{')); at++) {
                 size_t len = strcspn(at, "}");
-                add_parameter(list, at + 1, len - 1, "path", value_of(openapi_parameters, at, len + 1), NULL);
+                add_parameter(list, at + 1, len - 1, "path", value_of(service, at, len + 1), NULL);
         }
         for (const char *at = route->query; at && *at && *at != '*'; at += strcspn(at, " "), at += *at == ' ') {
                 size_t len = strcspn(at, " =");
-                add_parameter(list, at, len, "query", value_of(openapi_parameters, at, len), at[len] == '=' ? at + len + 1 : NULL);
+                add_parameter(list, at, len, "query", value_of(service, at, len), at[len] == '=' ? at + len + 1 : NULL);
                 take_example(list, note->headers, at, len);
         }
         for (const char *at = note->headers; at && *at; at += strcspn(at, " "), at += *at == ' ') {
                 size_t len = strcspn(at, " !=");
                 if (at[len] != '=')
-                        add_parameter(list, at, len, "header", value_of(openapi_parameters, at, len + (at[len] == '!')), NULL);
+                        add_parameter(list, at, len, "header", value_of(service, at, len + (at[len] == '!')), NULL);
         }
         return list;
 }
@@ -273,7 +280,8 @@ static bool is_noted(const char *list, unsigned status, bool *ret_words)
 }
 
 /* Those in our own words are the same for all operations, and are components. */
-static void add_problems(json_t *responses, json_t *components, const struct http_route *route, const struct openapi_note *note)
+static void add_problems(json_t *responses, json_t *components, const struct http_route *route,
+                         const struct front_note *note)
 {
         char name[32];
         for (size_t i = 0; i < ARRAY_LEN(problems); i++) {
@@ -288,7 +296,7 @@ static void add_problems(json_t *responses, json_t *components, const struct htt
 }
 
 /* "200:run_result|events 204" */
-static void add_answers(json_t *responses, const struct http_route *route, const struct openapi_note *note)
+static void add_answers(json_t *responses, const struct http_route *route, const struct front_note *note)
 {
         char usual[80];
         snprintf(usual, sizeof usual, "200:%s", route->gives ? route->gives->name : "json");
@@ -304,52 +312,26 @@ static void add_answers(json_t *responses, const struct http_route *route, const
 
 /* ---- operations ---- */
 
-static const struct { const char *path, *tag, *text; } tags[] = {
-        { "/v1/runs", "Runs", "A program in a sandbox of its own." },
-        { "/v1/sandboxes/{id}/contexts", "Contexts", "Live interpreters, whose variables last." },
-        { "/v1/contexts", "Contexts", NULL },
-        { "/v1/sandboxes/{id}/processes", "Programs", "Programs in a persistent sandbox." },
-        { "/v1/sandboxes/{id}/files", "Files of sandboxes", "What is in a persistent sandbox." },
-        { "/v1/sandboxes/{id}/entr", "Files of sandboxes", NULL },
-        { "/v1/sandboxes/{id}/watch", "Files of sandboxes", NULL },
-        { "/v1/sandboxes", "Sandboxes", "Persistent sandboxes." },
-        { "/v1/sessions", "Sessions", "A persistent sandbox with one context in it." },
-        { "/v1/files", "Files that are kept", "Inputs that are sent ahead, and outputs that stay." },
-        { "/v1/workspaces", "Workspaces", "Folders of users that last from run to run." },
-        { "/v1/grade", "Checks and grades", "Programs that are judged." },
-        { "/v1/check", "Checks and grades", NULL },
-        { "/v1/p", "What there is", "Profiles, policies and languages." },
-        { "/v1/languages", "What there is", NULL },
-        { "/run_code", "SandboxFusion", "Requests in the words of SandboxFusion." },
-        { "/list_", "SandboxFusion", NULL },
-        { "/get_", "SandboxFusion", NULL },
-        { "/submit", "SandboxFusion", NULL },
-        { "/api/v2/", "Piston", "Requests in the words of Piston." },
-        { "/submissions", "Judge0", "Requests in the words of Judge0." },
-        { "/languages", "Judge0", NULL },
-        { "/statuses", "Judge0", NULL },
-        { "/config_info", "Judge0", NULL },
-        { "/about", "Judge0", NULL },
-        { "/mcp", "Model Context Protocol", "For assistants and agents." },
-        { "/", "The daemon", "Health, metrics, the log, and this description." },
-};
-
 /* The row whose path is the longest beginning of a route's; "/submissions" and not "/submit". */
-static const char *tag_of(const struct http_route *route)
+static const char *tag_of(const struct service *service, const struct http_route *route)
 {
-        size_t best = ARRAY_LEN(tags) - 1;
-        for (size_t i = 0; i < ARRAY_LEN(tags); i++)
-                if (strncmp(route->path, tags[i].path, strlen(tags[i].path)) == 0 && strlen(tags[i].path) > strlen(tags[best].path))
-                        best = i;
-        return strcmp(route->path, "/v1/ping") == 0 ? "SandboxFusion" : tags[best].tag;
+        const struct front_tag *best = NULL;
+        for (const struct front *const *front = service->fronts; *front; front++)
+                for (const struct front_tag *tag = (*front)->tags; tag && tag->path; tag++)
+                        if (strncmp(route->path, tag->path, strlen(tag->path)) == 0 &&
+                            (!best || strlen(tag->path) > strlen(best->path)))
+                                best = tag;
+        return best ? best->tag : "";
 }
 
-static json_t *list_of_tags(void)
+static json_t *list_of_tags(const struct service *service)
 {
         json_t *list = json_array();
-        for (size_t i = 0; i < ARRAY_LEN(tags); i++)
-                if (tags[i].text)
-                        json_array_append_new(list, json_pack("{s:s, s:s}", "name", tags[i].tag, "description", tags[i].text));
+        for (const struct front *const *front = service->fronts; *front; front++)
+                for (const struct front_tag *tag = (*front)->tags; tag && tag->path; tag++)
+                        if (tag->text)
+                                json_array_append_new(list, json_pack("{s:s, s:s}", "name", tag->tag, "description",
+                                                                      tag->text));
         return list;
 }
 
@@ -380,14 +362,26 @@ static json_t *summary_of(const struct http_route *route)
         return json_stringn(route->summary, end ? (size_t)(end - route->summary) : strlen(route->summary) - 1);
 }
 
-static json_t *operation(const struct http_route *route, json_t *components)
+static const struct front_note *openapi_note(const struct service *service, const struct http_route *route)
 {
-        const struct openapi_note *note = openapi_note(route);
+        static const struct front_note none;
+        for (const struct front *const *front = service->fronts; *front; front++)
+                for (const struct front_note *note = (*front)->notes; note && note->handle; note++)
+                        if (note->handle == route->handle)
+                                return note;
+        return &none;
+}
+
+static json_t *operation(const struct service *service, const struct http_route *route, json_t *components)
+{
+        const struct front_note *note = openapi_note(service, route);
         json_t *responses = json_object(), *body = body_of(route, note);
         add_answers(responses, route, note);
         add_problems(responses, components, route, note);
-        json_t *json = json_pack("{s:[s], s:o, s:o, s:s, s:o, s:o}", "tags", tag_of(route), "operationId", operation_id(route), "summary", summary_of(route),
-                                 "description", route->summary, "parameters", parameters_of(route, note), "responses", responses);
+        json_t *json = json_pack("{s:[s], s:o, s:o, s:s, s:o, s:o}", "tags", tag_of(service, route), "operationId",
+                                 operation_id(route), "summary", summary_of(route),
+                                 "description", route->summary, "parameters", parameters_of(service, route, note),
+                                         "responses", responses);
         if (body)
                 json_object_set_new(json, "requestBody", body);
         if (!route->scope)
@@ -395,31 +389,33 @@ static json_t *operation(const struct http_route *route, json_t *components)
         return json;
 }
 
-static json_t *paths(json_t *components)
+static json_t *paths(const struct service *service, json_t *components)
 {
         json_t *all = json_object();
-        for (const struct http_route *route = api_routes; route->path; route++) {
+        for (const struct http_route *route = service->routes; route->path; route++) {
                 json_t *path = json_object_get(all, route->path);
                 char method[16] = "";
                 if (!path)
                         json_object_set_new(all, route->path, path = json_object());
                 for (size_t i = 0; i < sizeof method - 1 && route->method[i]; i++)
                         method[i] = (char)tolower((unsigned char)route->method[i]);
-                json_object_set_new(path, method, operation(route, components));
+                json_object_set_new(path, method, operation(service, route, components));
         }
         return all;
 }
 
-static json_t *all_headers(void)
+static json_t *all_headers(const struct service *service)
 {
         json_t *all = json_object();
-        for (const struct openapi_value *one = openapi_headers; one->name; one++)
-                json_object_set_new(all, one->name, json_pack("{s:s, s:b, s:o}", "description", one->text, "required", (int)one->required, "schema",
-                                                              constant(one->schema)));
+        for (const struct front *const *front = service->fronts; *front; front++)
+                for (const struct front_value *one = (*front)->headers; one && one->name; one++)
+                        json_object_set_new(all, one->name,
+                                            json_pack("{s:s, s:b, s:o}", "description", one->text, "required",
+                                                      (int)one->required, "schema", constant(one->schema)));
         return all;
 }
 
-json_t *openapi_describe(void)
+json_t *openapi_describe(const struct service *service)
 {
         static const char about[] = "Run programs that you did not write in closed sandboxes. A key is sent as `Authorization: Bearer KEY` or as `X-API-Key: KEY`; "
                                     "a daemon with `engine.http_keyless`, and the socket for users of its host, need none.";
@@ -427,20 +423,22 @@ json_t *openapi_describe(void)
                                  "Apache License 2.0", "identifier", "Apache-2.0");
         json_t *schemes = json_pack("{s:{s:s, s:s}, s:{s:s, s:s, s:s}}", "key", "type", "http", "scheme", "bearer", "api_key", "type", "apiKey", "in",
                                     "header", "name", "X-API-Key");
-        json_t *responses = json_object(), *operations = paths(responses);
-        json_t *components = json_pack("{s:o, s:o, s:o, s:o}", "schemas", schemas(), "responses", responses, "headers", all_headers(),
+        json_t *responses = json_object(), *operations = paths(service, responses);
+        json_t *components = json_pack("{s:o, s:o, s:o, s:o}", "schemas", schemas(service), "responses", responses,
+                                       "headers", all_headers(service),
                                        "securitySchemes", schemes);
         return json_pack("{s:s, s:o, s:[{s:s, s:s}], s:o, s:o, s:o, s:[{s:[]}, {s:[]}]}", "openapi", "3.1.0", "info", info, "servers", "url", "/",
-                         "description", "The daemon that this description comes from.", "tags", list_of_tags(), "paths", operations, "components", components,
+                         "description", "The daemon that this description comes from.", "tags", list_of_tags(service),
+                                 "paths", operations, "components", components,
                          "security", "key", "api_key");
 }
 
 /* It is the same for the whole life of the daemon, and is asked for without a key; so it is made once. */
 void api_openapi(struct http_request *request)
 {
-        struct buf *text = &service_of(request)->description;
+        struct buf *text = &operations_state(service_of(request))->description;
         if (!text->len) {
-                json_t *json = openapi_describe();
+                json_t *json = openapi_describe(service_of(request));
                 buf_init(text, 2 * MIB);
                 model_dump(json, false, text);
                 json_decref(json);

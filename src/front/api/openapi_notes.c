@@ -1,17 +1,14 @@
-/* What operations take and answer beside what their routes say; see openapi.h. */
-#include "front/api/openapi.h"
-
+/* What the operations of /v1 take and answer beside what their routes say; see front/service/front.h. */
 #include "front/api/api.h"
-#include "front/mcp/mcp.h"
+#include "front/api/openapi.h"
 
 #define EVENTS "events|ndjson"
 #define STARTED "Location Preference-Applied"
 #define FILE_HEADERS "Accept-Ranges Content-Range Content-Disposition Last-Modified"
-#define MCP_HEADERS "MCP-Protocol-Version Mcp-Session-Id Mcp-Method Mcp-Name"
 #define CODE_EXAMPLE "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}"
 #define IN_CONTEXT_EXAMPLE "{\"code\": \"print(6 * 7)\"}"
 
-const struct openapi_note openapi_notes[] = {
+const struct front_note api_notes[] = {
         { api_post_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503 507", NULL, "Idempotency-Key Prefer", STARTED " Idempotency-Replayed", CODE_EXAMPLE },
         { api_bulk, "200:ndjson", "503", "ndjson", NULL, NULL, "{\"id\": 1, \"language\": \"python\", \"code\": \"print(6 * 7)\"}" },
         { api_get_run, "200:run_result 202:kept_run", NULL, NULL, NULL, NULL, NULL },
@@ -58,36 +55,6 @@ const struct openapi_note openapi_notes[] = {
         { api_check, "200:check_result", "429 503", NULL, NULL, NULL, CODE_EXAMPLE },
         { api_grade, "200:grade_result|ndjson", "413 429 503", "grade_request|ndjson", NULL, NULL,
           "{\"language\": \"python\", \"code\": \"def add(a, b):\\n    return a + b\", \"function\": \"add\", \"cases\": [{\"args\": [1, 2], \"expected\": 3}]}" },
-        { fusion_run_code, "200:json", "422:json 429 503", "json", NULL, NULL, CODE_EXAMPLE },
-        { fusion_list_datasets, "200:json", NULL, NULL, NULL, NULL, NULL },
-        { fusion_dataset, NULL, "400:json 422:json", "json", NULL, NULL, "{\"dataset\": \"humaneval_python\"}" },
-        { fusion_submit, "200:json", "400:json 422:json 429 503", "json", NULL, NULL,
-          "{\"dataset\": \"mine\", \"id\": 1, \"completion\": \"```python\\nprint(6 * 7)\\n```\", \"config\": {\"dataset_type\": \"CommonOJDataset\", \"language\": "
-          "\"python\", \"provided_data\": {\"test\": [{\"input\": {\"stdin\": \"\"}, \"output\": {\"stdout\": \"42\"}}]}}}" },
-        { fusion_ping, "200:json", NULL, NULL, NULL, NULL, NULL },
-        { piston_execute, "200:json", "400:json 415:json 429:json 500:json 503", "json", NULL, NULL,
-          "{\"language\": \"python\", \"version\": \"*\", \"files\": [{\"content\": \"print(6 * 7)\"}]}" },
-        { piston_runtimes, "200:json", NULL, NULL, NULL, NULL, NULL },
-        { judge0_submit_batch, "201:json", "400:json 422:json 429 503", "json", NULL, NULL,
-          "{\"submissions\": [{\"language_id\": 71, \"source_code\": \"print(6 * 7)\"}]}" },
-        { judge0_batch, "200:json", "400:json", NULL, NULL, NULL, NULL },
-        { judge0_submit, "201:json", "400:json 422:json 429 503", "json", NULL, NULL, "{\"language_id\": 71, \"source_code\": \"print(6 * 7)\"}" },
-        { judge0_submission, "200:json", "400:json 404:json", NULL, NULL, NULL, NULL },
-        { judge0_languages, "200:json", NULL, NULL, NULL, NULL, NULL },
-        { judge0_language, "200:json", "404:json", NULL, NULL, NULL, NULL },
-        { judge0_statuses, "200:json", NULL, NULL, NULL, NULL, NULL },
-        { judge0_config, "200:json", NULL, NULL, NULL, NULL, NULL },
-        { judge0_about, "200:json", NULL, NULL, NULL, NULL, NULL },
-        { mcp_post, "200:json|events 202", "400:json 404:json 406:json 415:json 503:json", "json", MCP_HEADERS, "Mcp-Session-Id X-Accel-Buffering",
-          "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"initialize\", \"params\": {\"protocolVersion\": \"2025-11-25\", \"capabilities\": {}, "
-          "\"clientInfo\": {\"name\": \"example\", \"version\": \"1\"}}}" },
-        { mcp_delete, "204", "400:json 404:json", NULL, "MCP-Protocol-Version Mcp-Session-Id!", NULL, NULL },
-        { api_ready, "200:health", "503", NULL, NULL, NULL, NULL },
-        { api_metrics, "200:text", NULL, NULL, NULL, NULL, NULL },
-        { api_logs, "200:ndjson", "404", NULL, NULL, NULL, NULL },
-        { api_openapi, "200:json", NULL, NULL, NULL, NULL, NULL },
-        { api_docs, "200:page", NULL, NULL, NULL, "Content-Security-Policy", NULL },
-        { api_problems, "200:page", NULL, NULL, NULL, "Content-Security-Policy", NULL },
         { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -106,7 +73,7 @@ const struct openapi_content openapi_contents[] = {
 #define TEXT_SCHEMA "{\"type\": \"string\"}"
 #define COUNT_SCHEMA "{\"type\": \"integer\", \"minimum\": 0}"
 
-const struct openapi_value openapi_headers[] = {
+const struct front_value api_headers[] = {
         { "X-Request-Id", TEXT_SCHEMA, NULL, true, "The id of the request: the one of its header `X-Request-Id`, or a new one." },
         { "traceparent", TEXT_SCHEMA, NULL, true, "The span of the request, below that of its own `traceparent` (W3C Trace Context)." },
         { "X-Content-Type-Options", TEXT_SCHEMA, NULL, true, "`nosniff`." },
@@ -125,17 +92,14 @@ const struct openapi_value openapi_headers[] = {
         { "RateLimit-Limit", COUNT_SCHEMA, NULL, false, "The limit that was met." },
         { "RateLimit-Remaining", COUNT_SCHEMA, NULL, false, "What is left of it." },
         { "RateLimit-Reset", COUNT_SCHEMA, NULL, false, "Seconds until there is more." },
-        { "Mcp-Session-Id", TEXT_SCHEMA, NULL, false, "The session, of revision 2025-11-25." },
-        { "X-Accel-Buffering", TEXT_SCHEMA, NULL, false, "`no`: a proxy passes the events on as they come." },
         { NULL, NULL, NULL, false, NULL },
 };
 
 /* Parameters of paths have braces, and a header with "!" is one that has to be there. */
-const struct openapi_value openapi_parameters[] = {
+const struct front_value api_parameters[] = {
         { "{id}", TEXT_SCHEMA, NULL, true, "The id of what is asked for." },
         { "{name}", TEXT_SCHEMA, NULL, true, "The name of what is asked for." },
         { "{number}", COUNT_SCHEMA, NULL, true, "The number of the program, as `id` of its record." },
-        { "{token}", TEXT_SCHEMA, NULL, true, "The token of the submission." },
         { "path", TEXT_SCHEMA, "notes.txt", true, "The path of the file or folder." },
         { "depth", "{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 32}", NULL, false, "How many folders deep." },
         { "format", TEXT_SCHEMA, NULL, false, "`tar`: a folder." },
@@ -154,29 +118,31 @@ const struct openapi_value openapi_parameters[] = {
         { "request", TEXT_SCHEMA, NULL, false, "Lines about this request." },
         { "trace", TEXT_SCHEMA, NULL, false, "Lines about this trace." },
         { "owner", TEXT_SCHEMA, NULL, false, "Lines about this tenant." },
-        { "base64_encoded", TEXT_SCHEMA, NULL, false, "`true`: texts are in base64." },
-        { "tokens", TEXT_SCHEMA, "$TOKEN", false, "Tokens with commas between." },
-        { "fields", TEXT_SCHEMA, NULL, false, "Members of the answer, with commas between; `*` is all." },
         { "Idempotency-Key", "{\"type\": \"string\", \"minLength\": 1, \"maxLength\": 255}", NULL, false,
           "A name of the request, by which it is carried out once within a day; sent again, it gets the same answer." },
         { "Prefer", TEXT_SCHEMA, NULL, false, "`respond-async`: the answer comes at once (202), with a link." },
         { "Last-Event-ID", COUNT_SCHEMA, NULL, false, "The number of the last event that the client has." },
         { "Range", TEXT_SCHEMA, NULL, false, "One range of bytes: `bytes=5-9`, `bytes=5-` or `bytes=-5`." },
-        { "MCP-Protocol-Version", TEXT_SCHEMA, NULL, false, "The revision of the protocol." },
-        { "Mcp-Method", TEXT_SCHEMA, NULL, false, "The method of the message, of revision 2026-07-28." },
-        { "Mcp-Name", TEXT_SCHEMA, NULL, false, "The tool or resource of the message, of revision 2026-07-28." },
-        { "Mcp-Session-Id", TEXT_SCHEMA, NULL, false, "The session, of revision 2025-11-25." },
-        { "Mcp-Session-Id!", TEXT_SCHEMA, "$SESSION", true, "The session that ends." },
-        { "wait", TEXT_SCHEMA, NULL, false, "`true`: the answer comes at the end of the submission." },
         { NULL, NULL, NULL, false, NULL },
 };
 
-const struct object *const openapi_objects[] = { &object_kept_run, &object_stored_list, &object_problem, NULL };
+const struct object *const api_objects[] = { &object_kept_run, &object_stored_list, &object_problem, NULL };
 
-const struct openapi_note *openapi_note(const struct http_route *route)
-{
-        const struct openapi_note *note = openapi_notes;
-        while (note->handle && note->handle != route->handle)
-                note++;
-        return note;
-}
+const struct front_tag api_tags[] = {
+        { "/v1/runs", "Runs", "A program in a sandbox of its own." },
+        { "/v1/sandboxes/{id}/contexts", "Contexts", "Live interpreters, whose variables last." },
+        { "/v1/contexts", "Contexts", NULL },
+        { "/v1/sandboxes/{id}/processes", "Programs", "Programs in a persistent sandbox." },
+        { "/v1/sandboxes/{id}/files", "Files of sandboxes", "What is in a persistent sandbox." },
+        { "/v1/sandboxes/{id}/entr", "Files of sandboxes", NULL },
+        { "/v1/sandboxes/{id}/watch", "Files of sandboxes", NULL },
+        { "/v1/sandboxes", "Sandboxes", "Persistent sandboxes." },
+        { "/v1/sessions", "Sessions", "A persistent sandbox with one context in it." },
+        { "/v1/files", "Files that are kept", "Inputs that are sent ahead, and outputs that stay." },
+        { "/v1/workspaces", "Workspaces", "Folders of users that last from run to run." },
+        { "/v1/grade", "Checks and grades", "Programs that are judged." },
+        { "/v1/check", "Checks and grades", NULL },
+        { "/v1/p", "What there is", "Profiles, policies and languages." },
+        { "/v1/languages", "What there is", NULL },
+        { NULL, NULL, NULL },
+};

@@ -62,12 +62,13 @@ static const char *text_of(const json_t *json, const char *name)
 }
 
 /* As the description, a page is made once. */
-static void send_page(struct http_request *request, struct buf *page, void (*make)(struct buf *page))
+static void send_page(struct http_request *request, struct buf *page,
+                      void (*make)(const struct service *service, struct buf *page))
 {
         if (!page->len) {
                 buf_init(page, 2 * MIB);
                 buf_add(page, page_head, sizeof page_head - 1);
-                make(page);
+                make(service_of(request), page);
         }
         http_set_header(request, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
         http_answer(request, MHD_HTTP_OK, "text/html; charset=utf-8", mem_copy(page->bytes, page->len), page->len);
@@ -361,10 +362,10 @@ static void add_objects(struct buf *buf, const struct object *object, const stru
                 add_objects(buf, object->fields[i].object, seen, n);
 }
 
-static void make_docs(struct buf *buf)
+static void make_docs(const struct service *service, struct buf *buf)
 {
         const struct object *seen[OBJECTS_MAX];
-        json_t *description = openapi_describe();
+        json_t *description = openapi_describe(service);
         size_t n = 0;
         buf_printf(buf, "<h1>Caisson</h1><p>Version %s. <a href=\"/openapi.json\">openapi.json</a> has the same for programs, and "
                          "<a href=\"/problems\">problems</a> explains the codes of what was not done. In the examples <code>$URL</code> is the address of the "
@@ -373,18 +374,19 @@ static void make_docs(struct buf *buf)
         add_index(buf, description);
         add_operations(buf, description);
         buf_printf(buf, "<h2 id=\"objects\">Objects</h2>");
-        for (const struct http_route *route = api_routes; route->path; route++) {
+        for (const struct http_route *route = service->routes; route->path; route++) {
                 add_objects(buf, route->takes, seen, &n);
                 add_objects(buf, route->gives, seen, &n);
         }
-        for (size_t i = 0; openapi_objects[i]; i++)
-                add_objects(buf, openapi_objects[i], seen, &n);
+        for (const struct front *const *front = service->fronts; *front; front++)
+                for (const struct object *const *object = (*front)->objects; object && *object; object++)
+                        add_objects(buf, *object, seen, &n);
         json_decref(description);
 }
 
 void api_docs(struct http_request *request)
 {
-        send_page(request, &service_of(request)->docs, make_docs);
+        send_page(request, &operations_state(service_of(request))->docs, make_docs);
 }
 
 /* ---- problems ---- */
@@ -396,8 +398,9 @@ static void add_problem(struct buf *buf, const char *code, unsigned status, cons
         buf_printf(buf, ".");
 }
 
-static void make_problems(struct buf *buf)
+static void make_problems(const struct service *service, struct buf *buf)
 {
+        (void)service;
         buf_printf(buf, "<h1>Problems</h1><p>What was not done is answered with <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is one of "
                          "these, and its <code>detail</code> says what is wrong with the request. Where a request can fail in the same way for another reason, "
                          "its status is another one: <a href=\"/docs\">docs</a> has those of each request.");
@@ -410,5 +413,5 @@ static void make_problems(struct buf *buf)
 
 void api_problems(struct http_request *request)
 {
-        send_page(request, &service_of(request)->problems, make_problems);
+        send_page(request, &operations_state(service_of(request))->problems, make_problems);
 }

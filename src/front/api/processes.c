@@ -1,5 +1,6 @@
 /* Programs in persistent sandboxes: started, watched, written to, ended. */
 #include "front/api/api.h"
+#include "front/service/page.h"
 
 #include <ctype.h>
 #include <signal.h>
@@ -25,7 +26,7 @@ struct api_process {
         struct http_request *waiting;      /* who gets the record when it is over, or NULL */
         struct http_request *writer;       /* whose body is its standard input now, or NULL */
         bool end_due;                      /* all of it has come and the input ends with it, and there was no room to say so */
-        size_t kept;                       /* it is over: its bytes in service->processes_kept */
+        size_t kept;                       /* it is over: its bytes in processes_kept */
         struct timer deadline, expiry;
         uint64_t created_us, ended_us;
 };
@@ -54,12 +55,12 @@ static void stop_writer(struct api_process *one)
 
 static void process_free(struct api_process *one)
 {
-        for (struct api_process **at = &one->service->processes; *at; at = &(*at)->next)
+        for (struct api_process **at = &api_state(one->service)->processes; *at; at = &(*at)->next)
                 if (*at == one) {
                         *at = one->next;
                         break;
                 }
-        retained_drop(&one->service->processes_kept, one->tenant, one->kept);
+        retained_drop(&api_state(one->service)->processes_kept, one->tenant, one->kept);
         loop_untimer(one->service->loop, &one->deadline);
         loop_untimer(one->service->loop, &one->expiry);
         guest_call_close(&one->call);
@@ -139,7 +140,7 @@ static void keep_bound(const struct api_process *of)
 {
         struct api_process *oldest = NULL;
         size_t n = 0;
-        for (struct api_process *one = of->service->processes; one; one = one->next)
+        for (struct api_process *one = api_state(of->service)->processes; one; one = one->next)
                 if (one->over && one != of && strcmp(one->sandbox, of->sandbox) == 0) {
                         n++;
                         oldest = one;
@@ -152,16 +153,17 @@ static void keep_bound(const struct api_process *of)
 static struct api_process *oldest_of(const struct service *service, size_t least)
 {
         struct api_process *oldest = NULL;
-        for (struct api_process *one = service->processes; one; one = one->next)
-                if (one->over && !one->events.readers && retained_of(&service->processes_kept, one->tenant) >= least)
+        for (struct api_process *one = api_state(service)->processes; one; one = one->next)
+                if (one->over && !one->events.readers && retained_of(&api_state(service)->processes_kept,
+                                                                     one->tenant) >= least)
                         oldest = one;
         return oldest || !least ? oldest : oldest_of(service, 0);
 }
 
 static void make_room(struct service *service)
 {
-        for (struct api_process *oldest; service->processes_kept.bytes > service->settings->engine.kept_bytes &&
-             (oldest = oldest_of(service, retained_most(&service->processes_kept)));)
+        for (struct api_process *oldest; api_state(service)->processes_kept.bytes > service->settings->engine.kept_bytes &&
+             (oldest = oldest_of(service, retained_most(&api_state(service)->processes_kept)));)
                 process_free(oldest);
 }
 
@@ -197,7 +199,7 @@ static void finish(struct api_process *one)
         events_finish(&one->events, describe(one, false));
         loop_timer(one->service->loop, &one->expiry, SERVICE_KEEP_US);
         one->kept = one->captures[0].size + one->captures[1].size + events_bytes(&one->events);
-        retained_add(&one->service->processes_kept, one->tenant, one->kept);
+        retained_add(&api_state(one->service)->processes_kept, one->tenant, one->kept);
         keep_bound(one);
         make_room(one->service);
 }
@@ -272,7 +274,7 @@ static struct api_process *find(struct http_request *request)
         struct csn_error err;
         char *end;
         unsigned long long number = strtoull(http_part(request, 1), &end, 10);
-        for (struct api_process *one = service_of(request)->processes; one && !*end; one = one->next)
+        for (struct api_process *one = api_state(service_of(request))->processes; one && !*end; one = one->next)
                 if (one->number == number && strcmp(one->sandbox, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0)
                         return one;
         err_field(&err, "", "there is no process %.20s in the sandbox %.60s, or it cannot be asked for any more", http_part(request, 1),
@@ -368,8 +370,10 @@ void api_post_process(struct http_request *request)
                 http_fail(request, &err);
                 return;
         }
+        struct api_state *state = api_state(service);
         struct api_process *one = mem_alloc(sizeof *one);
-        *one = (struct api_process){ .next = service->processes, .service = service, .number = ++service->processes_made, .what = as_text(&given), .terminal = given.terminal,
+        *one = (struct api_process){ .next = state->processes, .service = service, .number = ++state->processes_made,
+                                     .what = as_text(&given), .terminal = given.terminal,
                                      .input = given.stdin || given.terminal, .created_us = clock_us() };
         one->deadline = (struct timer){ .fired = on_deadline, .owner = one };
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
@@ -378,7 +382,7 @@ void api_post_process(struct http_request *request)
         for (size_t i = 0; i < ARRAY_LEN(one->captures); i++)
                 capture_init(&one->captures[i], (size_t)psandbox_limits(psandbox)->output_bytes);
         events_init(&one->events);
-        service->processes = one;
+        state->processes = one;
         if (start(one, psandbox, &given, &request->arena, &err) < 0) {
                 process_free(one);
                 err.code == CSN_E_BUSY ? api_conflict(request, &err) : http_fail(request, &err);
@@ -408,7 +412,8 @@ void api_list_processes(struct http_request *request)
         struct service_page page;
         if (!psandbox || !service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
-        for (const struct api_process *one = service_of(request)->processes; one && !page.more; one = one->next)
+        for (const struct api_process *one = api_state(service_of(request))->processes; one &&
+             !page.more; one = one->next)
                 if (strcmp(one->sandbox, psandbox_id(psandbox)) == 0 && service_page_has(&page, one->number, 0))
                         json_array_append_new(page.list, describe(one, false));
         service_page_answer(request, &page, "processes");
@@ -545,7 +550,7 @@ void api_delete_process(struct http_request *request)
 
 void api_processes_close(struct service *service)
 {
-        for (struct api_process *one = service->processes, *next; one; one = next) {
+        for (struct api_process *one = api_state(service)->processes, *next; one; one = next) {
                 next = one->next;
                 if (one->waiting)
                         one->waiting->gone = NULL;

@@ -1,5 +1,6 @@
 /* Persistent sandboxes, and the contexts in them. */
 #include "front/api/api.h"
+#include "front/service/page.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -3,6 +3,7 @@
  * makes them together, and finds the one by the other.
  */
 #include "front/api/api.h"
+#include "front/service/page.h"
 
 #include <stdio.h>
 
@@ -23,7 +24,7 @@ struct api_session {
 
 static void session_free(struct api_session *one)
 {
-        for (struct api_session **at = &one->service->sessions; *at; at = &(*at)->next)
+        for (struct api_session **at = &api_state(one->service)->sessions; *at; at = &(*at)->next)
                 if (*at == one) {
                         *at = one->next;
                         break;
@@ -142,12 +143,14 @@ static void on_gone(struct http_request *request)
 void api_post_session(struct http_request *request)
 {
         struct service *service = service_of(request);
+        struct api_state *state = api_state(service);
         struct api_session *one = mem_alloc(sizeof *one);
         struct psandbox *psandbox = NULL;
         struct http_limit limit = { 0 };
         struct csn_error err;
-        *one = (struct api_session){ .next = service->sessions, .service = service, .request = request, .number = ++service->sessions_made };
-        service->sessions = one;
+        *one = (struct api_session){ .next = state->sessions, .service = service, .request = request,
+                                     .number = ++state->sessions_made };
+        state->sessions = one;
         one->made = (struct psandbox_waiter){ .done = on_made, .owner = one };
         one->over = (struct psandbox_waiter){ .done = on_over, .owner = one };
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
@@ -188,7 +191,7 @@ void api_post_session(struct http_request *request)
 static struct api_session *find(struct http_request *request)
 {
         struct csn_error err;
-        for (struct api_session *one = service_of(request)->sessions; one; one = one->next)
+        for (struct api_session *one = api_state(service_of(request))->sessions; one; one = one->next)
                 if (strcmp(one->id, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one))
                         return one;
         err_field(&err, "", "there is no session %.60s, or it has ended", http_part(request, 0));
@@ -201,7 +204,8 @@ void api_list_sessions(struct http_request *request)
         struct service_page page;
         if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
-        for (const struct api_session *one = service_of(request)->sessions; one && !page.more; one = one->next)
+        for (const struct api_session *one = api_state(service_of(request))->sessions; one &&
+             !page.more; one = one->next)
                 if (strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one) && service_page_has(&page,
                                                                                                       one->number, 0))
                         json_array_append_new(page.list, describe(one));
@@ -233,7 +237,7 @@ void api_post_session_run(struct http_request *request)
 
 void api_sessions_close(struct service *service)
 {
-        for (struct api_session *one = service->sessions, *next; one; one = next) {
+        for (struct api_session *one = api_state(service)->sessions, *next; one; one = next) {
                 next = one->next;
                 if (one->request)
                         one->request->gone = NULL;

@@ -3,6 +3,7 @@
  * it has come; who goes before that leaves nothing.
  */
 #include "front/api/api.h"
+#include "front/service/page.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -34,27 +35,6 @@ struct upload {
 };
 
 /* ---- what all of it shares ---- */
-
-struct store_room service_room(const struct http_request *request)
-{
-        const struct engine_settings *settings = &service_of(request)->settings->engine;
-        const struct store_key *key = service_key(request);
-        return (struct store_room){ .file_max = settings->file_bytes_max, .tenant_max = key ? key->stored_bytes : 0, .all_max = settings->files_bytes_max };
-}
-
-/*
- * 413 for a file that would be too large at any time.  Where there is no room for what could be kept at another, the fault
- * is not the request's (RFC 4918, 11.5): 507.
- */
-void service_fail_room(struct http_request *request, const struct csn_error *error)
-{
-        if (error->sys == EFBIG)
-                http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, error);
-        else if (error->sys == EDQUOT || error->sys == ENOSPC)
-                http_problem(request, MHD_HTTP_INSUFFICIENT_STORAGE, error);
-        else
-                http_fail(request, error);
-}
 
 void api_no_such(struct http_request *request, const char *what)
 {

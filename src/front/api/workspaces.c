@@ -1,5 +1,6 @@
 /* Folders of users that last: lists, and their files one by one.  What runs do in them is in run_storage.c. */
 #include "front/api/api.h"
+#include "front/service/page.h"
 #include "front/service/workspace.h"
 
 #include <fcntl.h>

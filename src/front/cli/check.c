@@ -233,7 +233,7 @@ static int ask_daemon(struct check_cli *cli, struct source_check *source_check, 
         struct check *check = &source_check->check;
         struct buf text;
         buf_init(&text, FRAME_CHECK_MAX);
-        if (!client_write_check(&check->request, &text)) {
+        if (!front_write_check(&check->request, &text)) {
                 buf_done(&text);
                 return err_field(err, "/", "the request is longer than %llu MiB", FRAME_CHECK_MAX / MIB);
         }

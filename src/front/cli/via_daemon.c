@@ -155,7 +155,8 @@ static int check_schema(const struct run_request *request, struct csn_error *err
                 bare.files[i] = request->files[i];
                 bare.files[i].content.len = 0;   /* the one part that is long, and has a ceiling already */
         }
-        int rc = client_write_request(&bare, &text) ? model_decode_text(&object_run_request, text.bytes, text.len, &arena, &decoded, err)
+        int rc = front_write_request(&bare, &text) ? model_decode_text(&object_run_request, text.bytes, text.len,
+                                                                       &arena, &decoded, err)
                                                     : err_field(err, "/", "the request is too long");
         buf_done(&text);
         arena_done(&arena);
@@ -171,7 +172,7 @@ static int send_request(struct cli_transport *transport, const struct run_reques
         int rc = take_files(&copy, &arena, err);
         if (rc == 0)
                 rc = check_schema(&copy, err);
-        if (rc == 0 && !client_write_request(&copy, &text))
+        if (rc == 0 && !front_write_request(&copy, &text))
                 rc = err_field(err, "/", "the request is longer than %llu MiB", FRAME_REQUEST_MAX / MIB);
         if (rc == 0)
                 client_send(transport->client, FRAME_REQUEST, text.bytes, text.len);
@@ -203,7 +204,7 @@ static void on_answer(void *owner, enum frame_type type, const char *text, size_
         struct run_result result;
         struct csn_error err;
         json_t *record = type == FRAME_RECORD ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;
-        if (client_read_record(record, &arena, &result, &err) < 0) {
+        if (front_read_record(record, &arena, &result, &err) < 0) {
                 on_failed(transport, &err, false);
         } else {
                 transport->over = true;

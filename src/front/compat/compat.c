@@ -6,30 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 
-json_t *compat_load(const char *text, size_t len, size_t flags, struct csn_error *err)
-{
-        json_error_t where;
-        if (model_is_deeper(text, len, COMPAT_DEPTH_MAX)) {
-                err_field(err, "", "the body is nested deeper than %d levels", COMPAT_DEPTH_MAX);
-                return NULL;
-        }
-        if (model_has_many_parts(text, len, COMPAT_PARTS_MAX)) {
-                err_field(err, "", "the body has more than %d values and names", COMPAT_PARTS_MAX);
-                return NULL;
-        }
-        json_t *json = json_loadb(text, len, flags, &where);
-        if (json_is_object(json))
-                return json;
-        err_field(err, "", "%s", json ? "the body is no object" : where.text);
-        json_decref(json);
-        return NULL;
-}
-
-json_t *compat_body(const struct http_request *request, struct csn_error *err)
-{
-        return compat_load(request->body.bytes ? request->body.bytes : "", request->body.len, JSON_ALLOW_NUL, err);
-}
-
 bool compat_number(const json_t *json, double *ret)
 {
         const char *text = json_string_value(json);
@@ -62,30 +38,9 @@ json_t *compat_base64(const json_t *text)
         return json;
 }
 
-json_t *compat_text(const char *bytes, size_t len)
-{
-        struct arena arena = { 0 };
-        size_t n;
-        const char *text = model_utf8(&arena, bytes ? bytes : "", len, &n);
-        json_t *json = json_stringn(text, n);
-        arena_done(&arena);
-        return json;
-}
-
-struct run *compat_run(struct http_request *request, json_t *ours, struct csn_error *err)
-{
-        struct run *run = run_new(service_of(request)->engine);
-        int rc = model_decode(&object_run_request, ours, run_arena(run), run_request(run), err);
-        json_decref(ours);
-        if (rc == 0)
-                return run;
-        run_free(run);
-        return NULL;
-}
-
 struct run *compat_judged_run(struct http_request *request, json_t *ours, struct csn_error *err)
 {
-        struct run *run = compat_run(request, ours, err);
+        struct run *run = service_new_run(request, ours, err);
         if (run)
                 run_set_judged(run);
         return run;

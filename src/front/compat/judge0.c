@@ -5,7 +5,6 @@
  * A token is the id of a run that is kept as those of respond-async are.  What our record has no place for, such as the output that
  * was expected, goes with it as one of its labels; so a submission outlives the daemon as its record does.
  */
-#include "front/socket/client.h"
 #include "net/http_headers.h"
 #include "front/compat/compat.h"
 #include "front/compat/parse.h"
@@ -49,7 +48,7 @@ static int language_at(const struct http_request *request, double id)
         return -1;
 }
 
-void judge0_languages(struct http_request *request)
+static void judge0_languages(struct http_request *request)
 {
         json_t *list = json_array();
         for (size_t i = 0; i < ARRAY_LEN(languages); i++)
@@ -63,7 +62,7 @@ static void answer_nothing_there(struct http_request *request)
         http_json(request, MHD_HTTP_NOT_FOUND, json_pack("{s:i, s:s}", "status", MHD_HTTP_NOT_FOUND, "error", "Not Found"));
 }
 
-void judge0_language(struct http_request *request)
+static void judge0_language(struct http_request *request)
 {
         uint64_t id;
         int at = header_event(http_part(request, 0), &id) ? language_at(request, (double)id) : -1;
@@ -90,7 +89,7 @@ static json_t *status_json(int id)
         return json_pack("{s:i, s:s}", "id", id, "description", statuses[id]);
 }
 
-void judge0_statuses(struct http_request *request)
+static void judge0_statuses(struct http_request *request)
 {
         json_t *list = json_array();
         for (int id = IN_QUEUE; id <= EXEC_FORMAT; id++)
@@ -134,7 +133,7 @@ static json_t *number_json(const struct limit *limit, double number)
         return limit->whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
-void judge0_config(struct http_request *request)
+static void judge0_config(struct http_request *request)
 {
         static const char *const no[] = {
                 "maintenance_mode", "enable_compiler_options", "enable_submission_delete", "enable_callbacks", "enable_additional_files",
@@ -160,7 +159,7 @@ void judge0_config(struct http_request *request)
         http_json(request, MHD_HTTP_OK, json);
 }
 
-void judge0_about(struct http_request *request)
+static void judge0_about(struct http_request *request)
 {
         http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:s}", "version", SPEAKS, "maintainer", "Caisson"));
 }
@@ -270,7 +269,7 @@ static json_t *arguments_of(const json_t *line)
         size_t n = 0;
         char **compat_of = is_given(line) ? compat_split(json_string_value(line), &arena, &n) : NULL;
         for (size_t i = 0; i < n; i++)
-                json_array_append_new(list, compat_text(compat_of[i], strlen(compat_of[i])));
+                json_array_append_new(list, json_text(compat_of[i], strlen(compat_of[i])));
         arena_done(&arena);
         return list;
 }
@@ -590,7 +589,7 @@ static int find(struct http_request *request, const char *token, struct form *fo
         } else if (found.record) {
                 struct arena arena = { 0 };
                 json_t *record = json_loadb(found.record, found.len, JSON_ALLOW_NUL, NULL);
-                int rc = client_read_record(record, &arena, &result, err);
+                int rc = front_read_record(record, &arena, &result, err);
                 if (rc == 0)
                         *ret = submission(form, token, "over", result.labels, result.labels_n, &result);
                 json_decref(record);
@@ -650,14 +649,15 @@ static const struct run_responder words = { .answer = on_answer };
 static json_t *take_body(struct http_request *request)
 {
         struct csn_error err;
-        json_t *body = compat_body(request, &err);
+        json_t *body = json_body(request, &err);
         if (!body)
                 http_json(request, MHD_HTTP_BAD_REQUEST,
-                          json_pack("{s:i, s:o}", "status", MHD_HTTP_BAD_REQUEST, "error", compat_text(err.text, strlen(err.text))));
+                          json_pack("{s:i, s:o}", "status", MHD_HTTP_BAD_REQUEST, "error", json_text(err.text,
+                                  strlen(err.text))));
         return body;
 }
 
-void judge0_submit(struct http_request *request)
+static void judge0_submit(struct http_request *request)
 {
         const char *wait = http_query(request, "wait");
         bool waits = wait && strcmp(wait, "true") == 0;
@@ -678,7 +678,7 @@ void judge0_submit(struct http_request *request)
         }
 }
 
-void judge0_submission(struct http_request *request)
+static void judge0_submission(struct http_request *request)
 {
         struct csn_error err;
         struct form form;
@@ -720,14 +720,14 @@ static json_t *start_one(struct http_request *request, const json_t *asked, bool
                 return flaws;
         if (service_may_run(request, run, false, &limit, &err) < 0) {
                 run_free(run);
-                return json_pack("{s:o}", "error", compat_text(err.text, strlen(err.text)));
+                return json_pack("{s:o}", "error", json_text(err.text, strlen(err.text)));
         }
         service_start_run(request, run, NULL, NULL, true);
         *started = true;
         return json_pack("{s:s}", "token", run_id(run));
 }
 
-void judge0_submit_batch(struct http_request *request)
+static void judge0_submit_batch(struct http_request *request)
 {
         struct form form;
         json_t *body, *one;
@@ -746,7 +746,7 @@ void judge0_submit_batch(struct http_request *request)
         json_decref(body);
 }
 
-void judge0_batch(struct http_request *request)
+static void judge0_batch(struct http_request *request)
 {
         const char *header = http_header(request, "tokens"), *tokens = header ? header : http_query(request, "tokens");
         struct csn_error err = { 0 };
@@ -770,3 +770,66 @@ void judge0_batch(struct http_request *request)
                 http_json(request, MHD_HTTP_OK, json_pack("{s:O}", "submissions", list));
         json_decref(list);
 }
+
+/* ---- the front ---- */
+
+#define TEXT_SCHEMA "{\"type\": \"string\"}"
+
+static const struct http_route routes[] = {
+        { "POST", "/submissions/batch", "base64_encoded *", SCOPE_RUN, BODY_WHOLE, judge0_submit_batch,
+          "As Judge0: start up to 20 submissions. The answer has their tokens.",
+          NULL, NULL },
+        { "GET", "/submissions/batch", "tokens base64_encoded fields *", SCOPE_READ, BODY_NONE, judge0_batch,
+          "As Judge0: submissions by their tokens.", NULL, NULL },
+        { "POST", "/submissions", "base64_encoded wait fields *", SCOPE_RUN, BODY_WHOLE, judge0_submit,
+          "As Judge0: start a submission. The answer has its token, with `?wait=true` what became of it.", NULL, NULL },
+        { "GET", "/submissions/{token}", "base64_encoded fields *", SCOPE_READ, BODY_NONE, judge0_submission,
+          "As Judge0: a submission by its token.", NULL, NULL },
+        { "GET", "/languages", "*", SCOPE_READ, BODY_NONE, judge0_languages,
+          "As Judge0: the languages that run here, by its ids.", NULL, NULL },
+        { "GET", "/languages/{id}", "*", SCOPE_READ, BODY_NONE, judge0_language, "As Judge0: one of them.", NULL,
+          NULL },
+        { "GET", "/statuses", "*", SCOPE_READ, BODY_NONE, judge0_statuses,
+          "As Judge0: what a submission's status can be.", NULL, NULL },
+        { "GET", "/config_info", "*", SCOPE_READ, BODY_NONE, judge0_config,
+          "As Judge0: limits, and what is switched off.", NULL, NULL },
+        { "GET", "/about", "*", SCOPE_READ, BODY_NONE, judge0_about, "As Judge0: the version whose words these are.",
+          NULL, NULL },
+        { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
+};
+
+static const struct front_note notes[] = {
+        { judge0_submit_batch, "201:json", "400:json 422:json 429 503", "json", NULL, NULL,
+          "{\"submissions\": [{\"language_id\": 71, \"source_code\": \"print(6 * 7)\"}]}" },
+        { judge0_batch, "200:json", "400:json", NULL, NULL, NULL, NULL },
+        { judge0_submit, "201:json", "400:json 422:json 429 503", "json", NULL, NULL,
+          "{\"language_id\": 71, \"source_code\": \"print(6 * 7)\"}" },
+        { judge0_submission, "200:json", "400:json 404:json", NULL, NULL, NULL, NULL },
+        { judge0_languages, "200:json", NULL, NULL, NULL, NULL, NULL },
+        { judge0_language, "200:json", "404:json", NULL, NULL, NULL, NULL },
+        { judge0_statuses, "200:json", NULL, NULL, NULL, NULL, NULL },
+        { judge0_config, "200:json", NULL, NULL, NULL, NULL, NULL },
+        { judge0_about, "200:json", NULL, NULL, NULL, NULL, NULL },
+        { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
+};
+
+static const struct front_value parameters[] = {
+        { "{token}", TEXT_SCHEMA, NULL, true, "The token of the submission." },
+        { "base64_encoded", TEXT_SCHEMA, NULL, false, "`true`: texts are in base64." },
+        { "tokens", TEXT_SCHEMA, "$TOKEN", false, "Tokens with commas between." },
+        { "fields", TEXT_SCHEMA, NULL, false, "Members of the answer, with commas between; `*` is all." },
+        { "wait", TEXT_SCHEMA, NULL, false, "`true`: the answer comes at the end of the submission." },
+        { NULL, NULL, NULL, false, NULL },
+};
+
+static const struct front_tag tags[] = {
+        { "/submissions", "Judge0", "Requests in the words of Judge0." },
+        { "/languages", "Judge0", NULL },
+        { "/statuses", "Judge0", NULL },
+        { "/config_info", "Judge0", NULL },
+        { "/about", "Judge0", NULL },
+        { NULL, NULL, NULL },
+};
+
+const struct front judge0_front = { .name = "judge0", .routes = routes, .notes = notes, .parameters = parameters,
+                                    .tags = tags };

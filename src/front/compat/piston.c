@@ -39,25 +39,26 @@ struct piston {
         uint64_t asked_us;
 };
 
-static struct piston *piston_of(struct http_request *request)
+extern const struct front piston_front;
+
+static struct piston *piston_of(const struct http_request *request)
 {
-        struct service *service = service_of(request);
-        if (service->piston)
-                return service->piston;
-        struct piston *piston = mem_alloc(sizeof *piston);
-        *piston = (struct piston){ .probes = {
-                { .language = "python", .code = "import platform; print(platform.python_version())" },
-                { .language = "javascript", .code = "console.log(process.versions.node)" },
-                { .language = "bash", .code = "echo ${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}" },
-        } };
-        return service->piston = piston;
+        struct piston *piston = service_state(service_of(request), &piston_front);
+        if (!piston->probes[0].language)
+                *piston = (struct piston){ .probes = {
+                        { .language = "python", .code = "import platform; print(platform.python_version())" },
+                        { .language = "javascript", .code = "console.log(process.versions.node)" },
+                        { .language = "bash",
+                          .code = "echo ${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}" },
+                } };
+        return piston;
 }
 
-void piston_close(struct piston *piston)
+static void on_close(struct service *service)
 {
-        for (size_t i = 0; piston && i < ARRAY_LEN(piston->probes); i++)
+        struct piston *piston = service_state(service, &piston_front);
+        for (size_t i = 0; i < ARRAY_LEN(piston->probes); i++)
                 run_free(piston->probes[i].run);
-        free(piston);
 }
 
 /* Those who wait are served by what there is. */
@@ -107,7 +108,7 @@ static void ask(struct service *service, struct piston *piston)
 
 static void on_gone(struct http_request *request)
 {
-        struct piston *piston = service_of(request)->piston;
+        struct piston *piston = piston_of(request);
         for (struct waiter **at = &piston->waiters; *at; at = &(*at)->next)
                 if ((*at)->request == request) {
                         *at = (*at)->next;
@@ -175,7 +176,7 @@ static void answer_runtimes(struct http_request *request)
         http_json(request, MHD_HTTP_OK, list);
 }
 
-void piston_runtimes(struct http_request *request)
+static void piston_runtimes(struct http_request *request)
 {
         with_versions(request, answer_runtimes);
 }
@@ -184,7 +185,7 @@ void piston_runtimes(struct http_request *request)
 
 static void refuse(struct http_request *request, unsigned status, const char *text)
 {
-        http_json(request, status, json_pack("{s:o}", "message", compat_text(text, strlen(text))));
+        http_json(request, status, json_pack("{s:o}", "message", json_text(text, strlen(text))));
 }
 
 /* What a client may ask for at the most, in its words. */
@@ -375,7 +376,7 @@ struct execution {
 
 static json_t *text_or_null(const char *text)
 {
-        return text ? compat_text(text, strlen(text)) : json_null();
+        return text ? json_text(text, strlen(text)) : json_null();
 }
 
 /* A program that we end is one that SIGKILL ended. */
@@ -393,8 +394,10 @@ static json_t *signal_of(const struct compat_ending *ending)
 static json_t *stage_of(const struct execution *execution, const struct run_result *result, const struct compat_ending *ending)
 {
         bool has_code = ending->code >= 0, has_memory = HAS(&result->usage, usage, memory_peak_bytes);
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "stdout", compat_text(result->stdout.bytes, result->stdout.len), "stderr",
-                         compat_text(result->stderr.bytes, result->stderr.len), "output", compat_text(execution->output.text.bytes, execution->output.text.len), "code",
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "stdout",
+                         json_text(result->stdout.bytes, result->stdout.len), "stderr",
+                         json_text(result->stderr.bytes, result->stderr.len), "output",
+                                 json_text(execution->output.text.bytes, execution->output.text.len), "code",
                          has_code ? json_integer(ending->code) : json_null(), "signal", signal_of(ending), "message", text_or_null(ending->message), "status",
                          text_or_null(ending->status), "cpu_time", result->usage.cpu_ms, "wall_time", result->usage.wall_ms, "memory",
                          has_memory ? json_integer((json_int_t)result->usage.memory_peak_bytes) : json_null());
@@ -452,7 +455,7 @@ static struct execution *prepare(struct http_request *request, json_t *body, str
 static void execute(struct http_request *request)
 {
         struct csn_error err;
-        json_t *body = compat_body(request, &err);
+        json_t *body = json_body(request, &err);
         struct execution *execution = body ? prepare(request, body, &err) : NULL;
         json_decref(body);
         if (!execution)
@@ -461,7 +464,7 @@ static void execute(struct http_request *request)
                 service_start_run(request, execution->run, &words, execution, false);
 }
 
-void piston_execute(struct http_request *request)
+static void piston_execute(struct http_request *request)
 {
         const char *type = http_header(request, "Content-Type");
         if (type && strncmp(type, "application/json", strlen("application/json")) == 0)
@@ -469,3 +472,28 @@ void piston_execute(struct http_request *request)
         else
                 refuse(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "requests must be of type application/json");
 }
+
+/* ---- the front ---- */
+
+static const struct http_route routes[] = {
+        { "POST", "/api/v2/execute", "*", SCOPE_RUN, BODY_WHOLE, piston_execute, "As Piston: run a program.", NULL,
+          NULL },
+        { "GET", "/api/v2/runtimes", "*", SCOPE_READ, BODY_NONE, piston_runtimes,
+          "As Piston: the languages, and the versions of their interpreters.", NULL, NULL },
+        { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
+};
+
+static const struct front_note notes[] = {
+        { piston_execute, "200:json", "400:json 415:json 429:json 500:json 503", "json", NULL, NULL,
+          "{\"language\": \"python\", \"version\": \"*\", \"files\": [{\"content\": \"print(6 * 7)\"}]}" },
+        { piston_runtimes, "200:json", NULL, NULL, NULL, NULL, NULL },
+        { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
+};
+
+static const struct front_tag tags[] = {
+        { "/api/v2/", "Piston", "Requests in the words of Piston." },
+        { NULL, NULL, NULL },
+};
+
+const struct front piston_front = { .name = "piston", .routes = routes, .notes = notes, .tags = tags,
+                                    .state_size = sizeof(struct piston), .close = on_close };

@@ -115,7 +115,7 @@ void fusion_answer_detail(struct http_request *request, unsigned status, const c
 json_t *fusion_body(struct http_request *request)
 {
         struct csn_error err;
-        json_t *body = compat_body(request, &err);
+        json_t *body = json_body(request, &err);
         if (!body)
                 fusion_answer_flaws(request, json_pack("[{s:s, s:[s], s:s, s:{}, s:{s:s}}]", "type", "json_invalid", "loc", "body", "msg", "JSON decode error",
                                                 "input", "ctx", "error", err.text));
@@ -303,8 +303,9 @@ static json_t *run_result_of(const struct run_result *result, enum answer answer
         if (answer == SANDBOX_ERROR || result->status == status_BLOCKED)
                 return json_null();
         return json_pack("{s:s, s:f, s:o, s:o, s:o}", "status", result->status == status_TIMEOUT ? "TimeLimitExceeded" : "Finished", "execution_time",
-                         result->usage.wall_ms / 1000, "return_code", return_code(result), "stdout", compat_text(result->stdout.bytes, result->stdout.len),
-                         "stderr", compat_text(result->stderr.bytes, result->stderr.len));
+                         result->usage.wall_ms / 1000, "return_code", return_code(result), "stdout",
+                                 json_text(result->stdout.bytes, result->stdout.len),
+                         "stderr", json_text(result->stderr.bytes, result->stderr.len));
 }
 
 /* Empty where the program itself is all that there is to say; what we did to it, it cannot tell. */
@@ -326,7 +327,7 @@ json_t *fusion_answer(const struct run_result *result, json_t *files)
 {
         enum answer answer = answer_of(result);
         const char *message = message_of(result);
-        json_t *text = compat_text(message, strlen(message));
+        json_t *text = json_text(message, strlen(message));
         if (result->status == status_COMPLETED && was_cut(result)) {
                 json_decref(text);
                 text = json_sprintf("the output is longer than output_bytes=%" PRIu64 " allows, and was cut", result->limits.output_bytes);
@@ -350,7 +351,8 @@ static const struct run_responder words = { .answer = on_answer };
 
 static void refuse(struct http_request *request, const struct csn_error *error)
 {
-        http_json(request, MHD_HTTP_OK, answer_with(SANDBOX_ERROR, compat_text(error->text, strlen(error->text)), json_null(), json_object()));
+        http_json(request, MHD_HTTP_OK, answer_with(SANDBOX_ERROR, json_text(error->text, strlen(error->text)),
+                                                    json_null(), json_object()));
 }
 
 /* One that they have and we have not is answered as their runner's failure would be.  False: the request has its answer. */
@@ -397,7 +399,7 @@ static void start(struct http_request *request, json_t *body)
         service_start_run(request, run, &words, fusion, false);
 }
 
-void fusion_run_code(struct http_request *request)
+static void fusion_run_code(struct http_request *request)
 {
         json_t *body = fusion_body(request);
         if (!body)
@@ -413,12 +415,12 @@ void fusion_run_code(struct http_request *request)
 
 /* ---- data sets ---- */
 
-void fusion_list_datasets(struct http_request *request)
+static void fusion_list_datasets(struct http_request *request)
 {
         http_json(request, MHD_HTTP_OK, json_array());
 }
 
-void fusion_dataset(struct http_request *request)
+static void fusion_dataset(struct http_request *request)
 {
         json_t *body = fusion_body(request);
         if (!body)
@@ -435,8 +437,57 @@ void fusion_dataset(struct http_request *request)
         json_decref(body);
 }
 
-void fusion_ping(struct http_request *request)
+static void fusion_ping(struct http_request *request)
 {
         static const char pong[] = "\"pong\"";
         http_answer(request, MHD_HTTP_OK, "application/json", mem_copy(pong, sizeof pong - 1), sizeof pong - 1);
 }
+
+/* ---- the front ---- */
+
+#define CODE_EXAMPLE "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}"
+
+static const struct http_route routes[] = {
+        { "POST", "/run_code", NULL, SCOPE_RUN, BODY_WHOLE, fusion_run_code,
+          "As SandboxFusion: run a program and fetch its files. docs/use/compat.md has what of it works.",
+          NULL, NULL },
+        { "GET", "/list_datasets", NULL, SCOPE_READ, BODY_NONE, fusion_list_datasets,
+          "As SandboxFusion: its data sets, of which there are none here.", NULL, NULL },
+        { "POST", "/list_ids", NULL, SCOPE_RUN, BODY_WHOLE, fusion_dataset,
+          "As SandboxFusion where it does not know the data set: 400.", NULL, NULL },
+        { "POST", "/get_prompts", NULL, SCOPE_RUN, BODY_WHOLE, fusion_dataset,
+          "As SandboxFusion where it does not know the data set: 400.", NULL, NULL },
+        { "POST", "/get_prompt_by_id", NULL, SCOPE_RUN, BODY_WHOLE, fusion_dataset,
+          "As SandboxFusion where it does not know the data set: 400.", NULL, NULL },
+        { "POST", "/submit", NULL, SCOPE_RUN, BODY_WHOLE, fusion_submit,
+          "As SandboxFusion: run the program in a model's answer with the tests that come with it.",
+          NULL, NULL },
+        { "POST", "/get_metrics", NULL, SCOPE_RUN, BODY_WHOLE, fusion_dataset,
+          "As SandboxFusion where it does not know the data set: 400.", NULL, NULL },
+        { "POST", "/get_metrics_function", NULL, SCOPE_RUN, BODY_WHOLE, fusion_dataset,
+          "As SandboxFusion where it does not know the data set: 400.", NULL, NULL },
+        { "GET", "/v1/ping", NULL, 0, BODY_NONE, fusion_ping, "As SandboxFusion: whether it answers.", NULL, NULL },
+        { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
+};
+
+static const struct front_note notes[] = {
+        { fusion_run_code, "200:json", "422:json 429 503", "json", NULL, NULL, CODE_EXAMPLE },
+        { fusion_list_datasets, "200:json", NULL, NULL, NULL, NULL, NULL },
+        { fusion_dataset, NULL, "400:json 422:json", "json", NULL, NULL, "{\"dataset\": \"humaneval_python\"}" },
+        { fusion_submit, "200:json", "400:json 422:json 429 503", "json", NULL, NULL,
+          "{\"dataset\": \"mine\", \"id\": 1, \"completion\": \"```python\\nprint(6 * 7)\\n```\", \"config\": {\"dataset_type\": \"CommonOJDataset\", \"language\": "
+          "\"python\", \"provided_data\": {\"test\": [{\"input\": {\"stdin\": \"\"}, \"output\": {\"stdout\": \"42\"}}]}}}" },
+        { fusion_ping, "200:json", NULL, NULL, NULL, NULL, NULL },
+        { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
+};
+
+static const struct front_tag tags[] = {
+        { "/run_code", "SandboxFusion", "Requests in the words of SandboxFusion." },
+        { "/list_", "SandboxFusion", NULL },
+        { "/get_", "SandboxFusion", NULL },
+        { "/submit", "SandboxFusion", NULL },
+        { "/v1/ping", "SandboxFusion", NULL },
+        { NULL, NULL, NULL },
+};
+
+const struct front sandboxfusion_front = { .name = "sandboxfusion", .routes = routes, .notes = notes, .tags = tags };

@@ -20,5 +20,7 @@ void fusion_answer_detail(struct http_request *request, unsigned status, const c
 json_t *fusion_answer(const struct run_result *result, json_t *files);
 /* Whether that would be "Success". */
 bool fusion_succeeded(const struct run_result *result);
+/* Handles POST /submit (sandboxfusion_submit.c). */
+void fusion_submit(struct http_request *request);
 
 #endif

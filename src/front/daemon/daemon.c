@@ -219,7 +219,7 @@ static int open_api(struct daemon *daemon, struct csn_error *err)
         struct endpoint *endpoint = &daemon->endpoint;
         bool stored = daemon->http_fd >= 0;
         if ((stored && open_store(daemon, err) < 0) ||
-            service_open(daemon->engine, daemon->settings, daemon->store, take_fd(&daemon->http_fd),
+            service_open(daemon->engine, daemon->settings, daemon->store, daemon_fronts, take_fd(&daemon->http_fd),
                          daemon->http_ours, on_api_idle, daemon, &daemon->service,
                      err) < 0)
                 return -err->code;

@@ -2,8 +2,9 @@
 #ifndef FRONT_DAEMON_H
 #define FRONT_DAEMON_H
 
-#include "front/api/api.h"
 #include "front/daemon/confine.h"
+#include "front/daemon/fronts.h"
+#include "front/service/service.h"
 #include "front/socket/endpoint.h"
 #include "front/socket/frames.h"
 #include "front/views/views.h"

@@ -34,7 +34,7 @@
 #ifndef FRONT_E2B_E2B_H
 #define FRONT_E2B_E2B_H
 
-#include "front/api/api.h"
+#include "front/service/service.h"
 
 #define E2B_ENVD_PORT 49983
 #define E2B_INTERPRETER_PORT 49999
@@ -141,6 +141,14 @@ struct e2b_sandbox {
         struct e2b_envd *envd;
         struct e2b_interpreter *interpreter;
 };
+
+/* The state of the front. */
+struct e2b {
+        struct e2b_sandbox *sandboxes;     /* newest first */
+        struct build *builds;              /* of templates: those that go on or are remembered (e2b/templates/build.h) */
+};
+
+struct e2b *e2b_of(const struct service *service);
 
 /* ---- members of a body (validate.c) ---- */
 

@@ -1,7 +1,7 @@
 /* What the handlers of all rooms of E2B use: the sandbox and the members of a request, and answers in E2B's form. */
 #include "front/e2b/request.h"
 
-#include "front/compat/compat.h"
+#include "front/service/json_body.h"
 
 #include <ctype.h>
 #include <openssl/crypto.h>
@@ -50,7 +50,7 @@ static unsigned parse_label(const char *host, const char **ret_id, size_t *ret_l
 static unsigned parse_token(const struct http_request *request, const char **ret_id, size_t *ret_len)
 {
         const char *token = http_header(request, "X-Access-Token");
-        for (const struct e2b_sandbox *one = token ? service_of(request)->e2b : NULL; one; one = one->next)
+        for (const struct e2b_sandbox *one = token ? e2b_of(service_of(request))->sandboxes : NULL; one; one = one->next)
                 if (one->token[0] && e2b_same(one->token, token)) {
                         *ret_id = one->id;
                         *ret_len = strlen(one->id);
@@ -189,7 +189,7 @@ void e2b_conflict(struct http_request *request, const struct csn_error *error)
 json_t *e2b_body(struct http_request *request, const struct e2b_member *members)
 {
         struct csn_error err;
-        json_t *body = request->body.len ? compat_body(request, &err) : json_object();
+        json_t *body = request->body.len ? json_body(request, &err) : json_object();
         if (body && e2b_check(body, members, &err) == 0)
                 return body;
         e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);

@@ -117,7 +117,7 @@ static void end_start(struct e2b_sandbox *sandbox)
 static void sandbox_free(struct e2b_sandbox *sandbox)
 {
         end_start(sandbox);
-        for (struct e2b_sandbox **at = &sandbox->service->e2b; *at; at = &(*at)->next)
+        for (struct e2b_sandbox **at = &e2b_of(sandbox->service)->sandboxes; *at; at = &(*at)->next)
                 if (*at == sandbox) {
                         *at = sandbox->next;
                         break;
@@ -194,8 +194,8 @@ void e2b_sandbox_set_end(struct e2b_sandbox *sandbox, uint64_t ms)
 
 void e2b_sandboxes_close(struct service *service)
 {
-        while (service->e2b)
-                sandbox_free(service->e2b);
+        while (e2b_of(service)->sandboxes)
+                sandbox_free(e2b_of(service)->sandboxes);
 }
 
 /* ---- its beginning ---- */
@@ -290,7 +290,7 @@ static int has_room(const struct service *service, const char *tenant, struct cs
 {
         const struct engine_settings *most = &service->settings->engine;
         size_t all = 0, own = 0;
-        for (const struct e2b_sandbox *one = service->e2b; one; one = one->next) {
+        for (const struct e2b_sandbox *one = e2b_of(service)->sandboxes; one; one = one->next) {
                 all++;
                 own += strcmp(one->tenant, tenant) == 0;
         }
@@ -322,8 +322,8 @@ int e2b_sandbox_new(struct service *service, const char *tenant, const struct e2
                 sandbox_free(sandbox);
                 return -err->code;
         }
-        sandbox->next = service->e2b;
-        service->e2b = sandbox;
+        sandbox->next = e2b_of(service)->sandboxes;
+        e2b_of(service)->sandboxes = sandbox;
         *ret = sandbox;
         return 0;
 }

@@ -3,7 +3,7 @@
 
 struct e2b_sandbox *e2b_sandbox_find(const struct service *service, const char *id, const char *tenant)
 {
-        for (struct e2b_sandbox *sandbox = service->e2b; sandbox; sandbox = sandbox->next)
+        for (struct e2b_sandbox *sandbox = e2b_of(service)->sandboxes; sandbox; sandbox = sandbox->next)
                 if (sandbox->state != E2B_MAKING && strcmp(sandbox->id, id) == 0 && (!tenant[0] || strcmp(sandbox->tenant, tenant) == 0))
                         return sandbox;
         return NULL;
@@ -46,4 +46,13 @@ void e2b_notify(struct e2b_sandbox *sandbox, enum e2b_want want, const struct cs
                 waiter->done(waiter, error);
                 waiter = sandbox->waiters;
         }
+}
+
+/* By name: the front names the rooms of the folder, so they do not name the front. */
+struct e2b *e2b_of(const struct service *service)
+{
+        size_t i = 0;
+        while (strcmp(service->fronts[i]->name, "e2b") != 0)
+                i++;
+        return service->states[i];
 }

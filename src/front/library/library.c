@@ -30,24 +30,6 @@ void csn_free(void *text)
         free(text);
 }
 
-json_t *front_record(const struct run_result *result, bool aliases)
-{
-        json_t *record = model_encode(&object_run_result, result);
-        if (aliases)
-                model_add_aliases(record, result);
-        return record;
-}
-
-bool front_record_text(const struct run_result *result, bool aliases, struct buf *buf)
-{
-        if (!aliases)
-                return model_encode_text(&object_run_result, result, buf);
-        json_t *record = front_record(result, aliases);
-        bool fits = model_dump(record, false, buf);
-        json_decref(record);
-        return fits;
-}
-
 int csn_engine_open(const char *config_file, struct csn_engine **ret, struct csn_error *err)
 {
         struct csn_engine *engine = mem_alloc(sizeof *engine);

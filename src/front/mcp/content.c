@@ -4,7 +4,7 @@
  */
 #include "front/mcp/mcp.h"
 
-#include "front/socket/client.h"
+#include "front/views/views.h"
 
 /* ---- blocks ---- */
 
@@ -124,7 +124,7 @@ static void add_rendered(struct mcp_call *call, json_t *record)
         struct buf buf;
         json_t *copy = json_deep_copy(record);
         buf_init(&buf, MCP_ANSWER_MAX);
-        if (client_read_record(copy, &arena, &result, &err) < 0 || render_text("plain", &result, &buf, &err) < 0)
+        if (front_read_record(copy, &arena, &result, &err) < 0 || render_text("plain", &result, &buf, &err) < 0)
                 buf_printf(&buf, "%s", err.text);
         /* Where nothing was printed, a value says enough. */
         if (buf.len > 1 || !json_is_object(json_object_get(record, "result")))

@@ -259,7 +259,7 @@ static void take_message(struct http_request *request, const struct rpc *rpc)
         }
 }
 
-void mcp_post(struct http_request *request)
+static void mcp_post(struct http_request *request)
 {
         struct csn_error err;
         struct rpc rpc = { 0 };
@@ -280,7 +280,7 @@ void mcp_post(struct http_request *request)
 
 /* ---- DELETE ---- */
 
-void mcp_delete(struct http_request *request)
+static void mcp_delete(struct http_request *request)
 {
         const char *id = http_header(request, "Mcp-Session-Id");
         struct mcp_session *session = id ? mcp_session_find(request, id) : NULL;
@@ -291,4 +291,58 @@ void mcp_delete(struct http_request *request)
         }
         mcp_session_end(session);
         send_json(request, MHD_HTTP_NO_CONTENT, NULL);
+}
+
+/* ---- the front ---- */
+
+#define MCP_HEADERS "MCP-Protocol-Version Mcp-Session-Id Mcp-Method Mcp-Name"
+#define TEXT_SCHEMA "{\"type\": \"string\"}"
+
+static const struct http_route routes[] = {
+        { "POST", "/mcp", NULL, SCOPE_RUN | SCOPE_CHECK | SCOPE_READ | SCOPE_FILES | SCOPE_SANDBOXES, BODY_WHOLE,
+          mcp_post,
+          "The Model Context Protocol, revisions 2026-07-28 and 2025-11-25: one message of JSON-RPC, answered by JSON or by a stream of events.", NULL, NULL },
+        { "DELETE", "/mcp", NULL, SCOPE_RUN | SCOPE_CHECK | SCOPE_READ | SCOPE_FILES | SCOPE_SANDBOXES, BODY_NONE,
+          mcp_delete,
+          "End the session of `Mcp-Session-Id`, of revision 2025-11-25.", NULL, NULL },
+        { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
+};
+
+static const struct front_note notes[] = {
+        { mcp_post, "200:json|events 202", "400:json 404:json 406:json 415:json 503:json", "json", MCP_HEADERS,
+          "Mcp-Session-Id X-Accel-Buffering",
+          "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"initialize\", \"params\": {\"protocolVersion\": \"2025-11-25\", \"capabilities\": {}, "
+          "\"clientInfo\": {\"name\": \"example\", \"version\": \"1\"}}}" },
+        { mcp_delete, "204", "400:json 404:json", NULL, "MCP-Protocol-Version Mcp-Session-Id!", NULL, NULL },
+        { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
+};
+
+static const struct front_value headers[] = {
+        { "Mcp-Session-Id", TEXT_SCHEMA, NULL, false, "The session, of revision 2025-11-25." },
+        { "X-Accel-Buffering", TEXT_SCHEMA, NULL, false, "`no`: a proxy passes the events on as they come." },
+        { NULL, NULL, NULL, false, NULL },
+};
+
+static const struct front_value parameters[] = {
+        { "MCP-Protocol-Version", TEXT_SCHEMA, NULL, false, "The revision of the protocol." },
+        { "Mcp-Method", TEXT_SCHEMA, NULL, false, "The method of the message, of revision 2026-07-28." },
+        { "Mcp-Name", TEXT_SCHEMA, NULL, false, "The tool or resource of the message, of revision 2026-07-28." },
+        { "Mcp-Session-Id", TEXT_SCHEMA, NULL, false, "The session, of revision 2025-11-25." },
+        { "Mcp-Session-Id!", TEXT_SCHEMA, "$SESSION", true, "The session that ends." },
+        { NULL, NULL, NULL, false, NULL },
+};
+
+static const struct front_tag tags[] = {
+        { "/mcp", "Model Context Protocol", "For assistants and agents." },
+        { NULL, NULL, NULL },
+};
+
+const struct front mcp_front = { .name = "mcp", .routes = routes, .notes = notes, .headers = headers,
+                                 .parameters = parameters, .tags = tags, .local_pages = true,
+                                 .state_size = sizeof(struct mcp), .changed = mcp_changed, .drain = mcp_drain,
+                                         .stop = mcp_stop };
+
+struct mcp *mcp_of(const struct service *service)
+{
+        return service_state(service, &mcp_front);
 }

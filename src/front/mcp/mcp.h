@@ -19,7 +19,7 @@
 #ifndef FRONT_MCP_MCP_H
 #define FRONT_MCP_MCP_H
 
-#include "front/api/api.h"
+#include "front/service/service.h"
 #include "net/jsonrpc.h"
 
 #define MCP_MODERN "2026-07-28"
@@ -40,6 +40,19 @@
 
 struct mcp_tool;
 struct mcp_call;
+struct mcp_session;
+
+/* The state of the front. */
+struct mcp {
+        struct mcp_session *sessions;
+        size_t sessions_n;
+        struct mcp_call *listening;        /* calls of subscriptions/listen */
+};
+
+extern const struct front mcp_front;
+
+struct mcp *mcp_of(const struct service *service);
+
 
 /* The way back to whoever called. */
 struct mcp_transport {
@@ -106,13 +119,11 @@ bool mcp_is_modern(const struct mcp_call *call);
 /* {supported, requested} of an error. */
 json_t *mcp_versions(const char *requested);
 bool mcp_knows_version(const char *version);   /* one of 2025 */
-/* Whether a request is for us. */
-bool mcp_is_mcp(const struct http_request *request);
 
 /* The tools may read otherwise from now on. */
-void mcp_changed(struct mcp *mcp);
+void mcp_changed(struct service *service);
 /* The daemon is about to end. */
-void mcp_drain(struct mcp *mcp);
+void mcp_drain(struct service *service);
 
 /* ---- sessions ---- */
 
@@ -122,7 +133,7 @@ struct mcp_session *mcp_session_find(const struct http_request *http, const char
 const char *mcp_session_id(const struct mcp_session *session);
 bool mcp_session_began(const struct mcp_session *session);
 void mcp_session_end(struct mcp_session *session);
-void mcp_close(struct service *service);
+void mcp_stop(struct service *service);
 
 /* ---- asking routes (tools.c) ---- */
 
@@ -158,10 +169,5 @@ void mcp_read_resource(struct mcp_call *call);
 void mcp_list_prompts(struct mcp_call *call);
 void mcp_get_prompt(struct mcp_call *call);
 void mcp_complete(struct mcp_call *call);
-
-/* ---- handlers (http.c) ---- */
-
-void mcp_post(struct http_request *request);
-void mcp_delete(struct http_request *request);
 
 #endif

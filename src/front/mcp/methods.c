@@ -53,11 +53,6 @@ json_t *mcp_versions(const char *requested)
         return json_pack("{s:[s], s:s}", "supported", MCP_MODERN, "requested", requested);
 }
 
-bool mcp_is_mcp(const struct http_request *request)
-{
-        return request->route && strcmp(request->route->path, "/mcp") == 0;
-}
-
 static json_t *server_info(void)
 {
         return json_pack("{s:s, s:s, s:s}", "name", "caisson", "title", "Caisson", "version", VERSION);
@@ -67,7 +62,7 @@ static json_t *server_info(void)
 
 static struct mcp_call **place_of(struct mcp_call *call)
 {
-        return call->listens ? &call->service->mcp.listening : call->session ? &call->session->calls : NULL;
+        return call->listens ? &mcp_of(call->service)->listening : call->session ? &call->session->calls : NULL;
 }
 
 static void unlink_call(struct mcp_call *call)
@@ -180,17 +175,17 @@ void mcp_progress(struct mcp_call *call, const char *message)
                                                            (double)(now - call->begun_us + 1) / 1e6, "message", message));
 }
 
-void mcp_changed(struct mcp *mcp)
+void mcp_changed(struct service *service)
 {
-        for (struct mcp_call *call = mcp->listening; call; call = call->next)
+        for (struct mcp_call *call = mcp_of(service)->listening; call; call = call->next)
                 if (call->tools_too)
                         mcp_note(call, "notifications/tools/list_changed", json_pack("{s:{s:O}}", "_meta", META "subscriptionId", call->id));
 }
 
 /* Who listens would keep the daemon from its end. */
-void mcp_drain(struct mcp *mcp)
+void mcp_drain(struct service *service)
 {
-        for (struct mcp_call *call = mcp->listening, *next; call; call = next) {
+        for (struct mcp_call *call = mcp_of(service)->listening, *next; call; call = next) {
                 next = call->next;
                 finish(call, MHD_HTTP_OK, NULL);
         }
@@ -263,8 +258,8 @@ static void on_listen(struct mcp_call *call)
         if (call->tools_too)
                 json_object_set_new(agreed, "toolsListChanged", json_true());
         call->listens = true;
-        call->next = call->service->mcp.listening;
-        call->service->mcp.listening = call;
+        call->next = mcp_of(call->service)->listening;
+        mcp_of(call->service)->listening = call;
         mcp_note(call, "notifications/subscriptions/acknowledged",
                  json_pack("{s:{s:O}, s:o}", "_meta", META "subscriptionId", call->id, "notifications", agreed));
 }
@@ -443,24 +438,25 @@ static void make_room(struct mcp *mcp, const char *tenant)
 struct mcp_session *mcp_session_new(struct http_request *http)
 {
         struct service *service = service_of(http);
-        if (service->mcp.sessions_n >= MCP_SESSIONS_MAX)
-                make_room(&service->mcp, http->tenant);
-        if (service->mcp.sessions_n >= MCP_SESSIONS_MAX)
+        struct mcp *mcp = mcp_of(service);
+        if (mcp->sessions_n >= MCP_SESSIONS_MAX)
+                make_room(mcp, http->tenant);
+        if (mcp->sessions_n >= MCP_SESSIONS_MAX)
                 return NULL;
         struct mcp_session *session = mem_alloc(sizeof *session);
-        *session = (struct mcp_session){ .next = service->mcp.sessions, .service = service, .version = MCP_LEGACY, .level = -1 };
+        *session = (struct mcp_session){ .next = mcp->sessions, .service = service, .version = MCP_LEGACY, .level = -1 };
         session->expiry = (struct timer){ .fired = on_expiry, .owner = session };
         hex_random(16, session->id);
         snprintf(session->tenant, sizeof session->tenant, "%s", http->tenant);
-        service->mcp.sessions = session;
-        service->mcp.sessions_n++;
+        mcp->sessions = session;
+        mcp->sessions_n++;
         touch(session);
         return session;
 }
 
 struct mcp_session *mcp_session_find(const struct http_request *http, const char *id)
 {
-        for (struct mcp_session *session = service_of(http)->mcp.sessions; session; session = session->next)
+        for (struct mcp_session *session = mcp_of(service_of(http))->sessions; session; session = session->next)
                 if (strcmp(session->id, id) == 0 && strcmp(session->tenant, http->tenant) == 0) {
                         touch(session);
                         return session;
@@ -480,7 +476,7 @@ bool mcp_session_began(const struct mcp_session *session)
 
 void mcp_session_end(struct mcp_session *session)
 {
-        struct mcp *mcp = &session->service->mcp;
+        struct mcp *mcp = mcp_of(session->service);
         while (session->calls)
                 mcp_fail(session->calls, RPC_INTERNAL_ERROR, NULL, "the session has ended");
         for (struct mcp_session **at = &mcp->sessions; *at; at = &(*at)->next)
@@ -493,9 +489,9 @@ void mcp_session_end(struct mcp_session *session)
         free(session);
 }
 
-void mcp_close(struct service *service)
+void mcp_stop(struct service *service)
 {
-        for (struct mcp_session *session = service->mcp.sessions, *next; session; session = next) {
+        for (struct mcp_session *session = mcp_of(service)->sessions, *next; session; session = next) {
                 next = session->next;
                 mcp_session_end(session);
         }

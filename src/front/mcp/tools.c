@@ -113,7 +113,7 @@ static bool same_pattern(const char *one, const char *other)
 static bool may_call(const struct mcp_call *call, const struct mcp_tool *tool)
 {
         const struct store_key *key = service_key(call->http);
-        const struct http_route *route = api_routes;
+        const struct http_route *route = call->service->routes;
         while (route->path && (!same_pattern(route->path, tool->path) || strcmp(route->method, tool->method) != 0))
                 route++;
         return !key || (key->scopes & (route->scope | SCOPE_ADMIN));

@@ -227,7 +227,7 @@ static int show_record(struct execution *execution, struct csn_error *err)
                 if (link_ask(&remote->link, "GET", path, NULL, &execution->record, err) < 0)
                         return -err->code;
         }
-        if (client_read_record(execution->record, &remote->arena, &result, err) < 0)
+        if (front_read_record(execution->record, &remote->arena, &result, err) < 0)
                 return -err->code;
         print_value(execution);
         show_result(&execution->show, &result, execution->record);
@@ -243,7 +243,7 @@ static int execute(struct execution *execution, struct csn_error *err)
         execution->multi = curl_multi_init();
         struct buf text;
         buf_init(&text, 4 * CODE_MAX);
-        client_write_request(&request, &text);
+        front_write_request(&request, &text);
         stream_begin(&execution->stream, &remote->link, "POST", arena_text(&remote->arena, "/v1/contexts/%s/runs", execution->context),
                      model_read(text.bytes, text.len, JSON_ALLOW_NUL, NULL));
         buf_done(&text);

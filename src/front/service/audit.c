@@ -1,5 +1,5 @@
 /* The audit: who ran what, as a hash, and what became of it.  Neither code nor output is in it. */
-#include "front/api/api.h"
+#include "front/service/service.h"
 
 #include "engine/output/files.h"
 

@@ -5,7 +5,7 @@
  * taken from the body only while there is room for them; so neither side can make the other, or us, hold more than
  * some ceilings, however many lines there are.
  */
-#include "front/api/api.h"
+#include "front/service/bulk.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -341,66 +341,4 @@ void bulks_cancel(struct service *service)
                         cancel_all(bulk);
                 }
         }
-}
-
-/* ---- runs ---- */
-
-struct bulk_run {
-        struct bulk_one *one;
-        struct service *service;
-        struct run *run;
-        bool aliases;
-};
-
-static void on_done(void *owner, const struct run_result *result)
-{
-        struct bulk_run *job = owner;
-        struct bulk_one *one = job->one;
-        const struct log_context context = bulk_context(one);
-        json_t *record = front_record(result, job->aliases);
-        audit_run(job->service->store, &context, bulk_key(one), job->run, result);
-        trace_run(job->service, bulk_trace(one), job->run, result);
-        run_free(job->run);
-        free(job);
-        bulk_answer(one, "record", record);
-}
-
-static int begin_run(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job, struct csn_error *err)
-{
-        static const struct run_events events = { .done = on_done };
-        struct run_request given = { 0 };
-        struct http_limit limit;
-        struct run *run = run_new(service_of(request)->engine);
-        if (service_begin_run(request, run, &limit, err) < 0 || model_decode(&object_run_request, json,
-                                                                             run_arena(run), &given, err) < 0 ||
-            service_check_tools(request, given.profile, &given.tools, err) < 0) {
-                run_free(run);
-                return -err->code;
-        }
-        *run_request(run) = given;
-        if (run_check_needed(run, err) < 0) {
-                run_free(run);
-                return -err->code;
-        }
-        struct bulk_run *job = mem_alloc(sizeof *job);
-        *job = (struct bulk_run){ .one = one, .service = service_of(request), .run = run, .aliases = given.aliases };
-        const struct log_context context = bulk_context(one);
-        struct csn_error full;
-        *ret_job = job;
-        if (audit_begin(job->service->store, &context, bulk_key(one), run, NULL, false, &full) < 0)
-                run_refuse(run, &full, &events, job);
-        else
-                run_start(run, false, &events, job);
-        return 0;
-}
-
-static void cancel_run(void *job)
-{
-        run_cancel(((struct bulk_run *)job)->run);
-}
-
-void api_bulk(struct http_request *request)
-{
-        static const struct bulk_kind runs = { begin_run, cancel_run };
-        bulk_begin(request, &runs);
 }

@@ -4,7 +4,7 @@
  * A reader has a place in the numbers and takes what its client reads, so a slow one costs nothing but its own time.
  * What it wanted to read may be gone by then; it is told how much.
  */
-#include "front/api/api.h"
+#include "front/service/service.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>

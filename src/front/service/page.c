@@ -1,5 +1,5 @@
 /* Lists by pages; see api.h. */
-#include "front/api/api.h"
+#include "front/service/page.h"
 
 #include <inttypes.h>
 #include <stdio.h>

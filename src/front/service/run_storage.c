@@ -1,5 +1,5 @@
 /* Files that outlive a run, as the engine wants them (struct run_storage); and what is left of them by time and by crashes. */
-#include "front/api/api.h"
+#include "front/service/service.h"
 #include "front/service/workspace.h"
 
 #include <stdio.h>

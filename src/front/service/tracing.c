@@ -3,7 +3,7 @@
  * Names and keys are OpenTelemetry's where it has some (semantic conventions), and begin with caisson. where not.  Code,
  * output and keys are in none of them.
  */
-#include "front/api/api.h"
+#include "front/service/service.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,6 @@
 /* Our side of a connection to caissond; see client.h. */
 #include "front/socket/client.h"
 
-#include "front/views/views.h"
-
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -21,53 +19,6 @@ struct client {
         size_t sent;
         bool over;
 };
-
-/* ---- records and requests as text ---- */
-
-/* Bytes that are no text stand in JSON as text and as base64; a decoder wants one of them. */
-static void keep_base64(json_t *object, const char *name)
-{
-        char base64[64];
-        snprintf(base64, sizeof base64, "%s_base64", name);
-        if (json_object_get(object, base64))
-                json_object_del(object, name);
-}
-
-int client_read_record(json_t *record, struct arena *arena, struct run_result *ret, struct csn_error *err)
-{
-        json_t *copy = json_copy(record);
-        struct csn_error why = { .text = "it is no object" };
-        keep_base64(copy, "stdout");
-        keep_base64(copy, "stderr");
-        json_object_del(copy, "aliases");
-        *ret = (struct run_result){ 0 };
-        int rc = model_decode(&object_run_result, copy, arena, ret, &why);
-        json_decref(copy);
-        return rc < 0 ? err_set(err, CSN_E_PROTOCOL, 0, "the daemon's record cannot be read: %s", why.text) : 0;
-}
-
-bool client_write_request(const struct run_request *request, struct buf *buf)
-{
-        json_t *json = model_encode(&object_run_request, request), *file;
-        size_t i;
-        keep_base64(json, "code");
-        keep_base64(json, "stdin");
-        json_array_foreach(json_object_get(json, "files"), i, file) {
-                keep_base64(file, "content");
-        }
-        bool fits = model_dump(json, false, buf);
-        json_decref(json);
-        return fits;
-}
-
-bool client_write_check(const struct check_request *request, struct buf *buf)
-{
-        json_t *json = model_encode(&object_check_request, request);
-        keep_base64(json, "code");
-        bool fits = model_dump(json, false, buf);
-        json_decref(json);
-        return fits;
-}
 
 /* ---- frames ---- */
 

@@ -33,13 +33,6 @@ const char *client_path(const struct client *client);
 void client_send(struct client *client, enum frame_type type, const char *text, size_t len);
 void client_close(struct client *client);
 
-/* Decode a record's JSON: model_decode() without duplicate fields.  Memory: the arena.  Errors: CSN_E_PROTOCOL. */
-int client_read_record(json_t *record, struct arena *arena, struct run_result *ret, struct csn_error *err);
-
-/* Append a request as JSON text to buf; false: buf is full. */
-bool client_write_request(const struct run_request *request, struct buf *buf);
-bool client_write_check(const struct check_request *request, struct buf *buf);
-
 /* ---- blocking ASK and CHECK (query.c) ---- */
 
 /* A connection for one blocking request after the other. */

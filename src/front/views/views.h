@@ -1,12 +1,10 @@
 /*
  * views: requests and records as JSON, and texts about profiles, policies and tools; shared by all fronts.
  *
- *   library   the public C functions (include/caisson/caisson.h): JSON in, JSON out
- *   cli       the command line
- *   daemon    frames on a Unix socket (socket/frames.h)
- *
- * A front converts its own format to a run_request and a run_result back to its format, and has no other knowledge.  A
- * new front is a file and a line.
+ *   record.c      records and requests as JSON, in both directions
+ *   catalog.c     profiles and policies
+ *   describe.c    the description of run_code for a model
+ *   log_reader.c  lines of the daemon's log
  */
 #ifndef FRONT_FRONT_H
 #define FRONT_FRONT_H
@@ -28,6 +26,12 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
 json_t *front_record(const struct run_result *result, bool aliases);
 /* The same as text in one line, appended to buf.  false: buf is full. */
 bool front_record_text(const struct run_result *result, bool aliases, struct buf *buf);
+/* Decode a record's JSON: model_decode() without duplicate fields.  Memory: the arena.  Errors: CSN_E_PROTOCOL. */
+int front_read_record(json_t *record, struct arena *arena, struct run_result *ret, struct csn_error *err);
+
+/* Append a request as JSON text to buf; false: buf is full. */
+bool front_write_request(const struct run_request *request, struct buf *buf);
+bool front_write_check(const struct check_request *request, struct buf *buf);
 
 /* ---- profiles and policies (catalog.c) ---- */
 

@@ -149,7 +149,7 @@ static const struct e2b_sandbox *next(const struct service *service, const struc
                                       int64_t at_ms, const char *at_id)
 {
         const struct e2b_sandbox *best = NULL;
-        for (const struct e2b_sandbox *one = service->e2b; one; one = one->next)
+        for (const struct e2b_sandbox *one = e2b_of(service)->sandboxes; one; one = one->next)
                 if (is_wanted(one, filter, tenant) && (!*at_id || compare(one->started_ms, one->id, at_ms, at_id, filter->ascending) > 0) &&
                     (!best || compare(one->started_ms, one->id, best->started_ms, best->id, filter->ascending) < 0))
                         best = one;

@@ -256,3 +256,5 @@ void e2b_close(struct service *service)
         e2b_sandboxes_close(service);
         build_close(service);
 }
+
+const struct front e2b_front = { .name = "e2b", .state_size = sizeof(struct e2b), .app = e2b_app, .close = e2b_close };

@@ -4,7 +4,7 @@
  */
 #include "front/e2b/envd/envd.h"
 
-#include "front/compat/compat.h"
+#include "front/service/json_body.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ json_t *rpc_body(struct http_request *request, bool stream, const struct e2b_mem
                 rpc_fail(request, true, RPC_INVALID_ARGUMENT, "%s", err.text);
                 return NULL;
         }
-        json_t *json = len ? compat_load(request->body.bytes + at, len, JSON_REJECT_DUPLICATES, &err) : json_object();
+        json_t *json = len ? json_body_parse(request->body.bytes + at, len, JSON_REJECT_DUPLICATES, &err) : json_object();
         if (!json) {
                 rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "the message is no JSON object: %s", err.text);
         } else if (e2b_check(json, members, &err) < 0) {

@@ -66,7 +66,7 @@ static bool is_signed(struct http_request *request, const struct e2b_sandbox *sa
 /* A URL that was signed names no sandbox where all of them have one server; each has a token of its own, so at most one fits. */
 static struct e2b_sandbox *find_signed(struct http_request *request, bool writes)
 {
-        for (struct e2b_sandbox *sandbox = service_of(request)->e2b; sandbox; sandbox = sandbox->next)
+        for (struct e2b_sandbox *sandbox = e2b_of(service_of(request))->sandboxes; sandbox; sandbox = sandbox->next)
                 if (sandbox->state == E2B_RUNNING && sandbox->token[0] && is_signed(request, sandbox, writes)) {
                         request->target = arena_text(&request->arena, "%s", sandbox->id);
                         return sandbox;

@@ -4,7 +4,7 @@
  */
 #include "front/e2b/interpreter/interpreter.h"
 
-#include "front/compat/compat.h"
+#include "front/service/json_body.h"
 
 #include <stdio.h>
 
@@ -73,7 +73,7 @@ static void send_printed(struct execution *execution, bool all)
         if (!len)
                 return;
         time_print(time_now_ms(), now, sizeof now);
-        send_line(execution, json_pack("{s:s, s:o, s:s}", "type", execution->stream == 1 ? "stdout" : "stderr", "text", compat_text(printed->bytes, len),
+        send_line(execution, json_pack("{s:s, s:o, s:s}", "type", execution->stream == 1 ? "stdout" : "stderr", "text", json_text(printed->bytes, len),
                                        "timestamp", now));
         memmove(printed->bytes, printed->bytes + len, printed->len - len);
         printed->len -= len;
@@ -312,7 +312,7 @@ static struct run *run_of(struct http_request *request, struct e2b_context *one,
                                  "show_saved", true, "quiet_errors", true);
         if (json_is_object(variables))
                 json_object_set(ours, "env", variables);
-        return compat_run(request, ours, err);
+        return service_new_run(request, ours, err);
 }
 
 /* Whom the sandbox belongs to, to whose account this goes. */
@@ -326,7 +326,7 @@ void e2b_execute(struct http_request *request)
         struct csn_error err;
         struct http_limit limit = { 0 };
         become_owner(request);
-        json_t *body = compat_body(request, &err);
+        json_t *body = json_body(request, &err);
         if (!body) {
                 fail_member(request, "", "json_invalid", err.text, NULL);
                 return;

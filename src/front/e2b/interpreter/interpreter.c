@@ -2,7 +2,7 @@
 #include "front/e2b/envd/envd.h"
 
 #include "front/e2b/interpreter/interpreter.h"
-#include "front/compat/compat.h"
+#include "front/service/json_body.h"
 
 #include <stdio.h>
 
@@ -121,7 +121,7 @@ static void begin(struct http_request *request, const char *language, const char
 static void post(struct http_request *request)
 {
         struct csn_error err;
-        json_t *body = request->body.len ? compat_body(request, &err) : json_object();
+        json_t *body = request->body.len ? json_body(request, &err) : json_object();
         const char *language;
         if (!body || e2b_context_language(json_string_value(json_object_get(body, "language")), &language, &err) < 0)
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);

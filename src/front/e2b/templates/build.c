@@ -558,7 +558,7 @@ static int make_room(struct service *service, const char *tenant, struct csn_err
 {
         struct build **oldest = NULL;
         size_t all = 0, own = 0;
-        for (struct build **at = &service->builds; *at; at = &(*at)->next) {
+        for (struct build **at = &e2b_of(service)->builds; *at; at = &(*at)->next) {
                 all++;
                 own += (*at)->state == BUILD_BUILDING && strcmp((*at)->tenant, tenant) == 0;
                 oldest = (*at)->state == BUILD_BUILDING ? oldest : at;
@@ -586,12 +586,12 @@ int build_begin(struct service *service, const char *tenant, const json_t *templ
         if (commands > BUILD_SPEC_BYTES)
                 return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands, BUILD_SPEC_BYTES);
         struct build *build = mem_alloc(sizeof *build);
-        *build = (struct build){ .next = service->builds, .service = service, .steps = steps ? json_incref(steps) : json_array(), .log = json_array(), .fd = -1,
+        *build = (struct build){ .next = e2b_of(service)->builds, .service = service, .steps = steps ? json_incref(steps) : json_array(), .log = json_array(), .fd = -1,
                                  .deadline = { .fired = on_late, .owner = build } };
         snprintf(build->tenant, sizeof build->tenant, "%s", tenant);
         snprintf(build->template_id, sizeof build->template_id, "%s", e2b_text(template, "id"));
         snprintf(build->id, sizeof build->id, "%s", id);
-        service->builds = build;
+        e2b_of(service)->builds = build;
         loop_timer(service->loop, &build->deadline, service->settings->engine.build_ms * 1000);
         if (!why && find_base(build, body, &key, &arena, &base) < 0)
                 why = base.text;
@@ -611,7 +611,7 @@ int build_begin(struct service *service, const char *tenant, const json_t *templ
 
 struct build *build_find(const struct service *service, const char *tenant, const char *id)
 {
-        for (struct build *build = service->builds; build; build = build->next)
+        for (struct build *build = e2b_of(service)->builds; build; build = build->next)
                 if (strcmp(build->id, id) == 0 && strcmp(build->tenant, tenant) == 0)
                         return build;
         return NULL;
@@ -619,9 +619,9 @@ struct build *build_find(const struct service *service, const char *tenant, cons
 
 void build_close(struct service *service)
 {
-        for (struct build *one = service->builds, *next; one; one = next) {
+        for (struct build *one = e2b_of(service)->builds, *next; one; one = next) {
                 next = one->next;
                 build_free(one);
         }
-        service->builds = NULL;
+        e2b_of(service)->builds = NULL;
 }

@@ -109,7 +109,7 @@ struct build {
 
 /*
  * Begin a build of a stored template from the body of E2B's request: fromImage or fromTemplate, steps, startCmd,
- * readyCmd, force.  The build is then in service->builds.  Errors: CSN_E_INPUT; CSN_E_BUSY (the maximum of running builds).
+ * readyCmd, force.  The build is then among struct e2b's builds.  Errors: CSN_E_INPUT; CSN_E_BUSY (the maximum of running builds).
  */
 int build_begin(struct service *service, const char *tenant, const json_t *template, const char *id,
                 const json_t *body, struct csn_error *err);

@@ -2,7 +2,7 @@
  * GET /readyz: the last known ability to run a program.  Runs over HTTP tell it.  Where none did so for a while, or the last one could
  * not begin, a small program is run before the answer; for a host that cannot run anything gets no requests that would show otherwise.
  */
-#include "front/api/api.h"
+#include "front/service/service.h"
 
 #include <stdio.h>
 
@@ -18,13 +18,15 @@ struct ready_wait {
 
 bool service_ran_nothing(const struct run_result *result)
 {
-        return !HAS(result, run_result, boundary) && (result->status == status_CAPACITY || result->status == status_ISOLATION_UNAVAILABLE ||
+        return !HAS(result, run_result, boundary) && (result->status == status_CAPACITY ||
+                                                      result->status == status_ISOLATION_UNAVAILABLE ||
                                                        result->status == status_ENGINE_ERROR);
 }
 
 void service_error_of(const struct run_result *result, struct csn_error *ret)
 {
-        int code = result->status == status_CAPACITY ? CSN_E_BUSY : result->status == status_ISOLATION_UNAVAILABLE ? CSN_E_UNSUPPORTED : CSN_E_SYSTEM;
+        int code = result->status == status_CAPACITY ? CSN_E_BUSY : result->status == status_ISOLATION_UNAVAILABLE
+                ? CSN_E_UNSUPPORTED : CSN_E_SYSTEM;
         err_set(ret, code, 0, "%s", HAS(result, run_result, error) ? result->error.message : "the run could not begin");
 }
 
@@ -101,7 +103,7 @@ static void on_gone(struct http_request *request)
         one->request = NULL;
 }
 
-void api_ready(struct http_request *request)
+void service_answer_ready(struct http_request *request)
 {
         struct csn_error err;
         struct service *service = service_of(request);

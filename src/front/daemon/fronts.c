@@ -1,0 +1,18 @@
+/* The HTTP fronts of the daemon: one line for each.  OpenAPI and the page /docs show them in this order. */
+#include "front/daemon/fronts.h"
+
+#define FRONTS(X) \
+        X(api_front) \
+        X(sandboxfusion_front) \
+        X(piston_front) \
+        X(judge0_front) \
+        X(mcp_front) \
+        X(e2b_front) \
+        X(operations_front)
+
+#define DECLARE(name) extern const struct front name;
+#define ADDRESS(name) &(name),
+
+FRONTS(DECLARE)
+
+const struct front *const daemon_fronts[] = { FRONTS(ADDRESS) NULL };

@@ -1,0 +1,30 @@
+/*
+ * bulk: many requests in one body, one a line, each answered by a line when it is done.
+ *
+ * Lines are read only while few of them go on, and answers wait in a file without a name until the whole body has come; so neither
+ * side can make the other hold more than some ceilings, however many lines there are.
+ */
+#ifndef FRONT_SERVICE_BULK_H
+#define FRONT_SERVICE_BULK_H
+
+#include "front/service/service.h"
+
+struct bulk_one;                           /* a line that is not answered yet */
+
+struct bulk_kind {
+        /* Begin the job of a line, given without its id.  After success bulk_answer() follows from the loop, once. */
+        int (*begin)(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job, struct csn_error *err);
+        void (*cancel)(void *job);         /* bulk_answer() follows all the same */
+};
+
+/* Handle a request whose body is a stream of lines of this kind. */
+void bulk_begin(struct http_request *request, const struct bulk_kind *kind);
+/* Answer a line with this member; takes the reference.  `one` is freed; the job must be freed by then. */
+void bulk_answer(struct bulk_one *one, const char *name, json_t *json);
+struct log_context bulk_context(const struct bulk_one *one);
+const char *bulk_key(const struct bulk_one *one);       /* id of the request's key, or "" */
+const struct trace *bulk_trace(const struct bulk_one *one);
+/* End all: a client that has sent its whole body gets the answers, others are cut. */
+void bulks_cancel(struct service *service);
+
+#endif

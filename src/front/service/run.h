@@ -1,0 +1,54 @@
+/*
+ * run: a run that a request started, from its start until its record can no longer be asked for; see service.h for what fronts of
+ * other services use of it.
+ *
+ * A run goes on (run is not NULL), is over and kept (watched), or is freed.  It is freed when its record was answered, or when
+ * SERVICE_KEEP_US have passed, or when kept results need more than engine.kept_bytes.
+ */
+#ifndef FRONT_SERVICE_RUN_H
+#define FRONT_SERVICE_RUN_H
+
+#include "front/service/service.h"
+
+struct service_run {
+        struct service_run *next;
+        struct service *service;
+        struct run *run;                   /* NULL: it is over */
+        char id[40];
+        char tenant[80], key[20], request_id[65];
+        struct trace trace;                /* its span, below the request's */
+        bool aliases;
+        struct idempotency *name;          /* Idempotency-Key of its request, in the run's arena; NULL: none, or it has its answer */
+        const struct run_responder *responder;   /* NULL: the answer is the record */
+        void *own;                         /* the responder's */
+        struct http_request *waiting;      /* gets the record at the end, or NULL */
+        bool watched;                      /* events and the record are kept after the end */
+        struct events events;
+        struct buf record;
+        uint64_t number;                   /* order in lists; later runs have a higher one */
+        uint64_t created_us;
+        struct timer expiry;
+};
+
+/* A new one for a run that was not started; takes the run. */
+struct service_run *service_run_new(struct http_request *request, struct run *run, bool watched);
+/* Write its begin into the audit.  Errors: those of audit_begin(). */
+int service_run_begin(struct service_run *one, struct csn_error *err);
+/* Start it, after service_run_begin(). */
+void service_run_start(struct service_run *one);
+/* Answer the request at the end of the run.  A client that goes ends the run, unless the run has an Idempotency-Key. */
+void service_run_wait(struct service_run *one, struct http_request *request);
+void service_run_free(struct service_run *one);
+
+/* A kept run of the request's tenant; NULL: there is none. */
+struct service_run *service_run_find(const struct http_request *request, const char *id);
+
+/* Keep the answer under the Idempotency-Key of the run, if it has one. */
+void service_run_answer_name(struct service_run *one, int http, const char *text, size_t len);
+/* Forget the Idempotency-Key of a request that came to nothing. */
+void service_run_drop_name(struct service_run *one);
+
+void service_runs_cancel(struct service *service);
+void service_runs_close(struct service *service);
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * service: what the HTTP fronts share: the engine, the listeners, keys and quotas, the life of runs, files that outlive a run.
+ *
+ *   front.h         a front, as the service calls it
+ *   service.[ch]    open and close; admission by key, user and Origin; quotas; events of the daemon, handed on to the fronts
+ *   run.h, runs.c   the life of a run that a request started
+ *   ready.c         the last known ability of this host to run programs
+ *   events.[ch]     numbered events of a run, and their readers; ceilings of memory for results that are kept
+ *   bulk.[ch]       many requests in one body, one a line
+ *   page.[ch]       lists by pages
+ *   json_body.[ch]  a body of JSON within ceilings of depth and size
+ *   run_storage.c   stored files and workspaces as the engine uses them; workspace.[ch]
+ *   audit.c         rows of the audit and lines of the log
+ *   tracing.c       spans of requests, runs and stages; otlp.[ch]
+ *
+ * A handler of any front gets the service of its request by service_of().  All functions are called from the event loop.
+ * A program that fails is an answer, and its status is in the record; failures of the service are problems (RFC 9457).
+ */
+#ifndef FRONT_SERVICE_SERVICE_H
+#define FRONT_SERVICE_SERVICE_H
+
+#include "engine/persistent/psandbox.h"
+#include "front/views/views.h"
+#include "front/http/http.h"
+#include "front/service/events.h"
+#include "front/service/front.h"
+#include "front/service/otlp.h"
+#include "store/store.h"
+
+#define SERVICE_KEEP_US (600 * 1000000ULL)      /* microseconds for which the result of a kept run can be asked for */
+
+struct service_run;
+struct bulk;
+
+/* The last known ability of this host to run programs (ready.c). */
+struct service_ability {
+        struct run *probe;                 /* a small program that runs now, or NULL */
+        struct ready_wait *waiting;        /* requests that wait for the end of the probe */
+        struct csn_error why;              /* why no program can be run; code 0: programs can */
+        bool known;
+        uint64_t at_us;                    /* when that was learned */
+};
+
+struct service {
+        struct engine *engine;
+        const struct settings *settings;
+        struct loop *loop;
+        const struct front *const *fronts; /* ends with NULL */
+        void **states;                     /* of the fronts, in their order; see service_state() */
+        struct http_route *routes;         /* of all fronts, in their order; ends with a NULL path */
+        struct http_app app;               /* these routes, admitted by service_admit() */
+        struct http *http;                 /* engine.http; NULL: the setting is empty */
+        struct http *local;                /* beside engine.socket, for users of this host; NULL: there is none */
+        struct http *inner;                /* the routes for fronts that call other routes (http_internal_request()) */
+        const uid_t *local_uids;           /* users that `local` answers; none: all that may connect */
+        size_t local_uids_n;
+        struct store *store;               /* the daemon's; NULL: engine.http is empty, and nothing is kept */
+        struct otlp *otlp;                 /* NULL: no collector of spans is set */
+        void (*idle)(void *owner);         /* called when service_is_idle() became true */
+        void *owner;
+        struct service_run *runs;          /* that go on, and those whose result can still be asked for; newest first */
+        uint64_t runs_made;
+        struct bulk *bulks;
+        struct retained kept;              /* results of runs; at most engine.kept_bytes */
+        size_t live;                       /* jobs of requests that go on: runs, bulks, gradings */
+        struct service_ability ability;
+        uint64_t started_us;
+        uint64_t answers[6];               /* by the first digit of their status */
+};
+
+/* ---- life ---- */
+
+/*
+ * Open the service for these fronts (a constant list that ends with NULL).  The listener of engine.http is taken in any case, as by
+ * http_open(); -1: there is none.  idle() is called from the loop.  Errors: those of http_open() and otlp_open(); CSN_E_CONFIG: HTTP
+ * without a key that could be used, or without keys at an address that other hosts reach.
+ */
+int service_open(struct engine *engine, const struct settings *settings, struct store *store, const struct front *const *fronts, int listener,
+                 bool ours, void (*idle)(void *owner), void *owner, struct service **ret, struct csn_error *err);
+/* Serve users of this host at a second listener: their tenant is "uid:N", and they need no key.  uids stay the caller's. */
+int service_serve_local(struct service *service, int listener, bool ours, const uid_t *uids, size_t uids_n, struct csn_error *err);
+const char *service_address(const struct service *service);   /* of engine.http; NULL: there is none */
+void service_drain(struct service *service);           /* begin nothing new */
+bool service_is_idle(const struct service *service);   /* no job goes on, and all answers have been read */
+void service_cancel(struct service *service);          /* end all jobs; their clients get the results */
+void service_changed(struct service *service);         /* settings or policies were read again */
+void service_close(struct service *service);           /* NULL is allowed */
+
+/* The service of a request that a listener of the service got. */
+struct service *service_of(const struct http_request *request);
+/* The state of a front of the service: state_size bytes, zero at first, freed by service_close(). */
+void *service_state(const struct service *service, const struct front *front);
+
+/* ---- admission and quotas ---- */
+
+/*
+ * Admit a request by the text of its key; NULL: the request has none.  On success request->key and request->tenant are set.
+ * Errors are answered by http_refuse().
+ */
+int service_admit(struct http_request *request, const char *text, struct csn_error *err);
+/* The key of an admitted request; NULL: none was needed. */
+const struct store_key *service_key(const struct http_request *request);
+/*
+ * Check that the key may ask for these tools: without SCOPE_TOOLS a request may only narrow the tools of its profile (NULL: the
+ * profile of the settings).  Tools that the client serves need no scope.  Errors: CSN_E_DENIED; those of profile_find().
+ */
+int service_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools, struct csn_error *err);
+/* Give a run the owner, storage and quotas of its request.  Errors: those of service_has_cpu_time(). */
+int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err);
+/* Whether the tenant has CPU time left within 24 hours.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM. */
+int service_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err);
+/* The same for a tenant without a request; cpu_ms_per_day: milliseconds, 0: no limit. */
+int service_tenant_has_cpu_time(const struct service *service, const char *tenant, uint64_t cpu_ms_per_day, struct http_limit *ret_limit,
+                                struct csn_error *err);
+
+/* Decode the body as an object of fields.def into *ret; texts live in the arena.  False: an error was answered. */
+bool service_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret);
+
+/* ---- runs of requests (runs.c) ---- */
+
+/* How a front answers for a run in its own format.  Members may be NULL, except answer(). */
+struct run_responder {
+        /* The run of a waiting request is over: answer the request. */
+        void (*answer)(struct http_request *request, void *own, const struct run_result *result);
+        void (*output)(void *own, int stream, const void *bytes, size_t len);   /* stream: 1 or 2 */
+        void (*display)(void *own, json_t *bundle);
+        void (*room)(void *own);           /* half of the queued bytes of a streamed answer were read */
+        void (*gone)(void *own);           /* the client of a waiting request has gone, and the run ends */
+        void (*drop)(void *own);           /* free `own`; called once, in every case */
+};
+
+/*
+ * Whether a run of this request's tenant may start now.  in_context: it goes to the queue of a context, which has its own bound.
+ * Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM.
+ */
+int service_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit, struct csn_error *err);
+/* A new run of a run_request as JSON, whose reference is taken.  NULL with err: it is no valid request. */
+struct run *service_new_run(struct http_request *request, json_t *json, struct csn_error *err);
+/* Answer a request whose run may not start. */
+void service_answer_busy(struct http_request *request, const struct http_limit *limit, const struct csn_error *error);
+/*
+ * Start a run after service_may_run(); the run is the service's from here on.  With a responder the request waits for the end of the
+ * run.  kept: its record can be asked for later, like that of respond-async.  `own` has to live as long as the run.
+ */
+void service_start_run(struct http_request *request, struct run *run, const struct run_responder *responder, void *own, bool kept);
+
+/* A kept run of the tenant: the run while it goes on, its record as text when it is over; both NULL: there is none. */
+struct service_found {
+        struct run *run;
+        const char *record;
+        size_t len;
+};
+/* Errors: CSN_E_SYSTEM. */
+int service_find_run(struct http_request *request, const char *id, struct service_found *ret, struct csn_error *err);
+
+/* ---- readiness (ready.c) ---- */
+
+/* Whether nothing of the run began, for a reason that lies in this host and not in the request; and the error for that. */
+bool service_ran_nothing(const struct run_result *result);
+void service_error_of(const struct run_result *result, struct csn_error *ret);
+/* Learn from the end of a run whether this host can run programs. */
+void service_note_run(struct service *service, const struct run_result *result);
+/* Answer whether programs can be run now: 200 or 503.  A small program is run first where nothing recent is known. */
+void service_answer_ready(struct http_request *request);
+void service_ready_close(struct service *service);
+
+/* ---- files that outlive a run (run_storage.c) ---- */
+
+/* The limits of the tenant's stored files, in bytes. */
+struct store_room service_room(const struct http_request *request);
+/* Answer an error of the store: 413, 507, or the status of its code. */
+void service_fail_room(struct http_request *request, const struct csn_error *error);
+/* Let a run of this request keep files, if the key has SCOPE_FILES. */
+void run_storage_set(const struct http_request *request, struct run *run);
+/* Whether the workspace that a request names is free now.  Errors: CSN_E_BUSY. */
+int run_storage_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err);
+/* Remove what a daemon that died left unfinished. */
+void run_storage_sweep(struct store *store);
+/* Remove what has expired; true: there is more. */
+bool run_storage_clean(struct store *store, const struct settings *settings);
+
+/* ---- the audit (audit.c) ---- */
+
+/*
+ * Write that a run is about to begin, so that the audit has the run even if this daemon is killed.  store may be NULL.  name: the
+ * Idempotency-Key of the request, or NULL; kept: the result can be asked for later.  Errors: CSN_E_BUSY with err->sys (ENOSPC):
+ * the disk is full, and the run must not begin.
+ */
+int audit_begin(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct idempotency *name, bool kept,
+                struct csn_error *err);
+/* Settle the runs that were going on when an earlier daemon died. */
+void audit_recover(struct store *store);
+/* Write a run that is over into the audit (if store is not NULL) and the log.  key and texts of `about` are "" or NULL if unknown. */
+void audit_run(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct run_result *result);
+
+/* ---- spans (tracing.c) ---- */
+
+void trace_admitted(const struct service *service, struct http_request *request);
+void trace_request(const struct service *service, const struct http_request *request);   /* when it is over */
+void trace_run(const struct service *service, const struct trace *trace, struct run *run, const struct run_result *result);
+void trace_metrics(const struct service *service, struct buf *buf);   /* for Prometheus */
+
+#endif
