@@ -34,6 +34,7 @@ struct zygote {
 
 struct pool {
         struct pool *next;
+        struct engine *engine;
         char name[160];
         struct wire_shape shape;
         const struct language *language;   /* whose interpreter it holds, or NULL: none */
@@ -52,6 +53,18 @@ struct pools {
         uint64_t busy_ms;                            /* when there was a run, or 0: not since memory was given back */
         struct timer tick, refill;
 };
+
+static void on_changed(void *owner, struct instance *instance);
+static void on_exited(void *owner, struct instance *instance, const struct wire_exit *how);
+static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again);
+
+static const struct instance_user instance_user = { .ready = on_changed, .confined = on_changed, .exited = on_exited, .refused = on_refused };
+
+/* The pool that an instance belongs to while nothing else uses it, or NULL. */
+static struct pool *pool_of(const struct instance *instance)
+{
+        return instance->user == &instance_user ? instance->owner : NULL;
+}
 
 /* ---- zygotes ---- */
 
@@ -124,8 +137,8 @@ static void start_zygote(struct engine *engine, int image)
                 if (lang_python.zygote_env)
                         program.env[program.env_n++] = arena_text(run_arena(run), "%s", lang_python.zygote_env);
         }
-        if (!run || instance_open_link(engine, &backend_native, &err) < 0 ||
-            backend_native.zygote(engine->links[0], zygote->id, &program, &err) < 0)
+        if (!run || instances_open_link(&engine->instances, &backend_native, &err) < 0 ||
+            backend_native.zygote(engine->instances.links[0], zygote->id, &program, &err) < 0)
                 pools_zygote(engine, zygote->id, NULL, &err);
         run_free(run);
 }
@@ -164,9 +177,9 @@ void pools_zygote(struct engine *engine, uint32_t id, const char *info, const st
                 zygote->retry_ms = 0;
                 free(zygote->info);
                 zygote->info = mem_copy(info, strlen(info));
-                for (struct instance *instance = engine->instances; instance; instance = instance->next)
-                        if (instance->pool && instance->pool->language && instance->state == INSTANCE_BARE)
-                                pool_changed(instance);
+                for (struct instance *instance = engine->instances.all; instance; instance = instance->next)
+                        if (pool_of(instance) && pool_of(instance)->language && instance->state == INSTANCE_BARE)
+                                on_changed(instance->owner, instance);
                 pools_refill(engine);
                 engine_dispatch(engine);
         }
@@ -227,7 +240,7 @@ static void discard_oldest(struct pool *pool)
         while (instance->next_waiting)
                 instance = instance->next_waiting;
         unlink_waiting(pool, instance);
-        instance->pool = NULL;
+        instance_set_user(instance, NULL, NULL);
         instance_kill(instance);
 }
 
@@ -315,7 +328,7 @@ static struct pool *pool_for(struct engine *engine, const struct run *run, const
                 return NULL;
         struct pool *pool = mem_alloc(sizeof *pool);
         char disk[24];
-        *pool = (struct pool){ .next = pools->all, .shape = run->shape, .language = language, .image = image, .used_ms = clock_ms() };
+        *pool = (struct pool){ .next = pools->all, .engine = engine, .shape = run->shape, .language = language, .image = image, .used_ms = clock_ms() };
         pool->shape.label = NULL;
         size_print(pool->shape.disk_bytes, disk, sizeof disk);
         snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s/%s", language ? language->name : "empty",
@@ -353,20 +366,17 @@ static void failed(struct pool *pool)
         pool->backoff_until_ms = clock_ms() + pool->backoff_ms;
 }
 
-void pool_lost(struct instance *instance)
+static void lose(struct pool *pool, struct instance *instance)
 {
-        struct pool *pool = instance->pool;
-        if (!unlink_waiting(pool, instance)) {
+        if (!unlink_waiting(pool, instance))
                 failed(pool);
-        }
-        instance->pool = NULL;
-        pools_refill(instance->engine);
+        pools_refill(pool->engine);
 }
 
-static int put_interpreter(struct instance *instance, struct csn_error *err)
+static int put_interpreter(const struct pool *pool, struct instance *instance, struct csn_error *err)
 {
-        const struct language *language = instance->pool->language;
-        struct zygote *zygote = &instance->engine->pools->zygotes[instance->pool->image];
+        const struct language *language = pool->language;
+        struct zygote *zygote = &pool->engine->pools->zygotes[pool->image];
         if (language->zygote)
                 return zygote->serves ? instance_join(instance, zygote->id, err) : 0;
         struct wire_program program = { 0 };
@@ -377,18 +387,32 @@ static int put_interpreter(struct instance *instance, struct csn_error *err)
         return rc;
 }
 
-void pool_changed(struct instance *instance)
+static void on_changed(void *owner, struct instance *instance)
 {
+        struct pool *pool = owner;
         struct csn_error err;
-        if (instance->state == INSTANCE_WARM || !instance->pool->language) {
-                link_waiting(instance->pool, instance);
-                keep_bound(instance->engine);
-                pools_refill(instance->engine);
-                engine_dispatch(instance->engine);
-        } else if (put_interpreter(instance, &err) < 0) {
+        if (instance->state == INSTANCE_WARM || !pool->language) {
+                link_waiting(pool, instance);
+                keep_bound(pool->engine);
+                pools_refill(pool->engine);
+                engine_dispatch(pool->engine);
+        } else if (put_interpreter(pool, instance, &err) < 0) {
                 log_text(LOG_WARN, "%s", err.text);
                 instance_kill(instance);
         }
+}
+
+static void on_exited(void *owner, struct instance *instance, const struct wire_exit *how)
+{
+        (void)how;
+        lose(owner, instance);
+}
+
+static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again)
+{
+        (void)again;
+        log_text(LOG_INFO, "a sandbox that waited is gone: %s", error->text);
+        lose(owner, instance);
 }
 
 /* The newest, whose memory the processor still has near. */
@@ -403,6 +427,8 @@ static struct instance *take(struct pool *pool)
                 return NULL;
         }
         unlink_waiting(pool, instance);
+        instance_set_user(instance, NULL, NULL);   /* until its taker sets another */
+        instance->kept = true;
         pool->hits++;
         return instance;
 }
@@ -434,8 +460,6 @@ struct instance *pools_take_bare(struct engine *engine, const struct run *run)
         struct instance *instance = engine->pools ? take_or_grow(engine, pool_for(engine, run, NULL)) : NULL;
         if (engine->pools && !engine->pools->refill.active)
                 loop_timer(engine->loop, &engine->pools->refill, REFILL_PSANDBOX_US);
-        if (instance)
-                instance->pool = NULL;
         return instance;
 }
 
@@ -467,7 +491,7 @@ static bool make_one(struct engine *engine, struct pool *pool)
         struct wire_shape shape = pool->shape;
         shape.label = (char *)(uintptr_t)POOL_LABEL;
         pool->making++;
-        if (instance_new(engine, &backend_native, &shape, NULL, pool, &instance, &err) == 0)
+        if (instance_new(&engine->instances, &backend_native, &shape, &instance_user, pool, &instance, &err) == 0)
                 return true;
         log_text(LOG_WARN, "%s", err.text);
         failed(pool);
@@ -477,7 +501,7 @@ static bool make_one(struct engine *engine, struct pool *pool)
 static bool has_room(const struct engine *engine, const struct pool *pool)
 {
         uint64_t size = pool->newest ? pool->newest->boundary.memory_bytes : 0;
-        if (engine->instances_n + 1 >= engine->places)   /* one place is for a run */
+        if (engine->instances.n + 1 >= engine->instances.places)   /* one place is for a run */
                 return false;
         return pool->waiting + pool->making == 0 ||
                memory_of_all(engine->pools) + size * (pool->making + 1) <= engine->settings->engine.pool_memory_bytes;

@@ -468,6 +468,13 @@ static void take_frame(struct context *context, const uint8_t *bytes, size_t len
         }
 }
 
+static void on_confined(void *owner, struct instance *instance);
+static void on_exited(void *owner, struct instance *instance, const struct wire_exit *how);
+static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again);
+static void interpreter_ended(struct context *context, const struct wire_exit *how, const struct csn_error *error);
+
+static const struct instance_user instance_user = { .confined = on_confined, .exited = on_exited, .refused = on_refused };
+
 static void enter(struct context *context, int fds[WIRE_FDS_MAX])
 {
         struct csn_error err;
@@ -476,9 +483,9 @@ static void enter(struct context *context, int fds[WIRE_FDS_MAX])
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* what it said last is read when it is dead */
         else if (!zygote)
                 err_set(&err, CSN_E_BUSY, 0, "the zygote is gone");
-        else if (instance_join_guest(context->psandbox->engine, context->psandbox->instance, context, zygote, fds, &context->instance, &err) == 0)
+        else if (instance_join_guest(context->psandbox->instance, zygote, fds, &instance_user, context, &context->instance, &err) == 0)
                 return;
-        context_exiting(context, NULL, &err);
+        interpreter_ended(context, NULL, &err);
 }
 
 static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
@@ -526,16 +533,17 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
                 ended(context);
 }
 
-void context_confined(struct context *context)
+static void on_confined(void *owner, struct instance *instance)
 {
+        struct context *context = owner;
         struct csn_error err;
-        if (instance_begin(context->instance, &context->program, &err) == 0)
+        if (instance_start(instance, &context->program, &err) == 0)
                 return;
         note_why(context, &err);
-        instance_kill(context->instance);
+        instance_kill(instance);
 }
 
-void context_exiting(struct context *context, const struct wire_exit *how, const struct csn_error *error)
+static void interpreter_ended(struct context *context, const struct wire_exit *how, const struct csn_error *error)
 {
         bool never = context->state == CONTEXT_STARTING && error;
         struct csn_error err;
@@ -558,6 +566,18 @@ void context_exiting(struct context *context, const struct wire_exit *how, const
                 set_clock(context, CLOCK_LEFT, LEFT_MS);
         else
                 ended(context);
+}
+
+static void on_exited(void *owner, struct instance *instance, const struct wire_exit *how)
+{
+        (void)instance;
+        interpreter_ended(owner, how, NULL);
+}
+
+static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again)
+{
+        (void)instance, (void)again;
+        interpreter_ended(owner, NULL, error);
 }
 
 /* ---- its beginning ---- */
@@ -651,7 +671,7 @@ int context_open(struct psandbox *psandbox, const struct context_request *reques
 static void let_go(struct context *context)
 {
         if (context->instance)
-                context->instance->context = NULL, instance_kill(context->instance);
+                instance_set_user(context->instance, NULL, NULL), instance_kill(context->instance);
         context->instance = NULL;
         guest_call_close(&context->look);
         guest_call_close(&context->call);

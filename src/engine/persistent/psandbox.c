@@ -77,7 +77,7 @@ static void end_calls(struct psandbox *psandbox, const struct csn_error *error)
         }
 }
 
-void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error)
+static void end_now(struct psandbox *psandbox, const struct csn_error *error)
 {
         struct csn_error over = psandbox->why;
         if (psandbox->state == PSANDBOX_OVER)
@@ -138,8 +138,10 @@ static void on_usage(struct timer *timer)
         loop_timer(psandbox->engine->loop, timer, USAGE_REPORT_US);
 }
 
-void psandbox_exited(struct psandbox *psandbox, const struct wire_exit *how)
+static void on_exited(void *owner, struct instance *instance, const struct wire_exit *how)
 {
+        struct psandbox *psandbox = owner;
+        (void)instance;
         struct csn_error why;
         if (how->reasons & WIRE_MEMORY)
                 err_set(&why, CSN_E_BUSY, 0, "the sandbox was ended: it used more than memory_bytes=%" PRIu64, psandbox->template->request.limits.memory_bytes);
@@ -147,7 +149,7 @@ void psandbox_exited(struct psandbox *psandbox, const struct wire_exit *how)
                 err_set(&why, CSN_E_BUSY, 0, "the sandbox' time is over");
         else
                 err_set(&why, CSN_E_BUSY, 0, "the sandbox has ended");
-        psandbox_ended(psandbox, &why);
+        end_now(psandbox, &why);
         charge(psandbox, how->cpu_us);
 }
 
@@ -256,9 +258,10 @@ static void mark_ready(struct psandbox *psandbox)
         tell(psandbox, PSANDBOX_WANTS_READY, NULL);
 }
 
-void psandbox_confined(struct psandbox *psandbox, const struct wire_boundary *boundary)
+static void on_confined(void *owner, struct instance *instance)
 {
-        psandbox->template->boundary = *boundary;
+        struct psandbox *psandbox = owner;
+        psandbox->template->boundary = instance->boundary;
         psandbox->template->has_boundary = true;
         mark_ready(psandbox);
 }
@@ -329,8 +332,9 @@ int psandbox_set_network(struct psandbox *psandbox, const struct egress_rules *r
         return egress_change(psandbox->egress, rules, err);
 }
 
-void psandbox_attached(struct psandbox *psandbox, struct instance *instance)
+static void on_made(void *owner, struct instance *instance)
 {
+        struct psandbox *psandbox = owner;
         struct csn_error err;
         /* Its home is read through the guest, and the guest writes nothing of its own. */
         psandbox->home_fd = take_fd(&instance->ends.home);
@@ -346,12 +350,16 @@ void psandbox_attached(struct psandbox *psandbox, struct instance *instance)
                 loop_timer(psandbox->engine->loop, &psandbox->usage_listener, USAGE_REPORT_US);
 }
 
-void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, bool again)
+static const struct instance_user instance_user;
+
+static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again)
 {
+        struct psandbox *psandbox = owner;
+        (void)instance;
         struct csn_error err;
         psandbox->instance = NULL;
         if (!again || psandbox->hello_received || psandbox->why.code || tool_session_wanted(&psandbox->template->request.tools)) {
-                psandbox_ended(psandbox, error);
+                end_now(psandbox, error);
                 return;
         }
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
@@ -363,14 +371,15 @@ void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, 
         psandbox->egress = NULL;
         psandbox->template->has_boundary = false;
         psandbox->template->result = (struct run_result){ 0 };   /* it may have been described already */
-        if (instance_new_psandbox(psandbox->engine, &psandbox->template->shape, psandbox, &psandbox->instance, &err) < 0)
-                psandbox_ended(psandbox, &err);
+        if (instance_new(&psandbox->engine->instances, &backend_native, &psandbox->template->shape, &instance_user, psandbox, &psandbox->instance, &err) < 0)
+                end_now(psandbox, &err);
 }
 
 /* ---- pausing ---- */
 
-void psandbox_frozen(struct psandbox *psandbox, bool on, const struct csn_error *error)
+static void on_frozen(void *owner, bool on, const struct csn_error *error)
 {
+        struct psandbox *psandbox = owner;
         psandbox->changing = false;
         if (error) {
                 tell(psandbox, PSANDBOX_WANTS_PAUSED, error);
@@ -409,14 +418,24 @@ int psandbox_resume(struct psandbox *psandbox, struct csn_error *err)
 
 /* ---- what is told of it ---- */
 
-void psandbox_on_stats(struct psandbox *psandbox, const struct wire_stats *seen)
+static void on_stats(void *owner, const struct wire_stats *seen)
 {
+        struct psandbox *psandbox = owner;
         psandbox->seen = *seen;
         for (struct context *context = context_next(psandbox, NULL); context; context = context_next(psandbox, context))
                 context_on_stats(context, seen);
         charge(psandbox, seen->cpu_us);
         tell(psandbox, PSANDBOX_WANTS_STATS, NULL);
 }
+
+static const struct instance_user instance_user = {
+        .ready = on_made,
+        .confined = on_confined,
+        .stats = on_stats,
+        .frozen = on_frozen,
+        .exited = on_exited,
+        .refused = on_refused,
+};
 
 void psandbox_request_stats(struct psandbox *psandbox)
 {
@@ -628,10 +647,9 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
         engine->psandboxes = psandbox;
         psandbox->instance = pools_take_bare(engine, template);
         if (psandbox->instance) {
-                psandbox->instance->psandbox = psandbox;
-                psandbox->instance->kept = true;
-                psandbox_attached(psandbox, psandbox->instance);
-        } else if (instance_new_psandbox(engine, &template->shape, psandbox, &psandbox->instance, err) < 0) {
+                instance_set_user(psandbox->instance, &instance_user, psandbox);
+                on_made(psandbox, psandbox->instance);
+        } else if (instance_new(&engine->instances, &backend_native, &template->shape, &instance_user, psandbox, &psandbox->instance, err) < 0) {
                 loop_untimer(engine->loop, &psandbox->ttl);
                 psandbox_free(&psandbox->gone);
                 return -err->code;
@@ -697,7 +715,7 @@ void psandboxes_close(struct engine *engine)
         struct csn_error over;
         err_set(&over, CSN_E_BUSY, 0, "the daemon ends");
         for (struct psandbox *psandbox = engine->psandboxes, *next; psandbox; psandbox = next) {
-                psandbox_ended(psandbox, &over);
+                end_now(psandbox, &over);
                 next = psandbox->next;
                 psandbox_free(&psandbox->gone);
         }

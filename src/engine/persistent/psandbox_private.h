@@ -80,24 +80,12 @@ struct context {
         bool no_interpreter;             /* because this host has none of its language */
 };
 
-/* News of its instance. */
-void psandbox_attached(struct psandbox *psandbox, struct instance *instance);
-void psandbox_confined(struct psandbox *psandbox, const struct wire_boundary *boundary);
-void psandbox_on_stats(struct psandbox *psandbox, const struct wire_stats *seen);
 /* A program in it has ended: what that used is told soon. */
 void psandbox_report_usage(struct psandbox *psandbox);
-void psandbox_frozen(struct psandbox *psandbox, bool on, const struct csn_error *error);
-void psandbox_exited(struct psandbox *psandbox, const struct wire_exit *how);
-void psandbox_ended(struct psandbox *psandbox, const struct csn_error *error);
-/* It could not be begun; `again`: in an instance that waited, and another may do. */
-void psandbox_refused(struct psandbox *psandbox, const struct csn_error *error, bool again);
 /* Something is done in it: it is not idle. */
 void psandbox_touch(struct psandbox *psandbox);
 void psandboxes_close(struct engine *engine);
 
-/* News of the instance of an interpreter that came from a zygote. */
-void context_confined(struct context *context);
-void context_exiting(struct context *context, const struct wire_exit *how, const struct csn_error *error);
 /* Its sandbox was looked at. */
 void context_on_stats(struct context *context, const struct wire_stats *seen);
 /* Its folder was looked at; with an error it cannot begin there, or nobody knows. */

@@ -221,8 +221,10 @@ static void look_around(struct engine *engine)
                 pools_refill(engine);
 }
 
-void run_exited(struct run *run, const struct wire_exit *how)
+static void on_exited(void *owner, struct instance *instance, const struct wire_exit *how)
 {
+        struct run *run = owner;
+        (void)instance;
         run->how = *how;
         run->ended_us = clock_us();
         run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
@@ -262,8 +264,10 @@ static bool was_heard(const struct run *run)
 }
 
 /* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
-void run_refused(struct run *run, const struct csn_error *error, bool again)
+static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again)
 {
+        struct run *run = owner;
+        (void)instance;
         struct engine *engine = run->engine;
         bool heard = was_heard(run);
         leave(run);
@@ -301,11 +305,13 @@ static int attach_stream(struct stream *stream, struct run *run, int number, int
 }
 
 /* The sandbox' ends are the run's from here on. */
-void run_attached(struct run *run, struct instance *instance)
+static void on_ready(void *owner, struct instance *instance)
 {
+        struct run *run = owner;
         struct csn_error err;
+        run->instance = instance;
         run->boundary = instance->boundary;
-        run->has_boundary = run->backend != &backend_native || instance->state == INSTANCE_WARM;   /* else the rest comes to run_confined() */
+        run->has_boundary = run->backend != &backend_native || instance->state == INSTANCE_WARM;   /* else the rest comes to on_confined() */
         run->home_fd = take_fd(&instance->ends.home);
         run->channel_watch = (struct watch){ .fd = take_fd(&instance->ends.channel), .ready = channel_ready, .owner = run };
         if (attach_stream(&run->streams[0], run, 1, take_fd(&instance->ends.out), &err) < 0 ||
@@ -320,11 +326,27 @@ void run_attached(struct run *run, struct instance *instance)
                 open_tool_socket(run, take_fd(&instance->ends.tool_socket));
 }
 
-void run_confined(struct run *run, const struct wire_boundary *boundary)
+/* What its processes gave up, which on_ready() could not tell yet. */
+static void on_confined(void *owner, struct instance *instance)
 {
-        run->boundary = *boundary;
+        struct run *run = owner;
+        run->boundary = instance->boundary;
         run->has_boundary = true;
 }
+
+static void on_handoff_done(void *owner, int fd)
+{
+        struct run *run = owner;
+        run->handoff_fd = fd;
+}
+
+static const struct instance_user instance_user = {
+        .ready = on_ready,
+        .confined = on_confined,
+        .handoff_done = on_handoff_done,
+        .exited = on_exited,
+        .refused = on_refused,
+};
 
 static int make_stdin(struct run *run, struct csn_error *err)
 {
@@ -370,17 +392,19 @@ static int begin(struct run *run, struct csn_error *err)
                 return -err->code;
         if (engine->pools && !run->cold && run->backend == &backend_native)
                 pools_take(engine, run, &instance, &zygote);
-        if (!instance && instance_new(engine, run->backend, &run->shape, run, NULL, &instance, err) < 0)
+        if (!instance && instance_new(&engine->instances, run->backend, &run->shape, &instance_user, run, &instance, err) < 0)
                 return -err->code;
         run->instance = instance;
-        instance->run = run;
+        instance_set_user(instance, &instance_user, run);
         if (instance->state != INSTANCE_WARM && !zygote && starts_slowly(run)) {
                 run->starts_cold = true;
                 engine->cold++;
         }
         if (zygote && instance_join(instance, zygote, err) < 0)
                 return -err->code;
-        return instance_start(instance, run, err);
+        if (instance->ends.home >= 0)
+                on_ready(run, instance);
+        return instance_start(instance, &run->what, err);
 }
 
 static void finish_refused(struct run *run, const struct csn_error *error)
@@ -400,7 +424,7 @@ static void begin_now(struct run *run)
         struct instance *instance = run->instance;
         leave(run);
         if (instance) {
-                instance->run = NULL;   /* its end is nobody's business any more */
+                instance_set_user(instance, NULL, NULL);
                 instance_kill(instance);
         }
         finish_refused(run, &err);
@@ -409,12 +433,12 @@ static void begin_now(struct run *run)
 /* By the settings, and by the descriptors that we may have. */
 static size_t running_max(const struct engine *engine)
 {
-        return (size_t)min_u64(engine->settings->engine.running_max, engine->places);
+        return (size_t)min_u64(engine->settings->engine.running_max, engine->instances.places);
 }
 
 static bool has_place(struct engine *engine)
 {
-        if (engine->instances_n < engine->places)
+        if (engine->instances.n < engine->instances.places)
                 return true;
         if (queue_is_ready(engine))
                 pools_make_place(engine);   /* its end calls engine_dispatch() */
@@ -425,7 +449,7 @@ static bool has_place(struct engine *engine)
 static void serve_queue(struct engine *engine)
 {
         const struct engine_settings *settings = &engine->settings->engine;
-        while (engine->running < running_max(engine) && engine->starting < settings->starting_max && has_place(engine)) {
+        while (engine->running < running_max(engine) && engine->instances.starting < settings->starting_max && has_place(engine)) {
                 struct run *run = queue_take(engine);
                 if (!run)
                         return;
@@ -627,7 +651,7 @@ void run_free(struct run *run)
         json_decref(run->displays);
         check_done(&run->check);
         if (run->instance) {
-                run->instance->run = NULL;
+                instance_set_user(run->instance, NULL, NULL);
                 instance_kill(run->instance);
                 leave(run);
         }
@@ -685,18 +709,37 @@ static size_t places(void)
         return engine_places(getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : RLIM_INFINITY);
 }
 
+static void on_instances_changed(void *owner)
+{
+        engine_dispatch(owner);
+}
+
+static void on_zygote(void *owner, uint32_t id, const char *info, const struct csn_error *error)
+{
+        pools_zygote(owner, id, info, error);
+}
+
+static void on_lost(void *owner)
+{
+        pools_lost(owner);
+}
+
+static const struct instances_events instances_events = { on_instances_changed, on_zygote, on_lost };
+
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err)
 {
         struct engine *engine = mem_alloc(sizeof *engine);
-        *engine = (struct engine){ .settings = settings, .cores = cores(), .places = places(),
+        *engine = (struct engine){ .settings = settings, .cores = cores(),
+                                    .instances = { .settings = settings, .events = &instances_events, .owner = engine, .places = places() },
                                     .dispatch = { .fired = dispatch_now, .owner = engine } };
-        snprintf(engine->uid_range, sizeof engine->uid_range, "%llu:%llu", (unsigned long long)settings->engine.uid_first,
+        snprintf(engine->instances.uid_range, sizeof engine->instances.uid_range, "%llu:%llu", (unsigned long long)settings->engine.uid_first,
                  (unsigned long long)settings->engine.uid_count);
         if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 || loop_new(&engine->loop, err) < 0) {
                 arena_done(&engine->arena);
                 free(engine);
                 return -err->code;
         }
+        engine->instances.loop = engine->loop;
         *ret = engine;
         return 0;
 }
@@ -705,18 +748,14 @@ void engine_close(struct engine *engine)
 {
         if (!engine)
                 return;
-        for (size_t i = 0; i < ARRAY_LEN(engine->links); i++) {
-                if (engine->links[i])
-                        backend_at(i)->close(engine->links[i]);
-                engine->links[i] = NULL;
-        }
+        instances_close_links(&engine->instances);
         psandboxes_close(engine);
         pools_close(engine);
         for (struct run *run = engine->runs, *next; run; run = next) {
                 next = run->next;
                 run_free(run);
         }
-        instances_free(engine);
+        instances_free(&engine->instances);
         if (engine->tools)
                 engine->tools->end(engine->tools_owner);
         checker_close(engine->checker);

@@ -4,6 +4,7 @@
 
 #include "egress/egress.h"
 #include "engine/engine.h"
+#include "engine/instance/instance.h"
 #include "engine/output/files.h"
 #include "engine/output/verdict.h"
 #include "policy/policy.h"
@@ -125,15 +126,12 @@ struct engine {
         struct arena arena;
         const struct language *languages;
         struct loop *loop;
-        struct backend_link *links[BACKENDS_MAX];   /* by backend_index() */
         struct run *runs;
         struct owner *owners;                    /* a ring, NULL: nobody has a run (queue.c) */
-        size_t checking, queued, running, starting;
+        size_t checking, queued, running;
         size_t judged;                           /* runs of run_set_judged() that go on */
         size_t cold, cores;                      /* runs whose interpreter is starting; processors that we may use */
-        struct instance *instances;
-        size_t instances_n, places;                  /* how many there are, and how many the descriptors are enough for */
-        uint32_t instances_made;
+        struct instances instances;
         uint64_t psandboxes_made, contexts_made;
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run has had a policy yet */
@@ -144,7 +142,6 @@ struct engine {
         void (*usage_listener)(void *owner, const char *whose, uint64_t cpu_ms);   /* NULL: nobody counts */
         void *usage_listener_owner;
         struct timer dispatch;
-        char uid_range[48];
 };
 
 /* Runs that wait are looked at again, soon. */
@@ -159,11 +156,6 @@ void check_unreadable(struct check *check);
 /* That of runs and of source checks; opened when it is needed first (policy_check.c). */
 struct checker *engine_checker(struct engine *engine);
 
-/* What a sandbox tells about the run that has it. */
-void run_attached(struct run *run, struct instance *instance);
-/* What its processes gave up, which READY could not tell yet. */
-void run_confined(struct run *run, const struct wire_boundary *boundary);
-void run_exited(struct run *run, const struct wire_exit *how);
 /* Of one in a context: what it prints, and its end. */
 void run_printed(struct run *run, int stream, const void *bytes, size_t len);
 void run_context_over(struct run *run, const struct wire_exit *how);
@@ -171,7 +163,6 @@ void run_context_over(struct run *run, const struct wire_exit *how);
 void run_display(struct run *run);
 /* It is refused after all; for engine/persistent/context.c. */
 void run_context_refused(struct run *run, const struct csn_error *error);
-void run_refused(struct run *run, const struct csn_error *error, bool again);
 
 /* ---- messages.c ---- */
 
@@ -196,60 +187,6 @@ void queue_count(const struct engine *engine, const char *key, size_t *ret_queue
 /* A run is over, and has its record. */
 void metrics_note(struct run *run);
 
-/* ---- instance.c: sandboxes ---- */
-
-enum instance_state {
-        INSTANCE_MAKING,            /* the backend makes it */
-        INSTANCE_BARE,             /* it stands, and nothing is in it */
-        INSTANCE_CONFINING,           /* an interpreter is on its way */
-        INSTANCE_WARM,              /* it waits, or the program of a run begins */
-};
-
-struct instance {
-        struct instance *next;
-        struct engine *engine;
-        const struct backend *backend;
-        uint32_t id;
-        enum instance_state state;
-        struct wire_shape shape;
-        struct pool *pool;             /* that it belongs to while no run has it, or NULL */
-        struct run *run;
-        struct psandbox *psandbox;             /* whose instance it is, or NULL */
-        struct context *context;       /* it is an interpreter from a zygote, in the sandbox of another instance */
-        bool starting;                 /* counted in engine->starting */
-        bool kept;                     /* it waited, or an interpreter was put into it: another may do */
-        struct wire_boundary boundary;
-        struct backend_ends ends;      /* ours until a run has them */
-        uint64_t ready_us;
-        struct wire_stats seen;         /* when it was looked at last */
-        struct instance *next_waiting;      /* in its pool */
-};
-
-/* A sandbox for a run, or with run NULL for a pool.  Errors as backends have them. */
-int instance_new(struct engine *engine, const struct backend *backend, const struct wire_shape *shape, struct run *run, struct pool *pool,
-            struct instance **ret, struct csn_error *err);
-int instance_join(struct instance *instance, uint32_t zygote, struct csn_error *err);
-int instance_worker(struct instance *instance, const struct wire_program *program, struct csn_error *err);
-/* Give it to a run and let it start. */
-int instance_start(struct instance *instance, struct run *run, struct csn_error *err);
-/* Its program has ended by its own account, with this exit status. */
-void instance_exiting(struct instance *instance, unsigned status);
-void instance_kill(struct instance *instance);
-/* For a sandbox; and process 1 of one that stands becomes its guest.  *ret_sock is the caller's. */
-int instance_new_psandbox(struct engine *engine, const struct wire_shape *shape, struct psandbox *psandbox, struct instance **ret, struct csn_error *err);
-int instance_guest(struct instance *instance, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
-void instance_freeze(struct instance *instance, bool on);
-/* The interpreter of a zygote into the sandbox `host`, with these descriptors, which stay the caller's; and its program. */
-int instance_join_guest(struct engine *engine, const struct instance *host, struct context *context, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], struct instance **ret,
-              struct csn_error *err);
-int instance_begin(struct instance *instance, const struct backend_program *program, struct csn_error *err);
-/* Ask what it uses; the answer comes to instance->seen. */
-void instance_request_stats(struct instance *instance);
-/* The backend, started when it is needed first. */
-int instance_open_link(struct engine *engine, const struct backend *backend, struct csn_error *err);
-void instances_free(struct engine *engine);
-extern const struct backend_events instance_events;
-
 /* ---- pool.c: what waits ---- */
 
 #define POOL_LABEL "run"   /* struct wire_shape */
@@ -269,9 +206,6 @@ bool pools_are_warm(struct engine *engine, const struct run *run);
 bool pools_zygote_comes(const struct engine *engine);
 /* A sandbox without an interpreter, of the shape of a run that is never started; NULL: none waits. */
 struct instance *pools_take_bare(struct engine *engine, const struct run *run);
-/* News of an instance that belongs to a pool. */
-void pool_changed(struct instance *instance);
-void pool_lost(struct instance *instance);
 void pools_zygote(struct engine *engine, uint32_t id, const char *info, const struct csn_error *error);
 /* The backend is gone, and with it all zygotes. */
 void pools_lost(struct engine *engine);
