@@ -1,4 +1,5 @@
 /* Facts and a policy -> findings and a verdict. */
+#include "policy/analyses.h"
 #include "policy/rules.h"
 
 #include <inttypes.h>
@@ -448,7 +449,7 @@ static int analyse(struct match *match, const struct analysis *analysis, struct 
 static bool check_with(struct match *match, const struct analysis *analysis, struct check_result *ret)
 {
         struct csn_error err = { 0 };
-        struct facts facts = { .arena = match->arena };
+        struct facts facts = { .arena = match->arena, .find_analysis = analysis_find };
         if (analyse(match, analysis, &facts, &err) < 0) {
                 policy_refuse(match->request, &err, match->arena, ret);
                 return false;

@@ -1,12 +1,12 @@
 /* The analysis of Bash: whatever the text is, it comes back. */
-#include "policy/analysis/facts.h"
+#include "policy/analyses.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
         struct arena arena = { 0 };
-        struct facts facts = { .arena = &arena };
+        struct facts facts = { .arena = &arena, .find_analysis = analysis_find };
         struct csn_error err = { 0 };
         const char *text = analysis_bash.prepare((const char *)bytes, len, &facts, &len);
         analysis_bash.analyse(text, len, &facts, &err);

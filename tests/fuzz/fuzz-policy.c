@@ -5,7 +5,7 @@
  * The first byte says which policy (its lower four bits) and which language (the next two), so that '@' to 'O' are
  * policies of the first language and a corpus can be written by hand.  The rest is the program.
  */
-#include "policy/analysis/facts.h"
+#include "policy/analyses.h"
 #include "policy/policy.h"
 
 #include <stdio.h>

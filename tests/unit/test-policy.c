@@ -1,4 +1,5 @@
 /* policy: files that are wrong are refused with their place, points and thresholds, and a worker that hostile text cannot hurt. */
+#include "policy/analyses.h"
 #include "policy/rules.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  *
  * An analysis turns a program into a flat list of facts, each with its place.  An analysis knows its language and no
  * policy: each thing that a policy could ask about becomes a fact.  Policies are lists of names to compare with facts
- * (match.c) and know no language.  A language is a grammar, one function, and a line in the list of facts.c.
+ * (match.c) and know no language.  A language is a grammar, one function, and a line in the list of policy/analyses.c.
  */
 #ifndef POLICY_FACTS_H
 #define POLICY_FACTS_H
@@ -28,9 +28,13 @@ struct fact {
         const char *language;          /* the language of code embedded in the program; NULL: the program's */
 };
 
+struct analysis;
+
 /* The output of an analysis. */
 struct facts {
         struct arena *arena;
+        /* The analysis of code in another language inside of the program; NULL: such code is not analysed. */
+        const struct analysis *(*find_analysis)(const char *language);
         struct fact *list;
         size_t n, size;
         bool full;                     /* more than FACTS_MAX facts, or too much work: the program cannot be judged */
@@ -64,10 +68,6 @@ extern const struct analysis analysis_python;
 extern const struct analysis analysis_bash;
 extern const struct analysis analysis_javascript;
 extern const struct analysis analysis_typescript;
-
-/* The analysis of a language by name, or by number; NULL: none. */
-const struct analysis *analysis_find(const char *language);
-const struct analysis *analysis_at(size_t n);
 
 /* ---- unicode.c: Unicode, and small helpers of all analyses ---- */
 

@@ -1,10 +1,12 @@
 /*
  * The analysis of Bash; shared by the files of this folder.
  *
+ *   bash.c      the order of the rest, and fork bombs
  *   word.c      the text -> words: quotes, expansions, here-documents
  *   parse.c     words -> commands: the shell's grammar
  *   variable.c  variables with their possible values, and the choice between values
  *   expand.c    the expansions of words
+ *   report.c    facts, each reported once
  *   walk.c      the program from its first command to its last; functions; code in texts
  *   command.c   commands that run commands: env, xargs, find -exec, sh -c …
  *   effects.c   commands with an effect on the system: rm -r /, chmod u+s, cp x /etc …
@@ -287,6 +289,10 @@ size_t bash_pick(struct shell *sh, size_t n);
 struct choices { size_t at, n; };
 bool bash_more(struct shell *sh, struct choices *choices);
 
+/* ---- facts (report.c) ---- */
+
+void bash_report(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end);
+
 /* ---- the walk (walk.c) ---- */
 
 void bash_walk(struct shell *sh, const struct command *command);
@@ -295,7 +301,6 @@ bool bash_embedded(struct shell *sh, const struct field *code, const struct fiel
 /* Apply the assignments in "x = 1" and "x++"; a NUL byte ends the text. */
 void bash_arithmetic(struct shell *sh, const char *text, size_t len, uint32_t start, uint32_t end);
 bool bash_output(struct shell *sh, const struct command *command, const char **ret, size_t *ret_len);
-void bash_report(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end);
 
 /* ---- commands (command.c, effects.c, embedded.c, awk.c) ---- */
 

@@ -5,9 +5,14 @@
 
 /* ---- languages with an analysis ---- */
 
+static const struct analysis *find_analysis(const struct shell *sh, const char *language)
+{
+        return language && sh->facts->find_analysis ? sh->facts->find_analysis(language) : NULL;
+}
+
 static void analysed(struct shell *sh, const struct run *run, const char *language, const char *text, size_t len)
 {
-        const struct analysis *analysis = analysis_find(language);
+        const struct analysis *analysis = find_analysis(sh, language);
         struct facts inner = { .arena = sh->arena };
         struct csn_error err = { 0 };
         if (!sh->report || !analysis || (sh->code_bytes += len) > 4 * MIB)
@@ -98,7 +103,7 @@ static void other_code(struct shell *sh, const struct run *run, const struct int
 {
         if (len && !text[0] && len == 1)
                 bash_report(sh, FACT_CODE, "interpreter", 11, run->start, run->end);
-        if (one->language && analysis_find(one->language)) {
+        if (find_analysis(sh, one->language)) {
                 analysed(sh, run, one->language, text, len);
                 return;
         }

@@ -15,55 +15,6 @@ static const char *const fields[] = { "", JS_FIELDS_OF(X) NULL };
 const struct grammar js_grammar = { tree_sitter_javascript, kinds, fields, NULL, true };
 const struct grammar js_typescript_grammar = { tree_sitter_typescript, typescript_kinds, fields, NULL, true };
 
-/* ---- the tree ---- */
-
-bool js_is_function(unsigned kind)
-{
-        switch (kind) {
-        case JS_FUNCTION: case JS_FUNCTION_DECLARATION: case JS_GENERATOR: case JS_GENERATOR_DECLARATION: case JS_ARROW: case JS_METHOD:
-                return true;
-        default:
-                return false;
-        }
-}
-
-static uint32_t from(const struct tree *tree, uint32_t child)
-{
-        while (child && (tree->nodes[child].token || tree->nodes[child].kind == JS_COMMENT || tree->nodes[child].kind == JS_HTML_COMMENT))
-                child = tree->nodes[child].next;
-        return child;
-}
-
-uint32_t js_first(const struct tree *tree, uint32_t parent)
-{
-        return from(tree, tree->nodes[parent].child);
-}
-
-uint32_t js_next(const struct tree *tree, uint32_t child)
-{
-        return from(tree, tree->nodes[child].next);
-}
-
-uint32_t js_bare(const struct tree *tree, uint32_t node)
-{
-        for (uint32_t inner; tree->nodes[node].kind == JS_PAREN && (inner = js_first(tree, node));)
-                node = inner;
-        return node;
-}
-
-bool js_text_is(const struct tree *tree, uint32_t node, const char *text)
-{
-        return js_is(text, tree->text + tree->nodes[node].start, tree->nodes[node].end - tree->nodes[node].start);
-}
-
-bool js_has_word(const struct tree *tree, uint32_t node, const char *word)
-{
-        for (uint32_t child = tree->nodes[node].child; child; child = tree->nodes[child].next)
-                if (tree->nodes[child].token && js_text_is(tree, child, word))
-                        return true;
-        return false;
-}
-
 /* ---- the text ---- */
 
 /* Line ends made equal, and U+FFFD for what is no UTF-8, as Node.js reads files. */

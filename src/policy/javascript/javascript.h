@@ -5,7 +5,9 @@
  *   typescript.c  removes types from the tree of a TypeScript program, which leaves a JavaScript tree
  *   syntax.c      syntax errors that the grammar accepts and Node.js rejects
  *   scope.c       scopes, and the bindings of each name
- *   value.c       values: paths such as globalThis.eval or node:fs.promises, and constants
+ *   nodes.c       nodes of the tree, and names as the analysis compares them
+ *   value.c       values, and alternatives of a value
+ *   member.c      paths such as globalThis.eval or node:fs.promises: modules, members, items
  *   string.c      constant texts: escapes, and the methods that put texts together
  *   call.c        calls that take or return names: require, Reflect.get, call, apply, fromCharCode …
  *   eval.c        possible values of expressions
@@ -222,6 +224,8 @@ static inline bool js_is(const char *word, const char *text, size_t len)
         return strlen(word) == len && memcmp(word, text, len) == 0;
 }
 
+/* ---- nodes.c ---- */
+
 bool js_is_function(unsigned kind);
 /* The first child that is neither punctuation nor a comment; the next such child after `child`.  0: none. */
 uint32_t js_first(const struct tree *tree, uint32_t parent);
@@ -231,6 +235,11 @@ uint32_t js_bare(const struct tree *tree, uint32_t node);
 /* Whether a node has this word among its tokens: async, *, get. */
 bool js_has_word(const struct tree *tree, uint32_t node, const char *word);
 bool js_text_is(const struct tree *tree, uint32_t node, const char *text);
+uint32_t js_name(struct js *js, uint32_t node);                    /* of an identifier, by its number */
+struct name js_word(struct js *js, uint32_t node);                 /* the same as text */
+uint32_t js_intern(struct js *js, const char *text, size_t len);
+
+/* ---- syntax.c ---- */
 
 /* Report the first syntax error that the grammar does not find. */
 void js_check(struct facts *facts, const struct tree *tree);
@@ -253,8 +262,6 @@ bool js_mended_types(const struct tree *tree, const char *text);
 
 /* Find all scopes and bindings. */
 void js_scopes(struct js *js);
-struct name js_word(struct js *js, uint32_t node);
-uint32_t js_intern(struct js *js, const char *text, size_t len);
 struct js_binding *js_binding(const struct js *js, uint32_t scope, uint32_t name);
 /* The binding of a name as seen from a scope; NULL: a global. */
 struct js_binding *js_resolve(const struct js *js, uint32_t scope, uint32_t name);
@@ -282,13 +289,16 @@ struct js_value *js_value_text(struct js *js, enum js_what what, const char *tex
 bool js_spend(struct js *js, size_t bytes);
 struct js_value *js_value_number(struct js *js, int64_t number);
 struct js_value *js_value_list(struct js *js, struct js_value **items, size_t n);
-struct js_value *js_path(struct js *js, const char *base, const char *name, size_t len);   /* base may be NULL */
-/* a module by its name in require() or import */
-struct js_value *js_module(struct js *js, const char *name, size_t len);
 bool js_same(const struct js_value *a, const struct js_value *b);
 struct js_value *js_either(struct js *js, struct js_value *a, struct js_value *b);
 struct js_value *js_open(struct js *js, struct js_value *value);
 struct js_value *js_only(struct js_value *value, enum js_what what);
+
+/* ---- member.c ---- */
+
+struct js_value *js_path(struct js *js, const char *base, const char *name, size_t len);   /* base may be NULL */
+/* a module by its name in require() or import */
+struct js_value *js_module(struct js *js, const char *name, size_t len);
 bool js_is_callable(const struct js_value *value);
 struct js_value *js_member(struct js *js, struct js_value *base, const char *name, size_t len);
 struct js_value *js_item(struct js *js, struct js_value *base, struct js_value *key);

@@ -6,34 +6,6 @@
 
 /* ---- names and bindings ---- */
 
-uint32_t js_intern(struct js *js, const char *text, size_t len)
-{
-        return names_intern(&js->names, js->arena, text, len);
-}
-
-/* An identifier as it is compared: its escapes undone. */
-static uint32_t name_of(struct js *js, uint32_t node)
-{
-        if (!js->name_of[node]) {
-                const struct node *n = JS_NODE(js, node);
-                const char *text = js->tree->text + n->start;
-                size_t len = n->end - n->start;
-                struct buf buf;
-                buf_init(&buf, len + 1);
-                if (memchr(text, '\\', len) && js_unescape(text, 0, len, true, &buf))
-                        text = buf.bytes, len = buf.len;
-                js->name_of[node] = js_intern(js, text, len) + 1;
-                buf_done(&buf);
-        }
-        return js->name_of[node] - 1;
-}
-
-struct name js_word(struct js *js, uint32_t node)
-{
-        uint32_t name = name_of(js, node);
-        return js->names.list[name];
-}
-
 struct js_binding *js_binding(const struct js *js, uint32_t scope, uint32_t name)
 {
         uint32_t place;
@@ -107,7 +79,7 @@ static void clash(struct js *js, uint32_t at, uint32_t name)
 
 static struct js_binding *declare(struct js *js, uint32_t at, uint32_t scope, unsigned how)
 {
-        uint32_t name = name_of(js, at), into = how == JSD_VAR ? var_scope(js, scope) : scope;
+        uint32_t name = js_name(js, at), into = how == JSD_VAR ? var_scope(js, scope) : scope;
         js->roles[at] = JSR_WORD;
         for (uint32_t s = scope; how == JSD_VAR && s != into; s = js->scopes[s].parent) {
                 const struct js_binding *between = js_binding(js, s, name);
@@ -335,7 +307,7 @@ static void function(struct js *js, uint32_t at)
                 if (name)
                         bind_fixed(js, name, outer, JSD_FUNCTION, function_value(js, at));
         } else if (kind != JS_METHOD && name) {
-                source_value(js, binding_of(js, inner, name_of(js, name)), function_value(js, at));
+                source_value(js, binding_of(js, inner, js_name(js, name)), function_value(js, at));
                 word(js, name);
         }
         set_scope(js, parameters, inner);
@@ -356,7 +328,7 @@ static void class(struct js *js, uint32_t at)
         if (name && JS_NODE(js, at)->kind == JS_CLASS_DECLARATION)
                 bind_fixed(js, name, outer, JSD_LEXICAL, function_value(js, at));
         if (name)
-                source_value(js, binding_of(js, inner, name_of(js, name)), function_value(js, at));
+                source_value(js, binding_of(js, inner, js_name(js, name)), function_value(js, at));
         word(js, name);
         for (uint32_t child = JS_NODE(js, at)->child; child; child = JS_NODE(js, child)->next)
                 if (child != name)
@@ -578,7 +550,7 @@ struct js_binding *js_resolve(const struct js *js, uint32_t scope, uint32_t name
 static void assignments(struct js *js)
 {
         for (size_t i = 0; i < js->assigned_n; i++) {
-                uint32_t at = js->assigned[i].target, name = name_of(js, at);
+                uint32_t at = js->assigned[i].target, name = js_name(js, at);
                 struct js_binding *binding = js_resolve(js, js->scope_of[at], name);
                 if (!binding) {
                         binding = binding_of(js, 0, name);
@@ -595,7 +567,7 @@ static uint32_t function_of(struct js *js, uint32_t callee)
                 return callee;
         if (JS_NODE(js, callee)->kind != JS_IDENTIFIER)
                 return 0;
-        const struct js_binding *binding = js_resolve(js, js->scope_of[callee], name_of(js, callee));
+        const struct js_binding *binding = js_resolve(js, js->scope_of[callee], js_name(js, callee));
         const struct js_source *only = binding ? binding->sources : NULL;
         if (!only || only->next)
                 return 0;
@@ -648,7 +620,7 @@ static void hand_over(struct js *js, uint32_t parameter, struct js_from from)
                         struct target target = todo.list[--todo.n];
                         switch (JS_NODE(js, target.node)->kind) {
                         case JS_IDENTIFIER: case JS_SHORTHAND_PATTERN: {
-                                struct js_binding *binding = js_resolve(js, js->scope_of[target.node], name_of(js, target.node));
+                                struct js_binding *binding = js_resolve(js, js->scope_of[target.node], js_name(js, target.node));
                                 if (binding && target.from.node)
                                         source_add(js, binding, target.from);
                                 break;
@@ -740,7 +712,7 @@ static bool is_wrapped(const struct js *js, const struct js_binding *binding)
 
 struct js_value *js_lookup(struct js *js, uint32_t node)
 {
-        uint32_t name = name_of(js, node), scope = js->scope_of[node];
+        uint32_t name = js_name(js, node), scope = js->scope_of[node];
         const struct name *text = &js->names.list[name];
         struct js_value *value = NULL;
         bool any = false;

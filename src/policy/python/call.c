@@ -6,11 +6,6 @@
 #define CALL_DEPTH_MAX 8
 #define RETURNS_MAX 64
 
-static bool is_word(const char *word, const char *text, size_t len)
-{
-        return strlen(word) == len && memcmp(word, text, len) == 0;
-}
-
 /* The one path that a value is, or may be besides what nobody knows. */
 static const char *path_of(const struct value *value)
 {
@@ -74,7 +69,7 @@ static uint32_t keyword_node(struct python *py, const struct call *call, const c
                 if (NODE(py, arg)->kind != PY_KEYWORD)
                         continue;
                 const struct name word = python_word(py, tree_field(py->tree, arg, PYF_name));
-                if (is_word(name, word.text, word.len))
+                if (python_is(name, word.text, word.len))
                         return tree_field(py->tree, arg, PYF_value);
         }
         return 0;
@@ -109,7 +104,7 @@ static bool is_mapping(const char *path)
 
 static bool is_getattribute(const char *name, size_t len)
 {
-        return is_word("__getattribute__", name, len) || is_word("__getattr__", name, len);
+        return python_is("__getattribute__", name, len) || python_is("__getattr__", name, len);
 }
 
 /* attrgetter("a", "b.c"), itemgetter("a"), methodcaller("a", 1), methodcaller("__getattribute__", "a"). */
@@ -172,8 +167,8 @@ bool python_taking(struct python *py, const struct call *call, struct taking *re
         }
         const char *mapping = call->method ? path_of(call->object) : NULL;
         if (mapping && is_mapping(mapping) && call->args_n &&
-            (is_word("get", call->method, call->method_len) || is_word("pop", call->method, call->method_len) ||
-             is_word("__getitem__", call->method, call->method_len) || is_word("setdefault", call->method, call->method_len))) {
+            (python_is("get", call->method, call->method_len) || python_is("pop", call->method, call->method_len) ||
+             python_is("__getitem__", call->method, call->method_len) || python_is("setdefault", call->method, call->method_len))) {
                 *ret = (struct taking){ .object = call->object, .names = { call->args[0] }, .names_n = 1, .item = true };
                 return true;
         }
@@ -277,7 +272,7 @@ const char *python_importing(struct python *py, const struct call *call, struct 
         }
         if (path && is_one_of(importers, path))
                 return path;
-        if (call->method && call->args_n && is_word("load_module", call->method, call->method_len) && value_only(call->args[0], VALUE_TEXT))
+        if (call->method && call->args_n && python_is("load_module", call->method, call->method_len) && value_only(call->args[0], VALUE_TEXT))
                 return "load_module";
         return NULL;
 }

@@ -6,11 +6,6 @@
 
 #define HIDDEN_MIN 100                 /* bytes of a constant that is decoded */
 
-static bool is_word(const char *word, const char *text, size_t len)
-{
-        return strlen(word) == len && memcmp(word, text, len) == 0;
-}
-
 /* ---- what is run ---- */
 
 static bool is_runner(const struct value *function)
@@ -98,9 +93,9 @@ void python_decoded(struct python *py, const struct call *call, uint32_t functio
         }
         bool run = py->run && py->run[call->node], much = call->args_n && is_long(call->args[0]);
         for (size_t i = 0; i < ARRAY_LEN(decoders) && name; i++)
-                if (is_word(decoders[i], name, len))
+                if (python_is(decoders[i], name, len))
                         found = decoders[i];
-        if (call->method && is_word("decode", name, len)) {
+        if (call->method && python_is("decode", name, len)) {
                 uint32_t object = tree_field(py->tree, function, PYF_object);
                 found = "decode";
                 much = call->object && call->object->kind == VALUE_BYTES && is_long(call->object) && object && NODE(py, object)->kind != PY_CALL;

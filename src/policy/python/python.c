@@ -125,16 +125,6 @@ static const char *prepare(const char *text, size_t len, struct facts *facts, si
 
 /* ---- what the grammar does not know ---- */
 
-bool python_is_starred(const struct tree *tree, uint32_t at)
-{
-        uint32_t start = tree->nodes[at].start;
-        if (tree->text[start] == '*')
-                return true;
-        while (start && (tree->text[start - 1] == ' ' || tree->text[start - 1] == '\t' || tree->text[start - 1] == '\n'))
-                start--;
-        return start && tree->text[start - 1] == '*';
-}
-
 static bool is_blank(char c)
 {
         return c == ' ' || c == '\t' || c == '\n';

@@ -7,7 +7,9 @@
  *   syntax_nesting.c  the same: nesting of constructs
  *   syntax_literal.c  the same: string and number literals
  *   scope.c           scopes, and the bindings of each name
+ *   nodes.c           nodes of the tree, names and bindings
  *   value.c           possible values of expressions: a path such as os.path.join, or a constant
+ *   member.c          members and items of values
  *   call.c            functions that take or return names: getattr, import_module, chr, join …
  *   facts.c           facts from values; obfuscation.c: decoded text that becomes code
  *
@@ -97,6 +99,7 @@ struct value {
         struct value *next;            /* the next alternative */
 };
 
+#define UNKNOWN_OBJECT "?"             /* the path of an object whose dictionary alone has a path: it may be a module's */
 #define VALUES_MAX 8                   /* alternatives */
 #define TEXT_MAX (64 * KIB)            /* of a text put together from parts */
 #define PATH_LEN_MAX 200
@@ -178,6 +181,11 @@ struct python {
 
 #define NODE(py, i) (&(py)->tree->nodes[i])
 
+static inline bool python_is(const char *word, const char *text, size_t len)
+{
+        return strlen(word) == len && memcmp(word, text, len) == 0;
+}
+
 /* Whether a star precedes a node, or is a part of it. */
 bool python_is_starred(const struct tree *tree, uint32_t at);
 
@@ -218,12 +226,14 @@ struct value *value_module(struct python *py, const char *name, size_t len);    
 struct value *value_dict_of(struct python *py, const char *path);
 /* Whether two values are equal, as far as known. */
 bool value_same(const struct value *a, const struct value *b);
+bool value_same_one(const struct value *a, const struct value *b);    /* without alternatives */
 /* A class of the program (VALUE_CLASS), or an instance (VALUE_OBJECT). */
 struct value *value_of_class(struct python *py, enum value_kind kind, uint32_t class_node);
 /* The node of a method of a class of the program, or of its bases in the program; 0: none. */
 uint32_t python_method(struct python *py, uint32_t class_node, const char *name, size_t len);
 /* The alternatives of both; either may be NULL, which opens the result. */
 struct value *value_either(struct python *py, struct value *a, struct value *b);
+struct value *value_open(struct python *py, struct value *value);
 /* The value, if it is the only alternative and of this kind; else NULL. */
 struct value *value_only(struct value *value, enum value_kind kind);
 /* The value of an operation on values; NULL: unknown. */

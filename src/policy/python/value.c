@@ -45,9 +45,6 @@ struct value *value_of_class(struct python *py, enum value_kind kind, uint32_t c
         return value;
 }
 
-/* Of which only the dictionary is worth a path: it may be a module's. */
-#define UNKNOWN_OBJECT "?"
-
 /* Two modules under another name: what they have is what the first one has. */
 static const struct { const char *name, *same; } module_aliases[] = {
         { "posix", "os" }, { "nt", "os" }, { "_io", "io" }, { "__builtin__", "builtins" }, { "_socket", "socket" }, { "_pyio", "io" },
@@ -70,19 +67,14 @@ static const struct { const char *base, *name, *same; } same_functions[] = {
 /* Modules that many others import, and that can be come by through them: random._os. */
 static const char *const often_imported[] = { "os", "sys", "subprocess", "builtins", "posix", "pty", "socket", "shutil", "importlib" };
 
-static bool is_word(const char *word, const char *text, size_t len)
-{
-        return strlen(word) == len && memcmp(word, text, len) == 0;
-}
-
 static const char *through_another(const char *base, const char *name, size_t len)
 {
         while (len && *name == '_')
                 name++, len--;
-        if (strstr(base, "()") || strncmp(base, "builtins", 8) == 0 || strcmp(base, "asyncio") == 0 || is_word(base, name, len))
+        if (strstr(base, "()") || strncmp(base, "builtins", 8) == 0 || strcmp(base, "asyncio") == 0 || python_is(base, name, len))
                 return NULL;
         for (size_t i = 0; i < ARRAY_LEN(often_imported); i++)
-                if (is_word(often_imported[i], name, len))
+                if (python_is(often_imported[i], name, len))
                         return often_imported[i];
         return NULL;
 }
@@ -115,11 +107,11 @@ struct value *value_path(struct python *py, const char *base, const char *name, 
         const char *other = base ? through_another(base, name, len) : NULL;
         if (other)
                 return value_module(py, other, strlen(other));
-        if (base && ((strncmp(base, "builtins.", 9) == 0 && !strchr(base + 9, '.') && is_word("__self__", name, len)) ||
-                     is_word("__builtins__", name, len)))
+        if (base && ((strncmp(base, "builtins.", 9) == 0 && !strchr(base + 9, '.') && python_is("__self__", name, len)) ||
+                     python_is("__builtins__", name, len)))
                 return value_path(py, NULL, "builtins", 8);
         for (size_t i = 0; base && i < ARRAY_LEN(same_functions); i++)
-                if (strcmp(base, same_functions[i].base) == 0 && is_word(same_functions[i].name, name, len))
+                if (strcmp(base, same_functions[i].base) == 0 && python_is(same_functions[i].name, name, len))
                         return value_text(py, VALUE_PATH, same_functions[i].same, strlen(same_functions[i].same));
         size_t base_len = base ? strlen(base) : 0;
         if (base_len + len + 1 > PATH_LEN_MAX || memchr(name, 0, len))
@@ -138,7 +130,7 @@ struct value *value_path(struct python *py, const char *base, const char *name, 
         return value_text(py, VALUE_PATH, dotted(py->arena, base, base_len, name, len), base_len + 1 + len);
 }
 
-static bool same_one(const struct value *a, const struct value *b)
+bool value_same_one(const struct value *a, const struct value *b)
 {
         if (a->kind != b->kind || a->len != b->len || a->number != b->number || a->node != b->node || a->n != b->n)
                 return false;
@@ -158,12 +150,12 @@ bool value_same(const struct value *a, const struct value *b)
         if (a && b && a->open != b->open)
                 return false;
         for (; a && b; a = a->next, b = b->next)
-                if (!same_one(a, b))
+                if (!value_same_one(a, b))
                         return false;
         return !a && !b;
 }
 
-static struct value *open_one(struct python *py, struct value *value)
+struct value *value_open(struct python *py, struct value *value)
 {
         if (!value || value->open)
                 return value;
@@ -176,7 +168,7 @@ static struct value *open_one(struct python *py, struct value *value)
 struct value *value_either(struct python *py, struct value *a, struct value *b)
 {
         if (!a || !b)
-                return open_one(py, a ? a : b);
+                return value_open(py, a ? a : b);
         if (a == b)
                 return a;
         struct value *all[VALUES_MAX];
@@ -185,7 +177,7 @@ struct value *value_either(struct python *py, struct value *a, struct value *b)
         for (int side = 0; side < 2; side++)
                 for (struct value *v = side ? b : a; v; v = v->next) {
                         size_t i = 0;
-                        while (i < n && !same_one(all[i], v))
+                        while (i < n && !value_same_one(all[i], v))
                                 i++;
                         if (i < n)
                                 continue;
@@ -208,245 +200,6 @@ struct value *value_either(struct python *py, struct value *a, struct value *b)
 struct value *value_only(struct value *value, enum value_kind kind)
 {
         return value && !value->open && !value->next && value->kind == kind ? value : NULL;
-}
-
-/* ---- members and items ---- */
-
-static struct value *plus(struct python *py, struct value *so_far, bool *any, struct value *more)
-{
-        struct value *both = *any ? value_either(py, so_far, more) : more;
-        *any = true;
-        return both;
-}
-
-/* Of an object that nobody knows: what was once put into a member of that name. */
-static struct value *put_there(struct python *py, struct value *value, bool any, const char *name, size_t len)
-{
-        for (size_t i = 0; i < py->members_n; i++)
-                if (is_word(py->names.list[py->members[i].name].text, name, len))
-                        value = plus(py, value, &any, py->members[i].value);
-        return value;
-}
-
-/* ---- members of the program's own classes ---- */
-
-#define BASES_DEEP 16
-
-/* Of os: the same whatever they were taken from. */
-static const char *const commands[] = { "system", "popen" };
-
-static struct binding *in_class(struct python *py, uint32_t class_node, uint32_t name)
-{
-        for (uint32_t scope = 1; scope < py->scopes_n; scope++)
-                if (py->scopes[scope].kind == SCOPE_CLASS && py->scopes[scope].node == class_node)
-                        return python_binding(py, scope, name);
-        return NULL;
-}
-
-/* The binding of a name in a class, or in a base that the program has as well. */
-static struct binding *class_member(struct python *py, uint32_t class_node, uint32_t name, unsigned depth)
-{
-        struct binding *found = in_class(py, class_node, name);
-        uint32_t bases = tree_field(py->tree, class_node, PYF_superclasses);
-        for (uint32_t base = bases && !found && depth < BASES_DEEP ? NODE(py, bases)->child : 0; base && !found; base = NODE(py, base)->next)
-                for (const struct value *value = py->values ? py->values[base] : NULL; value && !found; value = value->next)
-                        if (value->kind == VALUE_CLASS && value->node != class_node)
-                                found = class_member(py, value->node, name, depth + 1);
-        return found;
-}
-
-uint32_t python_method(struct python *py, uint32_t class_node, const char *name, size_t len)
-{
-        const struct binding *binding = class_member(py, class_node, python_intern(py, name, len), 0);
-        const struct value *value = binding ? binding->fixed : NULL;
-        return value && value->kind == VALUE_FUNCTION ? value->node : 0;
-}
-
-/* Without one of these an object that nobody knows cannot be the module os. */
-static bool leads_to_os(struct name name)
-{
-        static const char *const ways[] = {
-                "os", "posix", "nt", "sys", "modules", "importlib", "import__", "import_module", "builtins", "builtins__", "globals__", "eval", "exec",
-                "ctypes", "gc", "inspect", "pickle", "runpy", "pty", "pkgutil", "imp",
-        };
-        while (name.len && *name.text == '_')
-                name.text++, name.len--;
-        for (size_t i = 0; i < ARRAY_LEN(ways); i++)
-                if (is_word(ways[i], name.text, name.len))
-                        return true;
-        return false;
-}
-
-/* Which names are assigned to as members, or have a type in a class; and whether any leads to os. */
-static void look_at_names(struct python *py)
-{
-        for (uint32_t node = 0; node < py->tree->n; node++)
-                if (NODE(py, node)->kind == PY_IDENTIFIER)
-                        py->reaches_os = leads_to_os(python_word(py, node)) || py->reaches_os;
-        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-                python_intern(py, commands[i], strlen(commands[i]));
-        py->stored = arena_alloc(py->arena, py->names.n + 1);
-        for (uint32_t node = 0; node < py->tree->n; node++) {
-                uint32_t word = NODE(py, node)->kind == PY_ATTRIBUTE && py->roles[node] == ROLE_STORE ? tree_field(py->tree, node, PYF_attribute) : 0;
-                if (NODE(py, node)->kind == PY_IDENTIFIER && py->roles[node] == ROLE_STORE && py->scopes[py->scope_of[node]].kind == SCOPE_CLASS)
-                        word = node;
-                if (word)
-                        py->stored[python_name(py, word)] = true;
-        }
-}
-
-/* Whether a class of the program, or any object there, has a member of that name. */
-static bool has_own(struct python *py, uint32_t name)
-{
-        bool found = py->stored[name];
-        for (uint32_t scope = 1; scope < py->scopes_n && !found; scope++)
-                found = py->scopes[scope].kind == SCOPE_CLASS && python_binding(py, scope, name);
-        return found;
-}
-
-/*
- * Whether a member is the program's own: that of an instance of a class which has it, or of an object that nobody knows, if
- * such a class is there and nothing leads to os.
- */
-static bool is_own(struct python *py, const struct value *base, const char *text, size_t len)
-{
-        if (!py->stored)
-                look_at_names(py);
-        uint32_t name = python_intern(py, text, len);
-        bool own = has_own(py, name), unknown = !base;
-        if (!own)
-                return false;
-        for (; base; base = base->next) {
-                bool of_class = base->kind == VALUE_CLASS || base->kind == VALUE_OBJECT;
-                if ((of_class && (py->stored[name] || class_member(py, base->node, name, 0))) ||
-                    (base->kind == VALUE_PATH && strcmp(base->text, "builtins.super()") == 0))
-                        return true;
-        }
-        return unknown && !py->reaches_os;
-}
-
-/* platform.system is a question. */
-static bool is_command(struct python *py, const struct value *base, const char *name, size_t len)
-{
-        bool command = false;
-        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-                command = command || is_word(commands[i], name, len);
-        if (!command)
-                return false;
-        for (const struct value *b = base; b; b = b->next)
-                if (b->kind == VALUE_PATH && strncmp(b->text, "platform", 8) == 0)
-                        return false;
-        return !is_own(py, base, name, len);
-}
-
-static bool is_of_class(const struct value *base)
-{
-        for (; base; base = base->next)
-                if (base->kind != VALUE_CLASS && base->kind != VALUE_OBJECT)
-                        return false;
-        return true;
-}
-
-struct value *value_member(struct python *py, struct value *base, const char *name, size_t len)
-{
-        struct value *value = NULL;
-        bool any = false;
-        if (is_command(py, base, name, len))
-                return value_path(py, "os", name, len);
-        if (is_of_class(base))
-                base = NULL;   /* its members are not followed */
-        if (!base && is_word("__dict__", name, len))
-                return value_dict_of(py, NULL);
-        for (const struct value *b = base; b; b = b->next)
-                value = plus(py, value, &any, b->kind == VALUE_PATH ? value_path(py, b->text, name, len) : NULL);
-        if (base && !base->open)
-                return value;
-        return open_one(py, put_there(py, value, any, name, len));
-}
-
-static struct value *item_of_path(struct python *py, const struct value *base, const struct value *key)
-{
-        static const char dict[] = ".__dict__";
-        if (strcmp(base->text, "sys.modules") == 0)
-                return value_module(py, key->text, key->len);
-        if (strcmp(base->text, "builtins") == 0)
-                return value_path(py, "builtins", key->text, key->len);
-        /* Modules have it in their dictionaries, and copies of these have it, too. */
-        if (is_word("__builtins__", key->text, key->len) && strstr(base->text, dict))
-                return value_path(py, NULL, "builtins", 8);
-        if (base->text[0] == UNKNOWN_OBJECT[0])
-                return NULL;
-        if (base->len > strlen(dict) && strcmp(base->text + base->len - strlen(dict), dict) == 0) {
-                struct value *object = value_text(py, VALUE_PATH, arena_copy(py->arena, base->text, base->len - strlen(dict)),
-                                                  base->len - strlen(dict));
-                return value_member(py, object, key->text, key->len);
-        }
-        if (strcmp(base->text, "builtins.globals()") == 0 || strcmp(base->text, "builtins.locals()") == 0) {
-                if (is_word("__builtins__", key->text, key->len))
-                        return value_path(py, NULL, "builtins", 8);
-                return python_global(py, python_intern(py, key->text, key->len), base->text[9] == 'l');
-        }
-        return NULL;
-}
-
-static struct value *item_of_list(struct python *py, const struct value *base, int64_t at)
-{
-        if (base->kind == VALUE_TEXT || base->kind == VALUE_BYTES) {
-                size_t from = 0, place = 0;
-                int64_t n = 0;
-                for (size_t i = 0; i < base->len; i++)
-                        n += base->kind == VALUE_BYTES || ((unsigned char)base->text[i] & 0xc0) != 0x80;
-                at = at < 0 ? at + n : at;
-                if (at < 0 || at >= n)
-                        return NULL;
-                if (base->kind == VALUE_BYTES)
-                        return value_number(py, (unsigned char)base->text[at]);
-                while (place < (size_t)at)
-                        from += utf8_step(base->text + from, base->len - from) + !utf8_step(base->text + from, base->len - from), place++;
-                size_t step = utf8_step(base->text + from, base->len - from);
-                return value_text(py, base->kind, base->text + from, step ? step : 1);
-        }
-        at = at < 0 ? at + (int64_t)base->n : at;
-        return base->kind == VALUE_LIST && at >= 0 && at < (int64_t)base->n ? base->items[at] : NULL;
-}
-
-static struct value *item_of_dict(const struct value *base, const struct value *key)
-{
-        struct value *found = NULL;
-        bool any = false;
-        for (size_t i = 0; i + 1 < base->n; i += 2) {
-                const struct value *k = base->items[i];
-                if (!k || k->open || k->next)
-                        return NULL;
-                if (k->kind == key->kind && same_one(k, key)) {
-                        found = base->items[i + 1];
-                        any = true;
-                }
-        }
-        return any ? found : NULL;
-}
-
-struct value *value_item(struct python *py, struct value *base, struct value *key)
-{
-        struct value *value = NULL;
-        bool any = false;
-        if (!key)
-                return NULL;
-        for (const struct value *b = base; b; b = b->next)
-                for (const struct value *k = key; k; k = k->next) {
-                        struct value *one = NULL;
-                        if (b->kind == VALUE_PATH && k->kind == VALUE_TEXT)
-                                one = item_of_path(py, b, k);
-                        else if (b->kind == VALUE_DICT)
-                                one = item_of_dict(b, k);
-                        else if (k->kind == VALUE_NUMBER)
-                                one = item_of_list(py, b, k->number);
-                        value = plus(py, value, &any, one);
-                }
-        for (const struct value *k = key; k && py->members_n && (!value || value->open); k = k->next)
-                if (k->kind == VALUE_TEXT)
-                        value = put_there(py, value, value != NULL, k->text, k->len);
-        return (base && base->open) || key->open ? open_one(py, value) : value;
 }
 
 /* ---- constants ---- */
