@@ -17,35 +17,6 @@
 
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
 
-/* ---- the kernel's calls ---- */
-
-int mount_new(const char *type, const struct option *options, unsigned attrs, struct csn_error *err)
-{
-        auto_fd fs = fsopen(type, FSOPEN_CLOEXEC);
-        if (fs < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "fsopen %s", type);
-        for (; options->key; options++) {
-                int rc = options->value ? fsconfig(fs, FSCONFIG_SET_STRING, options->key, options->value, 0)
-                                        : fsconfig(fs, FSCONFIG_SET_FLAG, options->key, NULL, 0);
-                if (rc < 0)
-                        return err_set(err, CSN_E_SYSTEM, errno, "%s option %s=%s", type, options->key,
-                                       options->value ? options->value : "");
-        }
-        if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "create a %s", type);
-        int mount = fsmount(fs, FSMOUNT_CLOEXEC, attrs);
-        if (mount < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "mount a %s", type);
-        return mount;
-}
-
-int mount_attach(int mount_fd, int dir_fd, const char *target, struct csn_error *err)
-{
-        if (move_mount(mount_fd, "", dir_fd, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "attach the mount on /%s", target);
-        return 0;
-}
-
 /* Before Linux 5.12: one remount, for the mount itself and not for mounts below it (there are none then). */
 static int remount(int mount_fd, unsigned attrs)
 {
@@ -294,14 +265,6 @@ static int attach_host_trees(int root_fd, const struct host_trees *host, struct 
 }
 
 #define OPTIONS_MAX 8
-
-int mount_attach_new(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs, struct csn_error *err)
-{
-        auto_fd fd = mount_new(type, options, attrs, err);
-        if (fd < 0)
-                return fd;
-        return mount_attach(fd, root_fd, target, err);
-}
 
 /* It is whose we are (tmpfs(5)): the sandbox' user, or its root. */
 static int attach_tmpfs(int root_fd, const char *target, uint64_t bytes, uint64_t inodes, const char *mode, unsigned attrs, struct csn_error *err)

@@ -14,11 +14,6 @@
 #define ID_PREFIX "file_"
 #define ID_DIGITS 32
 
-int files_folder(struct store *store, struct csn_error *err)
-{
-        return store->files_fd >= 0 ? 0 : store_folder(store, "files", &store->files_fd, err);
-}
-
 static bool is_id(const char *text)
 {
         size_t len = strlen(ID_PREFIX);
