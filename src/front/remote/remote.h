@@ -2,7 +2,9 @@
  * remote: the commands caisson sandbox, context, mcp and tools.  All but tools send HTTP requests to the daemon, on the
  * socket for users of this host.
  *
- *   main      arguments, ids, the table of commands
+ *   commands  the table of commands, arguments, main
+ *   ids       ids from the beginning of an id, options, requests
+ *   output    errors and output of programs
  *   http      requests, and answers that are streams of events (libcurl)
  *   sandbox   create, list, logs, pause, resume, kill
  *   exec      exec and shell: a program's streams, signals and terminal
