@@ -19,6 +19,7 @@
 #define ENGINE_EGRESS_H
 
 #include "base/base.h"
+#include "net/dns.h"
 
 #define EGRESS_HEAD_MAX 16384
 #define EGRESS_HEADERS_MAX 64
@@ -27,15 +28,9 @@
 
 struct egress;
 
-/* Four bytes of IPv4 or sixteen of IPv6. */
-struct egress_address {
-        unsigned len;
-        uint8_t bytes[16];
-};
-
 /* An address prefix (CIDR). */
 struct egress_range {
-        struct egress_address address;
+        struct net_address address;
         unsigned bits;
         bool allowed;
 };
@@ -65,7 +60,7 @@ struct egress_rules {
          * For tests, which have no global addresses: replaces egress_class() and the refusal of this host's own
          * addresses.  NULL in every program.
          */
-        const char *(*class_)(const struct egress_address *address);
+        const char *(*class_)(const struct net_address *address);
 };
 
 struct egress_events {
@@ -113,7 +108,7 @@ struct egress_target {
         char host[EGRESS_HOST_MAX + 3];
         unsigned port;
         bool literal;                     /* host is the address below */
-        struct egress_address address;
+        struct net_address address;
 };
 
 /*
@@ -128,12 +123,12 @@ int egress_host(const char *text, size_t len, struct egress_target *ret, struct 
  * address has the class of the IPv4 address.  Unknown space is reserved: only 2000::/3 is assigned (RFC 4291).  Static
  * text.
  */
-const char *egress_class(const struct egress_address *address);
+const char *egress_class(const struct net_address *address);
 
 /* Parse "192.0.2.0/24", "2001:db8::/32", or one address.  Errors: CSN_E_INPUT. */
 int egress_parse_range(const char *text, struct egress_range *ret, struct csn_error *err);
 /* Whether the ranges let pass this address, to which the target's name resolved. */
-bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target, const struct egress_address *address);
+bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target, const struct net_address *address);
 /* Whether the rules allow this host and port, before name resolution; false: *ret_why is the reason. */
 bool egress_allows(const struct egress_rules *rules, const struct egress_target *target, char ret_why[static EGRESS_TEXT_MAX]);
 
@@ -181,36 +176,5 @@ bool egress_rewrite(const struct egress_request *request, const char *head, stru
  * later bytes do not.  Errors: CSN_E_INPUT (malformed chunks).
  */
 ssize_t egress_body_take(struct egress_body *body, const char *bytes, size_t len, struct csn_error *err);
-
-/* ---- names (src/net/dns.c) ---- */
-
-#define EGRESS_ADDRESSES_MAX 64
-
-struct resolver;
-struct lookup;
-
-/*
- * Create a resolver with these servers (see egress_rules.dns); timeout_ms limits each lookup.  Errors: CSN_E_INPUT
- * (servers), CSN_E_SYSTEM.
- */
-int resolver_open(struct loop *loop, const char *servers, uint64_t timeout_ms, struct resolver **ret, struct csn_error *err);
-
-/* End all lookups without an answer, and free the resolver. */
-void resolver_close(struct resolver *resolver);
-
-/* Number of pending queries, including cancelled lookups. */
-size_t resolver_pending(const struct resolver *resolver);
-
-typedef void (*resolver_answer)(void *owner, const struct egress_address *addresses, size_t n, const char *problem,
-                                bool timed_out);
-
-/*
- * Look up all addresses of a name.  answer() is called once, perhaps before the return, with addresses or with a
- * problem in English ("there is no such name").  *slot is the pending lookup until then, and NULL afterwards.
- */
-void resolver_ask(struct resolver *resolver, const char *name, resolver_answer answer, void *owner, struct lookup **slot);
-
-/* Cancel a lookup: its answer() is not called.  NULL in *slot is fine. */
-void lookup_forget(struct lookup **slot);
 
 #endif

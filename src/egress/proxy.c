@@ -60,7 +60,7 @@ struct conn {
         size_t lingered;
         struct egress_request request;
         struct lookup *lookup;
-        struct egress_address addresses[EGRESS_ADDRESSES_MAX];
+        struct net_address addresses[DNS_ADDRESSES_MAX];
         size_t addresses_n, address_at;
         int problem;               /* errno of the last address that was tried */
         bool reported;
@@ -382,7 +382,7 @@ static void on_connected(struct conn *conn)
         relay_out(conn);
 }
 
-static socklen_t sockaddr_of(const struct egress_address *address, unsigned port, struct sockaddr_storage *ret)
+static socklen_t sockaddr_of(const struct net_address *address, unsigned port, struct sockaddr_storage *ret)
 {
         memset(ret, 0, sizeof *ret);
         if (address->len == 4) {
@@ -404,7 +404,7 @@ static socklen_t sockaddr_of(const struct egress_address *address, unsigned port
  * firewall.  For such a destination the kernel chooses the same address as source; connecting a UDP socket
  * sends nothing.
  */
-static bool is_own(const struct egress_address *address)
+static bool is_own(const struct net_address *address)
 {
         struct sockaddr_storage there, here;
         socklen_t len = sockaddr_of(address, 9, &there), here_len = sizeof here;
@@ -419,7 +419,7 @@ static bool is_own(const struct egress_address *address)
         return memcmp(&((struct sockaddr_in6 *)&here)->sin6_addr, address->bytes, 16) == 0;
 }
 
-static const char *judge(const struct egress *egress, const struct egress_address *address)
+static const char *judge(const struct egress *egress, const struct net_address *address)
 {
         if (egress->rules.class_)
                 return egress->rules.class_(address);
@@ -475,7 +475,7 @@ static void on_connect(struct conn *conn)
 }
 
 /* Every address has to be good: who answers with a private one beside a public one is trying something. */
-static void on_resolved(void *owner, const struct egress_address *addresses, size_t n, const char *problem, bool timed_out)
+static void on_resolved(void *owner, const struct net_address *addresses, size_t n, const char *problem, bool timed_out)
 {
         struct conn *conn = owner;
         if (problem) {

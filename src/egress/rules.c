@@ -47,7 +47,7 @@ static bool parse_part(const char *text, size_t len, uint64_t max, uint64_t *ret
 }
 
 /* 127.0.0.1, 127.1, 0x7f000001, 0177.0.0.1: one to four parts, of which the last fills what is left (inet_aton(3)). */
-static bool parse_v4(const char *text, struct egress_address *ret)
+static bool parse_v4(const char *text, struct net_address *ret)
 {
         uint32_t address = 0;
         for (unsigned part = 0; part < 4; part++) {
@@ -88,7 +88,7 @@ static bool ends_in_a_number(const char *host)
 static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
 /* The kernel sends what goes to ::ffff:1.2.3.4 by IPv4, so we call it that. */
-static void unmap(struct egress_address *address)
+static void unmap(struct net_address *address)
 {
         if (address->len != 16 || memcmp(address->bytes, mapped, sizeof mapped) != 0)
                 return;
@@ -267,7 +267,7 @@ static const char *class_v6(const uint8_t *bytes)
         return class_;
 }
 
-const char *egress_class(const struct egress_address *address)
+const char *egress_class(const struct net_address *address)
 {
         return address->len == 4 ? class_v4(address->bytes) : address->len == 16 ? class_v6(address->bytes) : "no address";
 }
@@ -359,7 +359,7 @@ int egress_parse_range(const char *text, struct egress_range *ret, struct csn_er
         return 0;
 }
 
-static bool is_in(const struct egress_range *range, const struct egress_address *address)
+static bool is_in(const struct egress_range *range, const struct net_address *address)
 {
         unsigned whole = range->bits / 8, rest = range->bits % 8;
         if (range->address.len != address->len || memcmp(range->address.bytes, address->bytes, whole) != 0)
@@ -376,7 +376,7 @@ static bool is_named(const struct egress_rules *rules, const struct egress_targe
         return named;
 }
 
-bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target, const struct egress_address *address)
+bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target, const struct net_address *address)
 {
         bool denied = false;
         if (is_named(rules, target))

@@ -4,7 +4,7 @@
  * /etc/hosts first, then the name servers of /etc/resolv.conf.  No search domains: a program's name is complete,
  * and names such as "intranet" must not be resolved for a program.  Callers judge the addresses.
  */
-#include "egress/egress.h"
+#include "net/dns.h"
 
 #include <ares.h>
 #include <netdb.h>
@@ -134,11 +134,11 @@ size_t resolver_pending(const struct resolver *resolver)
         return resolver->pending;
 }
 
-static size_t copy_addresses(const struct ares_addrinfo *info, struct egress_address *addresses)
+static size_t copy_addresses(const struct ares_addrinfo *info, struct net_address *addresses)
 {
         size_t n = 0;
-        for (const struct ares_addrinfo_node *node = info->nodes; node && n < EGRESS_ADDRESSES_MAX; node = node->ai_next) {
-                struct egress_address address = { 0 };
+        for (const struct ares_addrinfo_node *node = info->nodes; node && n < DNS_ADDRESSES_MAX; node = node->ai_next) {
+                struct net_address address = { 0 };
                 if (node->ai_family == AF_INET) {
                         struct sockaddr_in v4;
                         memcpy(&v4, node->ai_addr, sizeof v4);
@@ -178,7 +178,7 @@ static const char *problem_of(int status)
 static void on_answer(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 {
         struct lookup *lookup = arg;
-        struct egress_address addresses[EGRESS_ADDRESSES_MAX];
+        struct net_address addresses[DNS_ADDRESSES_MAX];
         size_t n = info && status == ARES_SUCCESS ? copy_addresses(info, addresses) : 0;
         const char *problem = n ? NULL : problem_of(status == ARES_SUCCESS ? ARES_ENODATA : status);
         (void)timeouts;

@@ -2,7 +2,7 @@
 #include "net/http_client.h"
 
 #include "config.h"
-#include "egress/egress.h"
+#include "net/dns.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -242,7 +242,7 @@ static void send_now(struct fetch *fetch)
         fetch->fetcher->sending = fetch;
 }
 
-static void on_addresses(void *owner, const struct egress_address *addresses, size_t n, const char *problem, bool timed_out)
+static void on_addresses(void *owner, const struct net_address *addresses, size_t n, const char *problem, bool timed_out)
 {
         struct fetch *fetch = owner;
         struct buf text;

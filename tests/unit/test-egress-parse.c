@@ -66,7 +66,7 @@ static const struct { const char *address, *class_; } addresses[] = {
 static void every_border_of_every_range_is_where_it_should_be(void)
 {
         for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
-                struct egress_address address = { .len = strchr(addresses[i].address, ':') ? 16 : 4 };
+                struct net_address address = { .len = strchr(addresses[i].address, ':') ? 16 : 4 };
                 CHECK(inet_pton(address.len == 4 ? AF_INET : AF_INET6, addresses[i].address, address.bytes) == 1);
                 const char *class_ = egress_class(&address), *want = addresses[i].class_;
                 bool good = *want ? class_ && strncmp(class_, want, strlen(want)) == 0 : !class_;
@@ -75,7 +75,7 @@ static void every_border_of_every_range_is_where_it_should_be(void)
                 CHECK(good);
         }
         CHECK(ARRAY_LEN(addresses) >= 120);
-        struct egress_address none = { .len = 0 };
+        struct net_address none = { .len = 0 };
         CHECK(egress_class(&none) != NULL);
 }
 
@@ -195,7 +195,7 @@ static bool in_range(const char *host)
         ranges[1].allowed = true;
         const struct egress_rules rules = { .public_ = true, .hosts = named, .hosts_n = 1, .ranges = ranges, .ranges_n = 3 };
         CHECK(egress_host(host, strlen(host), &target, &err) == 0);
-        const struct egress_address somewhere = { .len = 4, .bytes = { 10, 0, 0, 1 } };
+        const struct net_address somewhere = { .len = 4, .bytes = { 10, 0, 0, 1 } };
         return egress_in_range(&rules, &target, target.literal ? &target.address : &somewhere);
 }
 

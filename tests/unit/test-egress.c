@@ -23,7 +23,7 @@ static int server_fd = -1, dns_fd = -1;
 static char rule_text[64], dns_text[64], last_host[300], last_refusal[EGRESS_TEXT_MAX];
 static int news;
 
-static const char *judge(const struct egress_address *address)
+static const char *judge(const struct net_address *address)
 {
         static const uint8_t good[2][4] = { { 127, 0, 0, 1 }, { 127, 0, 0, 2 } };
         if (address->len == 4 && (memcmp(address->bytes, good[0], 4) == 0 || memcmp(address->bytes, good[1], 4) == 0))
