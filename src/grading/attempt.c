@@ -105,7 +105,7 @@ static void on_done(void *owner, const struct run_result *result)
                 grading->events->ran(grading->owner, attempt->run, result);
         attempt->kind->done(attempt, result);
         attempt_free(attempt);
-        grading_go_on(grading);
+        grading->go_on(grading);
 }
 
 static const struct run_message_handler message_handler = { .hello_received = on_hello, .said = on_said, .protocol_error = on_broke };

@@ -27,6 +27,8 @@ enum phase { PHASE_NEW, PHASE_CASES, PHASE_STREAMS, PHASE_TESTS, PHASE_OVER };
 struct grading {
         struct grading *next;
         struct grader *grader;
+        /* Begin the next phase (grading.c); called when no attempt and no comparison is pending. */
+        void (*go_on)(struct grading *grading);
         struct arena arena;
         struct grade_request request;
         const struct language *language;
@@ -67,10 +69,8 @@ struct grader {
         struct judges *judges;
 };
 
-/* ---- grading.c ---- */
+/* ---- grading_object.c ---- */
 
-/* Begin the next phase; called when no attempt and no comparison is pending. */
-void grading_go_on(struct grading *grading);
 /* End the grading with a status and its reason.  The first call counts. */
 void grading_fail(struct grading *grading, int status, const struct failure *error);
 void grading_fail_text(struct grading *grading, int status, const char *code, const char *field, const char *text);
@@ -170,11 +170,11 @@ void tests_go_on(struct grading *grading);
 /* ---- judge.c ---- */
 
 /*
- * Compare the results of slots `from` to `to`, excluding `to`, and finalize the slots; grading_go_on() follows from the
+ * Compare the results of slots `from` to `to`, excluding `to`, and finalize the slots; grading.go_on() follows from the
  * loop.
  */
 void judge_ask(struct grading *grading, size_t from, size_t to);
-/* Drop a comparison without grading_go_on(). */
+/* Drop a comparison without grading.go_on(). */
 void judge_forget(struct judging *judging);
 void judges_close(struct judges *judges);
 

@@ -135,7 +135,7 @@ static void finish(struct judging *judging)
         struct grading *grading = judging->grading;
         judging_free(judging);
         if (grading)
-                grading_go_on(grading);
+                grading->go_on(grading);
 }
 
 /* Cases from `from` up to `to` whose values are not compared. */

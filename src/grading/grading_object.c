@@ -1,0 +1,135 @@
+/* What all phases use of a grading: clocks, texts, slots, signs of tampering, failure, and another try. */
+#include "grading/grading_private.h"
+
+#include <stdio.h>
+
+#define BUSY_MS 50             /* before the engine is asked again; twice that the next time */
+#define SIGNS_MAX 200
+
+uint64_t load_ms(const struct grading *grading)
+{
+        const struct limits *given = &grading->request.limits, *usual = &grading->grader->settings->limits;
+        return HAS(given, limits, wall_ms) ? given->wall_ms : usual->wall_ms;
+}
+
+uint64_t case_cpu_ms(const struct grading *grading, const struct grade_case *given)
+{
+        if (HAS(given, grade_case, cpu_ms))
+                return given->cpu_ms;
+        return HAS(&grading->request, grade_request, case_cpu_ms) ? grading->request.case_cpu_ms : min_u64(CASE_CPU_MS, load_ms(grading));
+}
+
+/* A program that sleeps is to end all the same.  What was kept waiting for the CPU gets more. */
+uint64_t case_wall_ms(const struct grading *grading, const struct grade_case *given)
+{
+        uint64_t wall_ms = HAS(given, grade_case, wall_ms) && given->wall_ms ? given->wall_ms : 2 * case_cpu_ms(grading, given) + 1000;
+        return grading->retried ? 2 * wall_ms : wall_ms;
+}
+
+int case_status_of(const char *name)
+{
+        for (size_t i = 0; name && i < choices_case_status.n; i++)
+                if (strcmp(choices_case_status.values[i].text, name) == 0)
+                        return (int)i;
+        return -1;
+}
+
+char *grading_text(struct grading *grading, const char *text)
+{
+        size_t len = text ? strlen(text) : 0;
+        return len ? model_utf8(&grading->arena, text, len < CASE_TEXT_MAX ? len : CASE_TEXT_MAX, &len) : NULL;
+}
+
+void grading_note(struct grading *grading, struct case_result *result, const json_t *message)
+{
+        char *out = grading_text(grading, json_string_value(json_object_get(message, "stdout")));
+        char *error = grading_text(grading, json_string_value(json_object_get(message, "stderr")));
+        json_int_t line = json_integer_value(json_object_get(message, "line"));
+        SET(result, case_result, cpu_ms, json_number_value(json_object_get(message, "cpu_ms")));
+        SET(result, case_result, duration_ms, json_number_value(json_object_get(message, "wall_ms")));
+        if (out)
+                SET(result, case_result, stdout, out);
+        if (error)
+                SET(result, case_result, stderr, error);
+        if (line > 0)
+                SET(result, case_result, line, (uint64_t)line);
+}
+
+void slot_settle(struct slot *slot, struct arena *arena, int status, const char *fmt, ...)
+{
+        char text[1000];
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        slot->settled = true;
+        slot->result->status = status;
+        slot->result->passed = status == case_status_PASSED;
+        slot->result->detail = arena_text(arena, "%s", text);
+}
+
+void grading_keep(struct grading *grading, const struct object *object, const void *from, void *to)
+{
+        struct csn_error err;
+        json_t *json = model_encode(object, from);
+        if (model_decode(object, json, &grading->arena, to, &err) < 0)
+                log_text(LOG_ERROR, "%s: %s", object->name, err.text);   /* we wrote it ourselves */
+        json_decref(json);
+}
+
+void grading_sign(struct grading *grading, const char *sign, const char *detail, const char *name)
+{
+        if (!grading->signs)
+                grading->signs = arena_alloc(&grading->arena, SIGNS_MAX * sizeof *grading->signs);
+        for (size_t i = 0; i < grading->signs_n; i++)
+                if (strcmp(grading->signs[i].sign, sign) == 0 && strcmp(grading->signs[i].case_name ? grading->signs[i].case_name : "", name ? name : "") == 0)
+                        return;
+        if (grading->signs_n == SIGNS_MAX)
+                return;
+        struct grade_sign *one = &grading->signs[grading->signs_n++];
+        SET(one, grade_sign, sign, arena_text(&grading->arena, "%.63s", sign));
+        if (detail && *detail)
+                SET(one, grade_sign, detail, arena_text(&grading->arena, "%.500s", detail));
+        if (name)
+                SET(one, grade_sign, case_name, arena_text(&grading->arena, "%s", name));
+}
+
+void grading_signs(struct grading *grading, const json_t *signs, const char *name)
+{
+        size_t i;
+        json_t *one;
+        json_array_foreach(signs, i, one) {
+                const char *sign = json_string_value(json_object_get(one, "sign"));
+                if (sign)
+                        grading_sign(grading, sign, json_string_value(json_object_get(one, "detail")), name);
+        }
+}
+
+void grading_fail(struct grading *grading, int status, const struct failure *error)
+{
+        if (grading->has_error)
+                return;
+        grading->has_error = true;
+        grading->result.status = status;
+        MARK(&grading->result, grade_result, error);
+        grading_keep(grading, &object_failure, error, &grading->result.error);
+}
+
+void grading_fail_text(struct grading *grading, int status, const char *code, const char *field, const char *text)
+{
+        struct failure error = { 0 };
+        SET(&error, failure, message, arena_text(&grading->arena, "%s", text));
+        if (code)
+                SET(&error, failure, code, arena_text(&grading->arena, "%s", code));
+        if (field && *field)
+                SET(&error, failure, field, arena_text(&grading->arena, "%s", field));
+        grading_fail(grading, status, &error);
+}
+
+bool grading_again(struct grading *grading)
+{
+        if (grading->tries == BUSY_TRIES || grading->cancelled)
+                return false;
+        loop_timer(engine_loop(grading->grader->engine), &grading->later, (BUSY_MS << grading->tries++) * 1000ULL);
+        return true;
+}
