@@ -2,7 +2,8 @@
  * guest: process 1 of a persistent sandbox.  The guest starts programs with pipes or a terminal; reads, writes, lists
  * and watches files; and reaps children.  The program is static and links libc alone.  Protocol: wire/guest_protocol.h.
  *
- *   guest.c            requests, and the life of operations
+ *   guest.c            requests
+ *   operation.c        the life of operations: sockets, packets, end
  *   process.c          programs, descriptors for an interpreter from outside, connections to ports of programs
  *   files.c            operations on files
  *   file_info.c        attributes of a file, and its labels
