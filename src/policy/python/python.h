@@ -99,7 +99,7 @@ struct value {
         struct value *next;            /* the next alternative */
 };
 
-#define UNKNOWN_OBJECT "?"             /* the path of an object whose dictionary alone has a path: it may be a module's */
+#define UNKNOWN_OBJECT "?"             /* an unknown object, of which only __dict__ has a path: that of a module, perhaps */
 #define VALUES_MAX 8                   /* alternatives */
 #define TEXT_MAX (64 * KIB)            /* of a text put together from parts */
 #define PATH_LEN_MAX 200
