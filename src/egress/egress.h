@@ -15,8 +15,8 @@
  * Limit of the check: the bytes inside a CONNECT tunnel are the program's own.  An allowed server that forwards for
  * others (an open proxy, a CDN that fronts for many names) gives the program access beyond the rules.
  */
-#ifndef ENGINE_EGRESS_H
-#define ENGINE_EGRESS_H
+#ifndef EGRESS_EGRESS_H
+#define EGRESS_EGRESS_H
 
 #include "base/base.h"
 #include "net/dns.h"

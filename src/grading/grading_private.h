@@ -1,6 +1,6 @@
 /* Shared by the files of src/grading: the state of a grading, its attempts and its cases. */
-#ifndef GRADING_PARTS_H
-#define GRADING_PARTS_H
+#ifndef GRADING_GRADING_PRIVATE_H
+#define GRADING_GRADING_PRIVATE_H
 
 #include "grading/grading.h"
 

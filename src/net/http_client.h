@@ -4,8 +4,8 @@
  * libcurl's own name resolution needs threads, which a confined daemon may not start; so names are resolved by c-ares
  * before (egress/egress.h).
  */
-#ifndef ENGINE_FETCH_H
-#define ENGINE_FETCH_H
+#ifndef NET_HTTP_CLIENT_H
+#define NET_HTTP_CLIENT_H
 
 #include "base/base.h"
 

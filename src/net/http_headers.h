@@ -1,6 +1,6 @@
 /* Parsers for the values of request headers. */
-#ifndef FRONT_HEADER_H
-#define FRONT_HEADER_H
+#ifndef NET_HTTP_HEADERS_H
+#define NET_HTTP_HEADERS_H
 
 #include "base/base.h"
 

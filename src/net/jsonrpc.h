@@ -4,8 +4,8 @@
  * The protocol allows less than JSON-RPC: no batches, params and results are objects, ids are texts or integers.  All
  * else is refused here, so later code has a valid message.
  */
-#ifndef MODEL_RPC_H
-#define MODEL_RPC_H
+#ifndef NET_JSONRPC_H
+#define NET_JSONRPC_H
 
 #include "model/model.h"
 

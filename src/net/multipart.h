@@ -4,8 +4,8 @@
  * libmicrohttpd's post processor consumes all input at once and marks the begin of a part by offset 0, which an empty
  * file and the following file share.  This parser keeps unconsumed input, so a slow consumer can apply back-pressure.
  */
-#ifndef FRONT_MULTIPART_H
-#define FRONT_MULTIPART_H
+#ifndef NET_MULTIPART_H
+#define NET_MULTIPART_H
 
 #include "base/base.h"
 

@@ -4,8 +4,8 @@
  * The parser keeps an event's data, and its id and retry time for a reconnection.  A stream may have any length; a line
  * and a message are limited.
  */
-#ifndef TOOLS_SSE_H
-#define TOOLS_SSE_H
+#ifndef NET_SSE_H
+#define NET_SSE_H
 
 #include "base/base.h"
 

@@ -3,8 +3,8 @@
  * verified: the program made it, and no third party is between program and daemon.  The program is untrusted: at most
  * one packet and one record of its data are kept in memory.
  */
-#ifndef FRONT_E2B_TLS_H
-#define FRONT_E2B_TLS_H
+#ifndef NET_TLS_CLIENT_H
+#define NET_TLS_CLIENT_H
 
 #include "base/base.h"
 

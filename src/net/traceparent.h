@@ -4,8 +4,8 @@
  * A request belongs to the trace that its client names, or else to a new trace; the work for a request is a span of the
  * trace.  An invalid header counts as missing, as the specification says: no request is refused for its header.
  */
-#ifndef FRONT_TRACE_H
-#define FRONT_TRACE_H
+#ifndef NET_TRACEPARENT_H
+#define NET_TRACEPARENT_H
 
 #include "base/base.h"
 

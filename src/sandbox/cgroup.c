@@ -469,7 +469,7 @@ static void close_kept(struct cgroup_base *base, int *fd)
  * Where a process of one thread writes 0 to go in.  With cgroup.procs the kernel has all other forks and ends of the machine wait until it
  * knows all threads, and version 1's `tasks` moves just the one (cgroup_procs_write_start() in kernel/cgroup/cgroup.c, Linux 5.5).
  */
-static const char *handoff_of(const struct cgroup_leaf *leaf)
+static const char *procs_file_of(const struct cgroup_leaf *leaf)
 {
         return leaf->base->mode == WIRE_CGROUP_V1 ? "tasks" : "cgroup.procs";
 }
@@ -480,7 +480,7 @@ static void keep_files(struct cgroup_leaf *leaf)
         for (int i = 0; i < FILES; i++)
                 keep_open(leaf->base, folder_of(leaf, i), files[i].v1, files[i].v1_flags, &leaf->files[i]);
         for (int i = 0; i < HIERARCHIES; i++)
-                keep_open(leaf->base, leaf->dir[i], handoff_of(leaf), O_WRONLY, &leaf->procs_fds[i]);
+                keep_open(leaf->base, leaf->dir[i], procs_file_of(leaf), O_WRONLY, &leaf->procs_fds[i]);
 }
 
 static void close_files(struct cgroup_leaf *leaf)
@@ -696,14 +696,14 @@ int cgroup_leaf_enter(const struct cgroup_leaf *leaf, pid_t pid, struct csn_erro
 
 int cgroup_leaf_procs_fds(const struct cgroup_leaf *leaf, int procs_fds[CGROUP_PROCS_FDS_MAX], struct csn_error *err)
 {
-        _Static_assert(CGROUP_PROCS_FDS_MAX >= HIERARCHIES, "a door for each");
+        _Static_assert(CGROUP_PROCS_FDS_MAX >= HIERARCHIES, "a descriptor for each hierarchy");
         int n = 0;
         for (int i = 0; i < HIERARCHIES; i++) {
                 if (leaf->dir[i] < 0)
                         continue;
-                procs_fds[n] = leaf->procs_fds[i] >= 0 ? leaf->procs_fds[i] : openat(leaf->dir[i], handoff_of(leaf), O_WRONLY | O_CLOEXEC);
+                procs_fds[n] = leaf->procs_fds[i] >= 0 ? leaf->procs_fds[i] : openat(leaf->dir[i], procs_file_of(leaf), O_WRONLY | O_CLOEXEC);
                 if (procs_fds[n] < 0) {
-                        err_set(err, CSN_E_SYSTEM, errno, "open %s of the cgroup %s", handoff_of(leaf), leaf->name);
+                        err_set(err, CSN_E_SYSTEM, errno, "open %s of the cgroup %s", procs_file_of(leaf), leaf->name);
                         cgroup_leaf_procs_fds_done(leaf, procs_fds, n);
                         return -err->code;
                 }

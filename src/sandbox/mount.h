@@ -2,8 +2,8 @@
  * Building blocks of a root file system, for mount.c and overlay.c.  Descriptors are mounts; targets are relative
  * to a mount.
  */
-#ifndef SANDBOX_MOUNTS_H
-#define SANDBOX_MOUNTS_H
+#ifndef SANDBOX_MOUNT_H
+#define SANDBOX_MOUNT_H
 
 #include "sandbox/sandbox.h"
 

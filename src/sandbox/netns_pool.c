@@ -145,7 +145,7 @@ struct net *nets_enter(struct nets *nets, struct csn_error *err)
 {
         struct net *net = nets->ready;
         if (nets->own < 0 && (nets->own = open(OWN, O_RDONLY | O_CLOEXEC)) < 0) {
-                err_set(err, CSN_E_SYSTEM, errno, "open the keeper's network namespace");
+                err_set(err, CSN_E_SYSTEM, errno, "open the outer init's network namespace");
                 return NULL;
         }
         if (net) {

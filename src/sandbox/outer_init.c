@@ -221,7 +221,7 @@ static int settle(struct outer_init_state *outer_init_state, int runner_tree, co
         if (runner_tree < 0 && opened < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open the folder of the language runners, %s", runner_dir);
         if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "take the keeper's ids");
+                return err_set(err, CSN_E_SYSTEM, errno, "take the outer init's ids");
         /* Changing credentials forgets it, so it is set after the last change. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_PDEATHSIG");
@@ -238,7 +238,7 @@ static _Noreturn void outer_init_main(bool rootless, int sock, int runner_tree, 
         int *mine[] = { &outer_init_state.sock, &outer_init_state.errors, &runner_tree };
         struct csn_error err = { 0 };
         char go;
-        prctl(PR_SET_NAME, "keeper");
+        prctl(PR_SET_NAME, "outer-init");
         int rc = descriptors_keep(mine, ARRAY_LEN(mine), &err);
         if (recv(outer_init_state.sock, &go, 1, 0) != 1)
                 _exit(1);
@@ -256,7 +256,7 @@ static _Noreturn void outer_init_main(bool rootless, int sock, int runner_tree, 
         if (rc < 0)
                 _exit(1);
         init_wipe_title();
-        prctl(PR_SET_NAME, "keeper");
+        prctl(PR_SET_NAME, "outer-init");
         for (;;) {
                 struct pollfd fds[] = { { .fd = outer_init_state.signals, .events = POLLIN }, { .fd = outer_init_state.sock, .events = POLLIN } };
                 if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
@@ -279,7 +279,7 @@ static int wait_ready(const struct outer_init *outer_init, struct csn_error *err
                 n = recv(outer_init->sock, &message, sizeof message, 0);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof message)
-                return err_set(err, CSN_E_SYSTEM, 0, "the keeper ended while it was set up");
+                return err_set(err, CSN_E_SYSTEM, 0, "the outer init ended while it was set up");
         if (message.op == OUTER_INIT_READY)
                 return 0;
         *err = message.error;
@@ -303,7 +303,7 @@ int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids
         if (outer_init->pid == 0)
                 outer_init_main(rootless, theirs, runners, runner_dir);
         if (!rootless && (setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0))
-                return err_set(err, CSN_E_SYSTEM, errno, "give the keeper's uid back");
+                return err_set(err, CSN_E_SYSTEM, errno, "give the outer init's uid back");
         if (outer_init->pid < 0) {
                 char why[sizeof err->text];
                 outer_init->pid = 0;
@@ -315,7 +315,7 @@ int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids
                 return -err->code;
         outer_init->rootless = rootless;
         if (send(outer_init->sock, "", 1, MSG_NOSIGNAL) != 1)
-                return err_set(err, CSN_E_SYSTEM, errno, "let the keeper go on");
+                return err_set(err, CSN_E_SYSTEM, errno, "let the outer init go on");
         return wait_ready(outer_init, err);
 }
 

@@ -96,7 +96,7 @@ int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *
         struct outer_init_message request = { .op = OUTER_INIT_BARE, .id = id, .plan = sandbox->plan };
         const int fds[INNER_INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], usr };
         if (send_queue_put(outer_init, &request, sizeof request, fds, usr >= 0 ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a sandbox");
+                return err_set(err, CSN_E_SYSTEM, errno, "ask the outer init for a sandbox");
         return 0;
 }
 

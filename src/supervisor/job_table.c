@@ -201,7 +201,7 @@ int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32
         const struct job *host = find_job(sup, sandbox);
         struct csn_error refusal;
         if (find_job(sup, id) || id & SUPERVISOR_ZYGOTE || !sandbox || (host && host->interpreter != PENDING_GUEST))
-                return unexpected("ENTER", err);
+                return unexpected("JOIN_GUEST", err);
         struct job *job = job_new(sup, id);
         job->host = sandbox;
         job->interpreter = PENDING_ZYGOTE;

@@ -92,7 +92,7 @@ static int op_freeze(struct request *request, struct csn_error *err)
 static int op_exiting(struct request *request, struct csn_error *err)
 {
         uint32_t status;
-        if (wire_get_number(request->body, request->header.len, "LEFT", 255, &status, err) < 0)
+        if (wire_get_number(request->body, request->header.len, "EXITING", 255, &status, err) < 0)
                 return -err->code;
         job_exiting(request->sup, request->header.job, status);
         return 0;
@@ -218,7 +218,7 @@ static void heard(struct supervisor *sup, const struct outer_init_message *messa
         if (message->op == OUTER_INIT_DIED) {
                 /* A child that failed on its way into a sandbox is nobody's any more. */
                 if (!job_lost(sup, message) && !zygote_lost(sup, message))
-                        log_text(LOG_DEBUG, "process %d of the keeper ended", message->pid);
+                        log_text(LOG_DEBUG, "process %d of the outer init ended", message->pid);
         } else if (message->id & SUPERVISOR_ZYGOTE) {
                 zygote_made(sup, message->id & ~SUPERVISOR_ZYGOTE, message->pid, fd, error);
         } else {
@@ -239,7 +239,7 @@ static bool listen_to_outer_init(struct supervisor *sup)
                 return false;
         if (len != (ssize_t)sizeof message) {
                 loop_unwatch(sup->loop, &sup->outer_init_watch);
-                err_set(&err, CSN_E_SYSTEM, 0, "the keeper of the sandboxes ended");
+                err_set(&err, CSN_E_SYSTEM, 0, "the outer init of the sandboxes ended");
                 sup_give_up(sup, &err);
                 return false;
         }
@@ -253,7 +253,7 @@ static void outer_init_ready(struct watch *watch, uint32_t events)
         struct supervisor *sup = watch->owner;
         struct csn_error err;
         if (events & EPOLLOUT && send_queue_flush(&sup->outer_init_queue) < 0) {
-                err_set(&err, CSN_E_SYSTEM, errno, "talk to the keeper");
+                err_set(&err, CSN_E_SYSTEM, errno, "talk to the outer init");
                 sup_give_up(sup, &err);
         }
         while (listen_to_outer_init(sup))
@@ -278,7 +278,7 @@ static int open_outer_init(struct supervisor *sup, struct csn_error *err)
         if (outer_init_start(&sup->outer_init, &sup->options->uids, sup->abilities.rootless, sup->options->runner_dir, err) < 0)
                 return -err->code;
         if (fcntl(sup->outer_init.sock, F_SETFL, O_NONBLOCK) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "make the keeper's socket non-blocking");
+                return err_set(err, CSN_E_SYSTEM, errno, "make the outer init's socket non-blocking");
         sup->outer_init_watch = (struct watch){ .ready = outer_init_ready, .owner = sup };
         sup->outer_init_queue = (struct send_queue){ .loop = sup->loop, .watch = &sup->outer_init_watch };
         return loop_watch(sup->loop, &sup->outer_init_watch, sup->outer_init.sock, EPOLLIN, err);

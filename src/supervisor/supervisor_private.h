@@ -2,8 +2,8 @@
  * Shared by the files of src/supervisor: the state of the process, and the operations on jobs and zygotes that
  * supervisor.c dispatches.
  */
-#ifndef SUPERVISOR_PARTS_H
-#define SUPERVISOR_PARTS_H
+#ifndef SUPERVISOR_SUPERVISOR_PRIVATE_H
+#define SUPERVISOR_SUPERVISOR_PRIVATE_H
 
 #include "supervisor/supervisor.h"
 

@@ -176,7 +176,7 @@ static int ask_outer_init(struct zygote *zygote, const struct wire_program *prog
                 return -err->code;
         struct outer_init_message request = { .op = OUTER_INIT_ZYGOTE, .id = zygote->id | SUPERVISOR_ZYGOTE, .plan = { .abilities = sup->abilities } };
         if (send_queue_put(&sup->outer_init_queue, &request, sizeof request, &theirs, 1) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "ask the keeper for a zygote");
+                return err_set(err, CSN_E_SYSTEM, errno, "ask the outer init for a zygote");
         return 0;
 }
 

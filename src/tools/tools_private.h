@@ -1,6 +1,6 @@
 /* Shared by the files of src/tools: the registry, the broker and its pending requests. */
-#ifndef TOOLS_PARTS_H
-#define TOOLS_PARTS_H
+#ifndef TOOLS_TOOLS_PRIVATE_H
+#define TOOLS_TOOLS_PRIVATE_H
 
 #include "tools/tools.h"
 

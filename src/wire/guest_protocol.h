@@ -25,8 +25,8 @@
  * Packets from a guest are as hostile as the output of any program in its sandbox; packets to a guest are
  * trusted.
  */
-#ifndef WIRE_GUEST_H
-#define WIRE_GUEST_H
+#ifndef WIRE_GUEST_PROTOCOL_H
+#define WIRE_GUEST_PROTOCOL_H
 
 #include "wire/wire.h"
 

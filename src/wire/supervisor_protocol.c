@@ -192,7 +192,7 @@ int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, 
         struct codec c = { body, len, false };
         uint64_t sandbox = codec_u64(&c), zygote = codec_u64(&c);
         c.bad = c.bad || sandbox > UINT32_MAX || zygote > UINT32_MAX;
-        if (codec_end(&c, "ENTER", err) < 0)
+        if (codec_end(&c, "JOIN_GUEST", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret_sandbox = (uint32_t)sandbox;
         *ret_zygote = (uint32_t)zygote;
@@ -301,7 +301,7 @@ int wire_get_stats(const uint8_t *body, size_t len, struct wire_stats *ret, stru
 #define N(name) seen.name = codec_u64(&c);
         WIRE_STATS_NUMBERS(N)
 #undef N
-        if (codec_end(&c, "SEEN", err) < 0)
+        if (codec_end(&c, "STATS", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = seen;
         return 0;

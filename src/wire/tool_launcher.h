@@ -7,8 +7,8 @@
  * argument, for the places left open in its arguments; nothing else can be changed.  Table and requests are
  * NUL-terminated texts; numbers are decimal texts.
  */
-#ifndef WIRE_LAUNCH_H
-#define WIRE_LAUNCH_H
+#ifndef WIRE_TOOL_LAUNCHER_H
+#define WIRE_TOOL_LAUNCHER_H
 
 #include "base/base.h"
 

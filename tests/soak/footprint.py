@@ -11,11 +11,11 @@ def role(pid):
     """The name of a process that lasts as long as the daemon, or None."""
     words = Path(f'/proc/{pid}/cmdline').read_bytes().split(b'\0')
     name = Path(f'/proc/{pid}/comm').read_text(encoding='utf-8').strip()
-    if name == 'caissond' or name == 'keeper':
+    if name == 'caissond' or name == 'outer-init':
         return name
     if words[0].startswith(b'caisson-'):
         return words[0].decode().removeprefix('caisson-')
-    # A child of the keeper that has not ended is a zygote; those it has forked live in a sandbox' pid namespace.
+    # A child of the outer init that has not ended is a zygote; those it has forked live in a sandbox' pid namespace.
     if len(words) > 1 and words[1].endswith(b'zygote.py') and same_namespace(pid):
         return 'zygote'
     return None
@@ -75,9 +75,9 @@ def look(daemon, state):
             *kept, found[f'{name} descriptors'] = descriptors(pid, name)
             if name == 'supervisor':
                 found['cgroup folders'], found['cgroup descriptors'] = cgroups(pid), kept[0]
-            if name == 'keeper':
+            if name == 'outer-init':
                 found['network namespaces'] = kept[1]
-                found['mounts of the keeper'] = len(Path(f'/proc/{pid}/mountinfo').read_text(encoding='utf-8').splitlines())
+                found['mounts of the outer init'] = len(Path(f'/proc/{pid}/mountinfo').read_text(encoding='utf-8').splitlines())
         except (OSError, TypeError):      # it ended while we looked
             continue
     found['mounts of the host'] = len(Path('/proc/self/mountinfo').read_text(encoding='utf-8').splitlines())

@@ -4,8 +4,8 @@
  * An instance has at most one user: a run, a persistent sandbox, a context or a pool.  The user hears the news of its instance
  * through struct instance_user and may hand the instance on.  All functions return at once; news comes from the event loop.
  */
-#ifndef ENGINE_INSTANCE_H
-#define ENGINE_INSTANCE_H
+#ifndef ENGINE_INSTANCE_INSTANCE_H
+#define ENGINE_INSTANCE_INSTANCE_H
 
 #include "backend/backend.h"
 

@@ -3,8 +3,8 @@
  * home directory with openat2(2) (RESOLVE_BENEATH, no links of any kind, no other mounts), and only regular files by
  * fstat(2) are opened for reading.
  */
-#ifndef ENGINE_FILES_H
-#define ENGINE_FILES_H
+#ifndef ENGINE_OUTPUT_FILES_H
+#define ENGINE_OUTPUT_FILES_H
 
 #include <sys/stat.h>
 

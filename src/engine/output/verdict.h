@@ -2,8 +2,8 @@
  * verdict: from the kernel's report of a run to its status, and to sentences about it for a person or a model.  Pure
  * functions of one struct of evidence.
  */
-#ifndef ENGINE_VERDICT_H
-#define ENGINE_VERDICT_H
+#ifndef ENGINE_OUTPUT_VERDICT_H
+#define ENGINE_OUTPUT_VERDICT_H
 
 #include "model/model.h"
 #include "wire/wire.h"

@@ -9,8 +9,8 @@
  * A persistent sandbox is an instance with the guest as process 1.  Each operation is a guest call with a socket of its
  * own; so a client that sends much and reads little delays only itself.
  */
-#ifndef ENGINE_PSANDBOX_H
-#define ENGINE_PSANDBOX_H
+#ifndef ENGINE_PERSISTENT_PSANDBOX_H
+#define ENGINE_PERSISTENT_PSANDBOX_H
 
 #include "engine/engine.h"
 #include "wire/guest_protocol.h"

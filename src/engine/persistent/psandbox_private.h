@@ -1,6 +1,6 @@
 /* Cells from the inside; for the files of this folder. */
-#ifndef ENGINE_PSANDBOX_PARTS_H
-#define ENGINE_PSANDBOX_PARTS_H
+#ifndef ENGINE_PERSISTENT_PSANDBOX_PRIVATE_H
+#define ENGINE_PERSISTENT_PSANDBOX_PRIVATE_H
 
 #include "engine/persistent/psandbox.h"
 #include "engine/run/run_private.h"

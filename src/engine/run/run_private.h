@@ -1,6 +1,6 @@
 /* A run from the inside; for the files of this folder. */
-#ifndef ENGINE_RUN_H
-#define ENGINE_RUN_H
+#ifndef ENGINE_RUN_RUN_PRIVATE_H
+#define ENGINE_RUN_RUN_PRIVATE_H
 
 #include "egress/egress.h"
 #include "engine/engine.h"

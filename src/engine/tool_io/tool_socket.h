@@ -9,8 +9,8 @@
  * limited, and each state has a time limit.  Connections beyond the limit wait in the kernel, and delay only their own
  * sandbox.
  */
-#ifndef ENGINE_TOOL_SOCKET_H
-#define ENGINE_TOOL_SOCKET_H
+#ifndef ENGINE_TOOL_IO_TOOL_SOCKET_H
+#define ENGINE_TOOL_IO_TOOL_SOCKET_H
 
 #include "base/base.h"
 

@@ -1,6 +1,6 @@
 /* Shared by the files of src/front/cli: the table of commands, options, help, errors and output. */
-#ifndef FRONT_CLI_H
-#define FRONT_CLI_H
+#ifndef FRONT_CLI_CLI_H
+#define FRONT_CLI_CLI_H
 
 #include "front/views/views.h"
 

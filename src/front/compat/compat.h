@@ -5,8 +5,8 @@
  * it, too.  Fields that a front does not know are ignored, as the services do.  Errors of admission, quotas and sizes are
  * problems (RFC 9457); errors in the content are answered in the format of the service.
  */
-#ifndef FRONT_COMPAT_H
-#define FRONT_COMPAT_H
+#ifndef FRONT_COMPAT_COMPAT_H
+#define FRONT_COMPAT_COMPAT_H
 
 #include "front/service/json_body.h"
 #include "front/service/service.h"

@@ -5,8 +5,8 @@
  * can end inside a line; the rest of the line then waits for its end, and a line of one stream never contains bytes of
  * the other stream.
  */
-#ifndef FRONT_INTERLEAVE_H
-#define FRONT_INTERLEAVE_H
+#ifndef FRONT_COMPAT_INTERLEAVE_H
+#define FRONT_COMPAT_INTERLEAVE_H
 
 #include "base/base.h"
 

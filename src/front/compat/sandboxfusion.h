@@ -1,8 +1,8 @@
 /*
  * fusion: what the two halves of the words of SandboxFusion share: programs (sandboxfusion.c), and programs with tests (sandboxfusion_submit.c).
  */
-#ifndef FRONT_FUSION_H
-#define FRONT_FUSION_H
+#ifndef FRONT_COMPAT_SANDBOXFUSION_H
+#define FRONT_COMPAT_SANDBOXFUSION_H
 
 #include "front/compat/compat.h"
 

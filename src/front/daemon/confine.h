@@ -5,8 +5,8 @@
  * the necessary files alone (Landlock) and to the necessary system calls alone (seccomp).  Work that needs more is done
  * by small helper processes, which were started before (helpers in backend.h).
  */
-#ifndef FRONT_CONFINE_H
-#define FRONT_CONFINE_H
+#ifndef FRONT_DAEMON_CONFINE_H
+#define FRONT_DAEMON_CONFINE_H
 
 #include "model/settings.h"
 

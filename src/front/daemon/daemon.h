@@ -1,6 +1,6 @@
 /* caissond from the inside; for the files of this folder. */
-#ifndef FRONT_DAEMON_H
-#define FRONT_DAEMON_H
+#ifndef FRONT_DAEMON_DAEMON_H
+#define FRONT_DAEMON_DAEMON_H
 
 #include "front/daemon/confine.h"
 #include "front/daemon/fronts.h"

@@ -3,8 +3,8 @@
  *
  * The socket is connected once and stays open: later, Landlock would refuse to connect to an abstract socket.
  */
-#ifndef FRONT_NOTIFY_H
-#define FRONT_NOTIFY_H
+#ifndef FRONT_DAEMON_SD_NOTIFY_H
+#define FRONT_DAEMON_SD_NOTIFY_H
 
 #include "base/base.h"
 

@@ -7,8 +7,8 @@
  * A request lives from its head to its last byte, or until its client disconnects.  While an answer is pending the
  * connection is suspended, and its socket is watched for its end; so the owner of a run learns that the client is gone.
  */
-#ifndef FRONT_HTTP_H
-#define FRONT_HTTP_H
+#ifndef FRONT_HTTP_HTTP_H
+#define FRONT_HTTP_HTTP_H
 
 #include <microhttpd.h>
 

@@ -10,8 +10,8 @@
  *   internal_request  requests without a connection
  *   server            callbacks of libmicrohttpd, and listening
  */
-#ifndef FRONT_HTTP_PARTS_H
-#define FRONT_HTTP_PARTS_H
+#ifndef FRONT_HTTP_HTTP_PRIVATE_H
+#define FRONT_HTTP_HTTP_PRIVATE_H
 
 #include "front/http/http.h"
 

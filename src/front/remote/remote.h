@@ -17,8 +17,8 @@
  *
  * A program of its own, caisson-remote, which caisson executes for these commands.
  */
-#ifndef FRONT_REMOTE_H
-#define FRONT_REMOTE_H
+#ifndef FRONT_REMOTE_REMOTE_H
+#define FRONT_REMOTE_REMOTE_H
 
 #include "front/cli/cli.h"
 

@@ -5,8 +5,8 @@
  * request waits for the collector.  Spans that the collector refuses after some attempts, or that do not fit in the
  * queue, are dropped and counted.  Names are resolved by c-ares, because libcurl would start a thread.
  */
-#ifndef FRONT_OTLP_H
-#define FRONT_OTLP_H
+#ifndef FRONT_SERVICE_OTLP_H
+#define FRONT_SERVICE_OTLP_H
 
 #include <jansson.h>
 

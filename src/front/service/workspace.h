@@ -1,6 +1,6 @@
 /* The folders of workspaces; shared by the files of src/front/service. */
-#ifndef FRONT_WORKSPACE_H
-#define FRONT_WORKSPACE_H
+#ifndef FRONT_SERVICE_WORKSPACE_H
+#define FRONT_SERVICE_WORKSPACE_H
 
 #include "store/store.h"
 

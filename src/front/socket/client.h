@@ -4,8 +4,8 @@
  * One request is pending at a time: a run, the status, or a check.  Functions return at once; callbacks from the loop
  * deliver the results.  A callback must not close the client.
  */
-#ifndef FRONT_CLIENT_H
-#define FRONT_CLIENT_H
+#ifndef FRONT_SOCKET_CLIENT_H
+#define FRONT_SOCKET_CLIENT_H
 
 #include "front/socket/endpoint.h"
 #include "front/socket/frames.h"

@@ -8,8 +8,8 @@
  * Beside the path is a second socket, PATH.http, with the same permissions, for the HTTP interface (api.h).  Its users
  * are the same; they need no key, because the kernel reports their uid.
  */
-#ifndef FRONT_ENDPOINT_H
-#define FRONT_ENDPOINT_H
+#ifndef FRONT_SOCKET_ENDPOINT_H
+#define FRONT_SOCKET_ENDPOINT_H
 
 #include "model/settings.h"
 

@@ -20,8 +20,8 @@
  *
  * A client's id is never 0, and no two of its live requests have the same id.  No I/O here: bytes in, frames out.
  */
-#ifndef FRONT_FRAMES_H
-#define FRONT_FRAMES_H
+#ifndef FRONT_SOCKET_FRAMES_H
+#define FRONT_SOCKET_FRAMES_H
 
 #include "base/base.h"
 

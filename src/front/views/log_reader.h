@@ -2,8 +2,8 @@
  * Reads the log file of daemons (log_open() of base): STATE_DIR/caissond.log, and the previous file.  The file is
  * readable without a running daemon, so it also explains why a daemon ended.
  */
-#ifndef FRONT_LOGS_H
-#define FRONT_LOGS_H
+#ifndef FRONT_VIEWS_LOG_READER_H
+#define FRONT_VIEWS_LOG_READER_H
 
 #include "model/settings.h"
 

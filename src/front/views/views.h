@@ -6,8 +6,8 @@
  *   describe.c    the description of run_code for a model
  *   log_reader.c  lines of the daemon's log
  */
-#ifndef FRONT_FRONT_H
-#define FRONT_FRONT_H
+#ifndef FRONT_VIEWS_VIEWS_H
+#define FRONT_VIEWS_VIEWS_H
 
 #include "engine/engine.h"
 

@@ -5,8 +5,8 @@
  * policy: each thing that a policy could ask about becomes a fact.  Policies are lists of names to compare with facts
  * (match.c) and know no language.  A language is a grammar, one function, and a line in the list of policy/analyses.c.
  */
-#ifndef POLICY_FACTS_H
-#define POLICY_FACTS_H
+#ifndef POLICY_ANALYSIS_FACTS_H
+#define POLICY_ANALYSIS_FACTS_H
 
 #include "policy/analysis/tree.h"
 

@@ -9,8 +9,8 @@
  * Where this parser has an answer, the answer must equal tree-sitter's: tests/fuzz/fuzz-tree.c and
  * tests/unit/test-tree.c compare both.
  */
-#ifndef POLICY_QUICK_H
-#define POLICY_QUICK_H
+#ifndef POLICY_ANALYSIS_FAST_PARSER_H
+#define POLICY_ANALYSIS_FAST_PARSER_H
 
 #include "base/base.h"
 

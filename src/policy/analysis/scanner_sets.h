@@ -5,8 +5,8 @@
  * characters are in the first four ranges.  The search took 7 % of a check.  The ranges are sorted, so ASCII comes
  * first; the result is equal for every character.
  */
-#ifndef POLICY_SETS_H
-#define POLICY_SETS_H
+#ifndef POLICY_ANALYSIS_SCANNER_SETS_H
+#define POLICY_ANALYSIS_SCANNER_SETS_H
 
 #include <tree_sitter/parser.h>
 

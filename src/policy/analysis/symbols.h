@@ -4,8 +4,8 @@
  * A table holds indexes into a list of its owner.  The table knows hashes, not contents: a lookup visits all indexes of
  * a hash and compares.
  */
-#ifndef POLICY_NAMES_H
-#define POLICY_NAMES_H
+#ifndef POLICY_ANALYSIS_SYMBOLS_H
+#define POLICY_ANALYSIS_SYMBOLS_H
 
 #include "base/base.h"
 

@@ -7,8 +7,8 @@
  *
  * A correct program needs no tree-sitter runtime at all (fast_parser.h), which is two thirds of the time.
  */
-#ifndef POLICY_TREE_H
-#define POLICY_TREE_H
+#ifndef POLICY_ANALYSIS_TREE_H
+#define POLICY_ANALYSIS_TREE_H
 
 #include "base/base.h"
 

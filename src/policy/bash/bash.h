@@ -21,8 +21,8 @@
  * command is analysed with each of them.  The program is walked in rounds until no variable gets a new value; only the
  * last round reports facts.
  */
-#ifndef POLICY_BASH_H
-#define POLICY_BASH_H
+#ifndef POLICY_BASH_BASH_H
+#define POLICY_BASH_BASH_H
 
 #include "policy/analysis/facts.h"
 

@@ -17,8 +17,8 @@
  * way of importing, their submodules node:NAME.SUB; packages have their npm name.  As in the analysis of Python, values
  * are found bottom-up in rounds, without recursion.
  */
-#ifndef POLICY_JAVASCRIPT_H
-#define POLICY_JAVASCRIPT_H
+#ifndef POLICY_JAVASCRIPT_JAVASCRIPT_H
+#define POLICY_JAVASCRIPT_JAVASCRIPT_H
 
 #include "policy/analysis/facts.h"
 #include "policy/analysis/symbols.h"

@@ -16,8 +16,8 @@
  * Values are found bottom-up in rounds over the whole program, until no name's value changes: there is no recursion,
  * and a name may be used above the line that binds it.
  */
-#ifndef POLICY_PYTHON_H
-#define POLICY_PYTHON_H
+#ifndef POLICY_PYTHON_PYTHON_H
+#define POLICY_PYTHON_PYTHON_H
 
 #include "policy/analysis/facts.h"
 #include "policy/analysis/symbols.h"

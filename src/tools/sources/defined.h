@@ -1,6 +1,6 @@
 /* Tools that the configuration defines, and their calls; shared by defined.c, command.c and http_endpoint.c. */
-#ifndef TOOLS_DEFINED_H
-#define TOOLS_DEFINED_H
+#ifndef TOOLS_SOURCES_DEFINED_H
+#define TOOLS_SOURCES_DEFINED_H
 
 #include "tools/sources/server_config.h"
 

@@ -1,6 +1,6 @@
 /* Programs of the configuration, started by the tool launcher (wire/tool_launcher.h). */
-#ifndef TOOLS_LAUNCH_H
-#define TOOLS_LAUNCH_H
+#ifndef TOOLS_SOURCES_LAUNCHER_CLIENT_H
+#define TOOLS_SOURCES_LAUNCHER_CLIENT_H
 
 #include "wire/tool_launcher.h"
 

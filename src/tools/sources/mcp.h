@@ -8,8 +8,8 @@
  * Servers are untrusted: a server may die, hang, answer twice or never, use unknown ids, or list tools without end.
  * All memory and work that a server can cause is bounded.
  */
-#ifndef TOOLS_MCP_H
-#define TOOLS_MCP_H
+#ifndef TOOLS_SOURCES_MCP_H
+#define TOOLS_SOURCES_MCP_H
 
 #include "net/jsonrpc.h"
 #include "tools/sources/server_config.h"

@@ -1,6 +1,6 @@
 /* The entries of the configuration that define servers and tools; shared by the files of this folder. */
-#ifndef TOOLS_SERVER_H
-#define TOOLS_SERVER_H
+#ifndef TOOLS_SOURCES_SERVER_CONFIG_H
+#define TOOLS_SOURCES_SERVER_CONFIG_H
 
 #include "net/http_client.h"
 #include "tools/sources/launcher_client.h"

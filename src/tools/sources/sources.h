@@ -11,8 +11,8 @@
  *
  * Only programs linked with libcurl have this folder; caisson run has not.
  */
-#ifndef TOOLS_SOURCES_H
-#define TOOLS_SOURCES_H
+#ifndef TOOLS_SOURCES_SOURCES_H
+#define TOOLS_SOURCES_SOURCES_H
 
 #include "tools/tools.h"
 

@@ -13,7 +13,7 @@ import pytest
 from cli import BUILD, children, folders_of
 from daemon import command_line, until
 
-(HELLO, PREPARE, _, _, START, LEFT, KILL, LOOK, ZYGOTE, RETIRE, READY, JOINED, SEEN, EXITED, REFUSED, GONE, GUEST, ENTER, FREEZE, FROZEN,
+(HELLO, PREPARE, _, _, START, EXITING, KILL, GET_STATS, ZYGOTE, RETIRE, READY, CONFINED, STATS, EXITED, REFUSED, GONE, GUEST, JOIN_GUEST, FREEZE, FROZEN,
  _) = range(1, 22)
 HEADER = struct.Struct('<IHHII')
 MAGIC = 0x43534e57
@@ -27,7 +27,7 @@ STANDIN = r'''
 import os, socket, struct, sys
 sock = socket.socket(fileno=3)
 SERVES, FORK, FORKED, FAILED = 1, 2, 3, 4
-GO, JOINED = 1, 5
+GO, CONFINED = 1, 5
 def say(op, job=0, pid=0, text=b'', fds=()):
     socket.send_fds(sock, [struct.pack('<IIi4x', op, job, pid) + text.ljust(4096, b'\0')], fds)
 def child(ends):
@@ -58,7 +58,7 @@ while True:
         talk = socket.socket(fileno=fds[1])
         go, doors, _, _ = socket.recv_fds(talk, 65536, 8)
         assert struct.unpack_from('<I', go)[0] == GO
-        talk.send(struct.pack('<I', JOINED).ljust(len(go), b'\0'))
+        talk.send(struct.pack('<I', CONFINED).ljust(len(go), b'\0'))
         continue
     os.close(fds[1])
 '''
@@ -118,7 +118,7 @@ class Engine:
         self.ask(GUEST, job, self.limits())
         door.settimeout(60)
         assert door.recv(100)          # GREET
-        self.wait(JOINED, job)
+        self.wait(CONFINED, job)
         self.kept.append(door.detach())
 
     def program(self, argv):
@@ -140,7 +140,7 @@ class Engine:
         """Our ends of the pipe that would be its standard output: its end is seen there."""
         reading, writing = os.pipe()
         null = os.open('/dev/null', os.O_RDWR)
-        self.ask(ENTER, job, numbers(sandbox, zygote), [writing, null, null, null])
+        self.ask(JOIN_GUEST, job, numbers(sandbox, zygote), [writing, null, null, null])
         os.close(writing)
         os.close(null)
         return reading
@@ -238,10 +238,10 @@ def test_one_may_be_started_with_other_limits_than_its_sandbox_has(engine):
     engine.guest(1)
     engine.zygote(9, 'joins')
     engine.enter(2, 1, 9)
-    engine.wait(JOINED, 2)
+    engine.wait(CONFINED, 2)
     engine.ask(START, 2, engine.limits(64 * MIB))
-    engine.ask(LOOK, 1)
-    engine.wait(SEEN, 1)
+    engine.ask(GET_STATS, 1)
+    engine.wait(STATS, 1)
     assert engine.process.poll() is None
 
 
@@ -249,7 +249,7 @@ def test_what_is_in_force_is_told_before_the_program_is_looked_at(engine):
     engine.ask(PREPARE, 1, engine.shape())
     assert FILTER.unpack_from(engine.wait(READY, 1)) == (0,)
     engine.ask(START, 1, engine.limits())
-    assert FILTER.unpack_from(engine.wait(JOINED, 1)) == (1,)
+    assert FILTER.unpack_from(engine.wait(CONFINED, 1)) == (1,)
     engine.program(['/usr/bin/true'])
     assert engine.wait(EXITED, 1)[:8] == numbers(0)
     assert engine.close() == 0
@@ -260,10 +260,10 @@ def test_an_end_that_the_engine_heard_before_the_beginning_counts(engine):
     engine.ask(PREPARE, 1, engine.shape())
     engine.wait(READY, 1)
     engine.ask(START, 1, engine.limits())
-    engine.wait(JOINED, 1)
-    engine.ask(LEFT, 1, numbers(3))
-    engine.ask(LOOK, 1)
-    engine.wait(SEEN, 1)               # and nothing has begun
+    engine.wait(CONFINED, 1)
+    engine.ask(EXITING, 1, numbers(3))
+    engine.ask(GET_STATS, 1)
+    engine.wait(STATS, 1)               # and nothing has begun
     engine.program(['/usr/bin/sleep', '1000'])
     assert engine.wait(EXITED, 1)[:8] == numbers(3 << 8)
     assert engine.close() == 0
@@ -273,8 +273,8 @@ def test_nothing_of_one_that_waits_for_its_zygote_holds_up_the_end(engine):
     engine.guest(1)
     engine.loading(9)
     engine.enter(2, 1, 9)
-    engine.ask(LOOK, 1)
-    engine.wait(SEEN, 1)
+    engine.ask(GET_STATS, 1)
+    engine.wait(STATS, 1)
     engine.socket.close()
     assert engine.process.wait(1.9) == 0        # it gives up after two seconds
 
@@ -287,7 +287,7 @@ def test_what_is_asked_of_a_guest_that_is_on_its_way_is_done(engine):
     engine.ask(GUEST, 1, engine.limits())
     os.close(engine.enter(2, 1, 7))
     engine.ask(FREEZE, 1, numbers(1))
-    engine.wait(JOINED, 1)
+    engine.wait(CONFINED, 1)
     assert engine.wait(FROZEN, 1) == numbers(1)
     engine.ask(FREEZE, 1, numbers(0))
     assert engine.wait(FROZEN, 1) == numbers(0)

@@ -497,16 +497,16 @@ def test_no_run_waits_for_the_end_of_another_where_there_is_room(start, settings
 
 def test_no_more_sandboxes_are_made_at_once_than_is_set(start):
     daemon = start('engine.pool_max=0', 'engine.pool_shells=0', 'engine.starting_max=3')
-    assert one(daemon, 'true', 'bash')['status'] == 'completed'   # so there is a keeper, who makes them
-    keeper = next(pid for pid in daemon.tree() if Path(f'/proc/{pid}/comm').read_text() == 'keeper\n')
+    assert one(daemon, 'true', 'bash')['status'] == 'completed'   # so there is an outer init, which makes them
+    outer_init = next(pid for pid in daemon.tree() if Path(f'/proc/{pid}/comm').read_text() == 'outer-init\n')
     with daemon.client() as client:
-        os.kill(keeper, signal.SIGSTOP)
+        os.kill(outer_init, signal.SIGSTOP)
         try:
             for number in range(1, 11):
                 client.run(number, 'true', 'bash')
             queue = until(lambda: (now := client.status()['queue'])['running'] + now['waiting'] == 10 and now['running'] >= 3 and now)
         finally:
-            os.kill(keeper, signal.SIGCONT)
+            os.kill(outer_init, signal.SIGCONT)
         assert (queue['running'], queue['waiting']) == (3, 7)
         assert [record['status'] for record, _, _ in client.results(10).values()] == ['completed'] * 10
 
@@ -608,7 +608,7 @@ def footprint(daemon):
     named = {}
     for pid in daemon.tree():
         name = Path(f'/proc/{pid}/comm').read_text().strip()
-        if name in ('caissond', 'caisson-supervi', 'keeper') or 'zygote.py' in Path(f'/proc/{pid}/cmdline').read_text():
+        if name in ('caissond', 'caisson-supervi', 'outer-init') or 'zygote.py' in Path(f'/proc/{pid}/cmdline').read_text():
             named.setdefault('zygote' if name.startswith('python') else name, pid)
     found = {'processes': len(daemon.tree())}
     for name, pid in named.items():

@@ -7,8 +7,8 @@
  *   cors                   web pages of other origins as clients
  *   routing                the table for a request, and its authorization
  */
-#ifndef FRONT_E2B_APP_H
-#define FRONT_E2B_APP_H
+#ifndef FRONT_E2B_APP_APP_H
+#define FRONT_E2B_APP_APP_H
 
 #include "front/e2b/request.h"
 

@@ -15,8 +15,8 @@
  * E2B's daemon runs as root and accesses files as root for every account: clients expect to read files of root as
  * `user`.  New files belong to the account of the request.  In a sandbox without root everything runs as `user`.
  */
-#ifndef FRONT_E2B_ENVD_H
-#define FRONT_E2B_ENVD_H
+#ifndef FRONT_E2B_ENVD_ENVD_H
+#define FRONT_E2B_ENVD_ENVD_H
 
 #include "front/e2b/request.h"
 

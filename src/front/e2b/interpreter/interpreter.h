@@ -6,8 +6,8 @@
  *   context       the contexts of a sandbox
  *   interpreter   its routes, and requests about contexts
  */
-#ifndef FRONT_E2B_INTERPRETER_H
-#define FRONT_E2B_INTERPRETER_H
+#ifndef FRONT_E2B_INTERPRETER_INTERPRETER_H
+#define FRONT_E2B_INTERPRETER_INTERPRETER_H
 
 #include "front/e2b/request.h"
 

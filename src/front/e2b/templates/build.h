@@ -10,8 +10,8 @@
  * There is no image registry.  The base is the host's programs, whatever image a client names, and the log says so; or
  * another template.  A build keeps no memory: the start command runs anew in each sandbox of a template.
  */
-#ifndef FRONT_E2B_BUILD_H
-#define FRONT_E2B_BUILD_H
+#ifndef FRONT_E2B_TEMPLATES_BUILD_H
+#define FRONT_E2B_TEMPLATES_BUILD_H
 
 #include "front/e2b/command.h"
 #include "front/e2b/request.h"

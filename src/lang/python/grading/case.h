@@ -6,8 +6,8 @@
  * writes reference counts into every object it reads: between two cases this is some hundred pages, as many as a case
  * itself needs.
  */
-#ifndef PYTHON_CASE_H
-#define PYTHON_CASE_H
+#ifndef LANG_PYTHON_GRADING_CASE_H
+#define LANG_PYTHON_GRADING_CASE_H
 
 #include "base/base.h"
 

@@ -1,6 +1,6 @@
 /* The sending end of the channel (docs/protocols/runner-channel.md), as class Channel in runner.py. */
-#ifndef PYTHON_CHANNEL_H
-#define PYTHON_CHANNEL_H
+#ifndef LANG_PYTHON_RUN_CHANNEL_H
+#define LANG_PYTHON_RUN_CHANNEL_H
 
 #include "base/base.h"
 

@@ -3,8 +3,8 @@
  * compiles a program as one text, in which equal constants are one object (merge_const_one() in Python/compile.c): `x
  * is "hello world!"` shows the difference.
  */
-#ifndef PYTHON_CONSTANTS_H
-#define PYTHON_CONSTANTS_H
+#ifndef LANG_PYTHON_RUN_CONSTANTS_H
+#define LANG_PYTHON_RUN_CONSTANTS_H
 
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN

@@ -18,8 +18,8 @@
  * The generator returns (ending, tracing).  The ending is None, a SystemExit or a KeyboardInterrupt, and the
  * interpreter ends with it.
  */
-#ifndef PYTHON_DRIVE_H
-#define PYTHON_DRIVE_H
+#ifndef LANG_PYTHON_RUN_DRIVE_H
+#define LANG_PYTHON_RUN_DRIVE_H
 
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN

@@ -7,8 +7,8 @@
  * work of the Python function named beside it; if anything is unusual, the step does nothing, reports so, and Python
  * takes over.  The Python code is complete, and is the only code of a cold run.
  */
-#ifndef PYTHON_USUAL_H
-#define PYTHON_USUAL_H
+#ifndef LANG_PYTHON_ZYGOTE_FASTPATH_H
+#define LANG_PYTHON_ZYGOTE_FASTPATH_H
 
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN

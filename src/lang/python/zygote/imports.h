@@ -8,8 +8,8 @@
  * ahead of the module's own folder is searched.  If a module of the same name is there, the preloaded module and all
  * its importers are removed from sys.modules, and the search continues as in a cold start.
  */
-#ifndef PYTHON_IMPORTS_H
-#define PYTHON_IMPORTS_H
+#ifndef LANG_PYTHON_ZYGOTE_IMPORTS_H
+#define LANG_PYTHON_ZYGOTE_IMPORTS_H
 
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN

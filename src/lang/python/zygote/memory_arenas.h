@@ -6,8 +6,8 @@
  * The first arenas are mapped before a program could intervene.  So the zygote's Python is started with _caisson
  * preloaded (LD_PRELOAD, ld.so(8)), which installs its allocator before Python begins.
  */
-#ifndef PYTHON_ARENAS_H
-#define PYTHON_ARENAS_H
+#ifndef LANG_PYTHON_ZYGOTE_MEMORY_ARENAS_H
+#define LANG_PYTHON_ZYGOTE_MEMORY_ARENAS_H
 
 #include "lang/python/zygote/memory_maps.h"
 

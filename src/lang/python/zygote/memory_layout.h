@@ -17,8 +17,8 @@
  * included that is never released in this way: Python unmaps its arenas, malloc(3) does not rely on the content of
  * released memory, and library data is never released.
  */
-#ifndef PYTHON_SHARED_H
-#define PYTHON_SHARED_H
+#ifndef LANG_PYTHON_ZYGOTE_MEMORY_LAYOUT_H
+#define LANG_PYTHON_ZYGOTE_MEMORY_LAYOUT_H
 
 #include "lang/python/zygote/memory_maps.h"
 

@@ -1,6 +1,6 @@
 /* The mappings of this process and their pages (proc_pid_maps(5), proc_pid_pagemap(5)). */
-#ifndef PYTHON_MAPS_H
-#define PYTHON_MAPS_H
+#ifndef LANG_PYTHON_ZYGOTE_MEMORY_MAPS_H
+#define LANG_PYTHON_ZYGOTE_MEMORY_MAPS_H
 
 #include "base/base.h"
 

@@ -5,8 +5,8 @@
  * frees them.  The objects that a run uses are created after the padding, to be in the same pages, and slots freed
  * meanwhile are filled once more.
  */
-#ifndef PYTHON_ROOM_H
-#define PYTHON_ROOM_H
+#ifndef LANG_PYTHON_ZYGOTE_MEMORY_PADDING_H
+#define LANG_PYTHON_ZYGOTE_MEMORY_PADDING_H
 
 #include "base/base.h"
 

@@ -8,8 +8,8 @@
  * reads its own page table (proc_pid_pagemap(5), Linux 4.2).  Later children copy the pages that the training run wrote
  * before their program arrives, and map the pages only read.
  */
-#ifndef PYTHON_PAGES_H
-#define PYTHON_PAGES_H
+#ifndef LANG_PYTHON_ZYGOTE_MEMORY_PREFAULT_H
+#define LANG_PYTHON_ZYGOTE_MEMORY_PREFAULT_H
 
 #include "base/base.h"
 
