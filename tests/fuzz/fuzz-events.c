@@ -276,7 +276,7 @@ static bool play(struct script *script)
                 break;
         case 5:
                 if (events.readers)
-                        events_pace(&events, on_room);
+                        events_set_flow_control(&events, on_room);
                 events_wait(&events);
                 break;
         case 6:
