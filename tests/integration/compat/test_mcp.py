@@ -497,6 +497,7 @@ def test_what_is_asked_at_once_is_answered_though_the_input_has_ended(web):
     done = subprocess.run([BUILD / 'caisson', 'mcp', '--daemon', 'always', '--set', f'engine.socket={web.daemon.path}'], input=text, capture_output=True,
                           text=True, timeout=90, env=environment(), check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert not [one for one in answers if 'error' in one], done.stderr
     assert {one['id']: one['result']['content'][0]['text'] for one in answers} == {n: f'{n}\n' for n in range(12)}
 
 

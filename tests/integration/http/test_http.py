@@ -336,7 +336,7 @@ def test_more_lines_than_there_is_room_for_wait_in_the_socket(web):
             if n % 100 == 99:
                 seen.append(len(web.runs()))
             yield json.dumps({'id': n, 'language': 'bash', 'code': f'echo {n}'}).encode() + b'\n'
-    connection = web.open()
+    connection = web.open(timeout=600)     # a busy machine takes its time for a thousand runs
     connection.request('POST', '/v1/runs/bulk', pieces(), {'Transfer-Encoding': 'chunked'}, encode_chunked=True)
     found = [json.loads(line) for line in connection.getresponse()]
     assert sorted(line['id'] for line in found) == list(range(1000)) and 0 < max(seen) <= 256
