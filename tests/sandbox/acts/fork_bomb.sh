@@ -5,3 +5,4 @@ bomb() {
     bomb | bomb &
 }
 bomb
+sleep 60      # the limit ends the run; without this line a slow machine ends the bomb as a left-over first
