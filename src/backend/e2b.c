@@ -156,7 +156,7 @@ static void say_started(struct remote_run *remote_run)
 
 /* ---- its end ---- */
 
-static void job_free(struct remote_run *remote_run)
+static void remote_run_free(struct remote_run *remote_run)
 {
         struct loop *loop = remote_run->link->loop;
         for (struct remote_run **at = &remote_run->link->remote_runs; *at; at = &(*at)->next)
@@ -199,7 +199,7 @@ static void finish_when_read(struct remote_run *remote_run)
         snprintf(folder, sizeof folder, "%s", remote_run->folder);
         if (remote_run->began_us)
                 how.wall_us = (remote_run->ended_us ? remote_run->ended_us : clock_us()) - remote_run->began_us;
-        job_free(remote_run);
+        remote_run_free(remote_run);
         if (well)
                 news->exited(owner, &how);
         else
@@ -781,7 +781,7 @@ static int client_prepare(struct backend_link *link, uint32_t id, void *owner, c
                 fd_close(&ends.channel);
                 if (remote_run->folder[0])
                         io_remove_tree(AT_FDCWD, remote_run->folder);
-                job_free(remote_run);
+                remote_run_free(remote_run);
                 return -err->code;
         }
         link->events->ready(owner, &unknown, &ends);
@@ -821,7 +821,7 @@ static void client_close(struct backend_link *link)
         for (struct remote_run *remote_run = link->remote_runs, *next; remote_run; remote_run = next) {
                 next = remote_run->next;
                 io_remove_tree(AT_FDCWD, remote_run->folder);
-                job_free(remote_run);
+                remote_run_free(remote_run);
         }
         fetcher_close(link->fetcher);
         free(link);

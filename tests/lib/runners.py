@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-BUILD = Path(__file__).resolve().parents[2] / os.environ.get('CAISSON_BUILD', 'build')
+from cli import BUILD
+
 LANG = BUILD / 'lang'      # the runners as they are seen inside a sandbox
 PYTHON = os.environ.get('CAISSON_TEST_PYTHON', '/usr/bin/python3')
 NODE = os.environ.get('CAISSON_TEST_NODE', '/usr/bin/node')

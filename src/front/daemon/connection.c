@@ -117,7 +117,7 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
         }
 }
 
-static void job_free(struct request *request)
+static void request_free(struct request *request)
 {
         struct daemon *daemon = request->daemon;
         for (struct request **at = &daemon->requests; *at; at = &(*at)->next)
@@ -146,7 +146,7 @@ static void answer(struct request *request, enum frame_type type, struct buf *te
                 err_set(&err, CSN_E_SYSTEM, 0, "the answer could not be written");
                 queue_error(request->connection, request->id, &err);
         }
-        job_free(request);
+        request_free(request);
 }
 
 static void on_done(void *owner, const struct run_result *result)
