@@ -22,7 +22,7 @@
 #define READY_MS 30000
 #define LOOK_MS 20
 #define END_MS 10000                       /* for the daemon of our own to end */
-#define GRACE_US 600000                    /* behind the end of the input, from one answer to the next */
+#define GRACE_US 5000000                   /* after the end of the input, from one answer to the next */
 #define SIGNAL_MS 100                      /* from one signal to it to the next */
 #define SIGNALS_MAX 3
 #define STEP_MS 1000
