@@ -47,8 +47,13 @@ static void instance_free(struct instance *instance)
 
 void instances_free(struct instances *instances)
 {
-        while (instances->all)
-                instance_free(instances->all);
+        for (struct instance *instance = instances->all, *next; instance; instance = next) {
+                next = instance->next;
+                close_ends(instance);
+                free(instance);
+        }
+        instances->all = NULL;
+        instances->n = instances->starting = 0;
 }
 
 void instance_set_user(struct instance *instance, const struct instance_user *user, void *owner)
