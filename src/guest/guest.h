@@ -6,6 +6,7 @@
  *   operation.c        the life of operations: sockets, packets, end
  *   process.c          programs, descriptors for an interpreter from outside, connections to ports of programs
  *   files.c            operations on files
+ *   file_error.c       texts of errors of file operations
  *   file_info.c        attributes of a file, and its labels
  *   watch.c            changes in folders, by inotify(7)
  *   credentials.c      the uid of a program and of file operations, in a sandbox with root
