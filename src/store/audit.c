@@ -27,14 +27,9 @@ int runs_add_again(struct store *store, const struct store_run *run, struct csn_
         return add(store, "INSERT OR IGNORE " ADD_VALUES, run, err);
 }
 
-int runs_add(struct store *store, const struct store_run *run, struct csn_error *err)
+int audit_add(struct store *store, const struct store_run *run, struct csn_error *err)
 {
-        int rc = add(store, "INSERT " ADD_VALUES, run, err);
-        if (rc == 0)
-                journal_over(store, run->id);
-        else if (journal_keep(store, run) == 0)
-                rc = 0;
-        return rc;
+        return add(store, "INSERT " ADD_VALUES, run, err);
 }
 
 int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err)

@@ -235,14 +235,8 @@ int runs_can_begin(struct store *store, struct csn_error *err)
         return 0;
 }
 
-void journal_over(struct store *store, const char *id)
-{
-        size_t i = find(store, id);
-        if (i != SIZE_MAX)
-                free_slot(store, i);
-}
-
-int journal_keep(struct store *store, const struct store_run *run)
+/* Keep the run's row for runs_retry().  0 or a negative errno; -ENOENT: the run has no slot. */
+static int keep_row(struct store *store, const struct store_run *run)
 {
         char bytes[SLOT_BYTES];
         const struct run_left left = { .run = *run };
@@ -253,6 +247,17 @@ int journal_keep(struct store *store, const struct store_run *run)
         if (rc == 0)
                 store->journal->slots[i].state = SLOT_ENDED;
         return rc;
+}
+
+int runs_add(struct store *store, const struct store_run *run, struct csn_error *err)
+{
+        int rc = audit_add(store, run, err);
+        if (rc < 0)
+                return keep_row(store, run) == 0 ? 0 : rc;
+        size_t i = find(store, run->id);
+        if (i != SIZE_MAX)
+                free_slot(store, i);
+        return 0;
 }
 
 void runs_retry(struct store *store)

@@ -126,12 +126,13 @@ void reserve_open(struct store *store);        /* if present */
 uint64_t reserve_left(const struct store *store);
 bool reserve_release(struct store *store);     /* false: the reserve is empty */
 
+/* ---- runs (audit.c) ---- */
+
+/* Add a row to the audit; an existing row with this id is an error.  runs_add() frees the journal slot, too. */
+int audit_add(struct store *store, const struct store_run *run, struct csn_error *err);
+
 /* ---- runs in progress (journal.c) ---- */
 
-/* Free the journal slot of a run. */
-void journal_over(struct store *store, const char *id);
-/* Keep the run's row in the journal for runs_retry().  0 or a negative errno; -ENOENT: the run has no slot. */
-int journal_keep(struct store *store, const struct store_run *run);
 void journal_close(struct store *store);
 
 /*

@@ -137,11 +137,6 @@ struct store_run {
         char *trace_id;                /* the request's trace id (W3C Trace Context), or "" */
 };
 
-/*
- * Add a row to the audit, without code and output.  If the database refuses the row and the run has a journal
- * slot, the row stays in the journal and store_clean() tries again.
- */
-int runs_add(struct store *store, const struct store_run *run, struct csn_error *err);
 /* Add a row to the audit only; an existing row with this id stays unchanged. */
 int runs_add_again(struct store *store, const struct store_run *run, struct csn_error *err);
 
@@ -160,6 +155,11 @@ struct idempotency {
  * CSN_E_BUSY (no space for the slot; the run must not begin).
  */
 int runs_begin(struct store *store, const struct store_run *run, const struct idempotency *name, bool kept, struct csn_error *err);
+/*
+ * Add a row to the audit, without code and output.  If the database refuses the row and the run has a journal
+ * slot, the row stays in the journal and store_clean() tries again.
+ */
+int runs_add(struct store *store, const struct store_run *run, struct csn_error *err);
 /* code_sha256 given to runs_begin(); NULL: no such run.  Valid until the next runs_begin(). */
 const char *runs_begun_code(const struct store *store, const char *id);
 /* Check whether another run can begin.  Errors: CSN_E_BUSY, as runs_begin(). */
