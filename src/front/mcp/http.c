@@ -18,6 +18,11 @@ struct post {
         size_t last_at;
 };
 
+static struct mcp *mcp_of(const struct http_request *request)
+{
+        return service_state(service_of(request), &mcp_front);
+}
+
 /* ---- answers ---- */
 
 static void send_json(struct http_request *request, unsigned status, json_t *message)
@@ -124,7 +129,7 @@ static void take(struct http_request *request, struct mcp_session *session, cons
         struct post *post = arena_alloc(&request->arena, sizeof *post);
         *post = (struct post){ .request = request, .keepalive = { .fired = on_keepalive, .owner = post } };
         request->owner = post;
-        post->call = mcp_take(request, session, rpc, &transport, post);
+        post->call = mcp_take(mcp_of(request), request, session, rpc, &transport, post);
         if (post->call)
                 request->gone = on_gone;
 }
@@ -197,14 +202,14 @@ static void take_modern(struct http_request *request, const struct rpc *rpc, con
 
 static void initialize(struct http_request *request, const struct rpc *rpc)
 {
-        struct mcp_session *session = mcp_session_new(request);
+        struct mcp_session *session = mcp_session_new(mcp_of(request), request);
         if (!session) {
                 refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, rpc->id, RPC_INTERNAL_ERROR, NULL, "there are as many sessions as there may be, and all are in use");
                 return;
         }
-        http_set_header(request, "Mcp-Session-Id", mcp_session_id(session));
+        http_set_header(request, "Mcp-Session-Id", session->id);
         take(request, session, rpc);
-        if (!mcp_session_began(session))
+        if (!session->began)
                 mcp_session_end(session);
 }
 
@@ -215,7 +220,7 @@ static void take_legacy(struct http_request *request, const struct rpc *rpc)
                 initialize(request, rpc);
                 return;
         }
-        struct mcp_session *session = id ? mcp_session_find(request, id) : NULL;
+        struct mcp_session *session = id ? mcp_session_find(mcp_of(request), request, id) : NULL;
         if (!session) {
                 refuse(request, id ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, rpc->id, RPC_INVALID_REQUEST, NULL,
                        id ? "there is no such session, or no more; begin a new one with initialize"
@@ -283,7 +288,7 @@ static void mcp_post(struct http_request *request)
 static void mcp_delete(struct http_request *request)
 {
         const char *id = http_header(request, "Mcp-Session-Id");
-        struct mcp_session *session = id ? mcp_session_find(request, id) : NULL;
+        struct mcp_session *session = id ? mcp_session_find(mcp_of(request), request, id) : NULL;
         if (!session) {
                 refuse(request, id ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, NULL, RPC_INVALID_REQUEST, NULL,
                        id ? "there is no such session, or no more" : "the header Mcp-Session-Id is missing");
@@ -337,12 +342,22 @@ static const struct front_tag tags[] = {
         { NULL, NULL, NULL },
 };
 
+static void on_changed(struct service *service)
+{
+        mcp_changed(service_state(service, &mcp_front));
+}
+
+static void on_drain(struct service *service)
+{
+        mcp_drain(service_state(service, &mcp_front));
+}
+
+static void on_stop(struct service *service)
+{
+        mcp_sessions_end(service_state(service, &mcp_front));
+}
+
 const struct front mcp_front = { .name = "mcp", .routes = routes, .notes = notes, .headers = headers,
                                  .parameters = parameters, .tags = tags, .local_pages = true,
-                                 .state_size = sizeof(struct mcp), .changed = mcp_changed, .drain = mcp_drain,
-                                         .stop = mcp_stop };
-
-struct mcp *mcp_of(const struct service *service)
-{
-        return service_state(service, &mcp_front);
-}
+                                 .state_size = sizeof(struct mcp), .changed = on_changed, .drain = on_drain,
+                                 .stop = on_stop };

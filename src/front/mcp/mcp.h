@@ -1,20 +1,24 @@
 /*
  * mcp: Caisson as a server of the Model Context Protocol, at /mcp of the HTTP interface.
  *
- * Two revisions are spoken.  2026-07-28 has no state: each request says which revision it is of and what its client can.
- * 2025-11-25 (and 2025-06-18) begins with `initialize`, which makes a session; its id comes with every request after it.
- * What is asked is the same in both, so there is one table of methods, and a call knows of which kind it is.
+ * The server speaks two revisions.  2026-07-28 has no state: each request names its revision and the capabilities of the
+ * client.  2025-11-25 (and 2025-06-18) begins with `initialize`, which creates a session; each later request carries the
+ * id of the session.  Both revisions share one table of methods, and each call records its revision.
  *
- *   mcp            methods: which there are in which revision, and what they answer; sessions
- *   mcp_tools      the tools: each is a route of the HTTP interface in a line of a table
- *   mcp_content    what a route answered as what a tool gives: text, images, files, the record
- *   mcp_resources  files that are kept, and those of sandboxes, as resources; prompts and completions
- *   mcp_http       messages as requests and answers of HTTP
+ * The files, lowest first:
  *
- * A tool is no second way into the engine.  It asks its route as a client would (http_internal_request()), with the key and the tenant of
- * whoever called it: scopes, quotas, bounds, the audit and every error are those of the route.
+ *   call       a request in progress: its answer, its notifications, its request to a route
+ *   content    the answer of a route as the result of a tool: text, images, files, the record
+ *   tools      the tools; each tool is a route of the HTTP interface, in one row of a table
+ *   resources  kept files and files of sandboxes as resources; prompts and completions
+ *   session    sessions of revision 2025-11-25
+ *   methods    the table of methods, by revision; subscriptions
+ *   http       messages as requests and answers of HTTP; the front
  *
- * caisson mcp is the same on standard input and output: see front/remote/mcp.c.
+ * A tool is no second way into the engine.  It sends an internal request to its route (http_internal_request()) with the
+ * key and the tenant of the caller: scopes, quotas, bounds, the audit log and all errors are those of the route.
+ *
+ * caisson mcp offers the same on standard input and output: see front/remote/mcp.c.
  */
 #ifndef FRONT_MCP_MCP_H
 #define FRONT_MCP_MCP_H
@@ -23,15 +27,16 @@
 #include "net/jsonrpc.h"
 
 #define MCP_MODERN "2026-07-28"
-#define MCP_LEGACY "2025-11-25"            /* what `initialize` gets that asks for another */
-#define MCP_SESSIONS_MAX 1000              /* of all tenants; then the one goes that was idle for longest */
+#define MCP_LEGACY "2025-11-25"            /* answer to an `initialize` that names an unknown revision */
+#define MCP_META "io.modelcontextprotocol/"   /* prefix of the protocol's own names in _meta */
+#define MCP_SESSIONS_MAX 1000              /* of all tenants; a further session ends the longest idle one */
 #define MCP_SESSION_IDLE_US (3600 * 1000000ULL)
 #define MCP_CALLS_MAX 64                   /* of one session at once */
 #define MCP_ANSWER_MAX (64 * MIB)          /* of a route */
 #define MCP_IMAGES_MAX 10                  /* in one result */
 #define MCP_IMAGE_MAX (4 * MIB)
-#define MCP_TTL_MS 60000                   /* how long lists may be kept */
-#define MCP_NOTE_US 100000                 /* between two notes on progress */
+#define MCP_TTL_MS 60000                   /* time for which a client may keep a list */
+#define MCP_NOTE_US 100000                 /* least time between two notifications of progress */
 
 /* Codes besides those of JSON-RPC. */
 #define MCP_NOT_FOUND (-32002)             /* of a resource, in 2025-11-25 */
@@ -42,124 +47,109 @@ struct mcp_tool;
 struct mcp_call;
 struct mcp_session;
 
-/* The state of the front. */
+/* The front, and its state. */
+extern const struct front mcp_front;
+
 struct mcp {
         struct mcp_session *sessions;
         size_t sessions_n;
         struct mcp_call *listening;        /* calls of subscriptions/listen */
 };
 
-extern const struct front mcp_front;
-
-struct mcp *mcp_of(const struct service *service);
-
-
-/* The way back to whoever called. */
+/* The way of messages to the client of a call. */
 struct mcp_transport {
-        void (*note)(void *owner, json_t *message);   /* a notification that belongs to the call; takes the reference */
-        void (*answer)(void *owner, unsigned http, json_t *message);   /* the last one; the call is gone.  NULL: nothing is said any more */
+        /* A notification of the call.  The reference becomes the callee's. */
+        void (*note)(void *owner, json_t *message);
+        /* The last message; the call is freed before.  NULL: no message follows.  http: the HTTP status. */
+        void (*answer)(void *owner, unsigned http, json_t *message);
 };
 
-/* A request that goes on.  Texts and the key are those of the HTTP request that brought it, which outlives it. */
+/* ---- a request in progress (call.c) ---- */
+
+/* Texts and the key are those of the HTTP request, which outlives the call. */
 struct mcp_call {
-        struct mcp_call *next;             /* of its session, or of those that listen */
+        struct mcp_call *next;             /* of its session, or in mcp.listening */
+        struct mcp *mcp;
         struct service *service;
         struct http_request *http;
-        struct mcp_session *session;       /* NULL: it is of the revision without */
+        struct mcp_session *session;       /* NULL: the call is of revision 2026-07-28 */
         const struct mcp_transport *transport;
         void *owner;
         struct arena arena;
         json_t *id, *params;
         json_t *token;                     /* of progress, or NULL */
-        int level;                         /* the least that is logged to the client; -1: nothing */
-        bool listens, tools_too;           /* subscriptions/listen; to tools/list, too */
+        int level;                         /* least level of log messages for the client; -1: none is sent */
+        bool listens, tools_too;           /* subscriptions/listen; with changes of tools/list */
 
-        struct http_request *asked;        /* the route that works on it, or NULL */
+        /* the request to a route, and its answer */
+        struct http_request *asked;        /* the request in progress, or NULL */
+        void (*answered)(struct mcp_call *call);   /* called after the whole answer */
+        unsigned status;                   /* HTTP status of the answer; 0: the route broke off */
+        char *type;                        /* media type of the answer */
+        bool lines;                        /* the answer consists of events, one a line */
+        bool too_long;                     /* the answer exceeded MCP_ANSWER_MAX */
+        struct buf answer;                 /* of events: the incomplete line */
+        const char *run;                   /* of events: path of the run */
+        json_t *record;                    /* of events: the record in the last event */
+        uint64_t begun_us, noted_us;       /* start of the call; last notification of progress */
+
+        /* the result of a tool, or the resource */
         const struct mcp_tool *tool;
-        void (*answered)(struct mcp_call *call);   /* what the route says is whole */
-        unsigned status;
-        char *type;
-        bool lines;                        /* the answer comes as events, one a line */
-        bool too_long;
-        struct buf answer;                 /* of events: the line that is not whole */
-        const char *run;                   /* of events: the path of the run that tells them */
-        json_t *record;                    /* of events: what the last one had */
-        uint64_t begun_us, noted_us;
         json_t *content;                   /* blocks so far */
-        size_t at, images;                 /* files of the record that were looked at */
-        const char *uri;                   /* of the resource that is read */
-        const char *mime;
+        size_t at, images;                 /* number of the record's files done; number of images in content */
+        const char *uri, *mime;            /* of the resource that resources/read reads */
 };
 
-/* ---- methods (methods.c) ---- */
+bool mcp_is_modern(const struct mcp_call *call);
+/* Name and version of this server, for an answer. */
+json_t *mcp_server_info(void);
+/* Rank of a log level by its name; -1: unknown. */
+int mcp_level_of(const char *name);
 
-/*
- * Carry out a request, which is the caller's; the road is told what comes of it, maybe from within.  Returns the call while it goes
- * on, and NULL when it is answered.
- */
-struct mcp_call *mcp_take(struct http_request *http, struct mcp_session *session, const struct rpc *rpc, const struct mcp_transport *transport, void *owner);
-/* Nobody waits for it any more: it ends, and the road is not told. */
-void mcp_cancel(struct mcp_call *call);
-/* notifications/cancelled and others. */
-void mcp_notice(struct mcp_session *session, const struct rpc *rpc);
-
-/* Answers, after which the call is gone.  Take the references; data may be NULL. */
+/* Answer the call, which frees the call.  The references become the callee's; data may be NULL. */
 void mcp_answer(struct mcp_call *call, json_t *result);
+void mcp_answer_list(struct mcp_call *call, json_t *result);   /* a list that the client may keep for MCP_TTL_MS */
 void mcp_fail(struct mcp_call *call, int64_t code, json_t *data, const char *fmt, ...) PRINTF_LIKE(4, 5);
-/* A list that may be kept for a while. */
-void mcp_answer_list(struct mcp_call *call, json_t *result);
-/* A notification about the call. */
+/* The same for a request that is itself invalid: HTTP status 400 in revision 2026-07-28. */
+void mcp_refuse(struct mcp_call *call, int64_t code, json_t *data, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* End the call without an answer; the transport gets NULL. */
+void mcp_finish(struct mcp_call *call);
+/* Free the call without a word to the transport, which is gone.  NULL is harmless. */
+void mcp_cancel(struct mcp_call *call);
+
+/* Send a notification of the call. */
 void mcp_note(struct mcp_call *call, const char *method, json_t *params);
-/* What a program printed, where the client wants to know. */
+/* Send output of a program, if the client asked for log messages of this level. */
 void mcp_log(struct mcp_call *call, const char *level, const char *logger, const char *text, size_t len);
-/* That it goes on. */
+/* Send progress, if the client asked for progress; at most one notification in MCP_NOTE_US. */
 void mcp_progress(struct mcp_call *call, const char *message);
 
-bool mcp_is_modern(const struct mcp_call *call);
-/* {supported, requested} of an error. */
-json_t *mcp_versions(const char *requested);
-bool mcp_knows_version(const char *version);   /* one of 2025 */
-
-/* The tools may read otherwise from now on. */
-void mcp_changed(struct service *service);
-/* The daemon is about to end. */
-void mcp_drain(struct service *service);
-
-/* ---- sessions ---- */
-
-struct mcp_session *mcp_session_new(struct http_request *http);
-/* Of this tenant; NULL: there is none. */
-struct mcp_session *mcp_session_find(const struct http_request *http, const char *id);
-const char *mcp_session_id(const struct mcp_session *session);
-bool mcp_session_began(const struct mcp_session *session);
-void mcp_session_end(struct mcp_session *session);
-void mcp_stop(struct service *service);
-
-/* ---- asking routes (tools.c) ---- */
-
-/* The route at a path; answered() follows.  `lines`: as events, where it has some. */
-void mcp_ask(struct mcp_call *call, const char *method, const char *path, const struct pair *query, size_t query_n, const char *body, size_t body_len,
-             bool lines, void (*answered)(struct mcp_call *call));
-/* The run that tells events ends, and is forgotten. */
-void mcp_drop_run(struct mcp_call *call);
-/* What it said, as JSON.  The caller's reference; NULL: it is none. */
+/*
+ * Send a request to the route at `path`; answered() is called after the whole answer.  `lines`: ask for the answer as
+ * events, which become notifications of the call.
+ */
+void mcp_ask(struct mcp_call *call, const char *method, const char *path, const struct pair *query, size_t query_n,
+             const char *body, size_t body_len, bool lines, void (*answered)(struct mcp_call *call));
+/* The route's answer as JSON.  The caller owns the reference; NULL: the answer is no JSON. */
 json_t *mcp_json(const struct mcp_call *call);
-/* What a problem says, from the call's arena. */
+/* Text of the problem in the route's answer, from the arena of the call. */
 const char *mcp_problem(struct mcp_call *call);
 
-void mcp_list_tools(struct mcp_call *call);
-void mcp_call_tool(struct mcp_call *call);
-
-/* ---- what tools give (content.c) ---- */
+/* ---- results of tools (content.c) ---- */
 
 enum mcp_gives { GIVES_RECORD, GIVES_JSON, GIVES_BYTES, GIVES_NOTHING };
 
-/* The route has answered: the tool's result. */
+/* Answer the call with the route's answer as the result of a tool. */
 void mcp_give(struct mcp_call *call, enum mcp_gives gives);
-/* {type, data, mimeType} or {text} or {blob} of bytes: how a resource, or a block, has them. */
+/* Bytes as the content of a resource: {uri, mimeType} with text or blob. */
 json_t *mcp_resource(const char *uri, const char *mime, const char *bytes, size_t len);
-/* By the first bytes, where the name of the type says too little. */
-const char *mcp_image_type(const char *bytes, size_t len);   /* NULL: it is no image that clients know */
+/* Media type of an image by its first bytes; NULL: no image that clients know. */
+const char *mcp_image_type(const char *bytes, size_t len);
+
+/* ---- tools (tools.c) ---- */
+
+void mcp_list_tools(struct mcp_call *call);
+void mcp_call_tool(struct mcp_call *call);
 
 /* ---- resources, prompts, completions (resources.c) ---- */
 
@@ -169,5 +159,48 @@ void mcp_read_resource(struct mcp_call *call);
 void mcp_list_prompts(struct mcp_call *call);
 void mcp_get_prompt(struct mcp_call *call);
 void mcp_complete(struct mcp_call *call);
+
+/* ---- sessions (session.c) ---- */
+
+struct mcp_session {
+        struct mcp_session *next;
+        struct mcp *mcp;
+        struct service *service;
+        char id[40], tenant[80];
+        const char *version;               /* its revision */
+        int level;                         /* of logging/setLevel; -1: not set, which means "info" */
+        bool began;                        /* initialize was answered */
+        struct mcp_call *calls;            /* its calls in progress */
+        struct timer expiry;
+        uint64_t used_us;                  /* time of the last request */
+};
+
+/* Create a session for the tenant of the request.  NULL: all MCP_SESSIONS_MAX sessions have calls in progress. */
+struct mcp_session *mcp_session_new(struct mcp *mcp, struct http_request *http);
+/* The session with this id of the request's tenant, or NULL. */
+struct mcp_session *mcp_session_find(struct mcp *mcp, const struct http_request *http, const char *id);
+/* End a session: its calls fail. */
+void mcp_session_end(struct mcp_session *session);
+void mcp_sessions_end(struct mcp *mcp);
+
+/* ---- methods (methods.c) ---- */
+
+bool mcp_knows_version(const char *version);   /* whether `version` is a revision with sessions */
+/* {supported, requested}: data of an error about the revision. */
+json_t *mcp_versions(const char *requested);
+
+/*
+ * Carry out a request.  rpc stays the caller's.  The transport may be called before the return.  Returns the call while
+ * the call is in progress, and NULL after its answer.
+ */
+struct mcp_call *mcp_take(struct mcp *mcp, struct http_request *http, struct mcp_session *session, const struct rpc *rpc,
+                          const struct mcp_transport *transport, void *owner);
+/* Carry out a notification of the client: notifications/cancelled ends a call; others have no effect. */
+void mcp_notice(struct mcp_session *session, const struct rpc *rpc);
+
+/* Tell all calls of subscriptions/listen that the list of tools may have changed. */
+void mcp_changed(struct mcp *mcp);
+/* End all calls of subscriptions/listen, which would delay the end of the daemon. */
+void mcp_drain(struct mcp *mcp);
 
 #endif

@@ -1,43 +1,8 @@
-/* The methods of the Model Context Protocol, by revision, and the sessions of the older one; see mcp.h. */
+/* The methods of the Model Context Protocol, by revision; see mcp.h. */
 #include "front/mcp/mcp.h"
-
-#include "config.h"
-
-#include <stdio.h>
-
-#define META "io.modelcontextprotocol/"
-
-struct mcp_session {
-        struct mcp_session *next;
-        struct service *service;
-        char id[40], tenant[80];
-        const char *version;
-        int level;                         /* of logging/setLevel; -1: nothing was said, and all from "info" on is told */
-        bool began;                        /* initialize was answered */
-        struct mcp_call *calls;
-        struct timer expiry;
-        uint64_t used_us;
-};
 
 /* The oldest first; those of 2025 are spoken with a session. */
 static const char *const versions[] = { "2025-06-18", MCP_LEGACY, MCP_MODERN };
-
-static const char *const levels[] = { "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency" };
-
-static int level_of(const char *name)
-{
-        for (size_t i = 0; name && i < ARRAY_LEN(levels); i++)
-                if (strcmp(levels[i], name) == 0)
-                        return (int)i;
-        return -1;
-}
-
-/* ---- revisions ---- */
-
-bool mcp_is_modern(const struct mcp_call *call)
-{
-        return !call->session;
-}
 
 bool mcp_knows_version(const char *version)
 {
@@ -51,144 +16,6 @@ bool mcp_knows_version(const char *version)
 json_t *mcp_versions(const char *requested)
 {
         return json_pack("{s:[s], s:s}", "supported", MCP_MODERN, "requested", requested);
-}
-
-static json_t *server_info(void)
-{
-        return json_pack("{s:s, s:s, s:s}", "name", "caisson", "title", "Caisson", "version", VERSION);
-}
-
-/* ---- the life of calls ---- */
-
-static struct mcp_call **place_of(struct mcp_call *call)
-{
-        return call->listens ? &mcp_of(call->service)->listening : call->session ? &call->session->calls : NULL;
-}
-
-static void unlink_call(struct mcp_call *call)
-{
-        struct mcp_call **at = place_of(call);
-        for (; at && *at; at = &(*at)->next)
-                if (*at == call) {
-                        *at = call->next;
-                        break;
-                }
-}
-
-static void guest_call_free(struct mcp_call *call)
-{
-        unlink_call(call);
-        if (call->asked)
-                http_internal_forget(call->asked);
-        mcp_drop_run(call);
-        json_decref(call->id);
-        json_decref(call->params);
-        json_decref(call->token);
-        json_decref(call->record);
-        json_decref(call->content);
-        buf_done(&call->answer);
-        arena_done(&call->arena);
-        free(call);
-}
-
-void mcp_cancel(struct mcp_call *call)
-{
-        if (call)
-                guest_call_free(call);
-}
-
-static void finish(struct mcp_call *call, unsigned http, json_t *message)
-{
-        const struct mcp_transport *transport = call->transport;
-        void *owner = call->owner;
-        guest_call_free(call);
-        transport->answer(owner, http, message);
-}
-
-void mcp_answer(struct mcp_call *call, json_t *result)
-{
-        if (mcp_is_modern(call)) {
-                json_object_set_new(result, "resultType", json_string("complete"));
-                json_object_set_new(result, "_meta", json_pack("{s:o}", META "serverInfo", server_info()));
-        }
-        finish(call, MHD_HTTP_OK, rpc_result(call->id, result));
-}
-
-/* Everybody sees what his own key may see. */
-void mcp_answer_list(struct mcp_call *call, json_t *result)
-{
-        if (mcp_is_modern(call)) {
-                json_object_set_new(result, "ttlMs", json_integer(MCP_TTL_MS));
-                json_object_set_new(result, "cacheScope", json_string("private"));
-        }
-        mcp_answer(call, result);
-}
-
-static void fail_with(struct mcp_call *call, unsigned http, int64_t code, json_t *data, const char *fmt, va_list args)
-{
-        char text[800];
-        vsnprintf(text, sizeof text, fmt, args);
-        finish(call, mcp_is_modern(call) ? http : MHD_HTTP_OK, rpc_error(call->id, code, text, data));
-}
-
-void mcp_fail(struct mcp_call *call, int64_t code, json_t *data, const char *fmt, ...)
-{
-        va_list args;
-        va_start(args, fmt);
-        fail_with(call, code == RPC_METHOD_NOT_FOUND ? MHD_HTTP_NOT_FOUND : MHD_HTTP_OK, code, data, fmt, args);
-        va_end(args);
-}
-
-/* What is wrong with the head of a request, and not with what it asks for. */
-static void refuse(struct mcp_call *call, int64_t code, json_t *data, const char *fmt, ...) PRINTF_LIKE(4, 5);
-
-static void refuse(struct mcp_call *call, int64_t code, json_t *data, const char *fmt, ...)
-{
-        va_list args;
-        va_start(args, fmt);
-        fail_with(call, MHD_HTTP_BAD_REQUEST, code, data, fmt, args);
-        va_end(args);
-}
-
-/* ---- notifications ---- */
-
-void mcp_note(struct mcp_call *call, const char *method, json_t *params)
-{
-        call->transport->note(call->owner, rpc_notification(method, params));
-}
-
-void mcp_log(struct mcp_call *call, const char *level, const char *logger, const char *text, size_t len)
-{
-        int least = call->session ? (call->session->level < 0 ? level_of("info") : call->session->level) : call->level;
-        if (least >= 0 && level_of(level) >= least)
-                mcp_note(call, "notifications/message", json_pack("{s:s, s:s, s:s%}", "level", level, "logger", logger, "data", text, len));
-}
-
-/* Its number has to grow, and there is no telling how far it is: so it is the time. */
-void mcp_progress(struct mcp_call *call, const char *message)
-{
-        uint64_t now = clock_us();
-        if (!call->token || (call->noted_us && now - call->noted_us < MCP_NOTE_US))
-                return;
-        call->noted_us = now;
-        mcp_note(call, "notifications/progress", json_pack("{s:O, s:f, s:s}", "progressToken", call->token, "progress",
-                                                           (double)(now - call->begun_us + 1) / 1e6, "message", message));
-}
-
-void mcp_changed(struct service *service)
-{
-        for (struct mcp_call *call = mcp_of(service)->listening; call; call = call->next)
-                if (call->tools_too)
-                        mcp_note(call, "notifications/tools/list_changed", json_pack("{s:{s:O}}", "_meta", META "subscriptionId", call->id));
-}
-
-/* Who listens would keep the daemon from its end. */
-void mcp_drain(struct service *service)
-{
-        for (struct mcp_call *call = mcp_of(service)->listening, *next; call; call = next) {
-                next = call->next;
-                finish(call, MHD_HTTP_OK, NULL);
-        }
 }
 
 /* ---- methods ---- */
@@ -218,7 +45,7 @@ static void on_initialize(struct mcp_call *call)
                         call->session->version = versions[i];
         call->session->began = true;
         mcp_answer(call, json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", call->session->version, "capabilities", capabilities(false), "serverInfo",
-                                   server_info(), "instructions", instructions));
+                                   mcp_server_info(), "instructions", instructions));
 }
 
 static void on_ping(struct mcp_call *call)
@@ -229,13 +56,13 @@ static void on_ping(struct mcp_call *call)
 static void on_discover(struct mcp_call *call)
 {
         mcp_answer_list(call, json_pack("{s:[s], s:o, s:o, s:s}", "supportedVersions", MCP_MODERN, "capabilities", capabilities(true), "serverInfo",
-                                        server_info(), "instructions", instructions));
+                                        mcp_server_info(), "instructions", instructions));
 }
 
 static void on_set_level(struct mcp_call *call)
 {
         const char *name = json_string_value(json_object_get(call->params, "level"));
-        int level = level_of(name);
+        int level = mcp_level_of(name);
         if (level < 0) {
                 mcp_fail(call, RPC_INVALID_PARAMS, NULL, "there is no level \"%.40s\"; known are debug, info, notice, warning, error, critical, alert, emergency",
                          name ? name : "");
@@ -258,10 +85,10 @@ static void on_listen(struct mcp_call *call)
         if (call->tools_too)
                 json_object_set_new(agreed, "toolsListChanged", json_true());
         call->listens = true;
-        call->next = mcp_of(call->service)->listening;
-        mcp_of(call->service)->listening = call;
+        call->next = call->mcp->listening;
+        call->mcp->listening = call;
         mcp_note(call, "notifications/subscriptions/acknowledged",
-                 json_pack("{s:{s:O}, s:o}", "_meta", META "subscriptionId", call->id, "notifications", agreed));
+                 json_pack("{s:{s:O}, s:o}", "_meta", MCP_META "subscriptionId", call->id, "notifications", agreed));
 }
 
 enum { LEGACY = 1, MODERN = 2, BOTH = 3 };
@@ -287,20 +114,20 @@ static const struct { const char *name; int revisions; void (*run)(struct mcp_ca
 /* What each request of the newer revision says of itself.  False: it is answered. */
 static bool check_meta(struct mcp_call *call, json_t *meta)
 {
-        const char *version = json_string_value(json_object_get(meta, META "protocolVersion"));
-        json_t *level = json_object_get(meta, META "logLevel");
-        if (!version || !json_is_object(json_object_get(meta, META "clientCapabilities"))) {
-                refuse(call, RPC_INVALID_PARAMS, NULL, "params._meta has to have %s", version ? META "clientCapabilities, an object" : META "protocolVersion, a text");
+        const char *version = json_string_value(json_object_get(meta, MCP_META "protocolVersion"));
+        json_t *level = json_object_get(meta, MCP_META "logLevel");
+        if (!version || !json_is_object(json_object_get(meta, MCP_META "clientCapabilities"))) {
+                mcp_refuse(call, RPC_INVALID_PARAMS, NULL, "params._meta has to have %s", version ? MCP_META "clientCapabilities, an object" : MCP_META "protocolVersion, a text");
                 return false;
         }
         if (strcmp(version, MCP_MODERN) != 0) {
-                refuse(call, MCP_UNSUPPORTED_VERSION, mcp_versions(version), "revision \"%.40s\" is not spoken in this way; " MCP_MODERN " is, and "
+                mcp_refuse(call, MCP_UNSUPPORTED_VERSION, mcp_versions(version), "revision \"%.40s\" is not spoken in this way; " MCP_MODERN " is, and "
                        MCP_LEGACY " with initialize", version);
                 return false;
         }
-        call->level = level_of(json_string_value(level));
+        call->level = mcp_level_of(json_string_value(level));
         if (level && call->level < 0) {
-                refuse(call, RPC_INVALID_PARAMS, NULL, "params._meta has a " META "logLevel that is no level");
+                mcp_refuse(call, RPC_INVALID_PARAMS, NULL, "params._meta has a " MCP_META "logLevel that is no level");
                 return false;
         }
         return true;
@@ -372,13 +199,14 @@ static void run(struct mcp_call *call, const char *method)
                  call->session ? call->session->version : MCP_MODERN);
 }
 
-struct mcp_call *mcp_take(struct http_request *http, struct mcp_session *session, const struct rpc *rpc, const struct mcp_transport *transport, void *owner)
+struct mcp_call *mcp_take(struct mcp *mcp, struct http_request *http, struct mcp_session *session, const struct rpc *rpc,
+                          const struct mcp_transport *transport, void *owner)
 {
         static const struct mcp_transport watching = { watched_note, watched_answer };
         struct watched watched = { transport, owner, false };
         struct mcp_call *call = mem_alloc(sizeof *call);
-        *call = (struct mcp_call){ .service = service_of(http), .http = http, .session = session, .transport = &watching, .owner = &watched, .level = -1,
-                                   .begun_us = clock_us(), .id = json_incref(rpc->id) };
+        *call = (struct mcp_call){ .mcp = mcp, .service = service_of(http), .http = http, .session = session, .transport = &watching,
+                                   .owner = &watched, .level = -1, .begun_us = clock_us(), .id = json_incref(rpc->id) };
         call->params = rpc->params ? json_incref(rpc->params) : json_object();
         buf_init(&call->answer, MCP_ANSWER_MAX);
         if (session) {
@@ -401,98 +229,24 @@ void mcp_notice(struct mcp_session *session, const struct rpc *rpc)
                 return;
         for (struct mcp_call *call = session->calls; call; call = call->next)
                 if (rpc_same_id(call->id, id)) {
-                        finish(call, MHD_HTTP_OK, NULL);
+                        mcp_finish(call);
                         return;
                 }
 }
 
-/* ---- sessions ---- */
+/* ---- subscriptions ---- */
 
-static void on_expiry(struct timer *timer)
+void mcp_changed(struct mcp *mcp)
 {
-        struct mcp_session *session = timer->owner;
-        if (session->calls)
-                loop_timer(session->service->loop, timer, MCP_SESSION_IDLE_US);
-        else
-                mcp_session_end(session);
+        for (struct mcp_call *call = mcp->listening; call; call = call->next)
+                if (call->tools_too)
+                        mcp_note(call, "notifications/tools/list_changed", json_pack("{s:{s:O}}", "_meta", MCP_META "subscriptionId", call->id));
 }
 
-static void touch(struct mcp_session *session)
+void mcp_drain(struct mcp *mcp)
 {
-        session->used_us = clock_us();
-        loop_timer(session->service->loop, &session->expiry, MCP_SESSION_IDLE_US);
-}
-
-/* Whoever makes many has his own end before those of others; the one that rested longest goes. */
-static void make_room(struct mcp *mcp, const char *tenant)
-{
-        struct mcp_session *oldest = NULL;
-        for (int own = 1; own >= 0 && !oldest; own--)
-                for (struct mcp_session *one = mcp->sessions; one; one = one->next)
-                        if ((!own || strcmp(one->tenant, tenant) == 0) && !one->calls && (!oldest || one->used_us < oldest->used_us))
-                                oldest = one;
-        if (oldest)
-                mcp_session_end(oldest);
-}
-
-struct mcp_session *mcp_session_new(struct http_request *http)
-{
-        struct service *service = service_of(http);
-        struct mcp *mcp = mcp_of(service);
-        if (mcp->sessions_n >= MCP_SESSIONS_MAX)
-                make_room(mcp, http->tenant);
-        if (mcp->sessions_n >= MCP_SESSIONS_MAX)
-                return NULL;
-        struct mcp_session *session = mem_alloc(sizeof *session);
-        *session = (struct mcp_session){ .next = mcp->sessions, .service = service, .version = MCP_LEGACY, .level = -1 };
-        session->expiry = (struct timer){ .fired = on_expiry, .owner = session };
-        hex_random(16, session->id);
-        snprintf(session->tenant, sizeof session->tenant, "%s", http->tenant);
-        mcp->sessions = session;
-        mcp->sessions_n++;
-        touch(session);
-        return session;
-}
-
-struct mcp_session *mcp_session_find(const struct http_request *http, const char *id)
-{
-        for (struct mcp_session *session = mcp_of(service_of(http))->sessions; session; session = session->next)
-                if (strcmp(session->id, id) == 0 && strcmp(session->tenant, http->tenant) == 0) {
-                        touch(session);
-                        return session;
-                }
-        return NULL;
-}
-
-const char *mcp_session_id(const struct mcp_session *session)
-{
-        return session->id;
-}
-
-bool mcp_session_began(const struct mcp_session *session)
-{
-        return session->began;
-}
-
-void mcp_session_end(struct mcp_session *session)
-{
-        struct mcp *mcp = mcp_of(session->service);
-        while (session->calls)
-                mcp_fail(session->calls, RPC_INTERNAL_ERROR, NULL, "the session has ended");
-        for (struct mcp_session **at = &mcp->sessions; *at; at = &(*at)->next)
-                if (*at == session) {
-                        *at = session->next;
-                        break;
-                }
-        mcp->sessions_n--;
-        loop_untimer(session->service->loop, &session->expiry);
-        free(session);
-}
-
-void mcp_stop(struct service *service)
-{
-        for (struct mcp_session *session = mcp_of(service)->sessions, *next; session; session = next) {
-                next = session->next;
-                mcp_session_end(session);
+        for (struct mcp_call *call = mcp->listening, *next; call; call = next) {
+                next = call->next;
+                mcp_finish(call);
         }
 }
