@@ -7,10 +7,7 @@
  */
 #include "front/compat/sandboxfusion.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,14 +39,6 @@ static const struct { const char *name; enum kind kind; bool required; } fields[
         { "code", A_TEXT, true },               { "stdin", A_TEXT_OR_NULL, false },      { "language", A_TEXT, true },
         { "files", TEXTS_BY_NAME, false },      { "fetch_files", TEXTS, false },         { "args", TEXTS, false },
 };
-
-void fusion_add_flaw(json_t *flaws, const char *type, const char *message, const char *field, json_t *part, json_t *input)
-{
-        json_t *place = json_pack("[s, s]", "body", field);
-        if (part)
-                json_array_append_new(place, part);
-        json_array_append_new(flaws, json_pack("{s:s, s:o, s:s, s:O}", "type", type, "loc", place, "msg", message, "input", input));
-}
 
 static bool is_whole(const json_t *json)
 {
@@ -96,30 +85,6 @@ static void check_field(json_t *flaws, const char *field, enum kind kind, json_t
                 check_texts(flaws, field, json);
         else if (kind == TEXTS_BY_NAME)
                 check_named(flaws, field, json);
-}
-
-void fusion_answer_flaws(struct http_request *request, json_t *flaws)
-{
-        http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, json_pack("{s:o}", "detail", flaws));
-}
-
-void fusion_answer_detail(struct http_request *request, unsigned status, const char *fmt, ...)
-{
-        va_list args;
-        va_start(args, fmt);
-        json_t *text = json_vsprintf(fmt, args);
-        va_end(args);
-        http_json(request, status, json_pack("{s:o}", "detail", text));
-}
-
-json_t *fusion_body(struct http_request *request)
-{
-        struct csn_error err;
-        json_t *body = json_body(request, &err);
-        if (!body)
-                fusion_answer_flaws(request, json_pack("[{s:s, s:[s], s:s, s:{}, s:{s:s}}]", "type", "json_invalid", "loc", "body", "msg", "JSON decode error",
-                                                "input", "ctx", "error", err.text));
-        return body;
 }
 
 static json_t *flaws_of(json_t *body)
@@ -258,88 +223,6 @@ static json_t *fetched(const struct fusion *fusion, const struct run_result *res
         return files;
 }
 
-/* ---- the answer ---- */
-
-enum answer { SUCCESS, FAILED, SANDBOX_ERROR };
-
-static bool was_cut(const struct run_result *result)
-{
-        return result->truncated.stdout_bytes || result->truncated.stderr_bytes;
-}
-
-/* Of a program whose output is not all there nobody can say that it did what it should. */
-static enum answer answer_of(const struct run_result *result)
-{
-        switch (result->status) {
-        case status_COMPLETED:
-                return was_cut(result) ? FAILED : SUCCESS;
-        case status_FAILED:
-        case status_BLOCKED:
-        case status_SYNTAX_ERROR:
-        case status_TIMEOUT:
-        case status_MEMORY_EXCEEDED:
-        case status_DISK_EXCEEDED:
-        case status_PROCESS_LIMIT:
-        case status_OUTPUT_LIMIT:
-        case status_CRASHED:
-                return FAILED;
-        default:
-                return SANDBOX_ERROR;
-        }
-}
-
-/* As a parent sees it: the exit status, or a signal's number with a minus. */
-static json_t *return_code(const struct run_result *result)
-{
-        if (result->status == status_TIMEOUT)
-                return json_null();
-        if (HAS(result, run_result, exit_code))
-                return json_integer(result->exit_code);
-        return json_integer(HAS(result, run_result, signal) ? -result->signal : -SIGKILL);
-}
-
-static json_t *run_result_of(const struct run_result *result, enum answer answer)
-{
-        if (answer == SANDBOX_ERROR || result->status == status_BLOCKED)
-                return json_null();
-        return json_pack("{s:s, s:f, s:o, s:o, s:o}", "status", result->status == status_TIMEOUT ? "TimeLimitExceeded" : "Finished", "execution_time",
-                         result->usage.wall_ms / 1000, "return_code", return_code(result), "stdout",
-                                 json_text(result->stdout.bytes, result->stdout.len),
-                         "stderr", json_text(result->stderr.bytes, result->stderr.len));
-}
-
-/* Empty where the program itself is all that there is to say; what we did to it, it cannot tell. */
-static const char *message_of(const struct run_result *result)
-{
-        bool own = result->status == status_FAILED || result->status == status_SYNTAX_ERROR || result->status == status_CRASHED ||
-                   result->status == status_TIMEOUT || result->status == status_COMPLETED;
-        return own || !HAS(result, run_result, error) ? "" : result->error.message;
-}
-
-static json_t *answer_with(enum answer answer, json_t *message, json_t *run, json_t *files)
-{
-        static const char *const names[] = { "Success", "Failed", "SandboxError" };
-        return json_pack("{s:s, s:o, s:n, s:o, s:n, s:o}", "status", names[answer], "message", message, "compile_result", "run_result", run,
-                         "executor_pod_name", "files", files);
-}
-
-json_t *fusion_answer(const struct run_result *result, json_t *files)
-{
-        enum answer answer = answer_of(result);
-        const char *message = message_of(result);
-        json_t *text = json_text(message, strlen(message));
-        if (result->status == status_COMPLETED && was_cut(result)) {
-                json_decref(text);
-                text = json_sprintf("the output is longer than output_bytes=%" PRIu64 " allows, and was cut", result->limits.output_bytes);
-        }
-        return answer_with(answer, text, run_result_of(result, answer), files);
-}
-
-bool fusion_succeeded(const struct run_result *result)
-{
-        return answer_of(result) == SUCCESS;
-}
-
 static void on_answer(struct http_request *request, void *own, const struct run_result *result)
 {
         http_json(request, MHD_HTTP_OK, fusion_answer(result, fetched(own, result)));
@@ -348,12 +231,6 @@ static void on_answer(struct http_request *request, void *own, const struct run_
 static const struct run_responder words = { .answer = on_answer };
 
 /* ---- POST /run_code ---- */
-
-static void refuse(struct http_request *request, const struct csn_error *error)
-{
-        http_json(request, MHD_HTTP_OK, answer_with(SANDBOX_ERROR, json_text(error->text, strlen(error->text)),
-                                                    json_null(), json_object()));
-}
 
 /* One that they have and we have not is answered as their runner's failure would be.  False: the request has its answer. */
 static bool has_language(struct http_request *request, json_t *body)
@@ -365,7 +242,7 @@ static bool has_language(struct http_request *request, json_t *body)
                 return true;
         for (size_t i = 0; i < ARRAY_LEN(languages); i++)
                 if (strcmp(languages[i], json_string_value(name)) == 0) {
-                        refuse(request, &err);
+                        fusion_refuse(request, &err);
                         return false;
                 }
         json_t *flaws = json_array();
@@ -381,7 +258,7 @@ static void start(struct http_request *request, json_t *body)
         size_t i;
         struct run *run = compat_judged_run(request, ours_of(body), &err);
         if (!run) {
-                refuse(request, &err);
+                fusion_refuse(request, &err);
                 return;
         }
         if (!compat_may_run(request, run))

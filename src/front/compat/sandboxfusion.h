@@ -1,5 +1,9 @@
 /*
- * fusion: what the two halves of the words of SandboxFusion share: programs (sandboxfusion.c), and programs with tests (sandboxfusion_submit.c).
+ * fusion: the interface of SandboxFusion.
+ *
+ *   sandboxfusion.c         programs: POST /run_code; the front
+ *   sandboxfusion_submit.c  programs with tests: POST /submit
+ *   sandboxfusion_answer.c  the answers of both
  */
 #ifndef FRONT_COMPAT_SANDBOXFUSION_H
 #define FRONT_COMPAT_SANDBOXFUSION_H
@@ -20,6 +24,9 @@ void fusion_answer_detail(struct http_request *request, unsigned status, const c
 json_t *fusion_answer(const struct run_result *result, json_t *files);
 /* Whether that would be "Success". */
 bool fusion_succeeded(const struct run_result *result);
+/* The answer of a run that cannot begin: 200 with "SandboxError" and the text of the error. */
+void fusion_refuse(struct http_request *request, const struct csn_error *error);
+
 /* Handles POST /submit (sandboxfusion_submit.c). */
 void fusion_submit(struct http_request *request);
 
