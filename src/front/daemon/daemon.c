@@ -42,15 +42,10 @@ static int accept_one(struct daemon *daemon)
 
 static void enter(struct daemon *daemon, enum daemon_state state);
 
-static bool is_working(const struct daemon *daemon)
-{
-        return daemon->requests || (daemon->service && !service_is_idle(daemon->service));
-}
-
 /* A state that has nothing left to wait for gives way to the next; so it is with one that is late. */
 static void next_state(struct daemon *daemon, bool late)
 {
-        bool working = is_working(daemon);
+        bool working = daemon_is_working(daemon);
         if (daemon->state == DRAINING && (late || !working))
                 enter(daemon, working ? CANCELLING : FLUSHING);
         else if (daemon->state == CANCELLING && (late || !working))
@@ -62,15 +57,6 @@ static void next_state(struct daemon *daemon, bool late)
 static void on_deadline(struct timer *timer)
 {
         next_state(timer->owner, true);
-}
-
-/* From the loop and not from here: whoever calls is in the middle of a list of ours. */
-void daemon_look(struct daemon *daemon)
-{
-        bool waits = (daemon->state == FLUSHING && !daemon->connections) ||
-                     ((daemon->state == DRAINING || daemon->state == CANCELLING) && !is_working(daemon));
-        if (waits)
-                loop_timer(daemon->loop, &daemon->deadline, 0);
 }
 
 /*

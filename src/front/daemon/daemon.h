@@ -107,7 +107,9 @@ void connection_end(struct connection *connection);      /* when its queue is em
 void daemon_reload(struct daemon *daemon);
 int daemon_test_policies(const struct settings *settings, struct csn_error *err);
 
-/* daemon.c: a run is over, or a connection has closed; the daemon may be waiting for the last. */
+/* idle.c: whether requests of the socket or of the service go on. */
+bool daemon_is_working(const struct daemon *daemon);
+/* A request or a connection has ended: let the deadline of the state fire at once if the state waits for nothing else. */
 void daemon_look(struct daemon *daemon);
 
 #endif
