@@ -731,16 +731,14 @@ static void mcp_close(struct tool_source *source)
 
 static const struct tool_source_kind mcp_kind = { .list = mcp_list, .call = mcp_call, .cancel = mcp_cancel, .close = mcp_close };
 
-int mcp_new(struct sources *sources, const struct server *server, struct tool_source **ret, struct csn_error *err)
+struct tool_source *mcp_new(struct sources *sources, const struct server *server, const struct mcp_transport *transport)
 {
         struct mcp *mcp = mem_alloc(sizeof *mcp);
         *mcp = (struct mcp){ .source = { .kind = &mcp_kind, .server = server->name, .state = TOOLS_STARTING }, .sources = sources, .server = server,
-                             .loop = sources->loop, .transport = server->kind == SERVER_STDIO ? &mcp_stdio : &mcp_http, .era = server->era };
+                             .loop = sources->loop, .transport = transport, .era = server->era };
         mcp->slow = (struct timer){ .fired = on_slow, .owner = mcp };
         mcp->again = (struct timer){ .fired = on_again, .owner = mcp };
-        (void)err;
         /* From the loop: then it is somebody's source, who hears of it. */
         loop_timer(mcp->loop, &mcp->again, 0);
-        *ret = &mcp->source;
-        return 0;
+        return &mcp->source;
 }

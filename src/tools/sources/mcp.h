@@ -98,6 +98,9 @@ struct mcp {
         char why[100];                     /* for code in a sandbox */
 };
 
+/* Create the source of an entry.  The source is the caller's until tools_add(). */
+struct tool_source *mcp_new(struct sources *sources, const struct server *server, const struct mcp_transport *transport);
+
 /*
  * Called by a transport: a message has arrived.  false: malformed, and the connection is unusable.  The call may change
  * mcp->phase.

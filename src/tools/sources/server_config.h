@@ -91,7 +91,6 @@ struct sources {
 };
 
 /* Create the source of an entry.  *ret is the caller's until tools_add().  Errors: CSN_E_SYSTEM. */
-int mcp_new(struct sources *sources, const struct server *server, struct tool_source **ret, struct csn_error *err);
 int defined_new(struct sources *sources, const struct server *server, struct tool_source **ret, struct csn_error *err);
 
 #endif

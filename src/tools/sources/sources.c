@@ -1,5 +1,5 @@
 /* From the configuration to sources, and back when it changes; see sources.h. */
-#include "tools/sources/server_config.h"
+#include "tools/sources/mcp.h"
 
 int sources_prepare(const struct settings *settings, struct sources **ret, struct csn_error *err)
 {
@@ -20,7 +20,11 @@ int sources_prepare(const struct settings *settings, struct sources **ret, struc
 static int add(struct sources *sources, const struct server *server, struct csn_error *err)
 {
         struct tool_source *source;
-        int rc = server->kind == SERVER_DEFINED ? defined_new(sources, server, &source, err) : mcp_new(sources, server, &source, err);
+        int rc = 0;
+        if (server->kind == SERVER_DEFINED)
+                rc = defined_new(sources, server, &source, err);
+        else
+                source = mcp_new(sources, server, server->kind == SERVER_STDIO ? &mcp_stdio : &mcp_http);
         if (rc == 0 && (rc = tools_add(sources->tools, source, err)) < 0)
                 source->kind->close(source);
         return rc < 0 ? err_wrap(err, "%s", server->where) : 0;
