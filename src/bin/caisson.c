@@ -1,5 +1,5 @@
 /* caisson(1). */
-#include "front/views/views.h"
+#include "front/cli/cli.h"
 
 int main(int argc, char **argv)
 {

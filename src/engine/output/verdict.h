@@ -32,7 +32,7 @@ int verdict_status(const struct evidence *evidence);
 
 /*
  * A sentence about the end and one with advice.  They name the limit and its value by the field of the request; the
- * command line adds its options (front/cli/vocabulary.c).  NULL: nothing to say.  From the arena.
+ * command line adds its options (front/cli/toolkit/vocabulary.c).  NULL: nothing to say.  From the arena.
  */
 const char *verdict_message(int status, const struct evidence *evidence, struct arena *arena);
 const char *verdict_hint(int status, const struct evidence *evidence, struct arena *arena);

@@ -40,10 +40,10 @@ static void print_options(const struct cli_command *command)
         printf("--config --set");
 }
 
-static void print_commands(void)
+static void print_commands(const struct cli_command *commands)
 {
-        for (const struct cli_command *command = cli_commands; command->name; command++)
-                printf("%s%s", command == cli_commands ? "" : " ", command->name);
+        for (const struct cli_command *command = commands; command->name; command++)
+                printf("%s%s", command == commands ? "" : " ", command->name);
 }
 
 static void print_languages(void)
@@ -72,11 +72,11 @@ static void bash_words_of(const char *head, const struct cli_option *options, co
                 bash_words(head, fields[i].field->option, fields[i].field->choices);
 }
 
-static void bash_all_words(void)
+static void bash_all_words(const struct cli_command *commands)
 {
         char head[60];
         printf("        case \"${COMP_WORDS[1]} $before\" in\n");
-        for (const struct cli_command *command = cli_commands; command->name; command++)
+        for (const struct cli_command *command = commands; command->name; command++)
                 bash_words_of(command->name, command->options, command->objects);
         printf("        esac\n        case \"${COMP_WORDS[1]} ${COMP_WORDS[2]} $before\" in\n");
         for (const struct cli_part *part = cli_parts; part->name; part++) {
@@ -106,16 +106,16 @@ static void bash_parts(const char *command)
                "                return\n        fi\n", strcmp(command, "context") == 0 ? " $(caisson context list 2>/dev/null | sed 1d | cut -d' ' -f1)" : "");
 }
 
-static void bash(void)
+static void bash(const struct cli_command *commands)
 {
         printf("# bash completion for caisson; made by: caisson completion bash\n"
                "_caisson()\n{\n"
                "        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
                "        if ((COMP_CWORD == 1)); then\n"
                "                mapfile -t COMPREPLY < <(compgen -W \"");
-        print_commands();
+        print_commands(commands);
         printf("\" -- \"$word\")\n                return\n        fi\n");
-        bash_all_words();
+        bash_all_words(commands);
         bash_parts("sandbox");
         bash_parts("context");
         bash_parts("tools");
@@ -141,7 +141,7 @@ static void bash(void)
                "return ;;\n"
                "        esac\n"
                "        case ${COMP_WORDS[1]}$word in\n");
-        for (const struct cli_command *command = cli_commands; command->name; command++) {
+        for (const struct cli_command *command = commands; command->name; command++) {
                 if (!command->options)
                         continue;
                 printf("                %s-*) mapfile -t COMPREPLY < <(compgen -W \"", command->name);
@@ -241,12 +241,12 @@ static void zsh_parts(const char *command)
         printf("                esac\n                return\n        fi\n");
 }
 
-static void zsh(void)
+static void zsh(const struct cli_command *commands)
 {
         printf("#compdef caisson\n# made by: caisson completion zsh\n"
                "_caisson()\n{\n"
                "        local -a commands=(\n");
-        for (const struct cli_command *command = cli_commands; command->name; command++) {
+        for (const struct cli_command *command = commands; command->name; command++) {
                 printf("                '%s:", command->name);
                 print_quoted(command->text);
                 printf("'\n");
@@ -259,7 +259,7 @@ static void zsh(void)
         printf("        if [[ ${words[2]} == keys ]] && ((CURRENT == 3)); then\n"
                "                _values command create list revoke\n                return\n        fi\n"
                "        case ${words[2]} in\n");
-        for (const struct cli_command *command = cli_commands; command->name; command++)
+        for (const struct cli_command *command = commands; command->name; command++)
                 if (command->options)
                         print_zsh_options(command);
         printf("        profiles) _values command list show ;;\n"
@@ -300,16 +300,16 @@ static void fish_part(const struct cli_part *part)
                 print_fish_option(both, fields[i].field->option, cli_field_text(fields[i].field), fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
 }
 
-static void fish(void)
+static void fish(const struct cli_command *commands)
 {
         struct cli_field fields[64];
         printf("# made by: caisson completion fish\n");
-        for (const struct cli_command *command = cli_commands; command->name; command++) {
+        for (const struct cli_command *command = commands; command->name; command++) {
                 printf("complete -c caisson -n __fish_use_subcommand -f -a %s -d '", command->name);
                 print_quoted(command->text);
                 printf("'\n");
         }
-        for (const struct cli_command *command = cli_commands; command->name; command++) {
+        for (const struct cli_command *command = commands; command->name; command++) {
                 size_t n = command->objects ? cli_fields_of(command->objects, fields, ARRAY_LEN(fields)) : 0;
                 for (const struct cli_option *option = command->options; option && option->name; option++)
                         print_fish_option(command->name, option->name, option->text, option->argument, option->choices);
@@ -321,12 +321,12 @@ static void fish(void)
         printf("complete -c caisson -n '__fish_seen_subcommand_from keys' -f -a 'create list revoke'\n");
 }
 
-int cli_completion(int argc, char **argv)
+int cli_completion(const struct cli_command *commands, int argc, char **argv)
 {
-        static const struct { const char *shell; void (*print)(void); } shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
+        static const struct { const char *shell; void (*print)(const struct cli_command *commands); } shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
         for (size_t i = 0; argc == 2 && i < ARRAY_LEN(shells); i++)
                 if (strcmp(shells[i].shell, argv[1]) == 0) {
-                        shells[i].print();
+                        shells[i].print(commands);
                         return 0;
                 }
         return cli_usage("completion: say bash, zsh or fish");

@@ -1,5 +1,6 @@
 /* caisson e2b: what a client of E2B needs to find the daemon. */
-#include "front/cli/store.h"
+#include "front/cli/cli.h"
+#include "store/store.h"
 
 #include "front/socket/client.h"
 

@@ -47,7 +47,7 @@ static void print_with_words(const char *name, char letter, const char *argument
         print_option(name, letter, argument, line);
 }
 
-void cli_print_fields(const struct cli_field *fields, size_t n)
+static void print_fields(const struct cli_field *fields, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 const struct field *field = fields[i].field;
@@ -58,47 +58,55 @@ void cli_print_fields(const struct cli_field *fields, size_t n)
         }
 }
 
-void cli_print_options(const struct cli_option *options)
-{
-        for (; options && options->name; options++)
-                print_with_words(options->name, options->letter, options->argument, options->text, options->choices, "");
-}
-
-static void print_options(const struct cli_command *command)
+static void print_options(const struct cli_option *options, const struct object *const *objects)
 {
         struct cli_field fields[64];
-        if (!command->options)
-                return;
-        printf("\nOptions of %s:\n", command->name);
-        cli_print_options(command->options);
-        if (command->objects)
-                cli_print_fields(fields, cli_fields_of(command->objects, fields, ARRAY_LEN(fields)));
+        for (; options && options->name; options++)
+                print_with_words(options->name, options->letter, options->argument, options->text, options->choices, "");
+        if (objects)
+                print_fields(fields, cli_fields_of(objects, fields, ARRAY_LEN(fields)));
 }
 
-const struct cli_command *cli_find_command(const char *name)
+const struct cli_command *cli_find_command(const struct cli_command *commands, const char *name)
 {
-        const struct cli_command *command = cli_commands;
-        while (command->name && strcmp(command->name, name) != 0)
-                command++;
-        return command->name ? command : NULL;
+        while (commands->name && strcmp(commands->name, name) != 0)
+                commands++;
+        return commands->name ? commands : NULL;
+}
+
+static void print_parts(const char *command)
+{
+        bool first = true;
+        for (const struct cli_part *part = cli_parts; part->name; first = first && strcmp(part->command, command) != 0, part++)
+                if (strcmp(part->command, command) == 0)
+                        printf("%s  %-10s %-34s %s\n", first ? "\n" : "", part->name, part->arguments, part->text);
+        for (const struct cli_part *part = cli_parts; part->name; part++) {
+                if (strcmp(part->command, command) != 0 || (!part->options && !part->objects))
+                        continue;
+                printf("\nOptions of %s %s:\n", command, part->name);
+                print_options(part->options, part->objects);
+        }
 }
 
 static int print_command(const struct cli_command *command)
 {
         printf("Example: %s\n\nUsage: caisson %s%s%s\n\n%s\n", command->example, command->name, command->arguments[0] ? " " : "", command->arguments, command->text);
-        print_options(command);
-        cli_help_parts(command->name);
+        if (command->options) {
+                printf("\nOptions of %s:\n", command->name);
+                print_options(command->options, command->objects);
+        }
+        print_parts(command->name);
         printf("\nOptions of every command:\n");
         print_option("config", 0, "FILE", "The configuration file; see caisson.conf(5).");
         print_option("set", 0, "KEY=VALUE", "One setting; see caisson config show.");
         return 0;
 }
 
-static void print_names(enum cli_group group, const char *title)
+static void print_names(const struct cli_command *commands, enum cli_group group, const char *title)
 {
         const char *before = "";
         printf("  %-12s", title);
-        for (const struct cli_command *command = cli_commands; command->name; command++)
+        for (const struct cli_command *command = commands; command->name; command++)
                 if (command->group == group) {
                         printf("%s%s", before, command->name);
                         before = ", ";
@@ -106,29 +114,38 @@ static void print_names(enum cli_group group, const char *title)
         printf("\n");
 }
 
-static int print_overview(void)
+static int print_overview(const struct cli_command *commands)
 {
         static const char *const titles[GROUPS] = {
                 [GROUP_PROGRAMS] = "programs", [GROUP_DAEMON] = "the daemon", [GROUP_SETTINGS] = "settings", [GROUP_ABOUT] = "this tool",
         };
         printf("caisson - run code that you did not write in a closed sandbox\n\nUsage: caisson COMMAND ...\n\n");
-        printf("Example: %s\n\nThe commands to begin with:\n", cli_commands[0].example);
-        for (const struct cli_command *command = cli_commands; command->name; command++)
+        printf("Example: %s\n\nThe commands to begin with:\n", commands[0].example);
+        for (const struct cli_command *command = commands; command->name; command++)
                 if (command->group == GROUP_FIRST)
                         printf("  %-12s%.*s\n", command->name, WIDTH - 14, command->text);
         printf("\nThe others:\n");
         for (int group = GROUP_PROGRAMS; group < GROUPS; group++)
-                print_names((enum cli_group)group, titles[group]);
+                print_names(commands, (enum cli_group)group, titles[group]);
         printf("\n  caisson help COMMAND   an example, and every option\n"
                "  man caisson            the manual; man caisson.conf has the settings\n"
                "  caisson completion     words and options by the Tab key, in bash, zsh and fish\n");
         return 0;
 }
 
-int cli_help(int argc, char **argv)
+int cli_unknown_command(const struct cli_command *commands, const char *typed)
 {
-        const struct cli_command *one = argc > 1 ? cli_find_command(argv[1]) : NULL;
+        struct cli_guess guess = { .typed = typed };
+        char text[80];
+        for (const struct cli_command *command = commands; command->name; command++)
+                cli_guess(&guess, command->name);
+        return cli_usage("there is no command \"%.40s\"%s", typed, cli_guess_text(&guess, "caisson ", text, sizeof text));
+}
+
+int cli_help(const struct cli_command *commands, int argc, char **argv)
+{
+        const struct cli_command *one = argc > 1 ? cli_find_command(commands, argv[1]) : NULL;
         if (argc > 1 && !one)
-                return cli_unknown_command(argv[1]);
-        return one ? print_command(one) : print_overview();
+                return cli_unknown_command(commands, argv[1]);
+        return one ? print_command(one) : print_overview(commands);
 }

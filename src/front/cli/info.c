@@ -5,25 +5,6 @@
 
 #include "config.h"
 
-bool cli_has_flag(int *argc, char **argv, const char *flag)
-{
-        for (int i = 1; i < *argc; i++)
-                if (strcmp(argv[i], flag) == 0) {
-                        memmove(argv + i, argv + i + 1, (size_t)(*argc - i) * sizeof *argv);
-                        (*argc)--;
-                        return true;
-                }
-        return false;
-}
-
-void cli_print_json(json_t *json)
-{
-        char *text = model_write(json, JSON_INDENT(2));
-        puts(text ? text : "null");
-        free(text);
-        json_decref(json);
-}
-
 int cli_version(int argc, char **argv)
 {
         (void)argc, (void)argv;
@@ -136,7 +117,7 @@ static int doctor(int argc, char **argv, const struct settings *settings)
         struct doctor_check checks[CHECKS_MAX];
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
-                return cli_unknown_argument("doctor", argv[1]);
+                return cli_unknown_argument("doctor", cli_json_options, argv[1]);
         size_t n = look_at_host(settings, checks);
         if (!json)
                 return print_checks(checks, n);
@@ -208,19 +189,6 @@ static int show_profile(const struct settings *settings, const char *name, bool 
         return status;
 }
 
-int cli_with_settings(int argc, char **argv, int (*command)(int argc, char **argv, const struct settings *settings))
-{
-        struct cli_settings from;
-        struct settings settings;
-        argc = cli_take_settings(argc, argv, &from);
-        int status = argc < 0 ? 64 : cli_load_settings(&from, &settings);
-        if (status == 0)
-                status = command(argc, argv, &settings);
-        if (argc >= 0)
-                settings_done(&settings);
-        return status;
-}
-
 static int profiles(int argc, char **argv, const struct settings *settings)
 {
         bool json = cli_has_flag(&argc, argv, "--json");
@@ -237,6 +205,12 @@ int cli_profiles(int argc, char **argv)
 }
 
 /* ---- config ---- */
+
+const struct cli_option cli_config_options[] = {
+        { "json", 0, NULL, "Print JSON.", NULL },
+        { "effective", 0, NULL, "What is in force; that is shown in any case.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
 
 static int config(int argc, char **argv, const struct settings *settings)
 {
@@ -294,7 +268,7 @@ int cli_schema(int argc, char **argv)
 static int collect(int argc, char **argv, const struct settings *settings)
 {
         if (argc > 1)
-                return cli_unknown_argument("gc", argv[1]);
+                return cli_unknown_argument("gc", NULL, argv[1]);
         printf("%zu folders removed\n", work_collect_garbage(settings));
         return 0;
 }

@@ -1,5 +1,6 @@
 /* caisson keys: who may ask the daemon, and for how much. */
-#include "front/cli/store.h"
+#include "front/cli/cli.h"
+#include "store/store.h"
 
 #define CENTURY_MS (36500ULL * 24 * 3600 * 1000)
 #define LIST_MAX (64 * MIB)
@@ -61,9 +62,9 @@ static int take_option(void *owner, const char *name, const char *value, struct 
         else if (strcmp(name, "expires") == 0)
                 return take_duration(name, value, &cli->valid_ms, err);
         else if (strcmp(name, "running") == 0)
-                return store_number(name, value, 1, 1000000, &key->running_max, err);
+                return cli_parse_number(name, value, 1, 1000000, &key->running_max, err);
         else if (strcmp(name, "queued") == 0)
-                return store_number(name, value, 1, 1000000, &key->queued_max, err);
+                return cli_parse_number(name, value, 1, 1000000, &key->queued_max, err);
         else if (strcmp(name, "cpu-per-day") == 0)
                 return take_duration(name, value, &key->cpu_ms_per_day, err);
         else
@@ -85,8 +86,8 @@ static json_t *scopes_json(unsigned scopes)
 static json_t *key_json(const struct store_key *key)
 {
         return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "id", key->id, "name", key->name, "tenant", key->tenant,
-                         "scopes", scopes_json(key->scopes), "created_at", store_time(key->created_ms), "expires_at", store_time(key->expires_ms),
-                         "used_at", store_time(key->used_ms), "revoked_at", store_time(key->revoked_ms), "running_max", (json_int_t)key->running_max,
+                         "scopes", scopes_json(key->scopes), "created_at", cli_json_time(key->created_ms), "expires_at", cli_json_time(key->expires_ms),
+                         "used_at", cli_json_time(key->used_ms), "revoked_at", cli_json_time(key->revoked_ms), "running_max", (json_int_t)key->running_max,
                          "queued_max", (json_int_t)key->queued_max, "cpu_ms_per_day", (json_int_t)key->cpu_ms_per_day, "stored_bytes",
                          (json_int_t)key->stored_bytes);
 }
@@ -99,10 +100,10 @@ static void add_key(struct buf *buf, const struct store_key *key)
         cli_add_cell(buf, 20, key->name);
         cli_add_cell(buf, 12, key->tenant);
         cli_add_cell(buf, 14, scopes);
-        store_cell(buf, key->created_ms);
-        store_cell(buf, key->expires_ms);
-        store_cell(buf, key->used_ms);
-        store_cell(buf, key->revoked_ms);
+        cli_add_time(buf, key->created_ms);
+        cli_add_time(buf, key->expires_ms);
+        cli_add_time(buf, key->used_ms);
+        cli_add_time(buf, key->revoked_ms);
         cli_end_line(buf);
 }
 

@@ -1,5 +1,5 @@
 /* caisson logs: what daemons have logged. */
-#include "front/cli/store.h"
+#include "front/cli/cli.h"
 #include "front/views/log_reader.h"
 
 #include <poll.h>
@@ -37,7 +37,7 @@ static int take_option(void *owner, const char *name, const char *value, struct 
         if (strcmp(name, "level") == 0)
                 return logs_level(value, "--level", &cli->filter.level, err);
         if (strcmp(name, "lines") == 0)
-                return store_number(name, value, 0, LOGS_LIST_MAX, &cli->lines, err);
+                return cli_parse_number(name, value, 0, LOGS_LIST_MAX, &cli->lines, err);
         cli->follow = cli->follow || strcmp(name, "follow") == 0;
         cli->json = cli->json || strcmp(name, "json") == 0;
         return 0;
@@ -121,7 +121,7 @@ static int logs(int argc, char **argv, const struct settings *settings)
         if (cli_parse(cli_logs_options, argc, argv, take_option, &cli, &err) < 0)
                 return cli_fail(&err);
         if (optind < argc)
-                return cli_unknown_argument("logs", argv[optind]);
+                return cli_unknown_argument("logs", cli_logs_options, argv[optind]);
         return show(&cli, settings, &err) < 0 ? cli_fail(&err) : 0;
 }
 

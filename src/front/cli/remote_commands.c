@@ -1,92 +1,10 @@
 /*
- * caisson sandbox, context, mcp and tools: what they take.  What they do is in a program of its own (remote.h), because it
- * speaks HTTP, and caisson run is to start without the libraries for that.
+ * caisson sandbox, context, mcp and tools.  A program of its own, caisson-remote, carries them out: they speak HTTP, and
+ * caisson run starts without the libraries for HTTP.
  */
 #include "front/cli/cli.h"
 
 #include "backend/backend.h"
-
-static const struct cli_option json[] = {
-        { "json", 0, NULL, "Print what the daemon says, as JSON.", NULL },
-        { NULL, 0, NULL, NULL, NULL },
-};
-
-static const struct cli_option exec_options[] = {
-        { "interactive", 'i', NULL, "Its standard input is ours; otherwise it is empty.", NULL },
-        { "tty", 't', NULL, "It has a terminal: standard input, output and error are one.", NULL },
-        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
-        { NULL, 0, NULL, NULL, NULL },
-};
-
-static const struct cli_option logs_options[] = {
-        { "follow", 'f', NULL, "Go on with NUMBER, or with the last program, until it ends.", NULL },
-        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
-        { NULL, 0, NULL, NULL, NULL },
-};
-
-static const struct cli_option run_options[] = {
-        { "code", 'c', "CODE", "The program itself, instead of a file.", NULL },
-        { "timeout", 0, "TIME", "Wall-clock time of this execution.", NULL },
-        { "json", 'j', NULL, "Print the record as JSON instead of the output.", NULL },
-        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
-        { "quiet", 'q', NULL, "No summary on standard error.", NULL },
-        { NULL, 0, NULL, NULL, NULL },
-};
-
-static const struct cli_option json_of_tools[] = {
-        { "json", 0, NULL, "Print them as JSON, with their schemas.", NULL },
-        { NULL, 0, NULL, NULL, NULL },
-};
-
-static const struct cli_option call_options[] = {
-        { "timeout", 0, "TIME", "How long it may take, whatever its entry says (1min where that says nothing).", NULL },
-        { "json", 'j', NULL, "Print a text as JSON too.", NULL },
-        { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
-        { NULL, 0, NULL, NULL, NULL },
-};
-
-static const struct object *const of_sandbox[] = { &object_sandbox_request, &object_limits, &object_tools_request, NULL };
-static const struct object *const of_process[] = { &object_process_request, NULL };
-static const struct object *const of_context[] = { &object_context_request, NULL };
-
-const struct cli_part cli_parts[] = {
-        { "sandbox", "create", "[OPTIONS]", "Make one, and print its id.", json, of_sandbox, false },
-        { "sandbox", "list", "[--json]", "List them.", json, NULL, false },
-        { "sandbox", "exec", "[OPTIONS] ID COMMAND ...", "Run a program in one; its exit status is ours.", exec_options, of_process, true },
-        { "sandbox", "shell", "[OPTIONS] ID [COMMAND ...]", "Run Bash, or another program, at this terminal.", NULL, of_process, true },
-        { "sandbox", "cp", "FROM TO", "Copy a file or a folder; ID:PATH is in a sandbox, - is standard input or output.", NULL, NULL, false },
-        { "sandbox", "logs", "[-f] ID [NUMBER]", "Show what its programs printed.", logs_options, NULL, false },
-        { "sandbox", "pause", "ID ...", "Everything in it stands still.", NULL, NULL, false },
-        { "sandbox", "resume", "ID ...", "It goes on.", NULL, NULL, false },
-        { "sandbox", "kill", "ID ...", "End it, with everything in it.", NULL, NULL, false },
-        { "context", "create", "[OPTIONS] ID", "Start an interpreter in a sandbox, and print its id.", json, of_context, false },
-        { "context", "list", "[--json] [ID]", "List the contexts of a sandbox, or of all.", json, NULL, false },
-        { "context", "run", "[OPTIONS] ID [FILE | -c CODE | -]", "Execute there; variables last.", run_options, NULL, false },
-        { "context", "interrupt", "ID ...", "Interrupt what it executes; it lives on.", NULL, NULL, false },
-        { "context", "restart", "ID ...", "A new interpreter in its place.", NULL, NULL, false },
-        { "context", "close", "ID ...", "End it.", NULL, NULL, false },
-        { "tools", "list", "[--json] [SERVER]", "List what the servers of tools in the configuration offer.", json_of_tools, NULL, false },
-        { "tools", "call", "[OPTIONS] SERVER.TOOL ['{...}']", "Call one, with arguments as JSON.", call_options, NULL, false },
-        { "tools", "check", "", "Start every server; the exit status is 1 where one cannot be used.", NULL, NULL, false },
-        { NULL, NULL, NULL, NULL, NULL, NULL, false },
-};
-
-void cli_help_parts(const char *command)
-{
-        struct cli_field fields[64];
-        bool first = true;
-        for (const struct cli_part *part = cli_parts; part->name; first = first && strcmp(part->command, command) != 0, part++)
-                if (strcmp(part->command, command) == 0)
-                        printf("%s  %-10s %-34s %s\n", first ? "\n" : "", part->name, part->arguments, part->text);
-        for (const struct cli_part *part = cli_parts; part->name; part++) {
-                if (strcmp(part->command, command) != 0 || (!part->options && !part->objects))
-                        continue;
-                printf("\nOptions of %s %s:\n", command, part->name);
-                cli_print_options(part->options);
-                if (part->objects)
-                        cli_print_fields(fields, cli_fields_of(part->objects, fields, ARRAY_LEN(fields)));
-        }
-}
 
 static int become_remote(int argc, char **argv)
 {
@@ -100,28 +18,28 @@ static int become_remote(int argc, char **argv)
         return 125;
 }
 
-static bool asks_for_help(int argc, char **argv)
+static int unknown_part(const char *command, const char *typed)
 {
-        for (int i = 1; i < argc && i < 3; i++)
-                if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-                        return true;
-        return argc < 2;
+        struct cli_guess guess = { .typed = typed };
+        char text[80], known[200] = "";
+        size_t len = 0;
+        for (const struct cli_part *part = cli_parts; part->name; part++)
+                if (strcmp(part->command, command) == 0 && len < sizeof known) {
+                        cli_guess(&guess, part->name);
+                        len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", len ? ", " : "", part->name);
+                }
+        fprintf(stderr, "caisson: %s: there is no command \"%.40s\"%s; there are %s; see caisson help %s\n", command, typed,
+                cli_guess_text(&guess, "", text, sizeof text), known, command);
+        return 64;
 }
 
 static int of_parts(int argc, char **argv)
 {
-        if (asks_for_help(argc, argv))
-                return cli_help(2, (char *[]){ NULL, argv[0], NULL }), argc < 2 ? 64 : 0;
         for (const struct cli_part *part = cli_parts; part->name; part++)
                 if (strcmp(part->command, argv[0]) == 0 && strcmp(part->name, argv[1]) == 0)
                         return become_remote(argc, argv);
-        return cli_unknown_part(argv[0], argv[1]);
+        return unknown_part(argv[0], argv[1]);
 }
-
-const struct cli_option cli_mcp_options[] = {
-        { "daemon", 0, "WORD", "auto: where none listens one is started; never: one is; always: it has to be there. [auto]", &choices_transports },
-        { NULL, 0, NULL, NULL, NULL },
-};
 
 int cli_mcp(int argc, char **argv)
 {

@@ -1,5 +1,6 @@
 /* caisson runs: the audit, and records that are kept. */
-#include "front/cli/store.h"
+#include "front/cli/cli.h"
+#include "store/store.h"
 
 #define DEFAULT_LIMIT 50
 #define LIST_MAX (256 * MIB)
@@ -40,7 +41,7 @@ static int take_option(void *owner, const char *name, const char *value, struct 
         if (strcmp(name, "json") == 0)
                 cli->json = true;
         else if (strcmp(name, "limit") == 0)
-                rc = store_number(name, value, 1, RUNS_LIST_MAX, &limit, err);
+                rc = cli_parse_number(name, value, 1, RUNS_LIST_MAX, &limit, err);
         else if (strcmp(name, "before") == 0)
                 filter->before = value;
         else if (strcmp(name, "status") == 0)
@@ -71,7 +72,7 @@ static json_t *run_json(const struct store_run *run)
                          "tenant", text_json(run->tenant), "key", text_json(run->key), "task_id", text_json(run->task_id),
                          "user", text_json(run->user), "language", run->language, "profile", text_json(run->profile),
                          "policy", text_json(run->policy), "code_sha256", run->code_sha256, "verdict", text_json(run->verdict),
-                         "started_at", store_time(run->started_ms), "finished_at", store_time(run->finished_ms),
+                         "started_at", cli_json_time(run->started_ms), "finished_at", cli_json_time(run->finished_ms),
                          "wall_ms", (json_int_t)run->wall_ms, "cpu_ms", (json_int_t)run->cpu_ms,
                          "memory_peak_bytes", (json_int_t)run->memory_peak_bytes, "boundary", boundary ? boundary : json_null(),
                          "trace_id", text_json(run->trace_id));
@@ -83,7 +84,7 @@ static void add_run(struct buf *buf, const struct store_run *run)
         if (run->exit_code >= 0)
                 snprintf(number, sizeof number, "%lld", (long long)run->exit_code);
         cli_add_cell(buf, 36, run->id);
-        store_cell(buf, run->started_ms);
+        cli_add_time(buf, run->started_ms);
         cli_add_cell(buf, 15, status_name(run->status));
         buf_printf(buf, "%4s ", number);
         cli_add_cell(buf, 10, run->language);

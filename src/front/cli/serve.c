@@ -179,7 +179,7 @@ static int serve(int argc, char **argv, const struct settings *settings, const s
         if (cli_parse(cli_serve_options, argc, argv, take_option, &cli, &err) < 0)
                 return cli_fail(&err);
         if (optind < argc)
-                return cli_unknown_argument("serve", argv[optind]);
+                return cli_unknown_argument("serve", cli_serve_options, argv[optind]);
         if (check_free(cli.address, &err) < 0)
                 return cli_fail(&err);
         bool keyless = !cli.keys && is_local(cli.address);

@@ -172,7 +172,7 @@ static int ps(int argc, char **argv, const struct settings *settings)
 {
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
-                return cli_unknown_argument("ps", argv[1]);
+                return cli_unknown_argument("ps", cli_json_options, argv[1]);
         return show_once(settings, json, "runs", add_ps);
 }
 
@@ -180,7 +180,7 @@ static int pool(int argc, char **argv, const struct settings *settings)
 {
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)
-                return cli_unknown_argument("pool", argv[1]);
+                return cli_unknown_argument("pool", cli_json_options, argv[1]);
         return show_once(settings, json, "pools", add_pools);
 }
 
@@ -286,11 +286,17 @@ static int show_live(const struct settings *settings)
         return status;
 }
 
+const struct cli_option cli_top_options[] = {
+        { "once", 0, NULL, "Show it once, and not again each second.", NULL },
+        { "json", 0, NULL, "Print it once, as JSON.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
+
 static int top(int argc, char **argv, const struct settings *settings)
 {
         bool json = cli_has_flag(&argc, argv, "--json"), once = cli_has_flag(&argc, argv, "--once");
         if (argc > 1)
-                return cli_unknown_argument("top", argv[1]);
+                return cli_unknown_argument("top", cli_top_options, argv[1]);
         return json || once || !isatty(STDOUT_FILENO) ? show_once(settings, json, NULL, add_top) : show_live(settings);
 }
 

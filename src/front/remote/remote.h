@@ -20,7 +20,7 @@
 #ifndef FRONT_REMOTE_REMOTE_H
 #define FRONT_REMOTE_REMOTE_H
 
-#include "front/cli/cli.h"
+#include "front/cli/toolkit/toolkit.h"
 
 #include <curl/curl.h>
 

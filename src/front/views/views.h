@@ -11,9 +11,6 @@
 
 #include "engine/engine.h"
 
-/* The command line.  Returns the exit status. */
-int cli_main(int argc, char **argv);
-
 /*
  * Run caissond until a signal ends the daemon.  settings are used as given, except engine.allow_host, which is switched
  * off; SIGHUP loads the settings again from their sources.  Errors: as endpoint_open() and engine_open().

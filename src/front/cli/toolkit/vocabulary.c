@@ -4,7 +4,7 @@
  * The engine names fields of the request (wall_ms=5000, memory_bytes, tools.allow, and error.field), which is what a caller of
  * the other interfaces writes.  A caller of the command line writes options: the option is added behind the field, from fields.def.
  */
-#include "front/cli/cli.h"
+#include "front/cli/toolkit/toolkit.h"
 
 #include <ctype.h>
 

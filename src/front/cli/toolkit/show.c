@@ -1,33 +1,7 @@
-/* A run as people see it: output as it comes, the record, a text, or a summary.  The same for every road to a run. */
-#include "front/cli/cli.h"
+/* Output of a run: the stream of output, the record, a text, or a summary; the same with and without the daemon. */
+#include "front/cli/toolkit/toolkit.h"
 
 #include <inttypes.h>
-
-/* What a program prints may be meant for the terminal that shows it; there it is made visible instead. */
-size_t cli_visible(const char *bytes, size_t len, char *out)
-{
-        static const char digits[] = "0123456789abcdef";
-        size_t n = 0;
-        while (len) {
-                unsigned char c = (unsigned char)bytes[0];
-                size_t step = utf8_step(bytes, len);
-                bool control = (c < 0x20 && !strchr("\n\t\r", c)) || c == 0 || c == 0x7f ||
-                               (step == 2 && c == 0xc2 && (unsigned char)bytes[1] < 0xa0);
-                if (control || !step) {
-                        unsigned char shown = step == 2 ? (unsigned char)bytes[1] : c;
-                        const char text[] = { '\\', 'x', digits[shown >> 4], digits[shown & 15] };
-                        memcpy(out + n, text, sizeof text);
-                        n += sizeof text;
-                        step = step ? step : 1;
-                } else {
-                        memcpy(out + n, bytes, step);
-                        n += step;
-                }
-                bytes += step;
-                len -= step;
-        }
-        return n;
-}
 
 void show_lost(struct cli_show *show)
 {
@@ -47,7 +21,7 @@ bool show_output(struct cli_show *show, int stream, const void *bytes, size_t le
                 bytes = visible;
         }
         show->closed[stream] = io_write_all(stream, bytes, len) < 0;
-        /* A reader that went away wants no more; a full disk is another matter. */
+        /* EPIPE: the reader is gone, which is no error.  A full disk is one. */
         if (show->closed[stream] && errno != EPIPE) {
                 fprintf(stderr, "caisson: write %s: %s\n", stream == 1 ? "standard output" : "standard error", strerrordesc_np(errno));
                 show_lost(show);
@@ -95,7 +69,7 @@ static void print_finding(const struct finding *finding, bool colours)
         arena_done(&arena);
 }
 
-/* The output of a program that ended by itself says what it has to say; of the end of all others we alone can tell. */
+/* A program that ended by itself has printed its error; the end of any other program is known to the engine alone. */
 static bool is_ours_to_tell(const struct run_result *result)
 {
         return result->status != status_COMPLETED && result->status != status_FAILED &&
@@ -121,7 +95,7 @@ static void print_summary(const struct cli_show *show, const struct run_result *
 {
         bool colours = cli_colours(stderr);
         const struct failure *error = &result->error;
-        /* The rest is a service for people at a terminal. */
+        /* The rest is printed on a terminal, or with --verbose. */
         if (show->quiet || (!is_ours_to_tell(result) && !show->tty[2] && !show->verbose))
                 return;
         char head[80];

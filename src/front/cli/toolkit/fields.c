@@ -1,5 +1,5 @@
 /* Fields of fields.def as options of the command line. */
-#include "front/cli/cli.h"
+#include "front/cli/toolkit/toolkit.h"
 
 size_t cli_fields_of(const struct object *const *objects, struct cli_field *fields, size_t max)
 {
@@ -18,7 +18,7 @@ char cli_field_letter(const struct cli_field *option)
         return option->object == &object_process_request && strcmp(option->field->option, "env") == 0 ? 'e' : 0;
 }
 
-/* A field counts in the unit of its name, and its option in the one that people write (model_set_text). */
+/* A field has the unit of its name; the value of an option may have another unit (model_set_text). */
 const char *cli_field_text(const struct field *field)
 {
         return field->unit && strcmp(field->unit, "milli") == 0 ? "Share of the machine in cores: 0.5, or 500m." : field->help;
@@ -68,7 +68,7 @@ int cli_set_field(const struct cli_field *option, void *into, const char *text, 
         snprintf(where, sizeof where, "--%s", field->option);
         if (!text && field->kind != KIND_BOOL)
                 return err_field(err, where, "%s needs a value", where);
-        /* What a program finds in its environment may be any bytes. */
+        /* Values of the environment may be any bytes. */
         if (text && strcmp(field->name, "env") != 0 && !utf8_valid(text, strlen(text)))
                 return err_field(err, where, "%s is not valid UTF-8", where);
         if (field->kind == KIND_BOOL)
@@ -79,6 +79,6 @@ int cli_set_field(const struct cli_field *option, void *into, const char *text, 
                 cli_add_text(at, count, arena_text(arena, "%s", text), arena);
         else if (field->kind != KIND_PAIRS)
                 return set_text(option, into, text, where, arena, err);
-        *(uint64_t *)into |= (uint64_t)1 << (field - option->object->fields);   /* `present`, which all of them begin with */
+        *(uint64_t *)into |= (uint64_t)1 << (field - option->object->fields);   /* `present`, the first member of every object */
         return 0;
 }

@@ -1,0 +1,86 @@
+/* "Did you mean": the nearest of the known words; and lists of words that options take. */
+#include "front/cli/toolkit/toolkit.h"
+
+#define WORD_MAX 40
+
+/* Each list has its `choices`, so that help, completion and suggestions share one list. */
+#define CHOICES(of) const struct choices choices_##of = { #of, of##_words, ARRAY_LEN(of##_words) }
+
+static const struct choice transports_words[] = {
+        { "auto", 0, "by way of the daemon where one can" }, { "never", 0, "without it" }, { "always", 0, "by way of it, or not at all" },
+};
+static const struct choice forms_words[] = {
+        { "plain", 0, "" }, { "brief", 0, "" }, { "linx", 0, "" }, { "codemie", 0, "" },
+};
+static const struct choice definitions_words[] = {
+        { "text", 0, "" }, { "openai", 0, "" }, { "anthropic", 0, "" }, { "mcp", 0, "" },
+};
+static const struct choice levels_words[] = {
+        { "error", 0, "" }, { "warn", 0, "" }, { "info", 0, "" }, { "debug", 0, "" },
+};
+CHOICES(transports);
+CHOICES(forms);
+CHOICES(definitions);
+CHOICES(levels);
+
+static size_t least(size_t a, size_t b)
+{
+        return a < b ? a : b;
+}
+
+/* Number of letters that are missing, added, changed or exchanged with a neighbour: optimal string alignment. */
+static size_t distance(const char *one, const char *other)
+{
+        size_t rows[3][WORD_MAX + 2], n = strlen(one), m = strlen(other);
+        if (n > WORD_MAX || m > WORD_MAX)
+                return WORD_MAX;
+        for (size_t k = 0; k <= m; k++)
+                rows[0][k] = k;
+        for (size_t i = 1; i <= n; i++) {
+                size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+                row[0] = i;
+                for (size_t k = 1; k <= m; k++) {
+                        bool same = one[i - 1] == other[k - 1];
+                        row[k] = least(least(above[k] + 1, row[k - 1] + 1), above[k - 1] + !same);
+                        if (i > 1 && k > 1 && one[i - 1] == other[k - 2] && one[i - 2] == other[k - 1])
+                                row[k] = least(row[k], before[k - 2] + 1);
+                }
+        }
+        return rows[n % 3][m];
+}
+
+void cli_guess(struct cli_guess *guess, const char *word)
+{
+        size_t far = distance(guess->typed, word), len = strlen(guess->typed);
+        /* A third of the typed letters may be wrong.  A word that begins with the typed one, or the reverse, is nearer. */
+        if (len >= 3 && (strncmp(word, guess->typed, len) == 0 || strncmp(word, guess->typed, strlen(word)) == 0))
+                far = least(far, 1);
+        if (far <= len / 3 + (len < 3) && (!guess->best || far < guess->far)) {
+                guess->best = word;
+                guess->far = far;
+        }
+}
+
+const char *cli_guess_text(const struct cli_guess *guess, const char *dashes, char *text, size_t size)
+{
+        snprintf(text, size, guess->best ? "; did you mean %s%s?" : "", dashes, guess->best);
+        return text;
+}
+
+void cli_suggest_word(struct csn_error *err, const struct choices *choices, const char *typed)
+{
+        struct cli_guess guess = { .typed = typed };
+        char text[80];
+        size_t len = strlen(err->text);
+        for (size_t i = 0; choices && i < choices->n; i++)
+                cli_guess(&guess, choices->values[i].text);
+        snprintf(err->text + len, sizeof err->text - len, "%s", cli_guess_text(&guess, "", text, sizeof text));
+}
+
+void cli_print_words(const struct choices *choices, const char *between, const char *last, char *text, size_t size)
+{
+        size_t len = 0;
+        text[0] = 0;
+        for (size_t i = 0; i < choices->n && len < size; i++)
+                len += (size_t)snprintf(text + len, size - len, "%s%s", i == 0 ? "" : i + 1 == choices->n ? last : between, choices->values[i].text);
+}
