@@ -233,6 +233,17 @@ struct service_run *service_run_new(struct http_request *request, struct run *ru
 
 #define RETRY_S 1                          /* a run that waits may be over at any moment */
 
+int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit,
+                      struct csn_error *err)
+{
+        const struct store_key *key = request->key;
+        run_set_owner(run, request->tenant);
+        run_storage_set(request, run);
+        if (key)
+                run_set_quota(run, key->running_max, key->queued_max);
+        return service_has_cpu_time(request, ret_limit, err);
+}
+
 int service_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit,
                     struct csn_error *err)
 {

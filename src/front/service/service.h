@@ -2,7 +2,9 @@
  * service: what the HTTP fronts share: the engine, the listeners, keys and quotas, the life of runs, files that outlive a run.
  *
  *   front.h         a front, as the service calls it
- *   service.[ch]    open and close; admission by key, user and Origin; quotas; events of the daemon, handed on to the fronts
+ *   service.[ch]    open and close; events of the daemon, handed on to the fronts
+ *   request.c       the service of a request, its key, and the limits of its tenant
+ *   admission.c     admission by key, user and Origin
  *   run.h, runs.c   the life of a run that a request started
  *   ready.c         the last known ability of this host to run programs
  *   events.[ch]     numbered events of a run, and their readers; ceilings of memory for results that are kept
@@ -48,7 +50,7 @@ struct service {
         const struct front *const *fronts; /* ends with NULL */
         void **states;                     /* of the fronts, in their order; see service_state() */
         struct http_route *routes;         /* of all fronts, in their order; ends with a NULL path */
-        struct http_app app;               /* these routes, admitted by service_admit() */
+        struct http_app app;               /* these routes, admitted by service_admit_own() */
         struct http *http;                 /* engine.http; NULL: the setting is empty */
         struct http *local;                /* beside engine.socket, for users of this host; NULL: there is none */
         struct http *inner;                /* the routes for fronts that call other routes (http_internal_request()) */
@@ -86,33 +88,39 @@ void service_cancel(struct service *service);          /* end all jobs; their cl
 void service_changed(struct service *service);         /* settings or policies were read again */
 void service_close(struct service *service);           /* NULL is allowed */
 
-/* The service of a request that a listener of the service got. */
-struct service *service_of(const struct http_request *request);
 /* The state of a front of the service: state_size bytes, zero at first, freed by service_close(). */
 void *service_state(const struct service *service, const struct front *front);
 
-/* ---- admission and quotas ---- */
+/* ---- admission (admission.c) ---- */
 
 /*
  * Admit a request by the text of its key; NULL: the request has none.  On success request->key and request->tenant are set.
  * Errors are answered by http_refuse().
  */
 int service_admit(struct http_request *request, const char *text, struct csn_error *err);
-/* The key of an admitted request; NULL: none was needed. */
-const struct store_key *service_key(const struct http_request *request);
+/* service_admit() for the service's own routes: the key is in Authorization, X-API-Key or X-Auth-Token. */
+int service_admit_own(struct http_request *request, struct csn_error *err);
 /*
  * Check that the key may ask for these tools: without SCOPE_TOOLS a request may only narrow the tools of its profile (NULL: the
  * profile of the settings).  Tools that the client serves need no scope.  Errors: CSN_E_DENIED; those of profile_find().
  */
 int service_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools, struct csn_error *err);
-/* Give a run the owner, storage and quotas of its request.  Errors: those of service_has_cpu_time(). */
-int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err);
+
+/* ---- a request and its tenant (request.c) ---- */
+
+/* The service of a request that a listener of the service got. */
+struct service *service_of(const struct http_request *request);
+/* The key of an admitted request; NULL: none was needed. */
+const struct store_key *service_key(const struct http_request *request);
 /* Whether the tenant has CPU time left within 24 hours.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM. */
 int service_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err);
 /* The same for a tenant without a request; cpu_ms_per_day: milliseconds, 0: no limit. */
 int service_tenant_has_cpu_time(const struct service *service, const char *tenant, uint64_t cpu_ms_per_day, struct http_limit *ret_limit,
                                 struct csn_error *err);
-
+/* The limits of the tenant's stored files, in bytes. */
+struct store_room service_room(const struct http_request *request);
+/* Answer an error of the store: 413, 507, or the status of its code. */
+void service_fail_room(struct http_request *request, const struct csn_error *error);
 /* Decode the body as an object of fields.def into *ret; texts live in the arena.  False: an error was answered. */
 bool service_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret);
 
@@ -129,6 +137,8 @@ struct run_responder {
         void (*drop)(void *own);           /* free `own`; called once, in every case */
 };
 
+/* Give a run the owner, storage and quotas of its request.  Errors: those of service_has_cpu_time(). */
+int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err);
 /*
  * Whether a run of this request's tenant may start now.  in_context: it goes to the queue of a context, which has its own bound.
  * Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM.
@@ -166,10 +176,6 @@ void service_ready_close(struct service *service);
 
 /* ---- files that outlive a run (run_storage.c) ---- */
 
-/* The limits of the tenant's stored files, in bytes. */
-struct store_room service_room(const struct http_request *request);
-/* Answer an error of the store: 413, 507, or the status of its code. */
-void service_fail_room(struct http_request *request, const struct csn_error *error);
 /* Let a run of this request keep files, if the key has SCOPE_FILES. */
 void run_storage_set(const struct http_request *request, struct run *run);
 /* Whether the workspace that a request names is free now.  Errors: CSN_E_BUSY. */

@@ -1,0 +1,82 @@
+/*
+ * What the other files of the service and all fronts ask first: the service of a request, its key, the limits of its tenant,
+ * and whether any job goes on.
+ */
+#include "front/service/service.h"
+
+#define DAY_MS 86400000
+
+struct service *service_of(const struct http_request *request)
+{
+        return http_owner(request);
+}
+
+const struct store_key *service_key(const struct http_request *request)
+{
+        return request->key;
+}
+
+bool service_is_idle(const struct service *service)
+{
+        return service->live == 0 && (!service->http || http_busy(service->http) == 0) &&
+               (!service->local || http_busy(service->local) == 0) && http_busy(service->inner) == 0;
+}
+
+bool service_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret)
+{
+        struct csn_error err;
+        const char *text = request->body.bytes ? request->body.bytes : "";
+        if (model_decode_text(object, text, request->body.len, arena, ret, &err) == 0)
+                return true;
+        http_fail(request, &err);
+        return false;
+}
+
+/* ---- limits of a tenant ---- */
+
+int service_tenant_has_cpu_time(const struct service *service, const char *tenant, uint64_t cpu_ms_per_day,
+                                struct http_limit *ret_limit, struct csn_error *err)
+{
+        uint64_t cpu_ms, bytes;
+        int64_t now_ms = time_now_ms(), until_ms;
+        if (!cpu_ms_per_day)
+                return 0;
+        if (runs_used(service->store, tenant, now_ms - DAY_MS, &cpu_ms, &bytes, err) < 0)
+                return -err->code;
+        if (cpu_ms < cpu_ms_per_day)
+                return 0;
+        if (runs_used_until(service->store, tenant, now_ms - DAY_MS, cpu_ms_per_day, &until_ms, err) < 0)
+                return -err->code;
+        *ret_limit = (struct http_limit){ .name = "cpu_ms_per_day", .limit = cpu_ms_per_day, .current = cpu_ms,
+                                          .reset_s = (uint64_t)(until_ms + DAY_MS - now_ms + 999) / 1000 };
+        return err_set(err, CSN_E_BUSY, 0, "what ran within the last 24 hours took %llu ms of CPU time, and the key allows %llu",
+                       (unsigned long long)cpu_ms, (unsigned long long)cpu_ms_per_day);
+}
+
+int service_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err)
+{
+        const struct store_key *key = request->key;
+        return key ? service_tenant_has_cpu_time(service_of(request), key->tenant, key->cpu_ms_per_day, ret_limit,
+                                                 err) : 0;
+}
+
+struct store_room service_room(const struct http_request *request)
+{
+        const struct engine_settings *settings = &service_of(request)->settings->engine;
+        const struct store_key *key = service_key(request);
+        return (struct store_room){ .file_max = settings->file_bytes_max, .tenant_max = key ? key->stored_bytes : 0, .all_max = settings->files_bytes_max };
+}
+
+/*
+ * 413 for a file that would be too large at any time.  Where there is no room for what could be kept at another, the fault
+ * is not the request's (RFC 4918, 11.5): 507.
+ */
+void service_fail_room(struct http_request *request, const struct csn_error *error)
+{
+        if (error->sys == EFBIG)
+                http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, error);
+        else if (error->sys == EDQUOT || error->sys == ENOSPC)
+                http_problem(request, MHD_HTTP_INSUFFICIENT_STORAGE, error);
+        else
+                http_fail(request, error);
+}
