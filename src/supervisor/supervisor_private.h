@@ -85,6 +85,11 @@ void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_er
 void jobs_kill(struct supervisor *sup);
 void jobs_free(struct supervisor *sup);
 
+/* ---- zygote_table.c ---- */
+
+/* Queue for fork requests to this zygote.  NULL: the zygote does not serve (yet).  *ret_known: the zygote exists. */
+struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known);
+
 /* ---- zygotes.c ---- */
 
 /*
@@ -94,8 +99,6 @@ void jobs_free(struct supervisor *sup);
 int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program *program, struct csn_error *err);
 /* End a zygote.  Jobs that wait for the zygote are refused with CSN_E_CANCELLED. */
 void zygote_retire(struct supervisor *sup, uint32_t id);
-/* Queue for fork requests to this zygote.  NULL: the zygote does not serve (yet).  *ret_known: the zygote exists. */
-struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known);
 /*
  * Reports of the outer init, as for jobs: the descriptor becomes the callee's.  false: no zygote of this number or pid.
  */

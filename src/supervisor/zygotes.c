@@ -1,5 +1,5 @@
 /* Zygotes, as the supervisor knows them: numbered by the engine, started by the outer init, asked over a socket. */
-#include "supervisor/supervisor_private.h"
+#include "supervisor/zygote.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,35 +16,13 @@
  */
 static const struct cgroup_limits zygote_limits = { .memory_bytes = 4 * GIB, .cpu_milli = 64000, .pids = 64, .cpu_times = 16 };
 
-struct zygote {
-        struct zygote *next;
-        struct supervisor *sup;
-        uint32_t id;
-        pid_t pid;                 /* in the outer init's pid namespace; 0: asked for, not there yet */
-        int pid_fd;
-        bool serves;
-        bool told;                 /* GONE went out */
-        struct watch watch;
-        struct send_queue sandbox;
-        struct cgroup_leaf leaf;
-        struct timer deadline, closing;
-};
-
-static struct zygote *find_zygote(struct supervisor *sup, uint32_t id)
-{
-        for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)
-                if (zygote->id == id)
-                        return zygote;
-        return NULL;
-}
-
 static void zygote_free(struct zygote *zygote)
 {
         struct loop *loop = zygote->sup->loop;
         loop_untimer(loop, &zygote->deadline);
         loop_untimer(loop, &zygote->closing);
         loop_unwatch(loop, &zygote->watch);
-        send_queue_done(&zygote->sandbox);
+        send_queue_done(&zygote->requests);
         fd_close(&zygote->watch.fd);
         fd_close(&zygote->pid_fd);
         for (struct zygote **at = &zygote->sup->zygotes; *at; at = &(*at)->next)
@@ -129,7 +107,7 @@ static void ready(struct watch *watch, uint32_t events)
         struct zygote_message message;
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
-        if (events & EPOLLOUT && send_queue_flush(&zygote->sandbox) < 0) {
+        if (events & EPOLLOUT && send_queue_flush(&zygote->requests) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "talk to the zygote");
                 end(zygote, &err);
                 return;
@@ -146,13 +124,6 @@ static void ready(struct watch *watch, uint32_t events)
         }
         for (size_t i = 0; i < WIRE_FDS_MAX; i++)
                 fd_close(&fds[i]);
-}
-
-struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known)
-{
-        struct zygote *zygote = find_zygote(sup, id);
-        *ret_known = zygote && !zygote->told;
-        return *ret_known && zygote->serves ? &zygote->sandbox : NULL;
 }
 
 /* ---- start and end ---- */
@@ -186,14 +157,14 @@ int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program 
         size_t n = 0;
         for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)
                 n++;
-        if (find_zygote(sup, id) || id & SUPERVISOR_ZYGOTE || n == WIRE_ZYGOTES_MAX)
+        if (zygote_find(sup, id) || id & SUPERVISOR_ZYGOTE || n == WIRE_ZYGOTES_MAX)
                 return err_set(err, CSN_E_PROTOCOL, 0, "zygote %u is there already, or there are too many", id);
         struct zygote *zygote = mem_alloc(sizeof *zygote);
         *zygote = (struct zygote){ .next = sup->zygotes, .sup = sup, .id = id, .pid_fd = -1,
                                    .watch = { .fd = -1, .ready = ready, .owner = zygote },
                                    .deadline = { .fired = loading_took_too_long, .owner = zygote },
                                    .closing = { .fired = try_close, .owner = zygote } };
-        zygote->sandbox = (struct send_queue){ .loop = sup->loop, .watch = &zygote->watch };
+        zygote->requests = (struct send_queue){ .loop = sup->loop, .watch = &zygote->watch };
         cgroup_leaf_init(&zygote->leaf);
         sup->zygotes = zygote;
         why = sup->outer_init_error;
@@ -208,7 +179,7 @@ int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program 
 
 void zygote_retire(struct supervisor *sup, uint32_t id)
 {
-        struct zygote *zygote = find_zygote(sup, id);
+        struct zygote *zygote = zygote_find(sup, id);
         struct csn_error err;
         err_set(&err, CSN_E_CANCELLED, 0, "the zygote was retired");
         if (zygote)
@@ -217,7 +188,7 @@ void zygote_retire(struct supervisor *sup, uint32_t id)
 
 bool zygote_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
 {
-        struct zygote *zygote = find_zygote(sup, id);
+        struct zygote *zygote = zygote_find(sup, id);
         struct csn_error err;
         auto_fd fd = pid_fd;
         if (!zygote || zygote->pid)

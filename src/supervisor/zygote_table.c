@@ -1,0 +1,17 @@
+/* Zygotes by their numbers, for zygotes.c and for jobs that ask a zygote to fork. */
+#include "supervisor/zygote.h"
+
+struct zygote *zygote_find(struct supervisor *sup, uint32_t id)
+{
+        for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)
+                if (zygote->id == id)
+                        return zygote;
+        return NULL;
+}
+
+struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known)
+{
+        struct zygote *zygote = zygote_find(sup, id);
+        *ret_known = zygote && !zygote->told;
+        return *ret_known && zygote->serves ? &zygote->requests : NULL;
+}
