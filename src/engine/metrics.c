@@ -2,68 +2,14 @@
  * What the engine has done since it began, in Prometheus' text form (exposition format 0.0.4): base units, and labels
  * whose values are ours alone, so that nobody outside can make their number grow.
  */
-#include "engine/persistent/psandbox.h"
+#include "engine/engine.h"
+#include "engine/persistent/context.h"
 #include "engine/run/run_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define LANGUAGES 5                        /* ours, and one for all that were added */
-#define STATUSES 32
-
-/* Seconds; the first are for what is taken from a pool. */
-static const double bounds[] = { 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300 };
-
-struct histogram {
-        uint64_t counts[ARRAY_LEN(bounds) + 1];
-        double sum;
-};
-
-enum stage { STAGE_QUEUE, STAGE_PREPARE, STAGE_RUN, STAGE_COLLECT, STAGE_TOTAL, STAGES };
-static const char *const stage_names[] = { "queue", "prepare", "run", "collect", "total" };
-
-struct metrics {
-        uint64_t runs[LANGUAGES][STATUSES];
-        uint64_t out_of_memory, denied, output_bytes;
-        uint64_t tools[3];                 /* calls that were done, failed, refused */
-        double cpu_seconds;
-        struct histogram stages[STAGES];
-};
-
-static void observe(struct histogram *histogram, double seconds)
-{
-        size_t i = 0;
-        while (i < ARRAY_LEN(bounds) && seconds > bounds[i])
-                i++;
-        histogram->counts[i]++;
-        histogram->sum += seconds;
-}
-
-void metrics_note(struct run *run)
-{
-        struct metrics *metrics = run->engine->metrics;
-        const struct run_result *result = &run->result;
-        const struct timings *timings = &result->timings;
-        const double stages[] = { timings->queue_ms, timings->prepare_ms, timings->run_ms, timings->collect_ms, timings->total_ms };
-        size_t language = 0;
-        while (language < LANGUAGES - 1 && lang_at(language) != run->language)
-                language++;
-        if (!metrics)
-                metrics = run->engine->metrics = arena_alloc(&run->engine->arena, sizeof *metrics);
-        if (result->status >= 0 && result->status < STATUSES)
-                metrics->runs[language][result->status]++;
-        metrics->out_of_memory += result->status == status_MEMORY_EXCEEDED;
-        metrics->denied += result->status == status_BLOCKED;
-        metrics->output_bytes += run->streams[0].capture.total + run->streams[1].capture.total;
-        metrics->cpu_seconds += result->usage.cpu_ms / 1000;
-        metrics->tools[0] += result->tools.calls - result->tools.failed;
-        metrics->tools[1] += result->tools.failed;
-        metrics->tools[2] += result->tools.refused;
-        for (size_t i = 0; i < STAGES && run->has_boundary; i++)
-                observe(&metrics->stages[i], stages[i] / 1000);
-}
-
-/* ---- the text ---- */
+static const char *const stage_names[STAGES] = { "queue", "prepare", "run", "collect", "total" };
 
 static void head(struct buf *buf, const char *name, const char *type, const char *help)
 {
@@ -79,10 +25,10 @@ static void one(struct buf *buf, const char *name, const char *type, const char 
 static void print_histogram(struct buf *buf, const char *stage, const struct histogram *histogram)
 {
         uint64_t sum = 0;
-        for (size_t i = 0; i <= ARRAY_LEN(bounds); i++) {
+        for (size_t i = 0; i <= HISTOGRAM_BOUNDS; i++) {
                 char bound[32] = "+Inf";
-                if (i < ARRAY_LEN(bounds))
-                        snprintf(bound, sizeof bound, "%g", bounds[i]);
+                if (i < HISTOGRAM_BOUNDS)
+                        snprintf(bound, sizeof bound, "%g", histogram_bounds[i]);
                 sum += histogram->counts[i];
                 buf_printf(buf, "caisson_stage_duration_seconds_bucket{stage=\"%s\",le=\"%s\"} %" PRIu64 "\n", stage, bound, sum);
         }
@@ -90,22 +36,22 @@ static void print_histogram(struct buf *buf, const char *stage, const struct his
                    histogram->sum, stage, sum);
 }
 
-static void print_runs(struct buf *buf, const struct metrics *metrics)
+static void print_runs(struct buf *buf, const struct counters *counters)
 {
         head(buf, "executions_total", "counter", "Runs that are over, by language and status.");
-        for (size_t i = 0; i < LANGUAGES; i++)
-                for (int status = 0; status < STATUSES; status++)
-                        if (metrics->runs[i][status])
+        for (size_t i = 0; i < COUNTED_LANGUAGES; i++)
+                for (int status = 0; status < COUNTED_STATUSES; status++)
+                        if (counters->runs[i][status])
                                 buf_printf(buf, "caisson_executions_total{language=\"%s\",status=\"%s\"} %" PRIu64 "\n",
-                                           i < LANGUAGES - 1 && lang_at(i) ? lang_at(i)->name : "other", status_name(status), metrics->runs[i][status]);
+                                           i < COUNTED_LANGUAGES - 1 && lang_at(i) ? lang_at(i)->name : "other", status_name(status), counters->runs[i][status]);
 }
 
-static void print_tools(struct buf *buf, const struct metrics *metrics)
+static void print_tools(struct buf *buf, const struct counters *counters)
 {
         static const char *const outcomes[] = { "done", "failed", "refused" };
         head(buf, "tool_calls_total", "counter", "Calls of tools in runs that are over, by what came of them.");
         for (size_t i = 0; i < ARRAY_LEN(outcomes); i++)
-                buf_printf(buf, "caisson_tool_calls_total{outcome=\"%s\"} %" PRIu64 "\n", outcomes[i], metrics->tools[i]);
+                buf_printf(buf, "caisson_tool_calls_total{outcome=\"%s\"} %" PRIu64 "\n", outcomes[i], counters->tools[i]);
 }
 
 struct row {
@@ -145,7 +91,7 @@ static void print_zygotes(struct buf *buf, const struct engine *engine)
                 { "zygote_up", "gauge", "serves", "Whether the Python interpreter serves that the runs of an image are forked from." },
                 { "zygote_failures_total", "counter", "failures", "How often it could not be made, or ended." },
         };
-        json_t *zygotes = pools_zygotes(engine);
+        json_t *zygotes = pools_zygotes(engine->pools);
         print_rows(buf, rows, ARRAY_LEN(rows), zygotes, "image", "image");
         json_decref(zygotes);
 }
@@ -167,21 +113,20 @@ static void print_psandboxes(struct buf *buf, struct engine *engine)
 
 void engine_metrics(struct engine *engine, struct buf *buf)
 {
-        static const struct metrics none;
-        const struct metrics *metrics = engine->metrics ? engine->metrics : &none;
+        const struct counters *counters = &engine->counters;
         json_t *status = engine_status(engine);
-        print_runs(buf, metrics);
+        print_runs(buf, counters);
         head(buf, "stage_duration_seconds", "histogram", "How long the stages of runs took.");
         for (size_t i = 0; i < STAGES; i++)
-                print_histogram(buf, stage_names[i], &metrics->stages[i]);
+                print_histogram(buf, stage_names[i], &counters->stages[i]);
         one(buf, "queue_depth", "gauge", "Runs that wait.", (double)engine->queued);
         one(buf, "runs_running", "gauge", "Runs that go on.", (double)engine->running);
         one(buf, "checks_running", "gauge", "Runs whose source policy is being asked.", (double)engine->checking);
-        one(buf, "oom_kills_total", "counter", "Runs that were over their memory limit.", (double)metrics->out_of_memory);
-        one(buf, "policy_denials_total", "counter", "Runs that a source policy refused.", (double)metrics->denied);
-        one(buf, "output_bytes_total", "counter", "What programs wrote to their standard output and error.", (double)metrics->output_bytes);
-        one(buf, "cpu_seconds_total", "counter", "CPU time of programs.", metrics->cpu_seconds);
-        print_tools(buf, metrics);
+        one(buf, "oom_kills_total", "counter", "Runs that were over their memory limit.", (double)counters->out_of_memory);
+        one(buf, "policy_denials_total", "counter", "Runs that a source policy refused.", (double)counters->denied);
+        one(buf, "output_bytes_total", "counter", "What programs wrote to their standard output and error.", (double)counters->output_bytes);
+        one(buf, "cpu_seconds_total", "counter", "CPU time of programs.", counters->cpu_seconds);
+        print_tools(buf, counters);
         print_psandboxes(buf, engine);
         print_pools(buf, json_object_get(status, "pools"));
         print_zygotes(buf, engine);

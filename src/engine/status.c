@@ -1,40 +1,11 @@
 /* What the engine does at this moment, as JSON for whoever watches it. */
+#include "engine/engine.h"
 #include "engine/run/run_private.h"
-
-const char *run_state_name(const struct run *run)
-{
-        static const char *const states[] = { [RUN_NEW] = "new", [RUN_CHECKING] = "checking", [RUN_QUEUED] = "waiting",
-                                              [RUN_RUNNING] = "running", [RUN_OVER] = "over" };
-        return states[run->state];
-}
-
-uint64_t run_created_us(const struct run *run)
-{
-        return run->created_us;
-}
-
-size_t run_stages(const struct run *run, struct run_stage stages[static RUN_STAGES_MAX])
-{
-        const bool checked = run->request.policy && strcmp(run->request.policy, "off") != 0, ran = run->ended_us;
-        uint64_t now = clock_us(), left_queue = run->begun_us ? run->begun_us : now, began = ran ? run->started_us : now;
-        const struct { const char *name; bool there; uint64_t begun_us, ended_us; } all[RUN_STAGES_MAX] = {
-                { "check", checked, run->created_us, run->queued_us ? run->queued_us : now },
-                { "queue", run->queued_us, run->queued_us, left_queue },
-                { "prepare", run->begun_us, run->begun_us, began },
-                { "run", ran, run->started_us, run->ended_us },
-                { "collect", ran, run->ended_us, now },
-        };
-        size_t n = 0;
-        for (size_t i = 0; i < RUN_STAGES_MAX; i++)
-                if (all[i].there)
-                        stages[n++] = (struct run_stage){ all[i].name, all[i].begun_us, max_u64(all[i].begun_us, all[i].ended_us) };
-        return n;
-}
 
 static json_t *one_run(const struct run *run, uint64_t now_us)
 {
-        const struct run_request *request = &run->request;
-        const char *language = run->language ? run->language->name : request->language;
+        const struct run_request *request = &run->launch.request;
+        const char *language = run->launch.language ? run->launch.language->name : request->language;
         json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", run->id, "state", run_state_name(run), "language", language ? language : "",
                          "profile", request->profile ? request->profile : "", "owner", run->owner_key, "age_ms",
                          (json_int_t)((now_us - run->created_us) / 1000));
@@ -60,5 +31,5 @@ json_t *engine_status(struct engine *engine)
                         json_array_append_new(runs, one_run(run, now_us));
         return json_pack("{s:o, s:{s:I, s:I, s:I, s:I}, s:o}", "runs", runs, "queue", "waiting", (json_int_t)engine->queued, "running",
                          (json_int_t)engine->running, "max", (json_int_t)engine->settings->engine.running_max, "waiting_max",
-                         (json_int_t)engine->settings->engine.queue_max, "pools", pools_status(engine));
+                         (json_int_t)engine->settings->engine.queue_max, "pools", pools_status(engine->pools));
 }

@@ -18,11 +18,6 @@ struct grade_request *grading_request(struct grading *grading)
         return &grading->request;
 }
 
-const char *grading_id(const struct grading *grading)
-{
-        return grading->id;
-}
-
 void grading_set_owner(struct grading *grading, const char *key, size_t running_max, size_t queued_max)
 {
         snprintf(grading->owner_key, sizeof grading->owner_key, "%s", key);

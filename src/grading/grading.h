@@ -46,7 +46,6 @@ void grader_close(struct grader *grader);
  * Allocate a grading.  The caller fills grading_request(), with memory from grading_arena(), then starts the grading.
  */
 struct grading *grading_new(struct grader *grader);
-const char *grading_id(const struct grading *grading);
 struct arena *grading_arena(struct grading *grading);
 struct grade_request *grading_request(struct grading *grading);
 /* Owner and queue limits of the runs: see run_set_owner() and run_set_quota(). */

@@ -78,6 +78,23 @@ json_t *model_load(const char *text, size_t len, json_error_t *ret_where)
         return model_read(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, ret_where);
 }
 
+/* Replace all marked strings in a JSON text by their integers. */
+static void model_unmark(char *text)
+{
+        size_t len = strlen(mark());
+        char *to = text;
+        while (*text) {
+                if (*text == '"' && strncmp(text + 1, mark(), len) == 0) {
+                        for (text += 1 + len; *text && *text != '"';)
+                                *to++ = *text++;
+                        text += *text == '"';
+                } else {
+                        *to++ = *text++;
+                }
+        }
+        *to = 0;
+}
+
 char *model_write(const json_t *json, size_t flags)
 {
         char *text = json_dumps(json, flags);
@@ -95,20 +112,4 @@ const char *model_digits(const json_t *json)
 {
         const char *text = json_string_value(json);
         return text && strncmp(text, mark(), strlen(mark())) == 0 ? text + strlen(mark()) : NULL;
-}
-
-void model_unmark(char *text)
-{
-        size_t len = strlen(mark());
-        char *to = text;
-        while (*text) {
-                if (*text == '"' && strncmp(text + 1, mark(), len) == 0) {
-                        for (text += 1 + len; *text && *text != '"';)
-                                *to++ = *text++;
-                        text += *text == '"';
-                } else {
-                        *to++ = *text++;
-                }
-        }
-        *to = 0;
 }

@@ -199,8 +199,7 @@ bool model_has_many_parts(const char *text, size_t len, size_t max);
 
 /*
  * Parse JSON with integers of any size; duplicate names are refused (integers.c).  An integer of more than 64
- * bits becomes a string with a mark.  model_digits() returns the text after the mark, or NULL; model_unmark()
- * replaces all marked strings in a JSON text by integers.  The caller owns the reference; NULL: *ret_where has
+ * bits becomes a string with a mark.  model_digits() returns the text after the mark, or NULL.  The caller owns the reference; NULL: *ret_where has
  * the error.
  */
 json_t *model_load(const char *text, size_t len, json_error_t *ret_where);
@@ -209,7 +208,6 @@ json_t *model_read(const char *text, size_t len, size_t flags, json_error_t *ret
 char *model_write(const json_t *json, size_t flags);
 bool model_has_marks(void);            /* whether this process has parsed any such integer */
 const char *model_digits(const json_t *json);
-void model_unmark(char *text);
 /* Whether lists and objects in a JSON text are nested deeper than `max`. */
 bool model_is_deeper(const char *text, size_t len, unsigned max);
 /* model_is_deeper() for a parsed value; the check itself descends at most `max` levels, so any depth is safe. */

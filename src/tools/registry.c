@@ -42,7 +42,8 @@ void tools_changed(struct tool_source *source)
                 broker_changed(broker);
 }
 
-void tools_remove(struct tools *tools, struct tool_source *source)
+/* End the source's calls with an error, and close the source. */
+static void tools_remove(struct tools *tools, struct tool_source *source)
 {
         for (struct tool_source **at = &tools->sources; *at; at = &(*at)->next)
                 if (*at == source) {

@@ -132,8 +132,6 @@ struct engine *tools_engine(const struct tools *tools);
  * then stays the caller's.
  */
 int tools_add(struct tools *tools, struct tool_source *source, struct csn_error *err);
-/* End the source's calls with an error, and close the source. */
-void tools_remove(struct tools *tools, struct tool_source *source);
 /* The source of a server, or NULL. */
 struct tool_source *tools_find(const struct tools *tools, const char *server);
 /* Iterate over the sources; NULL begins and ends. */

@@ -1,8 +1,9 @@
 /*
  * instance: one sandbox of a backend.
  *
- * An instance has at most one user: a run, a persistent sandbox, a context or a pool.  The user hears the news of its instance
- * through struct instance_user and may hand the instance on.  All functions return at once; news comes from the event loop.
+ * An instance has at most one user: a run, a persistent sandbox, a context or a pool.  The user hears the news of its
+ * instance through struct instance_user and may hand the instance on.  All functions return at once; news comes from
+ * the event loop.
  */
 #ifndef ENGINE_INSTANCE_INSTANCE_H
 #define ENGINE_INSTANCE_INSTANCE_H
@@ -81,14 +82,14 @@ struct instances {
 };
 
 /*
- * Make an instance of this shape.  *ret is set when the backend has accepted the request; user->ready() may come before the
- * return.  Errors: those of the backend; on an error there is no instance and no news.
+ * Make an instance of this shape.  *ret is set when the backend has accepted the request; user->ready() may come before
+ * the return.  Errors: those of the backend; on an error there is no instance and no news.
  */
 int instance_new(struct instances *instances, const struct backend *backend, const struct wire_shape *shape, const struct instance_user *user,
                  void *owner, struct instance **ret, struct csn_error *err);
 /*
- * Fork the interpreter of a zygote into the sandbox of `host`, whose process 1 is a guest.  The descriptors are those that the guest
- * made and stay the caller's.  Errors: CSN_E_BUSY (the backend is gone), those of the backend.
+ * Fork the interpreter of a zygote into the sandbox of `host`, whose process 1 is a guest.  The descriptors are those
+ * that the guest made and stay the caller's.  Errors: CSN_E_BUSY (the backend is gone), those of the backend.
  */
 int instance_join_guest(const struct instance *host, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], const struct instance_user *user, void *owner,
                         struct instance **ret, struct csn_error *err);
@@ -96,7 +97,9 @@ int instance_join_guest(const struct instance *host, uint32_t zygote, const int 
 /* Hand an instance over to another user; NULL: its end is ignored. */
 void instance_set_user(struct instance *instance, const struct instance_user *user, void *owner);
 
-/* Put an interpreter into a bare instance: a fork of a zygote, or one that is started.  Errors: those of the backend. */
+/*
+ * Put an interpreter into a bare instance: a fork of a zygote, or one that is started.  Errors: those of the backend.
+ */
 int instance_join(struct instance *instance, uint32_t zygote, struct csn_error *err);
 int instance_worker(struct instance *instance, const struct wire_program *program, struct csn_error *err);
 /* Run a program, once; it has to live until the last news.  Errors: those of the backend. */

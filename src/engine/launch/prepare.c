@@ -1,24 +1,31 @@
-/* From a request to what a backend needs: the whole request, arguments, environment, input files; or to what an interpreter needs. */
-#include "engine/run/run_private.h"
+/*
+ * From a request to what a backend needs: the whole request, arguments, environment, input files; or to what an
+ * interpreter needs.
+ */
+#include "engine/launch/launch_private.h"
+
+#include "egress/egress.h"
+#include "sandbox/sandbox.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "sandbox/sandbox.h"
+#define JUDGED_WAITING 9                  /* times wall_ms; see run_set_judged() */
+#define JUDGED_WAITING_MAX_MS 86400000    /* the supervisor's maximum */
 
 /* ---- language and program ---- */
 
-static int choose_language(struct run *run, struct csn_error *err)
+static int choose_language(struct launch *launch, struct csn_error *err)
 {
-        const struct run_request *request = &run->request;
+        const struct run_request *request = &launch->request;
         if (HAS(request, run_request, language))
-                return lang_find(engine_languages(run->engine), request->language, &run->language, err);
+                return lang_find(launch->added, request->language, &launch->language, err);
         if (!HAS(request, run_request, name))
                 return err_field(err, "/language", "no language is given; give language");
-        run->language = lang_of_file(engine_languages(run->engine), request->name);
-        if (!run->language)
+        launch->language = lang_of_file(launch->added, request->name);
+        if (!launch->language)
                 return err_field(err, "/language", "no language is given, and the name \"%.60s\" does not tell one; give language", request->name);
         return 0;
 }
@@ -28,29 +35,29 @@ static int check_code(const struct run_request *request, struct csn_error *err)
         return HAS(request, run_request, code) ? 0 : err_field(err, "/code", "there is no program; give code");
 }
 
-int run_check_needed(struct run *run, struct csn_error *err)
+int launch_check_needed(struct launch *launch, struct csn_error *err)
 {
-        const struct run_request *request = &run->request;
-        const char *name = HAS(request, run_request, profile) ? request->profile : run->engine->settings->engine.profile;
+        const struct run_request *request = &launch->request;
+        const char *name = HAS(request, run_request, profile) ? request->profile : launch->settings->engine.profile;
         struct profile profile;
         if (check_code(request, err) < 0)
                 return -err->code;
         if (HAS(request, run_request, language) || HAS(request, run_request, context))
                 return 0;
         /* A profile that is not there is another fault. */
-        if (profile_find(run->engine->settings, name, &run->arena, &profile, err) < 0 || HAS(&profile.request, run_request, language))
+        if (profile_find(launch->settings, name, &launch->arena, &profile, err) < 0 || HAS(&profile.request, run_request, language))
                 return 0;
-        return choose_language(run, err);
+        return choose_language(launch, err);
 }
 
-static int choose_name(struct run *run, struct csn_error *err)
+static int choose_name(struct launch *launch, struct csn_error *err)
 {
-        struct run_request *request = &run->request;
+        struct run_request *request = &launch->request;
         struct csn_error why;
-        run->main_file = HAS(request, run_request, name) ? request->name : run->language->file;
-        if (strchr(run->main_file, '/') || wire_name_check(run->main_file, strlen(run->main_file), &why) < 0)
-                return err_field(err, "/name", "\"%.60s\" cannot be the program's name: %s", run->main_file,
-                                 strchr(run->main_file, '/') ? "it has a slash" : why.text);
+        launch->main_file = HAS(request, run_request, name) ? request->name : launch->language->file;
+        if (strchr(launch->main_file, '/') || wire_name_check(launch->main_file, strlen(launch->main_file), &why) < 0)
+                return err_field(err, "/name", "\"%.60s\" cannot be the program's name: %s", launch->main_file,
+                                 strchr(launch->main_file, '/') ? "it has a slash" : why.text);
         return 0;
 }
 
@@ -77,7 +84,7 @@ static const char *const usual_env[] = {
         NULL
 };
 
-const char *const *run_usual_env(void)
+const char *const *launch_usual_env(void)
 {
         return usual_env;
 }
@@ -107,12 +114,12 @@ static bool has_variable(const struct run_request *request, const char *name)
         return false;
 }
 
-static void build_env(struct run *run)
+static void build_env(struct launch *launch)
 {
         static const char *const threads[] = { "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS" };
-        const struct run_request *request = &run->request;
-        struct arena *arena = &run->arena;
-        bool tools = tool_session_wanted(&request->tools);
+        const struct run_request *request = &launch->request;
+        struct arena *arena = &launch->arena;
+        bool tools = launch_wants_tools(&request->tools);
         char **env = arena_alloc(arena, (ARRAY_LEN(usual_env) + ARRAY_LEN(tools_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) + request->env_n + 1) * sizeof *env);
         size_t n = 0;
         for (size_t i = 0; tools && i < ARRAY_LEN(tools_env); i++)
@@ -124,22 +131,24 @@ static void build_env(struct run *run)
         for (size_t i = 0; request->network != network_NONE && i < ARRAY_LEN(proxy_env); i++)
                 if (!has_variable(request, proxy_env[i].name))
                         env[n++] = arena_text(arena, "%s=%s", proxy_env[i].name, proxy_env[i].value);
-        /* These libraries start a thread for each core of the host, whatever the share; 128 of them hit any pids limit. */
+        /*
+         * These libraries start a thread for each core of the host, whatever the share; 128 of them hit any pids limit.
+         */
         for (size_t i = 0; i < ARRAY_LEN(threads); i++)
                 if (!has_variable(request, threads[i]))
                         env[n++] = arena_text(arena, "%s=%" PRIu64, threads[i], (request->limits.cpu_milli + 999) / 1000);
         for (size_t i = 0; i < request->env_n; i++)
                 env[n++] = arena_text(arena, "%s=%s", request->env[i].name, request->env[i].value);
-        run->what.program.env = env;
-        run->what.program.env_n = n;
+        launch->program.program.env = env;
+        launch->program.program.env_n = n;
 }
 
 /* ---- input files ---- */
 
-int run_open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err)
+static int open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err)
 {
-        struct run *run = owner;
-        const struct run_input *input = &run->inputs[i];
+        struct launch *launch = owner;
+        const struct launch_input *input = &launch->inputs[i];
         *ret_fd = -1;
         *ret_file = (struct wire_file){ .mode = input->mode, .name = (char *)(uintptr_t)input->name };
         if (!input->path && !input->id && input->content.len <= WIRE_INLINE_MAX) {
@@ -147,13 +156,13 @@ int run_open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_f
                 ret_file->content_len = input->content.len;
         } else if (input->id) {
                 char *name;
-                return run->storage->open(run->run_storage_owner, input->id, &run->arena, &name, ret_fd, err);
+                return launch->storage->open(launch->storage_owner, input->id, &launch->arena, &name, ret_fd, err);
         } else if (input->path) {
                 /* Opened again here, one at a time: there may be more inputs than descriptors. */
-                *ret_fd = input->work ? files_open_input(run->work_fd, input->name)
+                *ret_fd = input->work ? files_open_input(launch->work_fd, input->name)
                                       : open(input->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
                 if (*ret_fd < 0)
-                        return err_set(err, CSN_E_INPUT, errno, "open the input file %s", run->entered ? input->name : input->path);
+                        return err_set(err, CSN_E_INPUT, errno, "open the input file %s", launch->entered ? input->name : input->path);
         } else {
                 *ret_fd = io_memfd("input", input->content.bytes, input->content.len);
                 if (*ret_fd < 0)
@@ -169,10 +178,10 @@ static const char *last_part(const char *path)
 }
 
 /* Size and hash of an input, which also shows that it can be read and is a file. */
-static int examine_input(struct run *run, size_t i, uint64_t *left, struct csn_error *err)
+static int examine_input(struct launch *launch, size_t i, uint64_t *left, struct csn_error *err)
 {
-        const struct run_input *input = &run->inputs[i];
-        struct file_input *digest = &run->digests[i];
+        const struct launch_input *input = &launch->inputs[i];
+        struct file_input *digest = &launch->digests[i];
         struct wire_file file;
         struct stat st;
         int opened = -1;
@@ -180,7 +189,7 @@ static int examine_input(struct run *run, size_t i, uint64_t *left, struct csn_e
         digest->name = input->name;
         digest->size = input->content.len;
         if (input->path || input->id) {
-                if (run_open_input(run, i, &file, &opened, err) < 0)
+                if (open_input(launch, i, &file, &opened, err) < 0)
                         return -err->code;
                 auto_fd fd = opened;
                 if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -193,14 +202,14 @@ static int examine_input(struct run *run, size_t i, uint64_t *left, struct csn_e
         }
         if (!fits)
                 return err_field(err, "/files", "the input files are together larger than input_bytes=%" PRIu64 " or disk_bytes=%" PRIu64
-                                                " allow; %s does not fit", run->request.limits.input_bytes,
-                                 run->request.limits.disk_bytes, input->name);
+                                                " allow; %s does not fit", launch->request.limits.input_bytes,
+                                 launch->request.limits.disk_bytes, input->name);
         *left -= digest->size;
         return 0;
 }
 
 /* What a file is called that has no name of its own here. */
-static int name_of_kept(struct run *run, const struct input_file *file, const char **ret, struct csn_error *err)
+static int name_of_kept(struct launch *launch, const struct input_file *file, const char **ret, struct csn_error *err)
 {
         char *name;
         int opened = -1;
@@ -208,24 +217,24 @@ static int name_of_kept(struct run *run, const struct input_file *file, const ch
                 *ret = last_part(file->path);
                 return 0;
         }
-        if (run->storage->open(run->run_storage_owner, file->id, &run->arena, &name, &opened, err) < 0)
+        if (launch->storage->open(launch->storage_owner, file->id, &launch->arena, &name, &opened, err) < 0)
                 return -err->code;
         fd_close(&opened);
         *ret = name;
         return 0;
 }
 
-static int add_request_files(struct run *run, struct csn_error *err)
+static int add_request_files(struct launch *launch, struct csn_error *err)
 {
-        const struct run_request *request = &run->request;
+        const struct run_request *request = &launch->request;
         for (size_t i = 0; i < request->files_n; i++) {
                 const struct input_file *file = &request->files[i];
-                struct run_input *input = &run->inputs[run->inputs_n++];
+                struct launch_input *input = &launch->inputs[launch->inputs_n++];
                 struct csn_error why;
                 const char *name = file->name;
-                if (!HAS(file, input_file, name) && name_of_kept(run, file, &name, err) < 0)
+                if (!HAS(file, input_file, name) && name_of_kept(launch, file, &name, err) < 0)
                         return -err->code;
-                *input = (struct run_input){ .name = name, .path = file->path, .id = file->id,
+                *input = (struct launch_input){ .name = name, .path = file->path, .id = file->id,
                                              .content = file->content, .mode = 0644 };
                 if (wire_name_check(input->name, strlen(input->name), &why) < 0)
                         return err_field(err, "/files", "\"%.80s\" cannot be the name of an input file: %s", input->name, why.text);
@@ -233,122 +242,122 @@ static int add_request_files(struct run *run, struct csn_error *err)
         return 0;
 }
 
-static int check_names(const struct run *run, struct csn_error *err)
+static int check_names(const struct launch *launch, struct csn_error *err)
 {
-        for (size_t i = 0; i < run->inputs_n; i++)
+        for (size_t i = 0; i < launch->inputs_n; i++)
                 for (size_t k = 0; k < i; k++)
-                        if (strcmp(run->inputs[i].name, run->inputs[k].name) == 0)
-                                return err_field(err, k == 0 ? "/name" : "/files", "two input files have the name %s%s", run->inputs[i].name,
+                        if (strcmp(launch->inputs[i].name, launch->inputs[k].name) == 0)
+                                return err_field(err, k == 0 ? "/name" : "/files", "two input files have the name %s%s", launch->inputs[i].name,
                                                  k == 0 ? ", which is the program's; give the program another" : "");
         return 0;
 }
 
 /* The files of a work folder come last, so that what the request itself brings wins. */
-static int add_work_files(struct run *run, struct csn_error *err)
+static int add_work_files(struct launch *launch, struct csn_error *err)
 {
-        struct file_rules rules = { .files_max = run->request.limits.disk_files, .time_ms = 30000 };
+        struct file_rules rules = { .files_max = launch->request.limits.disk_files, .time_ms = 30000 };
         struct file_list list;
-        if (run->work_fd < 0)
+        if (launch->work_fd < 0)
                 return 0;
-        if (files_list(run->work_fd, &rules, &run->arena, &list, err) < 0)
+        if (files_list(launch->work_fd, &rules, &launch->arena, &list, err) < 0)
                 return -err->code;
         if (list.truncated)
-                return err_field(err, run->entered ? "/workspace" : "/work_dir", "the folder has more files than disk_files=%" PRIu64 " allows",
-                                 run->request.limits.disk_files);
-        struct run_input *all = arena_alloc(&run->arena, (run->inputs_n + list.n + 1) * sizeof *all);
-        memcpy(all, run->inputs, run->inputs_n * sizeof *all);
-        run->inputs = all;
+                return err_field(err, launch->entered ? "/workspace" : "/work_dir", "the folder has more files than disk_files=%" PRIu64 " allows",
+                                 launch->request.limits.disk_files);
+        struct launch_input *all = arena_alloc(&launch->arena, (launch->inputs_n + list.n + 1) * sizeof *all);
+        memcpy(all, launch->inputs, launch->inputs_n * sizeof *all);
+        launch->inputs = all;
         for (size_t i = 0; i < list.n; i++) {
                 bool known = wire_name_check(list.files[i].name, strlen(list.files[i].name), NULL) < 0;
-                for (size_t k = 0; k < run->inputs_n && !known; k++)
+                for (size_t k = 0; k < launch->inputs_n && !known; k++)
                         known = strcmp(all[k].name, list.files[i].name) == 0;
                 if (!known)
-                        all[run->inputs_n++] = (struct run_input){ .name = list.files[i].name, .mode = 0644, .work = true,
-                                .path = run->entered ? list.files[i].name : arena_text(&run->arena, "%s/%s", run->work_dir, list.files[i].name) };
+                        all[launch->inputs_n++] = (struct launch_input){ .name = list.files[i].name, .mode = 0644, .work = true,
+                                .path = launch->entered ? list.files[i].name : arena_text(&launch->arena, "%s/%s", launch->work_dir, list.files[i].name) };
         }
         return 0;
 }
 
-static int gather_inputs(struct run *run, struct csn_error *err)
+static int gather_inputs(struct launch *launch, struct csn_error *err)
 {
-        const struct run_request *request = &run->request;
+        const struct run_request *request = &launch->request;
         uint64_t left = min_u64(request->limits.input_bytes, request->limits.disk_bytes);
-        run->inputs = arena_alloc(&run->arena, (1 + request->files_n) * sizeof *run->inputs);
-        run->inputs[run->inputs_n++] = (struct run_input){ .name = run->main_file, .content = request->code, .mode = 0444,
+        launch->inputs = arena_alloc(&launch->arena, (1 + request->files_n) * sizeof *launch->inputs);
+        launch->inputs[launch->inputs_n++] = (struct launch_input){ .name = launch->main_file, .content = request->code, .mode = 0444,
                                                            .hidden = true };
-        if (add_request_files(run, err) < 0 || check_names(run, err) < 0 || add_work_files(run, err) < 0)
+        if (add_request_files(launch, err) < 0 || check_names(launch, err) < 0 || add_work_files(launch, err) < 0)
                 return -err->code;
-        if (run->inputs_n > WIRE_FILES_MAX)
-                return err_field(err, "/files", "%zu input files; at most %d are possible", run->inputs_n, WIRE_FILES_MAX);
-        run->digests = arena_alloc(&run->arena, run->inputs_n * sizeof *run->digests);
-        for (size_t i = 0; i < run->inputs_n; i++)
-                if (examine_input(run, i, &left, err) < 0)
+        if (launch->inputs_n > WIRE_FILES_MAX)
+                return err_field(err, "/files", "%zu input files; at most %d are possible", launch->inputs_n, WIRE_FILES_MAX);
+        launch->digests = arena_alloc(&launch->arena, launch->inputs_n * sizeof *launch->digests);
+        for (size_t i = 0; i < launch->inputs_n; i++)
+                if (examine_input(launch, i, &left, err) < 0)
                         return -err->code;
         return 0;
 }
 
 /* ---- the sandbox ---- */
 
-static void build_argv(struct run *run)
+static void build_argv(struct launch *launch)
 {
-        const struct run_request *request = &run->request;
+        const struct run_request *request = &launch->request;
         struct buf options;
         buf_init(&options, 32 * KIB);
         buf_printf(&options, "value_max=%" PRIu64, request->limits.value_bytes);
-        if (run->compile_only)
+        if (launch->compile_only)
                 buf_printf(&options, ",compile_only=1");
-        else if (run->has_messages)
-                buf_printf(&options, ",graded=1,alone=%d", run->backend == &backend_native);
+        else if (launch->has_messages)
+                buf_printf(&options, ",graded=1,alone=%d", launch->backend == &backend_native);
         else if (request->image == image_DATA)
                 buf_printf(&options, ",figures=1");
         for (size_t i = 0; i < request->preload_n; i++)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
-        const char *file = arena_text(&run->arena, SANDBOX_HOME "/%s", run->main_file), *list = arena_copy(&run->arena, options.bytes, options.len);
-        run->what.program.argv = lang_argv(run->language, &run->arena, list, file, request->args, request->args_n, &run->what.program.argv_n);
+        const char *file = arena_text(&launch->arena, SANDBOX_HOME "/%s", launch->main_file), *list = arena_copy(&launch->arena, options.bytes, options.len);
+        launch->program.program.argv = lang_argv(launch->language, &launch->arena, list, file, request->args, request->args_n, &launch->program.program.argv_n);
         buf_done(&options);
 }
 
-void run_prepare_compile(struct run *run)
+void launch_for_compiling(struct launch *launch)
 {
-        run->compile_only = true;
-        build_argv(run);
+        launch->compile_only = true;
+        build_argv(launch);
 }
 
 /*
- * The caller's name of the run, as far as it can stand in a path, and enough of ours to be unique.  One without a name is called as
- * all that wait are: then a cgroup that is used again needs no new name.
+ * The task_id as far as it can be part of a path, and enough of the run's id to be unique.  Without a task_id the label
+ * is that of pooled instances: a cgroup that is used again then needs no new name.
  */
-static char *build_label(struct run *run)
+static char *build_label(struct launch *launch)
 {
         char name[24];
         size_t n = 0;
-        for (const char *c = HAS(&run->request, run_request, task_id) ? run->request.task_id : ""; *c && n + 1 < sizeof name; c++)
+        for (const char *c = HAS(&launch->request, run_request, task_id) ? launch->request.task_id : ""; *c && n + 1 < sizeof name; c++)
                 name[n++] = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '_';
         name[n] = 0;
-        return n ? arena_text(&run->arena, "%s-%.12s", name, run->id + 4) : arena_text(&run->arena, "%s", POOL_LABEL);
+        return n ? arena_text(&launch->arena, "%s-%.12s", name, launch->id + 4) : arena_text(&launch->arena, "%s", LAUNCH_LABEL);
 }
 
-static void build_sandbox(struct run *run)
+static void build_sandbox(struct launch *launch)
 {
-        const struct run_request *request = &run->request;
+        const struct run_request *request = &launch->request;
         const struct limits *limits = &request->limits;
-        run->shape = (struct wire_shape){
+        launch->shape = (struct wire_shape){
                 .flags = (request->landlock == need_REQUIRE ? WIRE_LANDLOCK_REQUIRED : 0) |
                          (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
                          (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
                          (request->strict_proc ? WIRE_PROC_STRICT : 0) | (request->network != network_NONE ? WIRE_PROXY : 0) |
-                         (tool_session_wanted(&request->tools) ? WIRE_TOOL_SOCKET : 0),
+                         (launch_wants_tools(&request->tools) ? WIRE_TOOL_SOCKET : 0),
                 .disk_bytes = limits->disk_bytes,
                 .disk_files = limits->disk_files,
                 .tmp_bytes = limits->tmp_bytes,
                 .memory_bytes = limits->memory_bytes,
                 .cpu_milli = limits->cpu_milli,
                 .pids = limits->pids,
-                .label = build_label(run),
+                .label = build_label(launch),
         };
-        run->what.limits = (struct wire_limits){
+        launch->program.limits = (struct wire_limits){
                 .wall_ms = limits->wall_ms,
-                .waiting_ms = run->judged ? min_u64(JUDGED_WAITING * limits->wall_ms, JUDGED_WAITING_MAX_MS) : 0,
+                .waiting_ms = launch->judged ? min_u64(JUDGED_WAITING * limits->wall_ms, JUDGED_WAITING_MAX_MS) : 0,
                 .cpu_ms = limits->cpu_ms,
                 .memory_bytes = limits->memory_bytes,
                 .cpu_milli = limits->cpu_milli,
@@ -356,10 +365,10 @@ static void build_sandbox(struct run *run)
                 .open_files = limits->open_files,
                 .background_ms = limits->background_ms,
         };
-        run->what.files_n = run->inputs_n;
-        run->what.file = run_open_input;
-        run->what.owner = run;
-        run->what.stdin_fd = -1;
+        launch->program.files_n = launch->inputs_n;
+        launch->program.file = open_input;
+        launch->program.owner = launch;
+        launch->program.stdin_fd = -1;
 }
 
 static int check_network(const struct run_request *request, struct csn_error *err)
@@ -375,21 +384,21 @@ static int check_network(const struct run_request *request, struct csn_error *er
         return 0;
 }
 
-static int check_tools(const struct run *run, struct csn_error *err)
+static int check_tools(const struct launch *launch, struct csn_error *err)
 {
-        if (!tool_session_wanted(&run->request.tools))
+        if (!launch_wants_tools(&launch->request.tools))
                 return 0;
-        if (run->backend != &backend_native)
-                return err_field(err, "/tools", "the backend %s has no way for tools; they need the native one", run->backend->name);
+        if (launch->backend != &backend_native)
+                return err_field(err, "/tools", "the backend %s has no way for tools; they need the native one", launch->backend->name);
         return 0;
 }
 
 /* Who keeps files for others knows whose they are, and nobody else can. */
-static int check_storage(const struct run *run, struct csn_error *err)
+static int check_storage(const struct launch *launch, struct csn_error *err)
 {
         static const char why[] = "only the HTTP interface has that, for keys with the scope files";
-        const struct run_request *request = &run->request;
-        if (run->storage)
+        const struct run_request *request = &launch->request;
+        if (launch->storage)
                 return 0;
         if (HAS(request, run_request, workspace))
                 return err_field(err, "/workspace", "workspaces: %s; use work_dir", why);
@@ -402,61 +411,82 @@ static int check_storage(const struct run *run, struct csn_error *err)
         return 0;
 }
 
-static bool is_elsewhere(const struct run *run)
+static bool is_elsewhere(const struct launch *launch)
 {
-        return run->backend != &backend_native && run->backend != &backend_host;
+        return launch->backend != &backend_native && launch->backend != &backend_host;
 }
 
 /* What cannot be had where there are interpreters of others. */
-static int check_elsewhere(const struct run *run, struct csn_error *err)
+static int check_elsewhere(const struct launch *launch, struct csn_error *err)
 {
-        const struct run_request *request = &run->request;
+        const struct run_request *request = &launch->request;
         if (request->stdin.len)
-                return err_field(err, "/stdin", "with the backend %s a program has no standard input", run->backend->name);
+                return err_field(err, "/stdin", "with the backend %s a program has no standard input", launch->backend->name);
         if (request->args_n)
-                return err_field(err, "/args", "with the backend %s a program has no arguments", run->backend->name);
+                return err_field(err, "/args", "with the backend %s a program has no arguments", launch->backend->name);
         if (request->network == network_ALLOW)
-                return err_field(err, "/network", "with the backend %s network is none or public", run->backend->name);
-        if (run->has_messages)
-                return err_field(err, "/backend", "gradings need sandboxes of this host, and the settings name the backend %s", run->backend->name);
+                return err_field(err, "/network", "with the backend %s network is none or public", launch->backend->name);
+        if (launch->has_messages)
+                return err_field(err, "/backend", "gradings need sandboxes of this host, and the settings name the backend %s", launch->backend->name);
         return 0;
 }
 
 /* An empty program is a program; whether the text parses is for the runner to say, inside. */
-int run_prepare(struct run *run, struct csn_error *err)
+int launch_prepare(struct launch *launch, struct csn_error *err)
 {
-        struct run_request *request = &run->request;
-        if (model_check_request(request, run->local, err) < 0)
+        struct run_request *request = &launch->request;
+        if (model_check_request(request, launch->local, err) < 0)
                 return -err->code;
-        if (settings_apply(run->engine->settings, request, &run->arena, err) < 0 || check_storage(run, err) < 0)
+        if (settings_apply(launch->settings, request, &launch->arena, err) < 0 || check_storage(launch, err) < 0)
                 return -err->code;
-        if (check_code(request, err) < 0 || check_network(request, err) < 0 || choose_language(run, err) < 0 || choose_name(run, err) < 0)
+        if (check_code(request, err) < 0 || check_network(request, err) < 0 || choose_language(launch, err) < 0 || choose_name(launch, err) < 0)
                 return -err->code;
-        run->backend = backend_find(request->backend);
-        if (!run->backend)
+        launch->backend = backend_find(request->backend);
+        if (!launch->backend)
                 return err_field(err, "/backend", "there is no backend \"%.40s\"; known are native and host, and e2b in the daemon", request->backend);
-        if (is_elsewhere(run) && check_elsewhere(run, err) < 0)
+        if (is_elsewhere(launch) && check_elsewhere(launch, err) < 0)
                 return -err->code;
-        if (run->backend == &backend_host && request->network != network_NONE)
+        if (launch->backend == &backend_host && request->network != network_NONE)
                 return err_field(err, "/network", "the host backend has the host's own network; network has to be none");
-        if (check_tools(run, err) < 0 || work_open(run, err) < 0 || gather_inputs(run, err) < 0)
+        if (check_tools(launch, err) < 0 || work_open(launch, err) < 0 || gather_inputs(launch, err) < 0)
                 return -err->code;
-        build_env(run);
-        build_argv(run);
-        build_sandbox(run);
-        run->what.request = request;
-        run->what.language = run->language->name;
-        if (request->packages_n && !is_elsewhere(run))
-                run_warn(run, "packages_not_installed", "packages are checked and recorded, not installed: the image has to have them");
-        if (run->backend == &backend_host)
-                run_warn(run, "host_backend", "You are running LLM-generated code on your host. This could be potentially dangerous! Please "
+        build_env(launch);
+        build_argv(launch);
+        build_sandbox(launch);
+        launch->program.request = request;
+        launch->program.language = launch->language->name;
+        if (request->packages_n && !is_elsewhere(launch))
+                launch_warn(launch, "packages_not_installed", "packages are checked and recorded, not installed: the image has to have them");
+        if (launch->backend == &backend_host)
+                launch_warn(launch, "host_backend", "You are running LLM-generated code on your host. This could be potentially dangerous! Please "
                                               "consider using a different code runner environment.");
         return 0;
 }
 
-json_t *run_as_execution(const struct run *run)
+void launch_init(struct launch *launch, const struct settings *settings, const struct language *added)
 {
-        const struct run_request *request = &run->request;
+        *launch = (struct launch){ .settings = settings, .added = added, .work_fd = -1, .work_temp_fd = -1, .program = { .stdin_fd = -1 } };
+}
+
+void launch_done(struct launch *launch)
+{
+        fd_close(&launch->program.stdin_fd);
+        launch_close_work(launch);
+        arena_done(&launch->arena);
+}
+
+int launch_open_stdin(struct launch *launch, struct csn_error *err)
+{
+        const struct bytes *bytes = &launch->request.stdin;
+        if (!bytes->len || launch->program.stdin_fd >= 0)
+                return 0;
+        launch->program.stdin_fd = io_memfd("stdin", bytes->bytes, bytes->len);
+        return launch->program.stdin_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make standard input") : 0;
+}
+
+json_t *launch_as_execution(const struct launch *launch)
+{
+        const struct run_request *request = &launch->request;
         size_t len;
         struct arena arena = { 0 };
         const char *code = model_utf8(&arena, request->code.bytes, request->code.len, &len);

@@ -3,7 +3,7 @@
  * what the run makes or changes is written back when everything inside is dead.  Two runs in one folder
  * would mix their files, so each holds a lock on it.  A workspace is such a folder, too, and the storage's.
  */
-#include "engine/run/run_private.h"
+#include "engine/launch/launch_private.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,62 +12,62 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static int make_folder(struct run *run, struct csn_error *err)
+static int make_folder(struct launch *launch, struct csn_error *err)
 {
-        char *state = settings_state_dir(run->engine->settings, &run->arena);
-        char *path = arena_text(&run->arena, "%s/runs/%s", state, run->id);
+        char *state = settings_state_dir(launch->settings, &launch->arena);
+        char *path = arena_text(&launch->arena, "%s/runs/%s", state, launch->id);
         if (io_make_folders(path) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the folder %s", path);
-        run_warn(run, "work_dir_missing", "the folder %s does not exist; %s is used instead and kept for the time of "
-                 "engine.retention_ms", run->request.work_dir, path);
-        run->work_dir = path;
+        launch_warn(launch, "work_dir_missing", "the folder %s does not exist; %s is used instead and kept for the time of "
+                 "engine.retention_ms", launch->request.work_dir, path);
+        launch->work_dir = path;
         return 0;
 }
 
-static int enter_workspace(struct run *run, struct csn_error *err)
+static int enter_workspace(struct launch *launch, struct csn_error *err)
 {
-        const struct run_request *request = &run->request;
-        if (run->storage->enter(run->run_storage_owner, request->user ? request->user : "", request->workspace, &run->work_fd, &run->work_temp_fd, err) < 0)
+        const struct run_request *request = &launch->request;
+        if (launch->storage->enter(launch->storage_owner, request->user ? request->user : "", request->workspace, &launch->work_fd, &launch->work_temp_fd, err) < 0)
                 return -err->code;
-        run->entered = true;
+        launch->entered = true;
         return 0;
 }
 
-int work_open(struct run *run, struct csn_error *err)
+int work_open(struct launch *launch, struct csn_error *err)
 {
-        if (HAS(&run->request, run_request, workspace))
-                return enter_workspace(run, err);
-        if (!HAS(&run->request, run_request, work_dir))
+        if (HAS(&launch->request, run_request, workspace))
+                return enter_workspace(launch, err);
+        if (!HAS(&launch->request, run_request, work_dir))
                 return 0;
-        run->work_dir = realpath(run->request.work_dir, NULL);
-        if (run->work_dir) {
-                char *path = arena_text(&run->arena, "%s", run->work_dir);
-                free((void *)(uintptr_t)run->work_dir);
-                run->work_dir = path;
+        launch->work_dir = realpath(launch->request.work_dir, NULL);
+        if (launch->work_dir) {
+                char *path = arena_text(&launch->arena, "%s", launch->work_dir);
+                free((void *)(uintptr_t)launch->work_dir);
+                launch->work_dir = path;
         } else if (errno != ENOENT) {
-                return err_field(err, "/work_dir", "%.200s: %s", run->request.work_dir, strerrordesc_np(errno));
-        } else if (make_folder(run, err) < 0) {
+                return err_field(err, "/work_dir", "%.200s: %s", launch->request.work_dir, strerrordesc_np(errno));
+        } else if (make_folder(launch, err) < 0) {
                 return -err->code;
         }
-        run->work_fd = open(run->work_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (run->work_fd < 0)
-                return err_field(err, "/work_dir", "%.200s: %s", run->work_dir, strerrordesc_np(errno));
-        if (flock(run->work_fd, LOCK_EX | LOCK_NB) < 0)
-                return err_field(err, "/work_dir", "work_dir busy: another run works in %.200s", run->work_dir);
+        launch->work_fd = open(launch->work_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (launch->work_fd < 0)
+                return err_field(err, "/work_dir", "%.200s: %s", launch->work_dir, strerrordesc_np(errno));
+        if (flock(launch->work_fd, LOCK_EX | LOCK_NB) < 0)
+                return err_field(err, "/work_dir", "work_dir busy: another run works in %.200s", launch->work_dir);
         return 0;
 }
 
-void work_close(struct run *run)
+void launch_close_work(struct launch *launch)
 {
-        if (run->entered) {
-                run->storage->leave(run->run_storage_owner);
-                run->entered = false;
-                run->work_fd = run->work_temp_fd = -1;
+        if (launch->entered) {
+                launch->storage->leave(launch->storage_owner);
+                launch->entered = false;
+                launch->work_fd = launch->work_temp_fd = -1;
         }
-        fd_close(&run->work_fd);   /* gives the lock back */
+        fd_close(&launch->work_fd);   /* gives the lock back */
 }
 
-size_t work_collect_garbage(const struct settings *settings)
+size_t launch_collect_garbage(const struct settings *settings)
 {
         struct arena arena = { 0 };
         size_t gone = 0;

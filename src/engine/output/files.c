@@ -211,9 +211,9 @@ static const struct file_input *find_input(const struct file_rules *rules, const
 }
 
 /*
- * Whether a descriptor, wherever it comes from, is of name i.  The list is whole and nobody changes the folder any more, so a file
- * that has one name there is the one whose number is in the list, if it is there once: after 2^32 new files a tmpfs gives
- * numbers anew.
+ * Whether a descriptor, wherever it comes from, is of name i.  The list is whole and nobody changes the folder any
+ * more, so a file that has one name there is the one whose number is in the list, if it is there once: after 2^32 new
+ * files a tmpfs gives numbers anew.
  */
 static bool is_that(int fd, int home_fd, const struct names *list, size_t i)
 {

@@ -1,8 +1,9 @@
 /*
  * Advice by what a language's runner reported of an error, for a model that will try again.
  *
- * Type, message and traceback come over the private channel: printing "NameError" triggers nothing.  A shell reports no error of its
- * commands, so of a program without a report the end of standard error is read, and that for the network alone.
+ * Type, message and traceback come over the private channel: printing "NameError" triggers nothing.  A shell reports no
+ * error of its commands, so of a program without a report the end of standard error is read, and that for the network
+ * alone.
  */
 #include "engine/output/verdict.h"
 
@@ -88,8 +89,8 @@ const char *feedback_for_type(const char *language, const char *type)
 #define NO_LISTENER "Nothing listens at that address: there is no network in this sandbox, only what the program itself starts on 127.0.0.1."
 
 /*
- * How the C library, and the clients that have words of their own, say that a name or a host cannot be reached.  A refusal comes last: a
- * client that tried more than one address names it beside the others.
+ * How the C library, and the clients that have words of their own, say that a name or a host cannot be reached.  A
+ * refusal comes last: a client that tried more than one address names it beside the others.
  */
 static const struct {
         const char *words, *advice;
@@ -150,7 +151,10 @@ static bool ended_as_client(const struct complaint *of)
         return false;
 }
 
-/* A script that catches the failure of a quiet client, and fails itself: with an address outside the client cannot have succeeded. */
+/*
+ * A script that catches the failure of a quiet client, and fails itself: with an address outside the client cannot have
+ * succeeded.
+ */
 static bool asks_outside(const struct bytes *code)
 {
         static const char *const inside[] = { "localhost", "127.", "[::1]", "$" };
@@ -175,7 +179,9 @@ static const char *network_advice(const struct complaint *of)
                 found = unreached_in(of->printed.bytes ? of->printed.bytes + from : NULL, of->printed.len - from, NULL);
         if (of->type && of->message)
                 found = unreached_in(of->message, strlen(of->message), NULL);
-        /* The lines of errors that led to it; those of frames, and the program's text among them, begin with a blank. */
+        /*
+         * The lines of errors that led to it; those of frames, and the program's text among them, begin with a blank.
+         */
         for (size_t i = 0; of->type && i < of->traceback_n; i++)
                 if (of->traceback[i][0] != ' ')
                         found = unreached_in(of->traceback[i], strlen(of->traceback[i]), found);

@@ -1,9 +1,9 @@
 /* The record as text, in the forms that models were trained to read; each one file's worth of an older system. */
-#include "engine/engine.h"
+#include "engine/output/render.h"
 
 #include <inttypes.h>
 
-const char render_formats[] = "plain, brief, linx, codemie";
+static const char render_formats[] = "plain, brief, linx, codemie";
 
 static void add_bytes(struct buf *buf, const struct bytes *bytes)
 {
@@ -20,8 +20,8 @@ static struct bytes stripped(const struct bytes *bytes)
 }
 
 /*
- * A stream as it was kept, with a mark where its middle is missing: without one the line before and the line after read as one.
- * What was left out at the edges for being half a character moves the place by as much.
+ * A stream as it was kept, with a mark where its middle is missing: without one the line before and the line after read
+ * as one. What was left out at the edges for being half a character moves the place by as much.
  */
 static void add_stream(struct buf *buf, const struct bytes *bytes, uint64_t missing, const struct run_result *result)
 {

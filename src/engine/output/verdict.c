@@ -44,8 +44,8 @@ static bool fork_refused(const struct evidence *evidence)
 }
 
 /*
- * A controller kills for the limit only where that was reached; the kernel charges at most 8 pages beyond it at once.  One that stayed
- * below died of a limit above its own cgroup, or of a host without memory.
+ * A controller kills for the limit only where that was reached; the kernel charges at most 8 pages beyond it at once.
+ * One that stayed below died of a limit above its own cgroup, or of a host without memory.
  */
 #define MEMORY_SLACK MIB
 static bool host_lacked_memory(const struct evidence *evidence)
@@ -147,9 +147,10 @@ const char *verdict_message(int status, const struct evidence *evidence, struct 
 }
 
 /*
- * Whether a program that ran out of time was computing or waiting.  It could compute for its share of the wall time, by one thread at most, and was held
- * back while it was throttled: a loop uses nearly all of what is left, and a sleep nothing.  Where the host was busy, a loop got no more than
- * its part (fair_milli); a program that used about so much, or was between, has both causes named.
+ * Whether a program that ran out of time was computing or waiting.  It could compute for its share of the wall time, by
+ * one thread at most, and was held back while it was throttled: a loop uses nearly all of what is left, and a sleep
+ * nothing.  Where the host was busy, a loop got no more than its part (fair_milli); a program that used about so much,
+ * or was between, has both causes named.
  */
 static const char *timeout_cause(const struct evidence *evidence, struct arena *arena)
 {

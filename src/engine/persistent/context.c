@@ -1,6 +1,6 @@
 /*
- * Contexts: live interpreters in a sandbox.  Python comes from a zygote where one serves, everything else is started by the
- * guest; in both cases the guest holds the descriptors and one call carries output, errors and the private channel
+ * Contexts: live interpreters in a sandbox.  Python comes from a zygote where one serves, everything else is started by
+ * the guest; in both cases the guest holds the descriptors and one call carries output, errors and the private channel
  * (docs/protocols/runner-channel.md).
  */
 #include "engine/persistent/psandbox_private.h"
@@ -13,35 +13,9 @@
 
 #define QUEUE_MAX 100
 #define START_MS 60000
-#define GRACE_MS 2000          /* after an interrupt for a time-out; then it is killed */
 #define LEFT_MS 500            /* for what an interpreter that has ended still had in its pipes */
-#define USAGE_REPORT_MIN_US 20000   /* CPU time is looked at no more often than this, */
-#define USAGE_REPORT_MAX_US 1000000  /* and no less: where the kernel does not keep cpu_milli more may be used at once */
 #define KILLED_MS 2000         /* for one that was killed; whoever has got the better of process 1 can keep its end to himself */
-#define PENDING_MAX (64 * KIB) /* printed while nothing was executed; it belongs to the next execution */
 #define HELLO_MAX (4 * KIB)
-
-static struct loop *loop_of(const struct context *context)
-{
-        return context->psandbox->engine->loop;
-}
-
-static void stop_clock(struct context *context)
-{
-        loop_untimer(loop_of(context), &context->clock);
-        loop_untimer(loop_of(context), &context->usage_listener);
-        context->clock_left_us = 0;
-}
-
-static void set_clock(struct context *context, int meaning, uint64_t ms)
-{
-        stop_clock(context);
-        context->meaning = meaning;
-        if (context->psandbox->state == PSANDBOX_PAUSED)
-                context->clock_left_us = ms * 1000;
-        else
-                loop_timer(loop_of(context), &context->clock, ms * 1000);
-}
 
 static void tell_waiter(struct context *context, const struct csn_error *error)
 {
@@ -61,63 +35,9 @@ static void wait_for(struct context *context, struct context_waiter *waiter)
 
 /* ---- executions ---- */
 
-static bool send_frame(struct context *context, unsigned flags, const char *bytes, size_t len)
-{
-        uint8_t frame[CHANNEL_FRAME_MAX] = { 'C', 'S', 'N', '1', CHANNEL_EXECUTE, (uint8_t)flags };
-        for (int i = 0; i < 4; i++)
-                frame[8 + i] = (uint8_t)(len >> 8 * i);
-        memcpy(frame + CHANNEL_HEADER, bytes, len);
-        return guest_call_send(&context->call, GUEST_CHANNEL, frame, CHANNEL_HEADER + len);
-}
-
-static void drop_text(struct context *context)
-{
-        free(context->text);
-        context->text = NULL;
-}
-
-/* As much as there is room for; the rest follows when there is more. */
-static void send_text(struct context *context)
-{
-        if (context->before_due)
-                return;
-        while (context->text && context->text_at < context->text_len) {
-                size_t left = context->text_len - context->text_at, piece = min_u64(left, CHANNEL_FRAME_MAX - CHANNEL_HEADER);
-                if (!send_frame(context, piece < left ? CHANNEL_MORE : 0, context->text + context->text_at, piece))
-                        return;
-                context->text_at += piece;
-        }
-        drop_text(context);
-}
-
-static bool make_text(struct context *context, const struct run *run, bool first)
-{
-        json_t *json = run_as_execution(run);
-        /* A fork of a zygote comes in the home directory. */
-        if (first && context->instance && !HAS(&run->request, run_request, cwd) && context_is_elsewhere(context))
-                json_object_set_new(json, "cwd", json_string(context->request.cwd));
-        context->text = model_write(json, JSON_COMPACT);
-        context->text_len = context->text ? strlen(context->text) : 0;
-        context->text_at = 0;
-        json_decref(json);
-        return context->text;
-}
-
-static void give_pending(struct context *context, struct run *run)
-{
-        struct arena arena = { 0 };
-        for (int i = 0; i < 2; i++) {
-                size_t len, cut;
-                char *text = capture_text(&context->pending[i], &arena, &len, &cut);
-                if (len)
-                        run_printed(run, i + 1, text, len);
-                capture_done(&context->pending[i]);
-                capture_init(&context->pending[i], PENDING_MAX);
-        }
-        arena_done(&arena);
-}
-
-/* What could not be started in a context is its interpreter; a working folder that is not there has a field of its own. */
+/*
+ * What could not be started in a context is its interpreter; a working folder that is not there has a field of its own.
+ */
 static void note_why(struct context *context, const struct csn_error *error)
 {
         snprintf(context->why, sizeof context->why, "%.150s", error->text);
@@ -152,19 +72,19 @@ static void serve(struct context *context)
                 context->timed_out = 0;
                 context->done = context->after_due = context->interrupt_pending = false;
                 context->before_due = true;
-                context->cancel_pending = !make_text(context, run, first);
+                context->cancel_pending = !context_make_text(context, run, first);
                 context->before = context->psandbox->seen;
                 context->executions++;
                 run->number = ++context->number;
                 context->began_us = clock_us();
                 run->state = RUN_RUNNING;
                 run->begun_us = context->began_us;
-                run->boundary = context->psandbox->template->boundary;
+                run->boundary = context->psandbox->boundary;
                 run->has_boundary = true;
                 run->channel.state = CHANNEL_READY;
                 psandbox_request_stats(context->psandbox);
                 psandbox_touch(context->psandbox);
-                give_pending(context, run);    /* which may be more than it may print, and cancel it */
+                context_give_pending(context, run);    /* which may be more than it may print, and cancel it */
         }
 }
 
@@ -175,8 +95,8 @@ static void finish(struct context *context, struct wire_exit how)
         const struct wire_stats *after = &context->psandbox->seen;
         context->current = NULL;
         context->done = context->after_due = false;
-        stop_clock(context);
-        drop_text(context);
+        context_stop_clock(context);
+        context_drop_text(context);
         run->context = NULL;
         run->ended_us = clock_us();
         how.wall_us = run->ended_us - context->began_us;
@@ -199,32 +119,6 @@ static void finish_done(struct context *context)
         serve(context);
 }
 
-static void interrupt(struct context *context, int sig)
-{
-        guest_call_signal(&context->call, sig, context->instance ? context->pid : 0);
-}
-
-static void time_is_up(struct context *context, unsigned which)
-{
-        context->timed_out = which;
-        interrupt(context, SIGINT);
-        set_clock(context, CLOCK_GRACE, GRACE_MS);
-}
-
-/* As in its record, that is the CPU time of the whole sandbox since it began. */
-static void measure(struct context *context, const struct wire_stats *seen)
-{
-        const struct limits *limits = &context->current->request.limits;
-        uint64_t most = limits->cpu_ms * 1000, used = seen->cpu_us - min_u64(context->before.cpu_us, seen->cpu_us);
-        if (!most || context->meaning != CLOCK_WALL)
-                return;
-        if (used >= most)
-                time_is_up(context, WIRE_CPU);
-        else                           /* however busy it is, it is not used up before that */
-                loop_timer(loop_of(context), &context->usage_listener,
-                           max_u64(USAGE_REPORT_MIN_US, min_u64((most - used) * 1000 / limits->cpu_milli, USAGE_REPORT_MAX_US)));
-}
-
 static void on_usage(struct timer *timer)
 {
         const struct context *context = timer->owner;
@@ -245,15 +139,15 @@ static void begin(struct context *context, const struct wire_stats *seen)
                 serve(context);
         } else if (run) {
                 context->began_us = run->begun_us = clock_us();
-                set_clock(context, CLOCK_WALL, run->request.limits.wall_ms);
-                measure(context, seen);
-                send_text(context);
+                context_set_clock(context, CLOCK_WALL, run->launch.request.limits.wall_ms);
+                context_measure(context, seen);
+                context_send_text(context);
                 if (context->interrupt_pending)
-                        interrupt(context, SIGINT);
+                        context_signal(context, SIGINT);
         }
 }
 
-void context_on_stats(struct context *context, const struct wire_stats *seen)
+static void on_stats(struct context *context, const struct wire_stats *seen)
 {
         if (context->dying) {
                 context->dying = false;
@@ -263,7 +157,7 @@ void context_on_stats(struct context *context, const struct wire_stats *seen)
         } else if (context->after_due && context->current) {
                 finish_done(context);
         } else if (context->current) {
-                measure(context, seen);
+                context_measure(context, seen);
         }
 }
 
@@ -274,9 +168,9 @@ static void kill_interpreter(struct context *context)
         if (context->instance)
                 instance_kill(context->instance);
         else
-                interrupt(context, SIGKILL);
+                context_signal(context, SIGKILL);
         if (!context->clock.active || context->meaning != CLOCK_LEFT)
-                set_clock(context, CLOCK_LEFT, KILLED_MS);
+                context_set_clock(context, CLOCK_LEFT, KILLED_MS);
 }
 
 /* It is not there any more; what was executed has its end, and what waits gets a new one. */
@@ -288,14 +182,14 @@ static void refuse_all(struct context *context, const struct csn_error *error)
                 run->next_queued = NULL;
                 run->context = NULL;
                 context->waiting--;
-                run_context_refused(run, error);
+                run_finish_refused(run, error);
         }
         context->last = NULL;
 }
 
 /*
- * What was sent to an interpreter that was dead by then has not begun, and goes to the next one.  Once, for it may itself be why
- * nobody lives to begin it.
+ * What was sent to an interpreter that was dead by then has not begun, and goes to the next one.  Once, for it may
+ * itself be why nobody lives to begin it.
  */
 static bool hand_on(struct context *context)
 {
@@ -322,8 +216,8 @@ static void died(struct context *context, const struct wire_exit *how)
         bool was_starting = context->state == CONTEXT_STARTING;
         guest_call_close(&context->look);
         guest_call_close(&context->call);
-        stop_clock(context);
-        drop_text(context);
+        context_stop_clock(context);
+        context_drop_text(context);
         context->state = CONTEXT_DEAD;
         context->left = false;
         if (!context->why[0] && !how->has_status)
@@ -372,7 +266,7 @@ static void ended(struct context *context)
                 return;
         }
         guest_call_close(&context->call);
-        stop_clock(context);
+        context_stop_clock(context);
         context->dying = true;
         psandbox_request_stats(context->psandbox);
 }
@@ -390,7 +284,7 @@ static void on_clock(struct timer *timer)
         struct context *context = timer->owner;
         switch (context->meaning) {
         case CLOCK_WALL:
-                time_is_up(context, WIRE_WALL);
+                context_end_execution(context, WIRE_WALL);
                 break;
         case CLOCK_START:
                 snprintf(context->why, sizeof context->why, "it was not ready after %d seconds", START_MS / 1000);
@@ -447,7 +341,7 @@ static void take_frame(struct context *context, const uint8_t *bytes, size_t len
         struct csn_error err;
         if (context->state == CONTEXT_STARTING && take_hello(context, bytes, len)) {
                 context->state = CONTEXT_IDLE;
-                stop_clock(context);
+                context_stop_clock(context);
                 tell_waiter(context, NULL);
                 serve(context);
         } else if (!after_syntax && (!run || context->done || context->text || channel_take(&run->channel, bytes, len, &err) < 0)) {
@@ -471,7 +365,7 @@ static const struct instance_user instance_user = { .confined = on_confined, .ex
 static void enter(struct context *context, int fds[WIRE_FDS_MAX])
 {
         struct csn_error err;
-        uint32_t zygote = pools_find_zygote(context->psandbox->engine, context->psandbox->template->request.image);
+        uint32_t zygote = pools_find_zygote(context->psandbox->engine->pools, context->psandbox->launch.request.image);
         if (!context->psandbox->instance)
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* what it said last is read when it is dead */
         else if (!zygote)
@@ -512,7 +406,7 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
 
 static void on_room(struct guest_call *call)
 {
-        send_text(call->owner);
+        context_send_text(call->owner);
 }
 
 static void on_ended(struct guest_call *call, const struct csn_error *error)
@@ -521,7 +415,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         if (error && !context->why[0])
                 note_why(context, error);
         if (context->instance)
-                set_clock(context, CLOCK_LEFT, LEFT_MS);   /* how it ended is the supervisor's to tell */
+                context_set_clock(context, CLOCK_LEFT, LEFT_MS);   /* how it ended is the supervisor's to tell */
         else
                 ended(context);
 }
@@ -556,7 +450,7 @@ static void interpreter_ended(struct context *context, const struct wire_exit *h
         }
         context->left = true;
         if (context->call.psandbox)
-                set_clock(context, CLOCK_LEFT, LEFT_MS);
+                context_set_clock(context, CLOCK_LEFT, LEFT_MS);
         else
                 ended(context);
 }
@@ -588,9 +482,9 @@ static int start(struct context *context, struct csn_error *err)
         struct wire_program *program = &context->program.program;
         struct psandbox *psandbox = context->psandbox;
         /* What waits in a zygote becomes `user` and nobody else. */
-        bool warm = context->language->zygote && !context->cold && context->request.user == account_USER && pools_find_zygote(psandbox->engine, psandbox->template->request.image) != 0;
+        bool warm = context->language->zygote && !context->cold && context->request.user == account_USER && pools_find_zygote(psandbox->engine->pools, psandbox->launch.request.image) != 0;
         arena_done(&context->started);
-        context->program = (struct backend_program){ .limits = psandbox->template->what.limits, .stdin_fd = -1 };
+        context->program = (struct backend_program){ .limits = psandbox->launch.program.limits, .stdin_fd = -1 };
         lang_context_program(context->language, &context->started, warm, program);
         program->env = psandbox_env(psandbox, context->request.user, context->request.env, context->request.env_n, &context->started, &program->env_n);
         context->state = CONTEXT_STARTING;
@@ -604,59 +498,7 @@ static int start(struct context *context, struct csn_error *err)
         int rc = warm ? guest_call_stdio(psandbox, &context->call, err) : start_process(context, program, err);
         if (rc < 0)
                 return rc;
-        set_clock(context, CLOCK_START, START_MS);
-        return 0;
-}
-
-static void keep_request(struct context *context, const struct context_request *request)
-{
-        struct context_request *own = &context->request;
-        model_overlay(&object_context_request, own, request, &context->arena);
-        own->language = arena_text(&context->arena, "%s", context->language->name);
-        own->cwd = arena_text(&context->arena, "%s", request->cwd ? request->cwd : SANDBOX_HOME);
-        own->env = arena_alloc(&context->arena, (request->env_n + 1) * sizeof *own->env);
-        own->env_n = request->env_n;
-        for (size_t i = 0; i < request->env_n; i++)
-                own->env[i] = (struct pair){ .name = arena_text(&context->arena, "%s", request->env[i].name),
-                                             .value = arena_text(&context->arena, "%s", request->env[i].value) };
-}
-
-int context_open(struct psandbox *psandbox, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err)
-{
-        const struct language *language;
-        size_t n = 0;
-        if (lang_find(NULL, request->language ? request->language : lang_python.name, &language, err) < 0)
-                return -err->code;
-        if (!language->context)
-                return err_field(err, "/language", "there are no contexts of %s", language->title);
-        if (psandbox_has_account(psandbox, request->user, err) < 0)
-                return -err->code;
-        for (struct context *context = psandbox->contexts; context; context = context->next)
-                n++;
-        if (n >= psandbox->engine->settings->engine.contexts_max)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox has %zu contexts, as many as engine.contexts_max allows; close one", n);
-        struct context *context = mem_alloc(sizeof *context);
-        *context = (struct context){ .psandbox = psandbox, .language = language, .clock = { .fired = on_clock, .owner = context },
-                                     .usage_listener = { .fired = on_usage, .owner = context },
-                                     .made = ++psandbox->engine->contexts_made, .created_ms = time_now_ms() };
-        for (int i = 0; i < 2; i++)
-                capture_init(&context->pending[i], PENDING_MAX);
-        snprintf(context->id, sizeof context->id, "ctx_");
-        hex_random(16, context->id + 4);
-        keep_request(context, request);
-        wait_for(context, waiter);
-        context->next = psandbox->contexts;
-        psandbox->contexts = context;
-        bool elsewhere = context_is_elsewhere(context);
-        if ((elsewhere ? context_look(context, err) : start(context, err)) < 0) {
-                if (waiter)
-                        context_unwait(waiter);
-                context_close(context);
-                return -err->code;
-        }
-        if (elsewhere)
-                set_clock(context, CLOCK_START, START_MS);
-        *ret = context;
+        context_set_clock(context, CLOCK_START, START_MS);
         return 0;
 }
 
@@ -668,8 +510,8 @@ static void let_go(struct context *context)
         context->instance = NULL;
         guest_call_close(&context->look);
         guest_call_close(&context->call);
-        stop_clock(context);
-        drop_text(context);
+        context_stop_clock(context);
+        context_drop_text(context);
         context->state = CONTEXT_DEAD;
         context->dying = false;
 }
@@ -730,7 +572,7 @@ static void context_free(struct context *context, const struct csn_error *error)
         free(context);
 }
 
-void context_looked(struct context *context, const struct csn_error *error)
+static void looked(struct context *context, const struct csn_error *error)
 {
         struct csn_error err;
         if (error || start(context, &err) < 0)
@@ -744,7 +586,7 @@ void context_close(struct context *context)
         context_free(context, &error);
 }
 
-void contexts_end(struct psandbox *psandbox, const struct csn_error *error)
+static void contexts_ended(struct psandbox *psandbox, const struct csn_error *error)
 {
         for (struct context *context = psandbox->contexts; context; context = psandbox->contexts) {
                 psandbox->contexts = context->next;
@@ -753,18 +595,18 @@ void contexts_end(struct psandbox *psandbox, const struct csn_error *error)
 }
 
 /* Clocks stand while nothing runs; what was due meanwhile is made up for. */
-void contexts_frozen(struct psandbox *psandbox, bool on)
+static void contexts_frozen(struct psandbox *psandbox, bool on)
 {
         uint64_t now = clock_us();
         for (struct context *context = psandbox->contexts; context; context = context->next) {
                 if (on && context->clock.active) {
                         uint64_t left = context->clock.at_us > now ? context->clock.at_us - now : 1;
-                        stop_clock(context);
+                        context_stop_clock(context);
                         context->clock_left_us = left;
                 } else if (!on && context->clock_left_us) {
-                        loop_timer(loop_of(context), &context->clock, context->clock_left_us);
+                        loop_timer(context->psandbox->engine->loop, &context->clock, context->clock_left_us);
                         context->clock_left_us = 0;
-                        loop_timer(loop_of(context), &context->usage_listener, USAGE_REPORT_MIN_US);
+                        context_measure_soon(context);
                 }
                 if (!on && context->current)
                         context->began_us += now - max_u64(context->began_us, psandbox->paused_us);
@@ -775,7 +617,7 @@ void contexts_frozen(struct psandbox *psandbox, bool on)
         }
 }
 
-size_t contexts_resting(const struct psandbox *psandbox)
+static size_t contexts_idle(const struct psandbox *psandbox)
 {
         size_t n = 0;
         for (const struct context *context = psandbox->contexts; context; context = context->next)
@@ -783,19 +625,84 @@ size_t contexts_resting(const struct psandbox *psandbox)
         return n;
 }
 
-void run_hold(struct run *run, bool on)
+static void contexts_saw(struct psandbox *psandbox, const struct wire_stats *seen)
 {
-        if (run->context && run->context->current == run)
-                guest_call_hold(&run->context->call, on);
+        for (struct context *context = psandbox->contexts; context; context = context->next)
+                on_stats(context, seen);
+}
+
+static bool contexts_execute(const struct psandbox *psandbox)
+{
+        for (const struct context *context = psandbox->contexts; context; context = context->next)
+                if (context->current)
+                        return true;
+        return false;
+}
+
+static const struct psandbox_observer observer = { contexts_saw, contexts_frozen, contexts_ended, contexts_execute, contexts_idle };
+
+/* ---- opening ---- */
+
+static void keep_request(struct context *context, const struct context_request *request)
+{
+        struct context_request *own = &context->request;
+        model_overlay(&object_context_request, own, request, &context->arena);
+        own->language = arena_text(&context->arena, "%s", context->language->name);
+        own->cwd = arena_text(&context->arena, "%s", request->cwd ? request->cwd : SANDBOX_HOME);
+        own->env = arena_alloc(&context->arena, (request->env_n + 1) * sizeof *own->env);
+        own->env_n = request->env_n;
+        for (size_t i = 0; i < request->env_n; i++)
+                own->env[i] = (struct pair){ .name = arena_text(&context->arena, "%s", request->env[i].name),
+                                             .value = arena_text(&context->arena, "%s", request->env[i].value) };
+}
+
+int context_open(struct psandbox *psandbox, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err)
+{
+        const struct language *language;
+        size_t n = 0;
+        if (lang_find(NULL, request->language ? request->language : lang_python.name, &language, err) < 0)
+                return -err->code;
+        if (!language->context)
+                return err_field(err, "/language", "there are no contexts of %s", language->title);
+        if (psandbox_has_account(psandbox, request->user, err) < 0)
+                return -err->code;
+        for (struct context *context = psandbox->contexts; context; context = context->next)
+                n++;
+        if (n >= psandbox->engine->settings->engine.contexts_max)
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox has %zu contexts, as many as engine.contexts_max allows; close one", n);
+        struct context *context = mem_alloc(sizeof *context);
+        *context = (struct context){ .psandbox = psandbox, .language = language, .clock = { .fired = on_clock, .owner = context },
+                                     .usage_report = { .fired = on_usage, .owner = context },
+                                     .made = ++psandbox->engine->contexts_made, .created_ms = time_now_ms() };
+        psandbox->observer = &observer;
+        for (int i = 0; i < 2; i++)
+                capture_init(&context->pending[i], PENDING_MAX);
+        snprintf(context->id, sizeof context->id, "ctx_");
+        hex_random(16, context->id + 4);
+        keep_request(context, request);
+        wait_for(context, waiter);
+        context->next = psandbox->contexts;
+        psandbox->contexts = context;
+        bool elsewhere = context_is_elsewhere(context);
+        if ((elsewhere ? context_look(context, looked, err) : start(context, err)) < 0) {
+                if (waiter)
+                        context_unwait(waiter);
+                context_close(context);
+                return -err->code;
+        }
+        if (elsewhere)
+                context_set_clock(context, CLOCK_START, START_MS);
+        *ret = context;
+        return 0;
 }
 
 /* ---- runs ---- */
 
-int context_submit(struct run *run, struct csn_error *err)
+static int submit(struct run *run, struct csn_error *err)
 {
-        struct context *context = context_find(run->engine, run->request.context, run->owner_key);
+        struct context *context = context_find(run->engine, run->launch.request.context, run->owner_key);
         if (!context)
-                return err_field(err, "/context", "there is no context %.60s any more", run->request.context);
+                return err_field(err, "/context", "there is no context %.60s any more", run->launch.request.context);
         if (context->psandbox->state != PSANDBOX_READY)
                 return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "not ready");
         if (context->waiting >= QUEUE_MAX)
@@ -834,22 +741,21 @@ static bool unqueue(struct context *context, struct run *run)
         return false;
 }
 
-void context_cancel(struct run *run)
+static void cancel(struct run *run)
 {
         struct context *context = run->context;
         struct csn_error err;
         if (unqueue(context, run)) {
                 err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
-                run_context_refused(run, &err);
+                run_finish_refused(run, &err);
         } else if (context->current == run && context->before_due) {
                 context->cancel_pending = true;
         } else if (context->current == run) {
-                interrupt(context, SIGINT);
-                set_clock(context, CLOCK_GRACE, GRACE_MS);
+                context_end_execution(context, 0);
         }
 }
 
-void context_forget(struct run *run)
+static void forget(struct run *run)
 {
         struct context *context = run->context;
         if (unqueue(context, run) || context->current != run)
@@ -857,9 +763,26 @@ void context_forget(struct run *run)
         /* Nobody wants its end; what it does must not become the next one's. */
         context->current = NULL;
         run->context = NULL;
-        drop_text(context);
+        context_drop_text(context);
         snprintf(context->why, sizeof context->why, "an execution was given up");
         kill_interpreter(context);
+}
+
+static void hold(struct run *run, bool on)
+{
+        if (run->context->current == run)
+                guest_call_hold(&run->context->call, on);
+}
+
+int context_bind(struct run *run, struct csn_error *err)
+{
+        static const struct run_executor executor = { context_adopt, submit, cancel, forget, hold };
+        const struct run_request *request = &run->launch.request;
+        const struct context *context = context_find(run->engine, request->context, run->owner_key);
+        if (!context)
+                return err_field(err, "/context", "there is no context %.60s", request->context);
+        run->executor = &executor;
+        return context_take_limits(run, context, err);
 }
 
 /* ---- what is told of it ---- */
@@ -868,14 +791,5 @@ void context_interrupt(struct context *context)
 {
         context->interrupt_pending = context->before_due;
         if (context->current && !context->before_due)
-                interrupt(context, SIGINT);
-}
-
-struct context *context_find(struct engine *engine, const char *id, const char *owner)
-{
-        for (struct psandbox *psandbox = psandbox_next(engine, NULL, owner); psandbox; psandbox = psandbox_next(engine, psandbox, owner))
-                for (struct context *context = psandbox->contexts; context; context = context->next)
-                        if (strcmp(context->id, id) == 0)
-                                return context;
-        return NULL;
+                context_signal(context, SIGINT);
 }

@@ -37,3 +37,12 @@ void context_unwait(struct context_waiter *waiter)
                 waiter->context->waiter = NULL;
         waiter->context = NULL;
 }
+
+struct context *context_find(struct engine *engine, const char *id, const char *owner)
+{
+        for (struct psandbox *psandbox = psandbox_next(engine, NULL, owner); psandbox; psandbox = psandbox_next(engine, psandbox, owner))
+                for (struct context *context = psandbox->contexts; context; context = context->next)
+                        if (strcmp(context->id, id) == 0)
+                                return context;
+        return NULL;
+}

@@ -27,7 +27,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
                 err_field(&err, "/cwd", "a context cannot begin in %.300s: %s; make the folder first, or name another", context->request.cwd, why ? why : "it is not allowed");
                 error = &err;
         }
-        context_looked(context, error);
+        context->looked(context, error);
 }
 
 bool context_is_elsewhere(const struct context *context)
@@ -35,12 +35,13 @@ bool context_is_elsewhere(const struct context *context)
         return strcmp(context->request.cwd, SANDBOX_HOME) != 0;
 }
 
-int context_look(struct context *context, struct csn_error *err)
+int context_look(struct context *context, void (*looked)(struct context *context, const struct csn_error *error), struct csn_error *err)
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
         /* What is in a folder can be looked at by whoever can go there. */
         const struct guest_file file = { .verb = GUEST_STAT, .flags = context->request.user == account_ROOT ? GUEST_FILE_AS_ROOT : 0,
                                          .path = arena_text(&context->arena, "%s/.", context->request.cwd), .to = (char[]){ "" }, .space = (char[]){ "" } };
+        context->looked = looked;
         context->look.events = &events;
         context->look.owner = context;
         return guest_call_file(context->psandbox, &context->look, &file, err);
@@ -106,7 +107,7 @@ static int check_same(const char *of, json_t *asked, json_t *own, struct csn_err
 /* An execution cannot have otherwise what its sandbox has. */
 static int check_part_of_sandbox(const struct run_request *request, const struct psandbox *psandbox, struct csn_error *err)
 {
-        json_t *asked = part_of_sandbox(request), *own = part_of_sandbox(&psandbox->template->request);
+        json_t *asked = part_of_sandbox(request), *own = part_of_sandbox(&psandbox->launch.request);
         int rc = check_same("limits", json_object_get(asked, "limits"), json_object_get(own, "limits"), err);
         if (rc == 0)
                 rc = check_same("", asked, own, err);
@@ -143,7 +144,7 @@ static int check_bounds(const struct limits *asked, const struct limits *most, s
 /* The limits of an execution that does not say: those of its sandbox, as far as ceilings that are newer let them. */
 static void take_limits(struct run *run, const struct psandbox *psandbox)
 {
-        struct limits limits = psandbox->template->request.limits;
+        struct limits limits = psandbox->launch.request.limits;
         const struct limits *ceilings = &run->engine->settings->ceilings;
         for (size_t i = 0; i < object_limits.n; i++) {
                 const struct field *field = &object_limits.fields[i];
@@ -151,25 +152,22 @@ static void take_limits(struct run *run, const struct psandbox *psandbox)
                 if (field->kind == KIND_NUM)
                         *value = min_u64(*value, *(const uint64_t *)(const void *)((const char *)ceilings + field->at));
         }
-        model_overlay(&object_limits, &limits, &run->request.limits, &run->arena);
-        run->request.limits = limits;
-        MARK(&run->request, run_request, limits);
+        model_overlay(&object_limits, &limits, &run->launch.request.limits, &run->launch.arena);
+        run->launch.request.limits = limits;
+        MARK(&run->launch.request, run_request, limits);
 }
 
-int context_bind(struct run *run, struct csn_error *err)
+int context_take_limits(struct run *run, const struct context *context, struct csn_error *err)
 {
-        struct run_request *request = &run->request;
-        const struct context *context = context_find(run->engine, request->context, run->owner_key);
+        struct run_request *request = &run->launch.request;
         const struct language *language;
-        if (!context)
-                return err_field(err, "/context", "there is no context %.60s", request->context);
         if (request->files_n || request->exports_n || request->stdin.len || request->args_n || HAS(request, run_request, work_dir) ||
             HAS(request, run_request, workspace))
                 return err_field(err, "/context", "an execution in a context has no files, exports, stdin or args of its own; use the files of its sandbox");
         if (HAS(request, run_request, tools))
                 return err_field(err, "/tools", "an execution in a context has the tools of its sandbox; give tools when that is made");
         if (!HAS(request, run_request, language))
-                SET(request, run_request, language, arena_text(&run->arena, "%s", context->language->name));
+                SET(request, run_request, language, arena_text(&run->launch.arena, "%s", context->language->name));
         else if (lang_find(NULL, request->language, &language, err) < 0)
                 return -err->code;
         else if (language != context->language)
@@ -177,31 +175,33 @@ int context_bind(struct run *run, struct csn_error *err)
         if (check_part_of_sandbox(request, context->psandbox, err) < 0 || check_bounds(&request->limits, &context->psandbox->bounds, err) < 0)
                 return -err->code;
         take_limits(run, context->psandbox);
-        /* Or a profile might ask for a network that nobody may have; that of the sandbox was allowed when it was made. */
+        /*
+         * Or a profile might ask for a network that nobody may have; that of the sandbox was allowed when it was made.
+         */
         SET(request, run_request, network, network_NONE);
         request->allow_n = 0;
         MARK(request, run_request, allow);
         return 0;
 }
 
-void context_adopt(struct run *run, bool profile)
+void context_adopt(struct run *run)
 {
-        struct run_request *request = &run->request;
+        struct run_request *request = &run->launch.request;
         const struct context *context = context_find(run->engine, request->context, run->owner_key);
-        const struct run *template = context->psandbox->template;
-        const struct run_request *own = &template->request;
+        const struct launch *launch = &context->psandbox->launch;
+        const struct run_request *own = &launch->request;
         for (size_t i = 0; i < object_limits.n; i++) {
                 const struct field *field = &object_limits.fields[i];
                 if (field->kind == KIND_NUM && !is_of_execution(field->name))
                         memcpy((char *)&request->limits + field->at, (const char *)&own->limits + field->at, sizeof(uint64_t));
         }
-        run->backend = template->backend;
-        request->backend = arena_text(&run->arena, "%s", own->backend);
+        run->launch.backend = launch->backend;
+        request->backend = arena_text(&run->launch.arena, "%s", own->backend);
         request->image = own->image;
         request->network = own->network;
         request->strict_proc = own->strict_proc;
         request->landlock = own->landlock;
         request->cgroup = own->cgroup;
-        if (profile)
-                request->profile = arena_text(&run->arena, "%s", own->profile);
+        if (!run->keeps_profile)
+                request->profile = arena_text(&run->launch.arena, "%s", own->profile);
 }

@@ -1,10 +1,10 @@
 /*
- * Copies of a sandbox's files: all that may differ from what a new one has, as a tar archive out of one and into another; and archives of
- * others into a folder.
+ * Copies of a sandbox's files: all that may differ from what a new one has, as a tar archive out of one and into
+ * another; and archives of others into a folder.
  *
- * Both are a shell and tar inside, with the rights that the programs of the sandbox have, so an archive is never read out
- * here: to us it is bytes with a ceiling.  What was changed of /usr is in a folder of its own (sandbox/overlay.c), where what was
- * removed is a character device; of that a list goes along.  It has two archives, one behind the other.
+ * Both are a shell and tar inside, with the rights that the programs of the sandbox have, so an archive is never read
+ * out here: to us it is bytes with a ceiling.  What was changed of /usr is in a folder of its own (sandbox/overlay.c),
+ * where what was removed is a character device; of that a list goes along.  It has two archives, one behind the other.
  */
 #include "engine/persistent/psandbox_private.h"
 
@@ -16,12 +16,15 @@
 #define OVERHEAD 4             /* an archive is at most so often as large as its disk: a small file has a head and is padded */
 #define KEPT_TEXT 400
 
-/* Of the names in /: /usr has a way of its own, its links are on each host as they are, and the others are the kernel's. */
+/*
+ * Of the names in /: /usr has a way of its own, its links are on each host as they are, and the others are the
+ * kernel's.
+ */
 #define ALL_BUT "usr:proc:dev:bin:sbin:lib:lib32:lib64:libx32"
 
 /*
- * What tar itself walks through may go meanwhile; of a file that was named to it tar takes that for an error, so there it is told to go on.
- * A tar or a list that did not come to its end fails the whole.
+ * What tar itself walks through may go meanwhile; of a file that was named to it tar takes that for an error, so there
+ * it is told to go on. A tar or a list that did not come to its end fails the whole.
  */
 static const char save_script[] =
         "set -o pipefail; cd / && umask 077 || exit 2\n"

@@ -18,7 +18,7 @@ static void forget(struct guest_call *call)
                 }
         loop_unwatch(call->psandbox->engine->loop, &call->watch);
         fd_close(&call->watch.fd);
-        psandbox_touch(call->psandbox);
+        call->psandbox->call_user->used(call->psandbox);
         call->psandbox = NULL;
 }
 
@@ -55,7 +55,7 @@ static bool take_packet(struct guest_call *call, const uint8_t *bytes, size_t le
         if (!call->psandbox)
                 return false;
         if (kind == GUEST_EXITED)
-                psandbox_report_usage(call->psandbox);
+                call->psandbox->call_user->program_ended(call->psandbox);
         if (done)
                 end(call, NULL);
         return !done;
@@ -124,7 +124,7 @@ static int open_call(struct psandbox *psandbox, struct guest_call *call, struct 
         call->psandbox = psandbox;
         call->next = psandbox->calls;
         psandbox->calls = call;
-        psandbox_touch(psandbox);
+        psandbox->call_user->used(psandbox);
         return 0;
 }
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/vfs.h>
 
 #define HELLO_MS 60000
 #define USAGE_REPORT_US 60000000ULL
@@ -58,7 +57,7 @@ static void psandbox_free(struct timer *timer)
                         break;
                 }
         loop_untimer(psandbox->engine->loop, &psandbox->gone);
-        run_free(psandbox->template);
+        launch_done(&psandbox->launch);
         free(psandbox);
 }
 
@@ -89,19 +88,20 @@ static void end_now(struct psandbox *psandbox, const struct csn_error *error)
         psandbox->instance = NULL;
         /* Calls may be asked for their sandbox' state while they end. */
         end_calls(psandbox, &over);
-        contexts_end(psandbox, &over);
+        if (psandbox->observer)
+                psandbox->observer->ended(psandbox, &over);
         psandbox->state = PSANDBOX_OVER;
         loop_untimer(psandbox->engine->loop, &psandbox->ttl);
         loop_untimer(psandbox->engine->loop, &psandbox->idle);
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
-        loop_untimer(psandbox->engine->loop, &psandbox->usage_listener);
+        loop_untimer(psandbox->engine->loop, &psandbox->usage_report);
         loop_unwatch(psandbox->engine->loop, &psandbox->sock);
         send_queue_done(&psandbox->out);
         fd_close(&psandbox->sock.fd);
         fd_close(&psandbox->home_fd);
         egress_close(psandbox->egress);
         psandbox->egress = NULL;
-        tool_session_close(&psandbox->template->tool_session);
+        tool_session_close(&psandbox->tool_session);
         tell(psandbox, PSANDBOX_WANTS_READY, &over);
         tell(psandbox, PSANDBOX_WANTS_PAUSED, &over);
         tell(psandbox, PSANDBOX_WANTS_STATS, &over);
@@ -113,9 +113,8 @@ static void end_now(struct psandbox *psandbox, const struct csn_error *error)
 static void charge(struct psandbox *psandbox, uint64_t used_us)
 {
         const struct engine *engine = psandbox->engine;
-        for (struct context *context = context_next(psandbox, NULL); context; context = context_next(psandbox, context))
-                if (context->current)
-                        return;
+        if (psandbox->observer && psandbox->observer->is_executing(psandbox))
+                return;
         uint64_t owed_ms = (used_us - min_u64(psandbox->told_us, used_us)) / 1000;
         if (!engine->usage_listener || !owed_ms)
                 return;
@@ -123,10 +122,10 @@ static void charge(struct psandbox *psandbox, uint64_t used_us)
         engine->usage_listener(engine->usage_listener_owner, psandbox->owner, owed_ms);
 }
 
-void psandbox_report_usage(struct psandbox *psandbox)
+static void report_usage(struct psandbox *psandbox)
 {
         if (psandbox->engine->usage_listener && !psandbox->usage_report_due)
-                loop_timer(psandbox->engine->loop, &psandbox->usage_listener, USAGE_REPORT_SOON_US);
+                loop_timer(psandbox->engine->loop, &psandbox->usage_report, USAGE_REPORT_SOON_US);
         psandbox->usage_report_due = true;
 }
 
@@ -144,7 +143,7 @@ static void on_exited(void *owner, struct instance *instance, const struct wire_
         (void)instance;
         struct csn_error why;
         if (how->reasons & WIRE_MEMORY)
-                err_set(&why, CSN_E_BUSY, 0, "the sandbox was ended: it used more than memory_bytes=%" PRIu64, psandbox->template->request.limits.memory_bytes);
+                err_set(&why, CSN_E_BUSY, 0, "the sandbox was ended: it used more than memory_bytes=%" PRIu64, psandbox->launch.request.limits.memory_bytes);
         else if (how->reasons & WIRE_WALL)
                 err_set(&why, CSN_E_BUSY, 0, "the sandbox' time is over");
         else
@@ -184,10 +183,10 @@ static void on_ttl(struct timer *timer)
 
 static bool is_busy(const struct psandbox *psandbox)
 {
-        size_t n = 0;
+        size_t n = 0, idle = psandbox->observer ? psandbox->observer->idle_calls(psandbox) : 0;
         for (const struct guest_call *call = psandbox->calls; call; call = call->next)
                 n += call != &psandbox->sudo;
-        return n > contexts_resting(psandbox) || psandbox->state != PSANDBOX_READY;
+        return n > idle || psandbox->state != PSANDBOX_READY;
 }
 
 static void on_idle(struct timer *timer)
@@ -248,7 +247,7 @@ static void give_sudo(struct psandbox *psandbox)
 /* The guest and the supervisor have both told. */
 static void mark_ready(struct psandbox *psandbox)
 {
-        if (psandbox->state != PSANDBOX_MAKING || psandbox->why.code || !psandbox->hello_received || !psandbox->template->has_boundary)
+        if (psandbox->state != PSANDBOX_MAKING || psandbox->why.code || !psandbox->hello_received || !psandbox->has_boundary)
                 return;
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
         psandbox->state = PSANDBOX_READY;
@@ -261,8 +260,8 @@ static void mark_ready(struct psandbox *psandbox)
 static void on_confined(void *owner, struct instance *instance)
 {
         struct psandbox *psandbox = owner;
-        psandbox->template->boundary = instance->boundary;
-        psandbox->template->has_boundary = true;
+        psandbox->boundary = instance->boundary;
+        psandbox->has_boundary = true;
         mark_ready(psandbox);
 }
 
@@ -315,14 +314,14 @@ static void on_connection(void *owner, const char *host, unsigned port, const ch
 static int open_proxy(struct psandbox *psandbox, int fd, struct csn_error *err)
 {
         static const struct egress_events events = { on_connection };
-        const struct run_request *request = &psandbox->template->request;
+        const struct run_request *request = &psandbox->launch.request;
         const struct egress_rules rules = { .public_ = request->network == network_PUBLIC, .hosts = request->allow, .hosts_n = request->allow_n };
         return fd < 0 ? 0 : egress_open(psandbox->engine->loop, fd, &rules, &events, psandbox, &psandbox->egress, err);
 }
 
 static int open_tool_socket(struct psandbox *psandbox, int fd, struct csn_error *err)
 {
-        return fd < 0 ? 0 : tool_session_serve(&psandbox->template->tool_session, psandbox->engine->loop, fd, err);
+        return fd < 0 ? 0 : tool_session_serve(&psandbox->tool_session, psandbox->engine->loop, fd, err);
 }
 
 int psandbox_set_network(struct psandbox *psandbox, const struct egress_rules *rules, struct csn_error *err)
@@ -341,13 +340,13 @@ static void on_made(void *owner, struct instance *instance)
         fd_close(&instance->ends.out);
         fd_close(&instance->ends.error);
         fd_close(&instance->ends.channel);
-        if (open_proxy(psandbox, take_fd(&instance->ends.proxy), &err) < 0 || open_tool_socket(psandbox, take_fd(&instance->ends.tool_socket), &err) < 0 || instance_guest(instance, &psandbox->template->what.limits, &psandbox->sock.fd, &err) < 0 ||
+        if (open_proxy(psandbox, take_fd(&instance->ends.proxy), &err) < 0 || open_tool_socket(psandbox, take_fd(&instance->ends.tool_socket), &err) < 0 || instance_guest(instance, &psandbox->launch.program.limits, &psandbox->sock.fd, &err) < 0 ||
             loop_watch(psandbox->engine->loop, &psandbox->sock, psandbox->sock.fd, EPOLLIN, &err) < 0)
                 broken(psandbox, &err);
         else
                 loop_timer(psandbox->engine->loop, &psandbox->greeting, HELLO_MS * 1000ULL);
         if (psandbox->engine->usage_listener)
-                loop_timer(psandbox->engine->loop, &psandbox->usage_listener, USAGE_REPORT_US);
+                loop_timer(psandbox->engine->loop, &psandbox->usage_report, USAGE_REPORT_US);
 }
 
 static const struct instance_user instance_user;
@@ -358,7 +357,7 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
         (void)instance;
         struct csn_error err;
         psandbox->instance = NULL;
-        if (!again || psandbox->hello_received || psandbox->why.code || tool_session_wanted(&psandbox->template->request.tools)) {
+        if (!again || psandbox->hello_received || psandbox->why.code || launch_wants_tools(&psandbox->launch.request.tools)) {
                 end_now(psandbox, error);
                 return;
         }
@@ -369,9 +368,8 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
         fd_close(&psandbox->home_fd);
         egress_close(psandbox->egress);
         psandbox->egress = NULL;
-        psandbox->template->has_boundary = false;
-        psandbox->template->result = (struct run_result){ 0 };   /* it may have been described already */
-        if (instance_new(&psandbox->engine->instances, &backend_native, &psandbox->template->shape, &instance_user, psandbox, &psandbox->instance, &err) < 0)
+        psandbox->has_boundary = false;
+        if (instance_new(&psandbox->engine->instances, &backend_native, &psandbox->launch.shape, &instance_user, psandbox, &psandbox->instance, &err) < 0)
                 end_now(psandbox, &err);
 }
 
@@ -390,7 +388,8 @@ static void on_frozen(void *owner, bool on, const struct csn_error *error)
         psandbox_touch(psandbox);
         if (on)
                 psandbox->paused_us = clock_us();
-        contexts_frozen(psandbox, on);
+        if (psandbox->observer)
+                psandbox->observer->frozen(psandbox, on);
         if (on)
                 loop_untimer(psandbox->engine->loop, &psandbox->idle);
         tell(psandbox, on ? PSANDBOX_WANTS_PAUSED : PSANDBOX_WANTS_READY, NULL);
@@ -422,8 +421,8 @@ static void on_stats(void *owner, const struct wire_stats *seen)
 {
         struct psandbox *psandbox = owner;
         psandbox->seen = *seen;
-        for (struct context *context = context_next(psandbox, NULL); context; context = context_next(psandbox, context))
-                context_on_stats(context, seen);
+        if (psandbox->observer)
+                psandbox->observer->stats(psandbox, seen);
         charge(psandbox, seen->cpu_us);
         tell(psandbox, PSANDBOX_WANTS_STATS, NULL);
 }
@@ -443,66 +442,9 @@ void psandbox_request_stats(struct psandbox *psandbox)
                 instance_request_stats(psandbox->instance);
 }
 
-json_t *psandbox_use(const struct psandbox *psandbox)
-{
-        const struct wire_stats *seen = &psandbox->seen;
-        const struct limits *limits = psandbox_limits(psandbox);
-        struct statfs disk = { 0 };
-        if (psandbox->home_fd < 0 || fstatfs(psandbox->home_fd, &disk) < 0)
-                disk = (struct statfs){ 0 };
-        uint64_t bytes = (disk.f_blocks - disk.f_bfree) * (uint64_t)disk.f_bsize;
-        uint64_t files = disk.f_files - disk.f_ffree, own = !psandbox->request.root;   /* the home directory itself is no file of theirs */
-        return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_ms", (double)seen->cpu_us / 1000, "memory_bytes", (json_int_t)seen->memory_bytes,
-                         "memory_peak_bytes", (json_int_t)seen->memory_peak, "processes", (json_int_t)(seen->processes ? seen->processes : 0), "oom_kills",
-                         (json_int_t)seen->oom_kills, "pids_hits", (json_int_t)seen->pids_hits, "disk_bytes", (json_int_t)bytes,
-                         "disk_files", (json_int_t)(files - min_u64(files, own)), "disk_bytes_max", (json_int_t)limits->disk_bytes, "disk_files_max",
-                         (json_int_t)limits->disk_files);
-}
-
-const char *psandbox_id(const struct psandbox *psandbox)
-{
-        return psandbox->id;
-}
-
 enum psandbox_state psandbox_state(const struct psandbox *psandbox)
 {
         return psandbox->state != PSANDBOX_MAKING && !psandbox->instance ? PSANDBOX_OVER : psandbox->state;
-}
-
-const struct limits *psandbox_limits(const struct psandbox *psandbox)
-{
-        return &psandbox->template->request.limits;
-}
-
-json_t *psandbox_describe(const struct psandbox *psandbox)
-{
-        static const char *const states[] = { [PSANDBOX_MAKING] = "starting", [PSANDBOX_READY] = "running", [PSANDBOX_PAUSED] = "paused", [PSANDBOX_OVER] = "over" };
-        const struct run_request *request = &psandbox->template->request;
-        char created[40], expires[40];
-        size_t contexts = 0;
-        time_print(psandbox->created_ms, created, sizeof created);
-        time_print(psandbox->expires_ms, expires, sizeof expires);
-        for (struct context *context = context_next((struct psandbox *)(uintptr_t)psandbox, NULL); context; context = context_next((struct psandbox *)(uintptr_t)psandbox, context))
-                contexts++;
-        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "id", psandbox->id, "state", states[psandbox->state], "created_at", created, "expires_at",
-                                 expires, "idle_ms", (json_int_t)psandbox->request.idle_ms, "profile", request->profile, "contexts", (json_int_t)contexts);
-        json_object_set_new(json, "limits", model_encode(&object_limits, &request->limits));
-        if (psandbox->request.root)
-                json_object_set_new(json, "root", json_true());
-        if (HAS(&psandbox->request, sandbox_request, user))
-                json_object_set_new(json, "user", json_string(psandbox->request.user));
-        json_t *labels = json_object();
-        for (size_t i = 0; i < psandbox->request.labels_n; i++)
-                json_object_set_new(labels, psandbox->request.labels[i].name, json_string(psandbox->request.labels[i].value));
-        json_object_set_new(json, "labels", labels);
-        if (psandbox->template->has_boundary) {
-                if (!HAS(&psandbox->template->result, run_result, boundary))
-                        run_record_boundary(psandbox->template);
-                json_object_set_new(json, "boundary", model_encode(&object_boundary, &psandbox->template->result.boundary));
-        }
-        if (psandbox->state == PSANDBOX_PAUSED)
-                json_object_set_new(json, "note", json_string("Nothing runs in it; its memory stays in use and is charged."));
-        return json;
 }
 
 /* ---- making ---- */
@@ -522,11 +464,6 @@ struct psandbox *psandbox_find(struct engine *engine, const char *id, const char
                 if (strcmp(psandbox->id, id) == 0)
                         return psandbox;
         return NULL;
-}
-
-uint64_t psandbox_number(const struct psandbox *psandbox)
-{
-        return psandbox->number;
 }
 
 static int has_room(struct engine *engine, const char *owner, struct csn_error *err)
@@ -560,7 +497,7 @@ int psandbox_extend(struct psandbox *psandbox, uint64_t ttl_ms, struct csn_error
 }
 
 /* What a run has of these values, a sandbox has: by the same defaults, profiles and ceilings. */
-static void as_run(const struct sandbox_request *from, struct arena *arena, struct run_request *to)
+static void as_run_request(const struct sandbox_request *from, struct arena *arena, struct run_request *to)
 {
         SET(to, run_request, language, arena_text(arena, "%s", lang_python.name));
         SET(to, run_request, code, ((struct bytes){ .bytes = arena_text(arena, "%s", "") }));
@@ -590,28 +527,31 @@ static void as_run(const struct sandbox_request *from, struct arena *arena, stru
 static int copy_request(struct psandbox *psandbox, const struct sandbox_request *request, struct csn_error *err)
 {
         json_t *json = model_encode(&object_sandbox_request, request);
-        int rc = model_decode(&object_sandbox_request, json, &psandbox->template->arena, &psandbox->request, err);
+        int rc = model_decode(&object_sandbox_request, json, &psandbox->launch.arena, &psandbox->request, err);
         json_decref(json);
         return rc;
 }
 
 static int prepare(struct psandbox *psandbox, const struct sandbox_request *request, struct csn_error *err)
 {
-        struct run *template = psandbox->template;
+        struct launch *launch = &psandbox->launch;
         if (copy_request(psandbox, request, err) < 0)
                 return -err->code;
-        as_run(&psandbox->request, &template->arena, &template->request);   /* without defaults: a profile comes before them */
+        as_run_request(&psandbox->request, &launch->arena, &launch->request);   /* without defaults: a profile comes before them */
         psandbox->bounds = psandbox->request.limits;
         model_defaults(&object_sandbox_request, &psandbox->request);
         if (!HAS(request, sandbox_request, ttl_ms))
                 psandbox->request.ttl_ms = min_u64(psandbox->request.ttl_ms, psandbox->engine->settings->engine.sandbox_ttl_ms);
-        if (psandbox_extend(psandbox, psandbox->request.ttl_ms, err) < 0 || run_prepare(template, err) < 0)
+        if (psandbox_extend(psandbox, psandbox->request.ttl_ms, err) < 0 || launch_prepare(launch, err) < 0)
                 return -err->code;
-        if (template->backend != &backend_native)
+        if (launch->backend != &backend_native)
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "persistent sandboxes are made by the native backend only, and the settings name another");
-        const struct tools_for whom = { .request = &template->request.tools, .id = psandbox->id, .owner = psandbox->owner };
-        return tool_session_wanted(whom.request) ? tool_session_open(psandbox->engine, &whom, &template->tool_session, err) : 0;
+        const struct tools_for whom = { .request = &launch->request.tools, .id = psandbox->id, .owner = psandbox->owner };
+        const struct engine *engine = psandbox->engine;
+        return launch_wants_tools(whom.request) ? tool_session_open(engine->tools, engine->tools_owner, &whom, &psandbox->tool_session, err) : 0;
 }
+
+static const struct guest_call_user call_user = { .used = psandbox_touch, .program_ended = report_usage };
 
 int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner, struct psandbox **ret, struct csn_error *err)
 {
@@ -623,89 +563,40 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
                 return err_field(err, "/tools/record", "calls are kept in the record of a run, and a persistent sandbox has none; leave it out, or call from POST /v1/runs");
         if (has_room(engine, owner, err) < 0)
                 return -err->code;
-        struct run *template = run_new(engine);
         struct psandbox *psandbox = mem_alloc(sizeof *psandbox);
-        *psandbox = (struct psandbox){ .engine = engine, .template = template, .number = ++engine->psandboxes_made, .created_ms = time_now_ms(),
+        *psandbox = (struct psandbox){ .engine = engine, .call_user = &call_user, .number = ++engine->psandboxes_made, .created_ms = time_now_ms(),
                                .sock = { .fd = -1, .ready = guest_ready, .owner = psandbox }, .home_fd = -1, .out = { .loop = engine->loop, .watch = &psandbox->sock },
                                .ttl = { .fired = on_ttl, .owner = psandbox }, .idle = { .fired = on_idle, .owner = psandbox },
                                .gone = { .fired = psandbox_free, .owner = psandbox }, .greeting = { .fired = on_silence, .owner = psandbox },
-                               .usage_listener = { .fired = on_usage, .owner = psandbox } };
+                               .usage_report = { .fired = on_usage, .owner = psandbox } };
+        launch_init(&psandbox->launch, engine->settings, engine->languages);
         snprintf(psandbox->id, sizeof psandbox->id, "sbx_");
         hex_random(16, psandbox->id + 4);
         snprintf(psandbox->owner, sizeof psandbox->owner, "%s", owner);
         if (prepare(psandbox, request, err) < 0) {
                 loop_untimer(engine->loop, &psandbox->ttl);
-                run_free(template);
+                tool_session_close(&psandbox->tool_session);
+                launch_done(&psandbox->launch);
                 free(psandbox);
                 return -err->code;
         }
-        template->shape.flags |= WIRE_PERSISTENT | (psandbox->request.root ? WIRE_ROOT : 0);
-        template->shape.label = arena_text(&template->arena, "sandbox-%.12s", psandbox->id + 4);
-        template->what.limits.wall_ms = DAY_MS;
-        template->what.limits.cpu_ms = 0;
+        psandbox->launch.shape.flags |= WIRE_PERSISTENT | (psandbox->request.root ? WIRE_ROOT : 0);
+        psandbox->launch.shape.label = arena_text(&psandbox->launch.arena, "sandbox-%.12s", psandbox->id + 4);
+        psandbox->launch.program.limits.wall_ms = DAY_MS;
+        psandbox->launch.program.limits.cpu_ms = 0;
         psandbox->next = engine->psandboxes;
         engine->psandboxes = psandbox;
-        psandbox->instance = pools_take_bare(engine, template);
+        psandbox->instance = pools_take_bare(engine->pools, &psandbox->launch);
         if (psandbox->instance) {
                 instance_set_user(psandbox->instance, &instance_user, psandbox);
                 on_made(psandbox, psandbox->instance);
-        } else if (instance_new(&engine->instances, &backend_native, &template->shape, &instance_user, psandbox, &psandbox->instance, err) < 0) {
+        } else if (instance_new(&engine->instances, &backend_native, &psandbox->launch.shape, &instance_user, psandbox, &psandbox->instance, err) < 0) {
                 loop_untimer(engine->loop, &psandbox->ttl);
                 psandbox_free(&psandbox->gone);
                 return -err->code;
         }
         *ret = psandbox;
         return 0;
-}
-
-int psandbox_has_account(const struct psandbox *psandbox, int account, struct csn_error *err)
-{
-        if (account != account_ROOT || psandbox->request.root)
-                return 0;
-        return err_field(err, "/user", "the sandbox has no root; make one with \"root\": true");
-}
-
-static bool is_name(const struct pair *pair, const char *name, size_t len)
-{
-        return strlen(pair->name) == len && strncmp(pair->name, name, len) == 0;
-}
-
-/* In place of what is `user`'s: the home directory, and caches where `user` cannot lay something for root to find. */
-static const struct pair root_env[] = {
-        { (char[]){ "HOME" }, (char[]){ "/root" } },
-        { (char[]){ "USER" }, (char[]){ "root" } },
-        { (char[]){ "LOGNAME" }, (char[]){ "root" } },
-        { (char[]){ "PATH" }, (char[]){ "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" } },
-        { (char[]){ "MPLCONFIGDIR" }, (char[]){ "/root/.matplotlib" } },
-        { (char[]){ "XDG_CACHE_HOME" }, (char[]){ "/root/.cache" } },
-};
-
-static char *env_of(char *usual, size_t len, int account, struct arena *arena)
-{
-        const char *path = strncmp(usual, "PATH=", 5) == 0 && strstr(usual, TOOLS_PATH) ? TOOLS_PATH : "";
-        for (size_t i = 0; account == account_ROOT && i < ARRAY_LEN(root_env); i++)
-                if (is_name(&root_env[i], usual, len))
-                        return arena_text(arena, "%s=%s%s", root_env[i].name, root_env[i].value, path);
-        return usual;
-}
-
-char **psandbox_env(const struct psandbox *psandbox, int account, const struct pair *more, size_t more_n, struct arena *arena, size_t *ret_n)
-{
-        const struct wire_program *usual = &psandbox->template->what.program;
-        char **env = arena_alloc(arena, (usual->env_n + more_n + 1) * sizeof *env);
-        size_t n = 0;
-        for (size_t i = 0; i < usual->env_n; i++) {
-                size_t len = strcspn(usual->env[i], "=");
-                bool replaced = false;
-                for (size_t k = 0; k < more_n; k++)
-                        replaced = replaced || is_name(&more[k], usual->env[i], len);
-                if (!replaced)
-                        env[n++] = env_of(usual->env[i], len, account, arena);
-        }
-        for (size_t i = 0; i < more_n; i++)
-                env[n++] = arena_text(arena, "%s=%s", more[i].name, more[i].value);
-        *ret_n = n;
-        return env;
 }
 
 /* ---- the end of all ---- */

@@ -2,9 +2,9 @@
  * Persistent sandboxes, and the objects in them.
  *
  *   psandbox    a persistent sandbox: created, used, paused, ended
- *   guest_call  one operation of the guest (wire/guest_protocol.h)
+ *   guest_call  one operation of the guest, in guest_call.h
  *   file_copy   all files of a sandbox, saved to a file or loaded into another sandbox
- *   context     a live interpreter in a sandbox, which executes runs
+ *   context     a live interpreter in a sandbox, which executes runs, in context.h
  *
  * A persistent sandbox is an instance with the guest as process 1.  Each operation is a guest call with a socket of its
  * own; so a client that sends much and reads little delays only itself.
@@ -12,13 +12,12 @@
 #ifndef ENGINE_PERSISTENT_PSANDBOX_H
 #define ENGINE_PERSISTENT_PSANDBOX_H
 
-#include "engine/engine.h"
-#include "wire/guest_protocol.h"
+#include "engine/persistent/guest_call.h"
+#include "model/model.h"
 
-struct psandbox;
-struct context;
 struct egress_rules;
-struct guest_call;
+struct engine;
+struct psandbox;
 
 /* ---- sandboxes ---- */
 
@@ -56,9 +55,8 @@ struct psandbox *psandbox_find(struct engine *engine, const char *id, const char
  */
 struct psandbox *psandbox_next(struct engine *engine, struct psandbox *psandbox, const char *owner);
 const char *psandbox_id(const struct psandbox *psandbox);
-/* Creation number of a sandbox, and of a context: later ones are higher, and come first in lists. */
+/* Creation number of a sandbox: later ones are higher, and come first in lists. */
 uint64_t psandbox_number(const struct psandbox *psandbox);
-uint64_t context_number(const struct context *context);
 enum psandbox_state psandbox_state(const struct psandbox *psandbox);
 /* The sandbox's limits, from request, profile and defaults. */
 const struct limits *psandbox_limits(const struct psandbox *psandbox);
@@ -88,64 +86,7 @@ int psandbox_resume(struct psandbox *psandbox, struct csn_error *err);
 /* End the sandbox. */
 void psandbox_kill(struct psandbox *psandbox);
 
-/* ---- guest calls ---- */
-
-/* Events of a guest call, from the loop. */
-struct guest_call_events {
-        /* A packet of the guest; the callee may take descriptors by setting them to -1. */
-        void (*packet)(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX]);
-        /* The socket has room, after guest_call_send() returned false. */
-        void (*room)(struct guest_call *call);
-        /*
-         * The last event: success (error is NULL), or failure.  The call is closed and may be freed.  EXITED and DONE
-         * arrive as packets before.
-         */
-        void (*ended)(struct guest_call *call, const struct csn_error *error);
-};
-
-/* Embedded in the caller's object; all zeros means none. */
-struct guest_call {
-        struct guest_call *next;
-        struct psandbox *psandbox;           /* NULL: the call is over */
-        struct watch watch;
-        const struct guest_call_events *events;
-        void *owner;
-        bool done;      /* EXITED or DONE arrived: the following end is a success */
-        bool refused;   /* the guest reported why the operation failed; other errors come from the end of the sandbox */
-};
-
-/*
- * Begin a call; ended() follows unless the call is closed.  Errors: CSN_E_BUSY (the sandbox is paused, not ready, or
- * over), CSN_E_INPUT (too long), CSN_E_SYSTEM.
- */
-int guest_call_process(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process, struct csn_error *err);
-int guest_call_stdio(struct psandbox *psandbox, struct guest_call *call, struct csn_error *err);
-int guest_call_file(struct psandbox *psandbox, struct guest_call *call, const struct guest_file *file, struct csn_error *err);
-/*
- * Connect to a program that listens on this port of the sandbox's loopback: STARTED when connected, then as a process.
- * Fails with ECONNREFUSED in sys if no program listens.  Errors: as above.
- */
-int guest_call_connect(struct psandbox *psandbox, struct guest_call *call, unsigned port, struct csn_error *err);
-
-/*
- * While the call is open, programs of `user` may become root by sudo.  Fails in a sandbox without root.  Errors: as
- * above.
- */
-int guest_call_sudo(struct psandbox *psandbox, struct guest_call *call, struct csn_error *err);
-/*
- * While the call is open, GET /health on this port of the sandbox's loopback is answered with success.  Fails if the
- * port is in use.  Errors: as above.
- */
-int guest_call_health(struct psandbox *psandbox, struct guest_call *call, unsigned port, struct csn_error *err);
-
-/* Send one packet, a kind and its bytes.  false: no room now, or the call is over. */
-bool guest_call_send(struct guest_call *call, enum guest_kind kind, const void *bytes, size_t len);
-bool guest_call_signal(struct guest_call *call, int signal, uint64_t pid);
-bool guest_call_resize(struct guest_call *call, unsigned rows, unsigned columns);
-/* Stop reading, so that the guest waits; or continue. */
-void guest_call_hold(struct guest_call *call, bool on);
-/* Close the call without ended().  A running program is killed.  Harmless twice. */
-void guest_call_close(struct guest_call *call);
+/* ---- programs ---- */
 
 /* Whether programs can run as this account (fields.def).  Errors: CSN_E_INPUT. */
 int psandbox_has_account(const struct psandbox *psandbox, int account, struct csn_error *err);
@@ -186,32 +127,5 @@ int psandbox_load(struct psandbox *psandbox, struct psandbox_copy *copy, int fd,
 int psandbox_unpack(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *folder, struct csn_error *err);
 /* End a copy without done().  Harmless twice. */
 void psandbox_copy_done(struct psandbox_copy *copy);
-
-/* ---- contexts ---- */
-
-/* A pending wait for an interpreter; embedded in the caller's object. */
-struct context_waiter {
-        struct context *context;           /* NULL: not waiting */
-        void (*done)(struct context_waiter *waiter, const struct csn_error *error);
-        void *owner;
-};
-
-/*
- * Create a context.  The request stays the caller's; *ret stays the sandbox's.  waiter may be NULL; its done() is
- * called once when the interpreter is ready or has failed.  After CSN_E_INPUT with the field /cwd the context no longer
- * exists: it cannot use its folder.  Errors: CSN_E_INPUT, CSN_E_LANGUAGE, CSN_E_BUSY, CSN_E_SYSTEM.
- */
-int context_open(struct psandbox *psandbox, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err);
-struct context *context_find(struct engine *engine, const char *id, const char *owner);
-struct context *context_next(struct psandbox *psandbox, struct context *context);
-const char *context_id(const struct context *context);
-/* the object `context` of fields.def; the caller's reference */
-json_t *context_describe(const struct context *context);
-/* Interrupt the current execution; the context lives on. */
-void context_interrupt(struct context *context);
-/* Replace the interpreter by a new one; the current and the waiting executions end.  Errors: as context_open(). */
-int context_restart(struct context *context, struct context_waiter *waiter, struct csn_error *err);
-void context_unwait(struct context_waiter *waiter);   /* harmless twice */
-void context_close(struct context *context);
 
 #endif

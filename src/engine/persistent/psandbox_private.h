@@ -1,9 +1,24 @@
-/* Cells from the inside; for the files of this folder. */
+/* Persistent sandboxes and contexts from the inside; for the files of this folder. */
 #ifndef ENGINE_PERSISTENT_PSANDBOX_PRIVATE_H
 #define ENGINE_PERSISTENT_PSANDBOX_PRIVATE_H
 
-#include "engine/persistent/psandbox.h"
+#include "engine/persistent/context.h"
 #include "engine/run/run_private.h"
+
+/* Told about a sandbox by psandbox.c; the contexts in it are one.  All members are set. */
+struct psandbox_observer {
+        void (*stats)(struct psandbox *psandbox, const struct wire_stats *seen);
+        void (*frozen)(struct psandbox *psandbox, bool on);
+        void (*ended)(struct psandbox *psandbox, const struct csn_error *error);
+        bool (*is_executing)(const struct psandbox *psandbox);
+        size_t (*idle_calls)(const struct psandbox *psandbox);   /* open guest calls that carry no work */
+};
+
+/* Told about a sandbox by its guest calls.  All members are set. */
+struct guest_call_user {
+        void (*used)(struct psandbox *psandbox);              /* a call begins or ends: the sandbox is not idle */
+        void (*program_ended)(struct psandbox *psandbox);     /* its CPU time is to be reported soon */
+};
 
 struct psandbox {
         struct psandbox *next;
@@ -14,8 +29,13 @@ struct psandbox {
         enum psandbox_state state;
         bool usage_report_due;                  /* the meter's timer is about a program that ended */
         bool changing;                   /* it was asked to pause or to go on */
-        struct run *template;            /* never started: its request, shape, limits and environment */
-        struct sandbox_request request;  /* in the template's arena */
+        struct launch launch;            /* request, shape, limits and environment of a run that never starts */
+        struct wire_boundary boundary;
+        bool has_boundary;
+        struct tool_session tool_session;
+        const struct guest_call_user *call_user;
+        const struct psandbox_observer *observer;   /* NULL: there was no context yet */
+        struct sandbox_request request;  /* in the launch's arena */
         struct limits bounds;            /* of executions: those that the request itself had */
         struct egress *egress;
         struct watch sock;               /* to the guest */
@@ -26,7 +46,7 @@ struct psandbox {
         struct guest_call sudo;                /* while it is there, for those inside alone */
         struct context *contexts;
         struct psandbox_waiter *waiters;
-        struct timer ttl, idle, gone, greeting, usage_listener;
+        struct timer ttl, idle, gone, greeting, usage_report;
         uint64_t paused_us;
         uint64_t number;
         int64_t created_ms, expires_ms;
@@ -47,6 +67,7 @@ struct context {
         struct context_request request;  /* in the arena */
         struct guest_call call;
         struct guest_call look;                /* whether its folder is there */
+        void (*looked)(struct context *context, const struct csn_error *error);
         struct instance *instance;                 /* of an interpreter from a zygote */
         struct backend_program program;  /* its; in `started` */
         struct arena started;
@@ -62,7 +83,7 @@ struct context {
         struct timer clock;              /* of the start, of an execution, of its end */
         uint64_t clock_left_us;          /* it stands, as its sandbox does */
         enum { CLOCK_START, CLOCK_WALL, CLOCK_GRACE, CLOCK_LEFT } meaning;
-        struct timer usage_listener;              /* of the CPU time of an execution */
+        struct timer usage_report;       /* looks at the CPU time of an execution */
         unsigned timed_out;              /* WIRE_WALL or WIRE_CPU; 0: it was not */
         bool done, after_due;
         bool before_due;                 /* an execution waits until it is known what was used before it */
@@ -80,46 +101,53 @@ struct context {
         bool no_interpreter;             /* because this host has none of its language */
 };
 
-/* A program in it has ended: what that used is told soon. */
-void psandbox_report_usage(struct psandbox *psandbox);
-/* Something is done in it: it is not idle. */
+/* ---- psandbox.c ---- */
+
+/* An operation begins or ends: the sandbox is not idle. */
 void psandbox_touch(struct psandbox *psandbox);
 void psandboxes_close(struct engine *engine);
 
-/* Its sandbox was looked at. */
-void context_on_stats(struct context *context, const struct wire_stats *seen);
-/* Its folder was looked at; with an error it cannot begin there, or nobody knows. */
-void context_looked(struct context *context, const struct csn_error *error);
-/* Those that wait for something to execute: their calls are open, and mean nothing. */
-size_t contexts_resting(const struct psandbox *psandbox);
+/* ---- context_execution.c ---- */
 
-/* ---- the folder that a context is to begin in (context_limits.c) ---- */
+#define PENDING_MAX (64 * KIB)   /* bytes per stream that are kept while nothing is executed; they belong to the next execution */
 
-/* It begins in another folder than all do, and that may not be there. */
-bool context_is_elsewhere(const struct context *context);
-/* context_looked() follows.  Errors: those of guest_call_file(). */
-int context_look(struct context *context, struct csn_error *err);
-
-/* ---- executions: what one asks for, and what it has of its sandbox (context_limits.c) ---- */
-
+/* Set the clock of a context, in ms, for one of the meanings of context->meaning; in a paused sandbox it stands. */
+void context_set_clock(struct context *context, int meaning, uint64_t ms);
+void context_stop_clock(struct context *context);
 /*
- * A request that names a context: it has to exist, and its language is the request's, and so are the limits of its sandbox that the
- * request does not have.  Errors: CSN_E_INPUT, also for what only the whole sandbox could have.
+ * Make the text of a run for the interpreter.  `first`: the interpreter has executed nothing yet.  False: it cannot be
+ * written.
  */
-int context_bind(struct run *run, struct csn_error *err);
-/* Its request is whole: what belongs to the sandbox is as it is there; `profile`: that of the sandbox, too. */
-void context_adopt(struct run *run, bool profile);
+bool context_make_text(struct context *context, const struct run *run, bool first);
+/* Send as much of the text as there is room for. */
+void context_send_text(struct context *context);
+void context_drop_text(struct context *context);
+/* Give output that came while nothing was executed to a run. */
+void context_give_pending(struct context *context, struct run *run);
+/* Send a signal to the interpreter. */
+void context_signal(struct context *context, int sig);
+/*
+ * Interrupt the execution, and kill the interpreter if the execution does not end within the grace time.  The reason is
+ * the limit that was reached (WIRE_WALL, WIRE_CPU), or 0 for a cancelled run.
+ */
+void context_end_execution(struct context *context, unsigned reason);
+/* Compare the CPU time of the execution, which is that of the whole sandbox since it began, with its limit. */
+void context_measure(struct context *context, const struct wire_stats *seen);
+/* Look at the CPU time soon. */
+void context_measure_soon(struct context *context);
 
-/* ---- context.c: executions ---- */
+/* ---- context_limits.c: the folder of a context, and the values that an execution has from its sandbox ---- */
 
-/* A run for a context, from run_checked() on.  Errors: CSN_E_INPUT (there is none), CSN_E_BUSY. */
-int context_submit(struct run *run, struct csn_error *err);
-/* A run of a context is not wanted any more. */
-void context_cancel(struct run *run);
-/* It is freed. */
-void context_forget(struct run *run);
-void contexts_end(struct psandbox *psandbox, const struct csn_error *error);
-/* Their sandbox stands still, or goes on. */
-void contexts_frozen(struct psandbox *psandbox, bool on);
+/* Whether a context begins in another folder than the home directory; the folder may be missing. */
+bool context_is_elsewhere(const struct context *context);
+/* Look whether the folder can be used; looked() follows, with an error if not.  Errors: those of guest_call_file(). */
+int context_look(struct context *context, void (*looked)(struct context *context, const struct csn_error *error), struct csn_error *err);
+/*
+ * The context that a request names has to exist.  The language of the request is the context's, and missing limits are
+ * those of the sandbox.  Errors: CSN_E_INPUT, also for values that only a whole sandbox can have.
+ */
+int context_take_limits(struct run *run, const struct context *context, struct csn_error *err);
+/* The request is complete: values that belong to the sandbox replace those of the run. */
+void context_adopt(struct run *run);
 
 #endif

@@ -6,19 +6,9 @@
 
 void run_set_message_handler(struct run *run, const struct run_message_handler *message_handler, void *owner)
 {
-        run->has_messages = true;
+        run->launch.has_messages = true;
         run->message_handler = message_handler;
         run->message_handler_owner = owner;
-}
-
-void run_set_judged(struct run *run)
-{
-        run->judged = true;
-}
-
-void run_set_skips_queue(struct run *run)
-{
-        run->skips_queue = true;
 }
 
 /* What it does not read adds up here, and somebody who reads nothing is stuck, or wants our memory. */

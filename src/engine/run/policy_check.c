@@ -3,6 +3,8 @@
 
 #include "backend/backend.h"
 
+#include <inttypes.h>
+
 static int start_worker(int sock, pid_t *ret_pid, struct csn_error *err)
 {
         return helpers_spawn(WIRE_START_POLICY, sock, ret_pid, err);
@@ -14,12 +16,11 @@ static struct checker_paths paths_of(const struct engine *engine)
                                        .folders = { engine->settings->engine.policies_dir, backend_policies_dir() } };
 }
 
-void engine_reload(struct engine *engine)
+void run_reload_policies(struct engine *engine)
 {
         const struct checker_paths paths = paths_of(engine);
         if (engine->checker)
                 checker_reload(engine->checker, &paths);
-        engine_dispatch(engine);
 }
 
 struct checker *engine_checker(struct engine *engine)
@@ -30,10 +31,17 @@ struct checker *engine_checker(struct engine *engine)
         return engine->checker;
 }
 
-/* Nobody has looked: nothing is run, but where the policy was only to advise.  A wrong request is wrong there, too. */
+void check_unreadable(struct check *check)
+{
+        struct check_result *result = &check->result;
+        SET(&result->error, failure, message, arena_text(&check->arena, "%s", "Python can read this, but the check cannot; please write it in another way"));
+        SET(result, check_result, reason, arena_text(&check->arena, "Line %" PRIu64 ": %s", result->error.line, result->error.message));
+}
+
+/* The check failed.  The run is refused, unless the policy only advises; an invalid request is refused always. */
 static void refuse(struct run *run, const struct csn_error *trouble)
 {
-        if (run->request.advise && trouble->code != CSN_E_INPUT)
+        if (run->launch.request.advise && trouble->code != CSN_E_INPUT)
                 run_warn(run, "not_checked", "%s", trouble->text);
         else
                 run->refusal = *trouble;
@@ -49,29 +57,30 @@ static void on_checked(struct check *check)
         run->engine->checking--;
         if (policy_trouble(result, &trouble) < 0) {
                 refuse(run, &trouble);
-        } else if (result->verdict == verdict_DENY && !run->request.advise) {
-                if (broken && run->language == &lang_python)
-                        run_prepare_compile(run);
+        } else if (result->verdict == verdict_DENY && !run->launch.request.advise) {
+                if (broken && run->launch.language == &lang_python)
+                        launch_for_compiling(&run->launch);
                 else
                         run->blocked = true;
         }
-        run_checked(run);
+        run->checked(run);
 }
 
-void run_check(struct run *run)
+void run_check(struct run *run, void (*checked)(struct run *run))
 {
         struct check_request *request = &run->check.request;
-        struct arena *arena = &run->arena;
+        struct arena *arena = &run->launch.arena;
         run->engine->checking++;
-        SET(request, check_request, language, arena_text(arena, "%s", run->language->name));
-        SET(request, check_request, policy, run->request.policy);
-        SET(request, check_request, code, run->request.code);
-        if (run->request.allow_imports_n) {
-                request->allow_imports = run->request.allow_imports;
-                request->allow_imports_n = run->request.allow_imports_n;
+        SET(request, check_request, language, arena_text(arena, "%s", run->launch.language->name));
+        SET(request, check_request, policy, run->launch.request.policy);
+        SET(request, check_request, code, run->launch.request.code);
+        if (run->launch.request.allow_imports_n) {
+                request->allow_imports = run->launch.request.allow_imports;
+                request->allow_imports_n = run->launch.request.allow_imports_n;
                 MARK(request, check_request, allow_imports);
         }
         policy_defaults(request);
+        run->checked = checked;
         run->check.done = on_checked;
         run->check.owner = run;
         run->check.key = run->owner_key;

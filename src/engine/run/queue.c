@@ -1,8 +1,8 @@
 /*
- * Runs that wait for room.  For each owner in the order in which they came; and among owners in turn, so that one who asks
- * for a thousand runs delays another's by one.  An owner who has as many running as it may is passed over, and so is
- * a run that would start an interpreter while as many as there are cores are being started, and a judge's run while as many
- * go on as the processors can serve (run_may_begin()).
+ * Runs that wait for room.  For each owner in the order in which they came; and among owners in turn, so that one who
+ * asks for a thousand runs delays another's by one.  An owner who has as many running as it may is passed over, and so
+ * is a run that would start an interpreter while as many as there are cores are being started, and a judge's run while
+ * as many go on as the processors can serve (may_begin()).
  *
  * An owner is remembered for as long as it has a run that waits or goes on.
  */
@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#define JUDGED_PER_CORE 4
 #define LOOK_AHEAD 64   /* runs of one owner, for one that may begin: ten thousand that wait are not looked at for each that comes */
 
 struct owner {
@@ -68,13 +69,37 @@ void queue_add(struct run *run, bool front)
         engine->queued++;
 }
 
-/* The first of an owner's runs that may begin, and the run before it; a run that waits for its zygote holds up no run of another language. */
+/* ---- which runs may start ---- */
+
+/* What a judge measures is a program's own time, of which there is more the fewer share a processor. */
+static size_t judged_max(const struct engine *engine)
+{
+        uint64_t max = engine->settings->engine.judged_max;
+        return max ? max : JUDGED_PER_CORE * engine->cores;
+}
+
+static bool may_begin(const struct run *run)
+{
+        struct engine *engine = run->engine;
+        if (run->launch.judged && engine->judged >= judged_max(engine))
+                return false;
+        if (!launch_starts_slowly(&run->launch) || (engine->pools && !run->cold && pools_are_warm(engine->pools, &run->launch)))
+                return true;
+        /* One processor is left to a zygote that is coming: it helps all that wait. */
+        bool shares = engine->pools && pools_zygote_comes(engine->pools) && engine->cores > 1;
+        return engine->cold < engine->cores - shares;
+}
+
+/*
+ * The first of an owner's runs that may begin, and the run before it; a run that waits for its zygote holds up no run
+ * of another language.
+ */
 static struct run *first_of(struct owner *owner, struct run **ret_before)
 {
         *ret_before = NULL;
         size_t looks = LOOK_AHEAD;
         for (struct run *run = owner->first; run && looks--; *ret_before = run, run = run->next_queued)
-                if (run_may_begin(run))
+                if (may_begin(run))
                         return run;
         return NULL;
 }
@@ -116,7 +141,7 @@ struct run *queue_take(struct engine *engine)
         unlink_queued(owner, run, before);
         owner->running++;
         engine->running++;
-        engine->judged += run->judged;
+        engine->judged += run->launch.judged;
         engine->owners = owner;
         return run;
 }
@@ -125,14 +150,14 @@ void queue_pass(struct run *run)
 {
         owner_of(run->engine, run)->running++;
         run->engine->running++;
-        run->engine->judged += run->judged;
+        run->engine->judged += run->launch.judged;
 }
 
 void queue_left(struct run *run)
 {
         struct owner *owner = run->whose;
         run->engine->running--;
-        run->engine->judged -= run->judged;
+        run->engine->judged -= run->launch.judged;
         run->whose = NULL;
         owner->running--;
         forget_idle(run->engine, owner);
@@ -159,7 +184,11 @@ static size_t own_room(const struct owner *owner)
         return owner->running < owner->running_max ? owner->running_max - owner->running : 0;
 }
 
-size_t queue_waiting(const struct engine *engine, size_t slots)
+/*
+ * Queued runs that wait for the end of another run, if `slots` more runs may start: the rest waits only for its own
+ * start.
+ */
+static size_t queue_waiting(const struct engine *engine, size_t slots)
 {
         size_t may_begin = engine->checking;
         for (const struct owner *owner = engine->owners; owner; owner = owner->next == engine->owners ? NULL : owner->next)
@@ -167,7 +196,7 @@ size_t queue_waiting(const struct engine *engine, size_t slots)
         return engine->queued + engine->checking - (may_begin < slots ? may_begin : slots);
 }
 
-void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running)
+static void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running)
 {
         *ret_queued = *ret_running = 0;
         for (const struct owner *owner = engine->owners; owner; owner = owner->next == engine->owners ? NULL : owner->next)
@@ -175,4 +204,50 @@ void queue_count(const struct engine *engine, const char *key, size_t *ret_queue
                         *ret_queued = owner->queued;
                         *ret_running = owner->running;
                 }
+}
+
+size_t queue_running_max(const struct engine *engine)
+{
+        return (size_t)min_u64(engine->settings->engine.running_max, engine->instances.places);
+}
+
+/* A run that need not wait for the end of another is no matter of queue_max: it only waits for its own beginning. */
+int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err)
+{
+        const struct engine *engine = run->engine;
+        size_t max = queue_running_max(engine), slots = engine->running < max ? max - engine->running : 0;
+        size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued, running;
+        queue_count(engine, run->owner_key, &queued, &running);
+        bool waits = !run->skips_queue && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max) ||
+                                         (run->launch.judged && engine->judged >= judged_max(engine)));
+        *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
+        if (waits && waiting >= engine->settings->engine.queue_max)
+                return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
+        *ret_room = (struct run_room){ "queued_max", run->queued_max, queued, running };
+        if (run->queued_max && queued >= run->queued_max && run->running_max && running >= run->running_max)
+                return err_set(err, CSN_E_BUSY, 0, "%zu runs of yours wait and %zu are running, as many as this key allows", queued, running);
+        return 0;
+}
+
+/* ---- starting interpreters ---- */
+
+void queue_changed(struct engine *engine)
+{
+        if (queue_is_ready(engine))
+                loop_timer(engine->loop, &engine->dispatch, 0);
+}
+
+void queue_starts_cold(struct run *run)
+{
+        run->starts_cold = true;
+        run->engine->cold++;
+}
+
+void queue_started(struct run *run)
+{
+        if (!run->starts_cold)
+                return;
+        run->starts_cold = false;
+        run->engine->cold--;
+        queue_changed(run->engine);
 }

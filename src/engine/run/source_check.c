@@ -8,13 +8,6 @@ static void finish(struct source_check *source_check)
         source_check->done(source_check);
 }
 
-void check_unreadable(struct check *check)
-{
-        struct check_result *result = &check->result;
-        SET(&result->error, failure, message, arena_text(&check->arena, "%s", "Python can read this, but the check cannot; please write it in another way"));
-        SET(result, check_result, reason, arena_text(&check->arena, "Line %" PRIu64 ": %s", result->error.line, result->error.message));
-}
-
 /*
  * Its error instead of our parser's, or of what was found in a program that is none.  Whatever else became of the run
  * says nothing about the program.
@@ -61,14 +54,14 @@ static const struct run_events words_events = { .done = on_words };
 static void ask_interpreter(struct source_check *source_check)
 {
         struct run *run = source_check->run = run_new(source_check->engine);
-        struct run_request *request = &run->request;
+        struct run_request *request = &run->launch.request;
         if (source_check->run_owner)
                 run_set_owner(run, source_check->run_owner);
         const struct bytes *code = &source_check->check.request.code;
-        run->compile_only = true;
-        SET(request, run_request, language, arena_text(&run->arena, "%s", lang_python.name));
-        SET(request, run_request, code, ((struct bytes){ arena_copy(&run->arena, code->bytes, code->len), code->len }));
-        SET(request, run_request, policy, arena_text(&run->arena, "off"));
+        run->launch.compile_only = true;
+        SET(request, run_request, language, arena_text(&run->launch.arena, "%s", lang_python.name));
+        SET(request, run_request, code, ((struct bytes){ arena_copy(&run->launch.arena, code->bytes, code->len), code->len }));
+        SET(request, run_request, policy, arena_text(&run->launch.arena, "off"));
         run_start(run, true, &words_events, source_check);
 }
 
@@ -89,7 +82,7 @@ int source_check_find_language(struct engine *engine, struct source_check *sourc
         const struct language *language;
         if (!HAS(request, check_request, language))
                 return err_field(err, "/language", "no language is given; give language");
-        if (lang_find(engine_languages(engine), request->language, &language, err) < 0)
+        if (lang_find(engine->languages, request->language, &language, err) < 0)
                 return -err->code;
         request->language = arena_text(&source_check->check.arena, "%s", language->name);
         return 0;
@@ -118,7 +111,7 @@ int source_check_wait(struct engine *engine, struct source_check *source_check, 
         source_check->owner = &done;
         source_check_start(engine, source_check);
         while (rc == 0 && !done)
-                rc = engine_step(engine, -1, err);
+                rc = loop_step(engine->loop, -1, err);
         source_check->owner = NULL;
         return rc;
 }

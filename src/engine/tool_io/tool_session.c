@@ -1,16 +1,5 @@
-/* The tools of a run or of a persistent sandbox: a broker, whoever that is, and the tool socket through which code asks it. */
-#include "engine/run/run_private.h"
-
-void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner)
-{
-        engine->tools = tools;
-        engine->tools_owner = owner;
-}
-
-bool tool_session_wanted(const struct tools_request *request)
-{
-        return request->enabled || request->allow_n || request->client_n || HAS(request, tools_request, replay);
-}
+/* The tools of a run or of a persistent sandbox: a broker, and the socket on which code asks the broker. */
+#include "engine/tool_io/tool_session.h"
 
 /* Texts in JSON may take twice their bytes; beyond that the broker need not look. */
 static size_t message_max(const struct tools_request *request)
@@ -24,57 +13,33 @@ static uint64_t requests_max(const struct tools_request *request)
         return request->calls * 3 + 10000;
 }
 
-int tool_session_open(struct engine *engine, const struct tools_for *whom, struct tool_session *ret, struct csn_error *err)
+int tool_session_open(const struct engine_tools *tools, void *tools_owner, const struct tools_for *whom, struct tool_session *ret, struct csn_error *err)
 {
-        if (!engine->tools)
+        if (!tools)
                 return err_field(err, "/tools", "this program has no tools: they are in caissond, and in caisson run");
-        ret->tools = engine->tools;
+        ret->tools = tools;
         ret->message_max = message_max(whom->request);
         ret->requests_max = requests_max(whom->request);
-        return engine->tools->open(engine->tools_owner, whom, &ret->broker, err);
+        return tools->open(tools_owner, whom, &ret->broker, err);
 }
 
-int tool_session_serve(struct tool_session *instance, struct loop *loop, int listen_fd, struct csn_error *err)
+int tool_session_serve(struct tool_session *session, struct loop *loop, int listen_fd, struct csn_error *err)
 {
-        return tool_socket_open(loop, listen_fd, instance->message_max, instance->requests_max, &instance->tools->tool_socket, instance->broker, &instance->tool_socket, err);
+        return tool_socket_open(loop, listen_fd, session->message_max, session->requests_max, &session->tools->tool_socket, session->broker, &session->tool_socket, err);
 }
 
-void tool_session_unserve(struct tool_session *instance)
+void tool_session_unserve(struct tool_session *session)
 {
-        if (instance->tool_socket)
-                instance->tools->stop(instance->broker);
-        tool_socket_close(instance->tool_socket);
-        instance->tool_socket = NULL;
+        if (session->tool_socket)
+                session->tools->stop(session->broker);
+        tool_socket_close(session->tool_socket);
+        session->tool_socket = NULL;
 }
 
-void tool_session_close(struct tool_session *instance)
+void tool_session_close(struct tool_session *session)
 {
-        tool_session_unserve(instance);
-        if (instance->broker)
-                instance->tools->close(instance->broker);
-        instance->broker = NULL;
-}
-
-void *run_broker(const struct run *run)
-{
-        return run->tool_session.broker;
-}
-
-void run_set_listener(struct run *run, const struct run_listener *listener, void *owner)
-{
-        run->listener = listener;
-        run->listener_owner = owner;
-}
-
-bool run_has_listener(const struct run *run)
-{
-        return run->listener != NULL;
-}
-
-void run_tell(struct run *run, json_t *event)
-{
-        if (run->listener)
-                run->listener->told(run->listener_owner, event);
-        else
-                json_decref(event);
+        tool_session_unserve(session);
+        if (session->broker)
+                session->tools->close(session->broker);
+        session->broker = NULL;
 }

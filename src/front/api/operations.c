@@ -24,7 +24,7 @@ static int take_lines(const struct http_request *request, struct logs_filter *fi
         return level ? logs_level(level, "level", &filter->level, err) : 0;
 }
 
-void api_logs(struct http_request *request)
+static void api_logs(struct http_request *request)
 {
         struct csn_error err;
         struct logs_filter filter;
@@ -44,12 +44,12 @@ void api_logs(struct http_request *request)
 
 /* ---- health ---- */
 
-void api_health(struct http_request *request)
+static void api_health(struct http_request *request)
 {
         http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:s}", "status", "ok", "version", VERSION));
 }
 
-void api_metrics(struct http_request *request)
+static void api_metrics(struct http_request *request)
 {
         const struct service *service = service_of(request);
         struct buf buf;
@@ -69,7 +69,7 @@ void api_metrics(struct http_request *request)
         http_answer(request, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", buf.bytes, buf.len);
 }
 
-void api_ready(struct http_request *request)
+static void api_ready(struct http_request *request)
 {
         service_answer_ready(request);
 }

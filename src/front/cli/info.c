@@ -269,7 +269,7 @@ static int collect(int argc, char **argv, const struct settings *settings)
 {
         if (argc > 1)
                 return cli_unknown_argument("gc", NULL, argv[1]);
-        printf("%zu folders removed\n", work_collect_garbage(settings));
+        printf("%zu folders removed\n", launch_collect_garbage(settings));
         return 0;
 }
 

@@ -21,7 +21,7 @@
 #ifndef FRONT_SERVICE_SERVICE_H
 #define FRONT_SERVICE_SERVICE_H
 
-#include "engine/persistent/psandbox.h"
+#include "engine/persistent/context.h"
 #include "front/views/views.h"
 #include "front/http/http.h"
 #include "front/service/events.h"

@@ -262,9 +262,6 @@ bool js_mended_types(const struct tree *tree, const char *text);
 
 /* Find all scopes and bindings. */
 void js_scopes(struct js *js);
-struct js_binding *js_binding(const struct js *js, uint32_t scope, uint32_t name);
-/* The binding of a name as seen from a scope; NULL: a global. */
-struct js_binding *js_resolve(const struct js *js, uint32_t scope, uint32_t name);
 struct js_value *js_lookup(struct js *js, uint32_t node);
 /* The function of the program that a call calls, if known; 0: unknown. */
 uint32_t js_called_function(struct js *js, uint32_t call);

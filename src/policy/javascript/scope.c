@@ -6,7 +6,7 @@
 
 /* ---- names and bindings ---- */
 
-struct js_binding *js_binding(const struct js *js, uint32_t scope, uint32_t name)
+static struct js_binding *js_binding(const struct js *js, uint32_t scope, uint32_t name)
 {
         uint32_t place;
         for (size_t at = 0; (place = index_next(&js->binding_index, index_hash(scope, name), &at)) != NAMES_NONE;) {
@@ -538,7 +538,8 @@ static void visit(struct js *js, uint32_t at)
 
 /* ---- what is known once all declarations are ---- */
 
-struct js_binding *js_resolve(const struct js *js, uint32_t scope, uint32_t name)
+/* The binding of a name as seen from a scope; NULL: a global. */
+static struct js_binding *js_resolve(const struct js *js, uint32_t scope, uint32_t name)
 {
         for (;; scope = js->scopes[scope].parent) {
                 struct js_binding *binding = js_binding(js, scope, name);

@@ -14,13 +14,9 @@
 
 extern const struct http_route e2b_control_routes[];
 
-/* The application of E2B that a request is for; NULL: none. */
-const struct http_app *e2b_app(struct service *service, struct http_request *request);
-/* The same for a page in a browser: adds CORS headers, and answers the preflight request (cors.c).  app may be NULL. */
+/* For a page in a browser: adds CORS headers, and answers the preflight request (cors.c).  app may be NULL. */
 const struct http_app *e2b_app_for_page(const struct service *service, struct http_request *request,
                                         const struct http_app *app);
-/* End all sandboxes and builds, and free their state. */
-void e2b_close(struct service *service);
 
 /* Handler of GET /sandboxes and /v2/sandboxes. */
 void e2b_list(struct http_request *request);

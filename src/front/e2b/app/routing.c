@@ -244,14 +244,15 @@ static const struct http_app *app_of(struct http_request *request)
         return http_is_for(request, files, false) ? &envd_app : NULL;
 }
 
-/* What pages may ask of a program of the user's is for the program to say. */
-const struct http_app *e2b_app(struct service *service, struct http_request *request)
+/* The application of E2B that a request is for; NULL: none.  A program behind a port answers CORS for itself. */
+static const struct http_app *e2b_app(struct service *service, struct http_request *request)
 {
         const struct http_app *app = app_of(request);
         return app == &port_app ? app : e2b_app_for_page(service, request, app);
 }
 
-void e2b_close(struct service *service)
+/* End all sandboxes and builds, and free their state. */
+static void e2b_close(struct service *service)
 {
         e2b_sandboxes_close(service);
         build_close(service);

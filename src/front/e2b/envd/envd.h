@@ -90,7 +90,6 @@ void rpc_end(struct http_request *request, enum rpc_code code, const char *text)
 
 /* ---- formats (format.c) ---- */
 
-const char *spell_home(int account);
 /*
  * Resolve a path: "~" is the account's home; a relative path is below `folder`, or below the home if `folder` is NULL.
  * Errors: CSN_E_INPUT (another account's home, a NUL, or too long).

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-const char *spell_home(int account)
+static const char *spell_home(int account)
 {
         return account == account_ROOT ? "/root" : "/home/user";
 }

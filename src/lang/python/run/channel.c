@@ -1,10 +1,10 @@
 #include "lang/python/run/channel.h"
 
+#include "wire/wire.h"
+
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-
-#include "sandbox/sandbox.h"
 
 #define CHANNEL_FD 3
 

@@ -21,7 +21,7 @@
 
 #include "lang/python/zygote/memory_arenas.h"
 #include "lang/python/run/constants.h"
-#include "lang/python/grading/case_fastpath.h"
+#include "lang/python/zygote/case_fastpath.h"
 #include "lang/python/zygote/imports.h"
 #include "lang/python/zygote/memory_prefault.h"
 #include "lang/python/zygote/memory_padding.h"

@@ -3,8 +3,8 @@
  * of its own (case.h) with an ordinary end.  All other cases are handed to Python, as in fastpath.h and for the same
  * reason: each object read between two cases dirties a page.
  */
-#ifndef LANG_PYTHON_GRADING_CASE_FASTPATH_H
-#define LANG_PYTHON_GRADING_CASE_FASTPATH_H
+#ifndef LANG_PYTHON_ZYGOTE_CASE_FASTPATH_H
+#define LANG_PYTHON_ZYGOTE_CASE_FASTPATH_H
 
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN

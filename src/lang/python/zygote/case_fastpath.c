@@ -1,4 +1,4 @@
-#include "lang/python/grading/case_fastpath.h"
+#include "lang/python/zygote/case_fastpath.h"
 
 #include <endian.h>
 #include <stdio.h>

@@ -1,0 +1,211 @@
+/* The engine: one composition of runs, persistent sandboxes, pools and backends; see engine.h. */
+#include "engine/engine.h"
+#include "engine/persistent/psandbox_private.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+/* ---- the queue ---- */
+
+static bool has_place(struct engine *engine)
+{
+        if (engine->instances.n < engine->instances.places)
+                return true;
+        if (queue_is_ready(engine))
+                pools_make_place(engine->pools);   /* its end calls queue_changed() */
+        return false;
+}
+
+/*
+ * As many at once as the settings allow; and of those that have to be made first, no more than there are cores for it.
+ */
+static void serve_queue(struct engine *engine)
+{
+        const struct engine_settings *settings = &engine->settings->engine;
+        while (engine->running < queue_running_max(engine) && engine->instances.starting < settings->starting_max && has_place(engine)) {
+                struct run *run = queue_take(engine);
+                if (!run)
+                        return;
+                run_begin(run);
+        }
+}
+
+static void dispatch_now(struct timer *timer)
+{
+        serve_queue(timer->owner);
+}
+
+static const struct engine_hooks hooks = { .serve_queue = serve_queue, .bind_context = context_bind };
+
+/* ---- news of instances ---- */
+
+static void on_instances_changed(void *owner)
+{
+        queue_changed(owner);
+}
+
+static void on_zygote(void *owner, uint32_t id, const char *info, const struct csn_error *error)
+{
+        const struct engine *engine = owner;
+        pools_zygote(engine->pools, id, info, error);
+}
+
+static void on_lost(void *owner)
+{
+        const struct engine *engine = owner;
+        pools_lost(engine->pools);
+}
+
+static const struct instances_events instances_events = { on_instances_changed, on_zygote, on_lost };
+
+/* ---- what pools ask ---- */
+
+static bool has_ready_run(void *owner)
+{
+        return queue_is_ready(owner);
+}
+
+static bool has_running(void *owner)
+{
+        const struct engine *engine = owner;
+        return engine->running > 0;
+}
+
+static bool has_runs(void *owner)
+{
+        const struct engine *engine = owner;
+        return engine->runs != NULL;
+}
+
+static const struct pools_user pools_user = { has_ready_run, has_running, has_runs };
+
+/* ---- descriptors ---- */
+
+/*
+ * A supervisor and an engine have up to 64 descriptors of their own (zygotes, sockets, cgroups that are being removed),
+ * the kept files of cgroups take at most one in eight, and a sandbox takes ten in the supervisor and five in the
+ * engine, whose clients have one or two each.
+ */
+#define OWN_DESCRIPTORS 64
+#define KEPT_SHARE 8
+#define INSTANCE_DESCRIPTORS 12
+
+size_t engine_places(uint64_t descriptors)
+{
+        uint64_t free_ = descriptors - descriptors / KEPT_SHARE;
+        return free_ < OWN_DESCRIPTORS + INSTANCE_DESCRIPTORS ? 1 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / INSTANCE_DESCRIPTORS, 1000000);
+}
+
+#define INSTANCE_DESCRIPTORS_HERE 5             /* of a sandbox' twelve: those of the engine */
+
+size_t engine_client_descriptors(uint64_t descriptors)
+{
+        uint64_t own = OWN_DESCRIPTORS + engine_places(descriptors) * INSTANCE_DESCRIPTORS_HERE;
+        return descriptors > own ? (size_t)min_u64(descriptors - own, 1000000) : 0;
+}
+
+/* The supervisor raises the soft limit for itself. */
+static size_t places(void)
+{
+        struct rlimit limit;
+        return engine_places(getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : RLIM_INFINITY);
+}
+
+/* ---- opening and closing ---- */
+
+static size_t cores(void)
+{
+        cpu_set_t set;
+        int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+        return n > 0 ? (size_t)n : 1;
+}
+
+int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err)
+{
+        struct engine *engine = mem_alloc(sizeof *engine);
+        *engine = (struct engine){ .settings = settings, .cores = cores(), .hooks = &hooks,
+                                    .instances = { .settings = settings, .events = &instances_events, .owner = engine, .places = places() },
+                                    .dispatch = { .fired = dispatch_now, .owner = engine } };
+        snprintf(engine->instances.uid_range, sizeof engine->instances.uid_range, "%llu:%llu", (unsigned long long)settings->engine.uid_first,
+                 (unsigned long long)settings->engine.uid_count);
+        if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 || loop_new(&engine->loop, err) < 0) {
+                arena_done(&engine->arena);
+                free(engine);
+                return -err->code;
+        }
+        engine->instances.loop = engine->loop;
+        *ret = engine;
+        return 0;
+}
+
+void engine_close(struct engine *engine)
+{
+        if (!engine)
+                return;
+        instances_close_links(&engine->instances);
+        psandboxes_close(engine);
+        pools_close(engine->pools);
+        for (struct run *run = engine->runs, *next; run; run = next) {
+                next = run->next;
+                run_free(run);
+        }
+        instances_free(&engine->instances);
+        if (engine->tools)
+                engine->tools->end(engine->tools_owner);
+        checker_close(engine->checker);
+        loop_free(engine->loop);
+        arena_done(&engine->arena);
+        free(engine);
+}
+
+/* ---- settings of the owner ---- */
+
+void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms), void *owner)
+{
+        engine->usage_listener = used;
+        engine->usage_listener_owner = owner;
+}
+
+void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner)
+{
+        engine->tools = tools;
+        engine->tools_owner = owner;
+}
+
+void engine_warm(struct engine *engine, bool grades)
+{
+        if (!engine->pools)
+                engine->pools = pools_open(&engine->instances, &backend_native, engine->languages, grades, &pools_user, engine);
+}
+
+int engine_zygote(const struct engine *engine, struct csn_error *err)
+{
+        return pools_zygote_state(engine->pools, err);
+}
+
+void engine_reload(struct engine *engine)
+{
+        run_reload_policies(engine);
+        queue_changed(engine);
+}
+
+size_t engine_running(const struct engine *engine)
+{
+        return engine->running;
+}
+
+const struct language *engine_languages(struct engine *engine)
+{
+        return engine->languages;
+}
+
+struct loop *engine_loop(struct engine *engine)
+{
+        return engine->loop;
+}
+
+int engine_step(struct engine *engine, int max_ms, struct csn_error *err)
+{
+        return loop_step(engine->loop, max_ms, err);
+}

@@ -1,0 +1,145 @@
+/* Which pool a launch uses, and which instances wait in a pool. */
+#include "engine/instance/pool_private.h"
+
+#include <stdio.h>
+
+#define POOLS_MAX 32           /* requests can ask for more kinds; then the pool that was not used for the longest time goes */
+
+/* ---- waiting instances ---- */
+
+void pool_link(struct pool *pool, struct instance *instance)
+{
+        instance->next_waiting = pool->newest;
+        pool->newest = instance;
+        pool->waiting++;
+        pool->memory += instance->boundary.memory_bytes;
+        pool->making--;
+        pool->backoff_ms = 0;
+}
+
+bool pool_unlink(struct pool *pool, struct instance *instance)
+{
+        for (struct instance **at = &pool->newest; *at; at = &(*at)->next_waiting)
+                if (*at == instance) {
+                        *at = instance->next_waiting;
+                        pool->waiting--;
+                        pool->memory -= instance->boundary.memory_bytes;
+                        return true;
+                }
+        return false;
+}
+
+uint64_t pools_memory(const struct pools *pools)
+{
+        uint64_t bytes = 0;
+        for (const struct pool *pool = pools->all; pool; pool = pool->next)
+                bytes += pool->memory;
+        return bytes;
+}
+
+void pool_discard_oldest(struct pool *pool)
+{
+        struct instance *instance = pool->newest;
+        while (instance->next_waiting)
+                instance = instance->next_waiting;
+        pool_unlink(pool, instance);
+        instance_set_user(instance, NULL, NULL);
+        instance_kill(instance);
+}
+
+/* ---- the pool of a launch ---- */
+
+static bool matches(const char *pattern, const char *name)
+{
+        size_t len = strlen(pattern);
+        return len && pattern[len - 1] == '*' ? strncmp(pattern, name, len - 1) == 0 : strcmp(pattern, name) == 0;
+}
+
+/* An interpreter that started before the request has read a part of its environment already. */
+bool pool_fits_ahead(const struct launch *launch)
+{
+        const struct language *language = launch->language;
+        const struct run_request *request = &launch->request;
+        bool worker = language->wait_argv != NULL;
+        if (!language->zygote && !worker)
+                return false;
+        for (size_t i = 0; language->cold_env && i < request->env_n; i++)
+                for (const char *const *pattern = language->cold_env; *pattern; pattern++)
+                        if (matches(*pattern, request->env[i].name))
+                                return false;
+        /* A worker has its standard input, its main file's name and the variables of a run without a proxy already. */
+        return !worker || (!request->stdin.len && request->network == network_NONE && !launch_wants_tools(&request->tools) && strcmp(launch->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
+}
+
+static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
+{
+        return a->flags == b->flags && a->disk_bytes == b->disk_bytes && a->disk_files == b->disk_files && a->tmp_bytes == b->tmp_bytes;
+}
+
+size_t pool_target_min(const struct pool *pool)
+{
+        const struct engine_settings *settings = &pool->pools->instances->settings->engine;
+        return (size_t)min_u64(settings->pool_min, pool->language ? settings->pool_max : settings->pool_shells);
+}
+
+size_t pool_target_max(const struct pool *pool)
+{
+        const struct engine_settings *settings = &pool->pools->instances->settings->engine;
+        return (size_t)(pool->language ? settings->pool_max : settings->pool_shells);
+}
+
+static void remove_oldest(struct pools *pools)
+{
+        struct pool **oldest = NULL;
+        for (struct pool **at = &pools->all; *at; at = &(*at)->next)
+                if (!(*at)->expected && !(*at)->making && (!oldest || (*at)->used_ms < (*oldest)->used_ms))
+                        oldest = at;
+        if (!oldest)
+                return;
+        struct pool *pool = *oldest;
+        while (pool->waiting)
+                pool_discard_oldest(pool);
+        *oldest = pool->next;
+        free(pool);
+        pools->n--;
+}
+
+static int image_of(const struct launch *launch, const struct language *language)
+{
+        return language && language->zygote ? launch->request.image : image_SYSTEM;
+}
+
+struct pool *pool_find(const struct pools *pools, const struct launch *launch, const struct language *language)
+{
+        int image = image_of(launch, language);
+        for (struct pool *pool = pools->all; pool; pool = pool->next)
+                if (pool->language == language && pool->image == image && same_shape(&pool->shape, &launch->shape))
+                        return pool;
+        return NULL;
+}
+
+struct pool *pool_for(struct pools *pools, const struct launch *launch, const struct language *language)
+{
+        struct pool *known = pool_find(pools, launch, language);
+        int image = image_of(launch, language);
+        if (known)
+                return known;
+        if (pools->n == POOLS_MAX)
+                remove_oldest(pools);
+        if (pools->n == POOLS_MAX)
+                return NULL;
+        struct pool *pool = mem_alloc(sizeof *pool);
+        char disk[24];
+        *pool = (struct pool){ .next = pools->all, .pools = pools, .shape = launch->shape, .language = language, .image = image, .used_ms = clock_ms() };
+        pool->shape.label = NULL;
+        size_print(pool->shape.disk_bytes, disk, sizeof disk);
+        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s/%s", language ? language->name : "empty",
+                 image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : pool_image_names[image], launch->request.profile ? launch->request.profile : "standard",
+                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "",
+                 pool->shape.flags & WIRE_TOOL_SOCKET ? "+tools" : "", pool->shape.flags & WIRE_PERSISTENT ? "+lasting" : "",
+                 pool->shape.flags & WIRE_ROOT ? "+root" : "", disk);
+        pool->target = pool_target_min(pool);
+        pools->all = pool;
+        pools->n++;
+        return pool;
+}

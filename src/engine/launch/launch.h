@@ -1,0 +1,130 @@
+/*
+ * launch: a request made whole, and everything that a backend needs to carry the request out.
+ *
+ * A launch is values and files of this host: no process, and no descriptor of a sandbox.  A run, a persistent sandbox
+ * and a pool each embed one.
+ */
+#ifndef ENGINE_LAUNCH_LAUNCH_H
+#define ENGINE_LAUNCH_LAUNCH_H
+
+#include "backend/backend.h"
+#include "engine/output/files.h"
+#include "lang/lang.h"
+#include "model/settings.h"
+
+#define LAUNCH_WARNINGS_MAX 32
+#define LAUNCH_LABEL "run"                        /* label of a sandbox whose request has no task_id (struct wire_shape) */
+#define TOOLS_PATH ":/opt/caisson/tools/bin"      /* appended to PATH where the command `tool` exists */
+
+/*
+ * The owner of files that outlive runs.  The engine knows neither ids nor folders of such files.  Descriptors are for
+ * reading where nothing else is said.
+ */
+struct run_storage {
+        /*
+         * Open a kept file that the request names.  *ret_name is the file's name, from the arena.  Errors: CSN_E_INPUT,
+         * the same for a missing file and for a file of another owner.
+         */
+        int (*open)(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd, struct csn_error *err);
+        /* Keep an output file: everything that can be read from fd.  *ret_url tells where the file is afterwards. */
+        int (*keep)(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd, struct arena *arena, char **ret_url,
+                    struct csn_error *err);
+        /*
+         * Lock the folder of a workspace for one run until leave().  *ret_temp is a folder of the same file system for
+         * files that are not whole.  Both descriptors stay the storage's.  Errors: CSN_E_BUSY (another run works in the
+         * workspace).
+         */
+        int (*enter)(void *owner, const char *user, const char *name, int *ret_dir, int *ret_temp, struct csn_error *err);
+        /* Bytes by which the workspace may grow; *ret_each is the cost of a file in addition to its bytes. */
+        uint64_t (*room)(void *owner, uint64_t *ret_each);
+        void (*leave)(void *owner);
+};
+
+/* An input file as it is sent: bytes in memory, a file of this host, or a kept file. */
+struct launch_input {
+        const char *name;
+        const char *path;              /* or NULL */
+        const char *id;                /* of a kept file, or NULL */
+        struct bytes content;
+        unsigned mode;
+        bool hidden;                   /* the program itself: not listed among the inputs */
+        bool work;                     /* path is below the work folder, which other processes may change */
+};
+
+struct launch {
+        /* Set by launch_init(). */
+        const struct settings *settings;
+        const struct language *added;          /* languages of the configuration */
+        /* Set by the caller before launch_prepare(). */
+        const char *id;                        /* of the run; part of names, or NULL where the request has neither task_id nor work_dir */
+        bool local;                            /* the request may name paths of this host */
+        bool has_messages;                     /* the runner exchanges messages with the engine */
+        bool judged;                           /* run_set_judged() */
+        bool compile_only;                     /* compile the program and do not run it */
+        const struct run_storage *storage;     /* NULL: no kept files and no workspaces */
+        void *storage_owner;
+        /* The request; complete after launch_prepare(). */
+        struct arena arena;
+        struct run_request request;
+        /* Set by launch_prepare(). */
+        const struct language *language;
+        const struct backend *backend;
+        struct wire_shape shape;
+        struct backend_program program;        /* limits, arguments, environment, standard input, files */
+        const char *main_file;
+        struct launch_input *inputs;
+        size_t inputs_n;
+        struct file_input *digests;            /* sizes and hashes of the inputs, in the same order */
+        int work_fd;                           /* the work folder, locked, or -1 */
+        const char *work_dir;                  /* path of the work folder; NULL: none, or a workspace */
+        int work_temp_fd;                      /* of a workspace: folder for files that are not whole */
+        bool entered;                          /* the work folder is a workspace of the storage */
+        struct warning *warnings;              /* for the record of the run */
+        size_t warnings_n;
+};
+
+/* The settings and the added languages stay the caller's and must outlive the launch. */
+void launch_init(struct launch *launch, const struct settings *settings, const struct language *added);
+/* Close the work folder and standard input, and free the arena. */
+void launch_done(struct launch *launch);
+
+/*
+ * Complete the request from profile, defaults and ceilings, and derive the rest from it.  Errors: as records have them,
+ * with the field of the request.
+ */
+int launch_prepare(struct launch *launch, struct csn_error *err);
+/* After launch_prepare(): change the arguments so that the program is compiled and not run. */
+void launch_for_compiling(struct launch *launch);
+/*
+ * Whether a request has the members that every run needs: code; and a language, or a context, profile or file name that
+ * implies the language.  Errors: CSN_E_INPUT with the field.
+ */
+int launch_check_needed(struct launch *launch, struct csn_error *err);
+
+/* Fill standard input's descriptor from the request; nothing happens if it is open.  Errors: CSN_E_SYSTEM. */
+int launch_open_stdin(struct launch *launch, struct csn_error *err);
+/* Unlock and close the work folder.  Harmless twice. */
+void launch_close_work(struct launch *launch);
+/* The frame EXECUTE of a request for a live interpreter (docs/protocols/runner-channel.md).  The caller's reference. */
+json_t *launch_as_execution(const struct launch *launch);
+/* Add a warning to the record; `code` is a stable name.  Warnings beyond LAUNCH_WARNINGS_MAX are dropped. */
+void launch_warn(struct launch *launch, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void launch_vwarn(struct launch *launch, const char *code, const char *fmt, va_list args);
+
+/* Whether a request makes tools available to the program. */
+bool launch_wants_tools(const struct tools_request *request);
+/*
+ * Whether the program starts a new interpreter that takes a noticeable time and reports over the channel when it is
+ * done.
+ */
+bool launch_starts_slowly(const struct launch *launch);
+/* Environment of every program, "NAME=value"; NULL-terminated. */
+const char *const *launch_usual_env(void);
+
+/*
+ * Remove folders that runs made for a missing work_dir and that are older than engine.retention_ms.  Returns their
+ * number.
+ */
+size_t launch_collect_garbage(const struct settings *settings);
+
+#endif

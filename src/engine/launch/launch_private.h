@@ -1,0 +1,13 @@
+/* The two halves of a launch; for the files of this folder. */
+#ifndef ENGINE_LAUNCH_LAUNCH_PRIVATE_H
+#define ENGINE_LAUNCH_LAUNCH_PRIVATE_H
+
+#include "engine/launch/launch.h"
+
+/*
+ * Open and lock the work folder or workspace that the request names, if any.  Errors: CSN_E_INPUT, CSN_E_BUSY,
+ * CSN_E_SYSTEM.
+ */
+int work_open(struct launch *launch, struct csn_error *err);
+
+#endif

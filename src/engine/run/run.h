@@ -1,0 +1,153 @@
+/*
+ * run: one execution of a program, from its request to its record.
+ *
+ *   new -> checking (source policy) -> queued -> running -> over
+ *
+ * A run begins as a request in its own arena, gets an instance, and ends as one record.  Output comes from the sandbox through
+ * pipes; what the kernel measured comes from the supervisor; what the program says of itself comes over its private channel.
+ *
+ *   run            life: start, cancel, end; and the accessors
+ *   run_io         pipes and private channel
+ *   queue          waiting runs, in turn among owners
+ *   policy_check   the source policy of a run
+ *   record         the result, with record_files and record_boundary
+ *   counters       sums over all runs, for metrics
+ *
+ * One thread.  Nothing blocks but reading input files.  All callbacks come from engine_step().
+ */
+#ifndef ENGINE_RUN_RUN_H
+#define ENGINE_RUN_RUN_H
+
+#include "engine/launch/launch.h"
+#include "engine/tool_io/tool_session.h"
+
+struct engine;
+struct run;
+
+struct run_events {
+        void (*output)(void *owner, int stream, const void *bytes, size_t len);   /* 1: stdout, 2: stderr; may be NULL */
+        void (*display)(void *owner, json_t *bundle);   /* of a run in a context, MIME types to data; may be NULL */
+        /* The run is over.  The record is the run's; run_free() may be called from here. */
+        void (*done)(void *owner, const struct run_result *result);
+};
+
+/* Make a run.  Fill in run_request(), with memory from run_arena(), and call run_start(). */
+struct run *run_new(struct engine *engine);
+/* Free a run; one that is not over is killed, and done() is not called. */
+void run_free(struct run *run);
+
+/* ---- before run_start() ---- */
+
+/* The owner as status shows it: "uid:1000".  At most 79 bytes are kept. */
+void run_set_owner(struct run *run, const char *key);
+/* Maximum of running and queued runs of the owner; 0: no limit.  The last call holds for all runs of the owner. */
+void run_set_quota(struct run *run, size_t running_max, size_t queued_max);
+/* Start at once, past the queue: another run that is running waits for this one. */
+void run_set_skips_queue(struct run *run);
+/*
+ * The wall-clock limit is a judge's, and means the program's own time.  Time in which the program was ready to run and
+ * other programs had the CPU does not count, up to nine times the limit; and no more judged runs are running at once
+ * than engine.judged_max, by default as many as the processors can serve.
+ */
+void run_set_judged(struct run *run);
+/* The owner has to outlive the run. */
+void run_set_storage(struct run *run, const struct run_storage *storage, void *owner);
+
+/*
+ * Whether a request has the members that every run needs: code; and a language, or a context, profile or file name that
+ * implies the language.  For a front that refuses a body without them.  Errors: CSN_E_INPUT with the field.
+ */
+int run_check_needed(struct run *run, struct csn_error *err);
+
+/* The limit of queued runs that a run would exceed. */
+struct run_room {
+        const char *name;              /* "queue_max": the engine's; "queued_max": the owner's */
+        size_t limit, queued, running; /* of all runs, or of the owner's */
+};
+/*
+ * Whether a run may start now; run_start() asks the same, and then the record has the error.  Errors: CSN_E_BUSY, with
+ * *ret_room.
+ */
+int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err);
+
+/* ---- start and end ---- */
+
+/*
+ * Start a run.  done() is called exactly once, from a later engine_step(), also for a request that is refused: then the
+ * record says why.  `local` allows paths of this host in the request.
+ */
+void run_start(struct run *run, bool local, const struct run_events *events, void *owner);
+/* End a run with this error, for a request that could not even be read.  done() follows as for run_start(). */
+void run_refuse(struct run *run, const struct csn_error *error, const struct run_events *events, void *owner);
+/*
+ * End a run now; done() follows with status "cancelled", or with the status that the run had before.  Harmless twice.
+ */
+void run_cancel(struct run *run);
+
+/* ---- accessors ---- */
+
+const char *run_id(const struct run *run);
+const char *run_state_name(const struct run *run);   /* "new", "checking", "waiting", "running", "over" */
+struct arena *run_arena(struct run *run);
+struct run_request *run_request(struct run *run);
+uint64_t run_created_us(const struct run *run);      /* clock_us() */
+/* Add a warning to the record; `code` is a stable name. */
+void run_warn(struct run *run, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The stages of a run that is over, in order, by clock_us(). */
+#define RUN_STAGES_MAX 5
+struct run_stage {
+        const char *name;              /* "check", "queue", "prepare", "run", "collect" */
+        uint64_t begun_us, ended_us;
+};
+size_t run_stages(const struct run *run, struct run_stage stages[static RUN_STAGES_MAX]);
+
+/* Of a run in a context: its position among the executions of the interpreter, from 1 on; 0: it has not begun. */
+uint64_t run_number(const struct run *run);
+/*
+ * Of a run in a context: stop reading output, so that the program waits; or continue.  Harmless when the run is over.
+ */
+void run_hold(struct run *run, bool on);
+
+#define RUN_EXPORT_FAILED "export_failed"            /* warning: a file that was to be in a folder of this host is not there */
+#define RUN_FILE_UNCHANGED "it is as the run got it" /* error of an exported input that still has its content */
+
+/* ---- messages between engine and runner (messages.c) ---- */
+
+/*
+ * The runner has a role in grading, which the first message names (docs/protocols/grading-roles.md).  Its messages are
+ * as hostile as any output.
+ */
+struct run_message_handler {
+        void (*hello_received)(void *owner);  /* the runner waits for a message; may be NULL */
+        /* The run may be cancelled from here, and not freed. */
+        void (*said)(void *owner, const char *message, size_t len);
+        void (*protocol_error)(void *owner);  /* the bytes are no message: the run is killed; may be NULL */
+};
+
+/* Before run_start().  The owner has to outlive the run. */
+void run_set_message_handler(struct run *run, const struct run_message_handler *message_handler, void *owner);
+/*
+ * 0; -EMSGSIZE: more than CHANNEL_TALK_MAX bytes; -EAGAIN: the runner is not ready, or has not read earlier messages;
+ * -EPIPE: the runner has ended, and done() follows.
+ */
+int run_send_message(struct run *run, const char *message, size_t len);
+
+/* ---- tools ---- */
+
+/* The broker of a run, from run_start() on; NULL: no tools. */
+void *run_broker(const struct run *run);
+
+/*
+ * The client that started a run reads its events, and can serve tools and give consent.  The answers go to the broker.
+ */
+struct run_listener {
+        void (*told)(void *owner, json_t *event);     /* takes the reference */
+};
+/* Before run_start(). */
+void run_set_listener(struct run *run, const struct run_listener *listener, void *owner);
+bool run_has_listener(const struct run *run);
+/* Takes the reference. */
+void run_tell(struct run *run, json_t *event);
+
+#endif
