@@ -7,15 +7,14 @@
  */
 #include "net/http_headers.h"
 #include "front/compat/compat.h"
+#include "front/compat/judge0.h"
 #include "front/compat/parse.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#define LABEL "judge0"
 #define SPEAKS "1.13.1"                    /* the version whose words these are */
 #define BATCH_MAX 20
 #define ARGUMENTS_MAX 512
@@ -23,27 +22,13 @@
 
 /* ---- languages ---- */
 
-/* Ids of CE, old and new; which version runs is the host's affair. */
-static const struct { int id; const char *name, *title; } languages[] = {
-        { 46, "bash", "Bash" },
-        { 63, "javascript", "JavaScript (Node.js)" }, { 64, "lua", "Lua" },
-        { 68, "php", "PHP" },                         { 71, "python", "Python (3)" },
-        { 72, "ruby", "Ruby" },                       { 74, "typescript", "TypeScript (Node.js)" },
-        { 80, "r", "R" },                             { 85, "perl", "Perl" },
-        { 92, "python", "Python (3)" },               { 93, "javascript", "JavaScript (Node.js)" },
-        { 94, "typescript", "TypeScript (Node.js)" }, { 97, "javascript", "JavaScript (Node.js)" },
-        { 100, "python", "Python (3)" },              { 101, "typescript", "TypeScript (Node.js)" },
-        { 102, "javascript", "JavaScript (Node.js)" }, { 109, "python", "Python (3)" },
-        { 113, "python", "Python (3)" },
-};
-
 /* Its place in the table; -1: this host does not run it. */
 static int language_at(const struct http_request *request, double id)
 {
         const struct language *language;
-        for (size_t i = 0; i < ARRAY_LEN(languages); i++)
-                if (languages[i].id == id)
-                        return lang_find(engine_languages(service_of(request)->engine), languages[i].name, &language,
+        for (size_t i = 0; i < JUDGE0_LANGUAGES; i++)
+                if (judge0_languages_table[i].id == id)
+                        return lang_find(engine_languages(service_of(request)->engine), judge0_languages_table[i].name, &language,
                                          NULL) == 0 ? (int)i : -1;
         return -1;
 }
@@ -51,9 +36,9 @@ static int language_at(const struct http_request *request, double id)
 static void judge0_languages(struct http_request *request)
 {
         json_t *list = json_array();
-        for (size_t i = 0; i < ARRAY_LEN(languages); i++)
-                if (language_at(request, languages[i].id) >= 0)
-                        json_array_append_new(list, json_pack("{s:i, s:s}", "id", languages[i].id, "name", languages[i].title));
+        for (size_t i = 0; i < JUDGE0_LANGUAGES; i++)
+                if (language_at(request, judge0_languages_table[i].id) >= 0)
+                        json_array_append_new(list, json_pack("{s:i, s:s}", "id", judge0_languages_table[i].id, "name", judge0_languages_table[i].title));
         http_json(request, MHD_HTTP_OK, list);
 }
 
@@ -69,31 +54,16 @@ static void judge0_language(struct http_request *request)
         if (at < 0)
                 answer_nothing_there(request);
         else
-                http_json(request, MHD_HTTP_OK, json_pack("{s:i, s:s, s:b}", "id", languages[at].id, "name", languages[at].title, "is_archived", 0));
+                http_json(request, MHD_HTTP_OK, json_pack("{s:i, s:s, s:b}", "id", judge0_languages_table[at].id, "name", judge0_languages_table[at].title, "is_archived", 0));
 }
 
 /* ---- statuses ---- */
 
-enum { IN_QUEUE = 1, PROCESSING, ACCEPTED, WRONG_ANSWER, TIME_LIMIT, COMPILATION_ERROR, SIGSEGV_ID, SIGXFSZ_ID, SIGFPE_ID, SIGABRT_ID, NZEC, OTHER, INTERNAL,
-       EXEC_FORMAT };
-
-static const char *const statuses[] = {
-        [IN_QUEUE] = "In Queue", [PROCESSING] = "Processing", [ACCEPTED] = "Accepted", [WRONG_ANSWER] = "Wrong Answer", [TIME_LIMIT] = "Time Limit Exceeded",
-        [COMPILATION_ERROR] = "Compilation Error", [SIGSEGV_ID] = "Runtime Error (SIGSEGV)", [SIGXFSZ_ID] = "Runtime Error (SIGXFSZ)",
-        [SIGFPE_ID] = "Runtime Error (SIGFPE)", [SIGABRT_ID] = "Runtime Error (SIGABRT)", [NZEC] = "Runtime Error (NZEC)", [OTHER] = "Runtime Error (Other)",
-        [INTERNAL] = "Internal Error", [EXEC_FORMAT] = "Exec Format Error",
-};
-
-static json_t *status_json(int id)
-{
-        return json_pack("{s:i, s:s}", "id", id, "description", statuses[id]);
-}
-
 static void judge0_statuses(struct http_request *request)
 {
         json_t *list = json_array();
-        for (int id = IN_QUEUE; id <= EXEC_FORMAT; id++)
-                json_array_append_new(list, status_json(id));
+        for (int id = JUDGE0_STATUS_FIRST; id <= JUDGE0_STATUS_LAST; id++)
+                json_array_append_new(list, judge0_status(id));
         http_json(request, MHD_HTTP_OK, list);
 }
 
@@ -342,10 +312,10 @@ static json_t *ours_of(const struct http_request *request, const json_t *asked, 
         double id;
         const json_t *arguments = json_object_get(asked, "command_line_arguments");
         compat_number(json_object_get(asked, "language_id"), &id);
-        return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:o}}", "language", languages[language_at(request, id)].name, "code_base64",
+        return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:o}}", "language", judge0_languages_table[language_at(request, id)].name, "code_base64",
                          as_base64(json_object_get(asked, "source_code"), base64), "stdin_base64",
                          is_given(json_object_get(asked, "stdin")) ? as_base64(json_object_get(asked, "stdin"), base64) : json_string(""), "args",
-                         arguments_of(arguments), "limits", our_limits(request, asked), "labels", LABEL,
+                         arguments_of(arguments), "limits", our_limits(request, asked), "labels", JUDGE0_LABEL,
                          label_of(request, asked, base64));
 }
 
@@ -368,237 +338,6 @@ static struct run *run_of(struct http_request *request, const json_t *asked, boo
         return run;
 }
 
-/* ---- a run as a submission ---- */
-
-/* How it was asked for. */
-struct form {
-        bool base64;
-        const char *fields;                /* names with commas between; NULL: those that are usual; "*": all */
-        bool broken;                       /* a text that is no UTF-8 was asked for as text */
-};
-
-#define USUAL "token,time,memory,stdout,stderr,compile_output,message,status"
-
-static const char *const known[] = {
-        "token", "source_code", "language_id", "stdin", "expected_output", "stdout", "status_id", "created_at", "finished_at", "time", "memory", "stderr",
-        "number_of_runs", "cpu_time_limit", "cpu_extra_time", "wall_time_limit", "memory_limit", "stack_limit", "max_processes_and_or_threads",
-        "enable_per_process_and_thread_time_limit", "enable_per_process_and_thread_memory_limit", "max_file_size", "compile_output", "exit_code", "exit_signal",
-        "message", "wall_time", "compiler_options", "command_line_arguments", "redirect_stderr_to_stdout", "callback_url", "additional_files", "enable_network",
-        "status", "language",
-};
-
-static bool lists(const char *fields, const char *name)
-{
-        size_t len = strlen(name);
-        for (const char *at = fields; *at; at += strcspn(at, ","), at += *at == ',')
-                if (strcspn(at, ",") == len && memcmp(at, name, len) == 0)
-                        return true;
-        return false;
-}
-
-static bool wants(const struct form *form, const char *name)
-{
-        return form->fields && lists(form->fields, "*") ? true : lists(form->fields ? form->fields : USUAL, name);
-}
-
-/* Takes the reference. */
-static void put(const struct form *form, json_t *answer, const char *name, json_t *json)
-{
-        if (wants(form, name))
-                json_object_set(answer, name, json);
-        json_decref(json);
-}
-
-static void put_bytes(struct form *form, json_t *answer, const char *name, const struct bytes *bytes)
-{
-        struct arena arena = { 0 };
-        json_t *json = json_null();
-        if (bytes && form->base64)
-                json = json_string(model_base64(&arena, bytes->bytes ? bytes->bytes : "", bytes->len));
-        else if (bytes && !(json = json_stringn(bytes->bytes ? bytes->bytes : "", bytes->len)))
-                form->broken = form->broken || wants(form, name);
-        put(form, answer, name, json ? json : json_null());
-        arena_done(&arena);
-}
-
-/* An empty stream is none. */
-static const struct bytes *stream(const struct bytes *bytes)
-{
-        return bytes->len ? bytes : NULL;
-}
-
-static const struct bytes *decoded(const json_t *about, const char *name, struct arena *arena)
-{
-        const json_t *text = json_object_get(about, name);
-        struct bytes *bytes = arena_alloc(arena, sizeof *bytes);
-        bool good = json_is_string(text) && model_unbase64(arena, json_string_value(text), json_string_length(text), bytes);
-        return good ? bytes : NULL;
-}
-
-static int signal_id(int number)
-{
-        switch (number) {
-        case SIGSEGV:
-                return SIGSEGV_ID;
-        case SIGXFSZ:
-                return SIGXFSZ_ID;
-        case SIGFPE:
-                return SIGFPE_ID;
-        case SIGABRT:
-                return SIGABRT_ID;
-        default:
-                return OTHER;
-        }
-}
-
-/* TypeScript is what has a compiler here and there; output that is too long is there a file that is. */
-static int judge(const struct run_result *result, const json_t *about, struct compat_ending *ending, struct arena *arena)
-{
-        double cpu_s = json_number_value(json_object_get(about, "cpu_time_limit"));
-        const struct bytes *expected = decoded(about, "expected_output", arena);
-        if (ending->status && strcmp(ending->status, "XX") == 0)
-                return INTERNAL;
-        if (result->status == status_SYNTAX_ERROR && result->language && strcmp(result->language, lang_typescript.name) == 0)
-                return COMPILATION_ERROR;
-        if (ending->status && strcmp(ending->status, "TO") == 0)
-                return TIME_LIMIT;
-        if (cpu_s > 0 && result->usage.cpu_ms > cpu_s * 1000) {
-                *ending = (struct compat_ending){ .status = "TO", .message = "Time limit exceeded", .code = -1 };
-                return TIME_LIMIT;
-        }
-        if (result->status == status_OUTPUT_LIMIT)
-                *ending = (struct compat_ending){ .status = "SG", .message = "Caught fatal signal 25", .code = -1, .signal = SIGXFSZ };
-        if (ending->signal)
-                return signal_id(ending->signal);
-        if (ending->code)
-                return NZEC;
-        return !expected || compat_same(expected, &result->stdout) ? ACCEPTED : WRONG_ANSWER;
-}
-
-static json_t *seconds(double ms)
-{
-        return json_sprintf("%.3f", ms / 1000);
-}
-
-static json_t *text_or_null(const char *text)
-{
-        return text ? json_string(text) : json_null();
-}
-
-static void put_ending(struct form *form, json_t *answer, const struct run_result *result, const json_t *about, struct arena *arena)
-{
-        static const struct bytes none = { 0 };
-        struct compat_ending ending;
-        compat_ending(result, arena, &ending);
-        int id = judge(result, about, &ending, arena);
-        bool ran = id != INTERNAL && id != COMPILATION_ERROR, has_memory = ran && HAS(&result->usage, usage, memory_peak_bytes);
-        struct bytes message = { arena_text(arena, "%s", ending.message && id != COMPILATION_ERROR ? ending.message : ""), 0 };
-        message.len = strlen(message.bytes);
-        put(form, answer, "status", status_json(id));
-        put(form, answer, "status_id", json_integer(id));
-        put_bytes(form, answer, "stdout", stream(ran ? &result->stdout : &none));
-        put_bytes(form, answer, "stderr", stream(ran ? &result->stderr : &none));
-        put_bytes(form, answer, "compile_output", stream(id == COMPILATION_ERROR ? &result->stderr : &none));
-        put_bytes(form, answer, "message", stream(&message));
-        put(form, answer, "time", ran ? seconds(result->usage.cpu_ms) : json_null());
-        put(form, answer, "wall_time", ran ? seconds(result->usage.wall_ms) : json_null());
-        put(form, answer, "memory", has_memory ? json_integer((json_int_t)(result->usage.memory_peak_bytes / 1024)) : json_null());
-        put(form, answer, "exit_code", ran && ending.code >= 0 ? json_integer(ending.code) : json_null());
-        put(form, answer, "exit_signal", ran && ending.signal ? json_integer(ending.signal) : json_null());
-        put(form, answer, "finished_at", text_or_null(result->finished_at));
-}
-
-/* One that goes on. */
-static void put_state(struct form *form, json_t *answer, const char *state)
-{
-        static const char *const empty[] = { "stdout", "stderr", "compile_output", "message", "time", "wall_time", "memory", "exit_code", "exit_signal",
-                                             "finished_at" };
-        int id = strcmp(state, "running") == 0 ? PROCESSING : IN_QUEUE;
-        put(form, answer, "status", status_json(id));
-        put(form, answer, "status_id", json_integer(id));
-        for (size_t i = 0; i < ARRAY_LEN(empty); i++)
-                put(form, answer, empty[i], json_null());
-}
-
-static void put_asked(struct form *form, json_t *answer, const json_t *about, struct arena *arena)
-{
-        static const char *const texts[] = { "source_code", "stdin", "expected_output" };
-        static const char *const as_given[] = {
-                "created_at", "language_id", "command_line_arguments", "number_of_runs", "cpu_time_limit", "cpu_extra_time", "wall_time_limit", "memory_limit",
-                "stack_limit", "max_processes_and_or_threads", "max_file_size" };
-        static const char *const off[] = { "enable_per_process_and_thread_time_limit", "enable_per_process_and_thread_memory_limit",
-                                           "redirect_stderr_to_stdout", "enable_network" };
-        static const char *const none[] = { "compiler_options", "callback_url", "additional_files" };
-        json_int_t id = json_integer_value(json_object_get(about, "language_id"));
-        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-                put_bytes(form, answer, texts[i], decoded(about, texts[i], arena));
-        for (size_t i = 0; i < ARRAY_LEN(as_given); i++) {
-                json_t *json = json_object_get(about, as_given[i]);
-                put(form, answer, as_given[i], json ? json_incref(json) : json_null());
-        }
-        for (size_t i = 0; i < ARRAY_LEN(off); i++)
-                put(form, answer, off[i], json_false());
-        for (size_t i = 0; i < ARRAY_LEN(none); i++)
-                put(form, answer, none[i], json_null());
-        for (size_t i = 0; i < ARRAY_LEN(languages); i++)
-                if (languages[i].id == id)
-                        put(form, answer, "language", json_pack("{s:I, s:s}", "id", id, "name", languages[i].title));
-}
-
-static json_t *about_of(const struct pair *labels, size_t n)
-{
-        json_t *about = NULL;
-        for (size_t i = 0; i < n && !about; i++)
-                if (strcmp(labels[i].name, LABEL) == 0)
-                        about = json_loads(labels[i].value, 0, NULL);
-        if (json_is_object(about))
-                return about;
-        json_decref(about);
-        return NULL;
-}
-
-/* result is NULL while it goes on.  NULL: the run is no submission. */
-static json_t *submission(struct form *form, const char *token, const char *state, const struct pair *labels, size_t labels_n, const struct run_result *result)
-{
-        struct arena arena = { 0 };
-        json_t *about = about_of(labels, labels_n), *answer = about ? json_object() : NULL;
-        if (about) {
-                put(form, answer, "token", json_string(token));
-                put_asked(form, answer, about, &arena);
-                if (result)
-                        put_ending(form, answer, result, about, &arena);
-                else
-                        put_state(form, answer, state);
-        }
-        json_decref(about);
-        arena_done(&arena);
-        return answer;
-}
-
-/* *ret is NULL if the tenant has no such submission.  Errors: those of service_find_run(), CSN_E_PROTOCOL. */
-static int find(struct http_request *request, const char *token, struct form *form, json_t **ret, struct csn_error *err)
-{
-        struct service_found found;
-        struct run_result result;
-        *ret = NULL;
-        if (service_find_run(request, token, &found, err) < 0)
-                return -err->code;
-        if (found.run) {
-                const struct run_request *given = run_request(found.run);
-                *ret = submission(form, token, run_state_name(found.run), given->labels, given->labels_n, NULL);
-        } else if (found.record) {
-                struct arena arena = { 0 };
-                json_t *record = json_loadb(found.record, found.len, JSON_ALLOW_NUL, NULL);
-                int rc = front_read_record(record, &arena, &result, err);
-                if (rc == 0)
-                        *ret = submission(form, token, "over", result.labels, result.labels_n, &result);
-                json_decref(record);
-                arena_done(&arena);
-                return rc;
-        }
-        return 0;
-}
-
 /* ---- requests ---- */
 
 static void answer_error(struct http_request *request, unsigned status, const char *text)
@@ -607,20 +346,17 @@ static void answer_error(struct http_request *request, unsigned status, const ch
 }
 
 /* False: the request has its answer. */
-static bool take_form(struct http_request *request, struct form *ret)
+static bool take_form(struct http_request *request, struct judge0_form *ret)
 {
         const char *base64 = http_query(request, "base64_encoded");
         struct buf wrong;
-        *ret = (struct form){ .base64 = base64 && strcmp(base64, "true") == 0, .fields = http_query(request, "fields") };
+        *ret = (struct judge0_form){ .base64 = base64 && strcmp(base64, "true") == 0, .fields = http_query(request, "fields") };
         if (ret->fields && !ret->fields[0])
                 ret->fields = NULL;
         buf_init(&wrong, 4 * KIB);
         for (const char *at = ret->fields; at && *at; at += strcspn(at, ","), at += *at == ',') {
                 const char *name = arena_copy(&request->arena, at, strcspn(at, ","));
-                bool is_known = strcmp(name, "*") == 0;
-                for (size_t i = 0; i < ARRAY_LEN(known); i++)
-                        is_known = is_known || strcmp(known[i], name) == 0;
-                if (!is_known)
+                if (!judge0_has_field(name))
                         buf_printf(&wrong, "%s%s", wrong.len ? ", " : "", name);
         }
         bool good = !wrong.len;
@@ -634,8 +370,8 @@ static bool take_form(struct http_request *request, struct form *ret)
 
 static void on_answer(struct http_request *request, void *own, const struct run_result *result)
 {
-        struct form *form = own;
-        json_t *answer = submission(form, result->id, "over", result->labels, result->labels_n, result);
+        struct judge0_form *form = own;
+        json_t *answer = judge0_submission_of(form, result->id, "over", result->labels, result->labels_n, result);
         if (form->broken) {
                 json_decref(answer);
                 answer = json_pack("{s:s, s:s}", "error", NOT_TEXT, "token", result->id);
@@ -661,7 +397,7 @@ static void judge0_submit(struct http_request *request)
 {
         const char *wait = http_query(request, "wait");
         bool waits = wait && strcmp(wait, "true") == 0;
-        struct form form;
+        struct judge0_form form;
         json_t *body, *flaws = NULL;
         if (!take_form(request, &form) || !(body = take_body(request)))
                 return;
@@ -670,7 +406,7 @@ static void judge0_submit(struct http_request *request)
         if (!run) {
                 http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, flaws);
         } else if (compat_may_run(request, run)) {
-                struct form *own = arena_alloc(run_arena(run), sizeof *own);
+                struct judge0_form *own = arena_alloc(run_arena(run), sizeof *own);
                 *own = form;
                 service_start_run(request, run, waits ? &words : NULL, own, true);
                 if (!waits)
@@ -681,11 +417,11 @@ static void judge0_submit(struct http_request *request)
 static void judge0_submission(struct http_request *request)
 {
         struct csn_error err;
-        struct form form;
+        struct judge0_form form;
         json_t *answer;
         if (!take_form(request, &form))
                 return;
-        if (find(request, http_part(request, 0), &form, &answer, &err) < 0) {
+        if (judge0_find(request, http_part(request, 0), &form, &answer, &err) < 0) {
                 http_fail(request, &err);
         } else if (!answer) {
                 answer_nothing_there(request);
@@ -729,7 +465,7 @@ static json_t *start_one(struct http_request *request, const json_t *asked, bool
 
 static void judge0_submit_batch(struct http_request *request)
 {
-        struct form form;
+        struct judge0_form form;
         json_t *body, *one;
         bool started = false;
         size_t i;
@@ -750,7 +486,7 @@ static void judge0_batch(struct http_request *request)
 {
         const char *header = http_header(request, "tokens"), *tokens = header ? header : http_query(request, "tokens");
         struct csn_error err = { 0 };
-        struct form form;
+        struct judge0_form form;
         json_t *list, *answer;
         size_t n = 0;
         for (const char *at = tokens; at && *at; at += strcspn(at, ","), at += *at == ',')
@@ -759,7 +495,7 @@ static void judge0_batch(struct http_request *request)
                 return;
         list = json_array();
         for (const char *at = tokens; *at && !err.code; at += strcspn(at, ","), at += *at == ',')
-                if (find(request, arena_copy(&request->arena, at, strcspn(at, ",")), &form, &answer, &err) == 0)
+                if (judge0_find(request, arena_copy(&request->arena, at, strcspn(at, ",")), &form, &answer, &err) == 0)
                         json_array_append_new(list, answer ? answer : json_null());
         if (err.code)
                 http_fail(request, &err);

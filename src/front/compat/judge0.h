@@ -1,0 +1,46 @@
+/*
+ * judge0: the two halves of the front for clients of Judge0.
+ *
+ *   judge0.c          routes, submissions as requests of ours, languages and configuration
+ *   judge0_result.c   runs as submissions: statuses, and the fields of an answer
+ *
+ * Values of a submission that our record has no member for are kept as JSON in the label JUDGE0_LABEL of the run.
+ */
+#ifndef FRONT_COMPAT_JUDGE0_H
+#define FRONT_COMPAT_JUDGE0_H
+
+#include "front/service/run.h"
+
+#define JUDGE0_LABEL "judge0"
+#define JUDGE0_LANGUAGES 18
+#define JUDGE0_STATUS_FIRST 1
+#define JUDGE0_STATUS_LAST 14
+
+/* An id of Judge0 CE, old or new; the host decides which version runs. */
+struct judge0_language {
+        int id;
+        const char *name, *title;
+};
+extern const struct judge0_language judge0_languages_table[JUDGE0_LANGUAGES];
+
+/* The form of an answer, from the query of a request. */
+struct judge0_form {
+        bool base64;
+        const char *fields;                /* names with commas between; NULL: the usual ones; "*": all */
+        bool broken;                       /* a text that is not UTF-8 was asked for as text */
+};
+
+/* Whether submissions have a field of this name; "*" means all fields. */
+bool judge0_has_field(const char *name);
+/* {"id", "description"} of a status.  The caller's reference. */
+json_t *judge0_status(int id);
+/*
+ * The answer for a run with these labels.  result is NULL while the run goes on.  The caller's reference; NULL: the run
+ * is no submission.
+ */
+json_t *judge0_submission_of(struct judge0_form *form, const char *token, const char *state, const struct pair *labels, size_t labels_n,
+                             const struct run_result *result);
+/* *ret is NULL if the tenant has no such submission.  Errors: those of service_find_run(), CSN_E_PROTOCOL. */
+int judge0_find(struct http_request *request, const char *token, struct judge0_form *form, json_t **ret, struct csn_error *err);
+
+#endif
