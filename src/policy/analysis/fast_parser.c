@@ -1,10 +1,8 @@
 /* The usual case of a parse; see fast_parser.h.  What is called a state, a production or an action is tree-sitter's. */
 #include "policy/analysis/fast_parser.h"
 
-#include <tree_sitter/parser.h>
+#include "policy/analysis/fast_tables.h"
 
-#define LANGUAGES_MAX 4
-#define LANGUAGE_VERSION 14            /* of the tables */
 #define VERSIONS_MAX 6                 /* tree-sitter drops what is beyond */
 #define SLOTS (VERSIONS_MAX + 4)       /* as many and some more within one step */
 #define LINKS_MAX 8                    /* likewise */
@@ -12,162 +10,10 @@
 #define DEPTH_MAX 100                  /* of stacks that are made one */
 #define ROOT_STATE 1
 #define NO_TOKEN UINT16_MAX            /* a lexer's state: the end of a rule that may stand anywhere */
-#define NONE UINT32_MAX
 #define SCANNER_KEPT 200               /* bytes of a scanner's state; some scanners leave out what is longer */
 #define SCANNERS_MAX (8 * MIB)
 #define WORK_PER_BYTE 16              /* characters that are looked at and steps; programs that people write need 2 to 4 */
 #define WORK_MIN (64 * KIB)
-
-/* ---- tables ---- */
-
-/* A language's table by state and symbol, a line unpacked when it is needed first. */
-struct tables {
-        const TSLanguage *language;
-        uint16_t **lines;
-};
-
-static struct tables *tables_of(const TSLanguage *language)
-{
-        static struct tables known[LANGUAGES_MAX];
-        size_t i = 0;
-        while (i < LANGUAGES_MAX && known[i].language && known[i].language != language)
-                i++;
-        if (i == LANGUAGES_MAX || language->version != LANGUAGE_VERSION)
-                return NULL;
-        if (known[i].language)
-                return &known[i];
-        known[i] = (struct tables){ language, mem_alloc(language->state_count * sizeof(uint16_t *)) };
-        return &known[i];
-}
-
-static uint16_t *unpack(const TSLanguage *language, uint16_t state)
-{
-        uint16_t *line = mem_alloc(language->symbol_count * sizeof *line);
-        if (state < language->large_state_count) {
-                memcpy(line, &language->parse_table[(size_t)state * language->symbol_count], language->symbol_count * sizeof *line);
-                return line;
-        }
-        const uint16_t *data = &language->small_parse_table[language->small_parse_table_map[state - language->large_state_count]];
-        for (uint16_t groups = *data++; groups; groups--) {
-                uint16_t value = *data++;
-                for (uint16_t n = *data++; n; n--)
-                        line[*data++] = value;
-        }
-        return line;
-}
-
-static inline uint16_t look_up(struct tables *tables, uint16_t state, uint16_t symbol)
-{
-        if (!tables->lines[state])
-                tables->lines[state] = unpack(tables->language, state);
-        return tables->lines[state][symbol];
-}
-
-static inline const TSParseActionEntry *actions_of(struct tables *tables, uint16_t state, uint16_t symbol)
-{
-        return &tables->language->parse_actions[look_up(tables, state, symbol)];
-}
-
-/* ---- the text, as lexers and scanners read it ---- */
-
-struct lexer {
-        TSLexer data;                  /* first: it is what they are given */
-        const char *text;
-        uint32_t len, at, start, end;
-        uint8_t size;                  /* of the character at `at` */
-        bool runs;                     /* of blanks are skipped as one: a lexer comes back to the state where it met the first */
-        bool strange;                  /* something that is left to tree-sitter */
-};
-
-static inline void look(struct lexer *lexer)
-{
-        if (lexer->at >= lexer->len) {
-                lexer->data.lookahead = 0;
-                return;
-        }
-        const unsigned char *b = (const unsigned char *)lexer->text + lexer->at;
-        lexer->size = 1;
-        lexer->data.lookahead = b[0];
-        if (b[0] < 0x80)
-                return;
-        lexer->size = (uint8_t)utf8_step((const char *)b, lexer->len - lexer->at);
-        switch (lexer->size) {
-        case 2:
-                lexer->data.lookahead = (b[0] & 0x1f) << 6 | (b[1] & 0x3f);
-                break;
-        case 3:
-                lexer->data.lookahead = (b[0] & 0x0f) << 12 | (b[1] & 0x3f) << 6 | (b[2] & 0x3f);
-                break;
-        case 4:
-                lexer->data.lookahead = (b[0] & 0x07) << 18 | (b[1] & 0x3f) << 12 | (b[2] & 0x3f) << 6 | (b[3] & 0x3f);
-                break;
-        default:
-                lexer->size = 1;
-                lexer->strange = true;
-        }
-}
-
-static void lexer_advance(TSLexer *data, bool skip)
-{
-        struct lexer *lexer = (struct lexer *)data;
-        if (lexer->at >= lexer->len)
-                return;
-        lexer->at += lexer->size;
-        if (skip) {
-                if (lexer->runs && data->lookahead == ' ')
-                        while (lexer->at < lexer->len && lexer->text[lexer->at] == ' ')
-                                lexer->at++;
-                lexer->start = lexer->at;
-        }
-        look(lexer);
-}
-
-static void lexer_mark_end(TSLexer *data)
-{
-        struct lexer *lexer = (struct lexer *)data;
-        lexer->end = lexer->at;
-}
-
-static uint32_t lexer_column(TSLexer *data)
-{
-        ((struct lexer *)data)->strange = true;   /* no scanner of ours asks */
-        return 0;
-}
-
-/* There is one range, the text. */
-static bool lexer_at_range(const TSLexer *data)
-{
-        const struct lexer *lexer = (const struct lexer *)data;
-        return lexer->at == 0 && lexer->len > 0;
-}
-
-static bool lexer_eof(const TSLexer *data)
-{
-        const struct lexer *lexer = (const struct lexer *)data;
-        return lexer->at >= lexer->len;
-}
-
-static void lexer_log(const TSLexer *data, const char *fmt, ...)
-{
-        (void)data;
-        (void)fmt;
-}
-
-static void lexer_begin(struct lexer *lexer, uint32_t at)
-{
-        lexer->at = lexer->start = at;
-        lexer->end = NONE;
-        lexer->data.result_symbol = 0;
-        look(lexer);
-}
-
-static void lexer_finish(struct lexer *lexer)
-{
-        if (lexer->end == NONE)
-                lexer->end = lexer->at;
-        if (lexer->end < lexer->start)
-                lexer->start = lexer->end;
-}
 
 /* ---- a parse ---- */
 
@@ -745,8 +591,8 @@ static void accept(struct parser *q, struct version *version)
 }
 
 /*
- * Everything that the grammar says for a token in a state.  Each reduction is a version of its own, and the first of the
- * last one takes the place of this one unless the token is shifted here.
+ * Everything that the grammar says for a token in a state.  Each reduction is a version of its own, and the first of
+ * the last one takes the place of this one unless the token is shifted here.
  */
 static bool act(struct parser *q, uint32_t at, const TSParseActionEntry *entry, uint16_t symbol, bool *ret_reduced)
 {
@@ -863,9 +709,7 @@ bool fast_parser_parse(const struct TSLanguage *language, const char *text, uint
         *ret = (struct parse_nodes){ 0 };
         if (!q.tables || (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0))
                 return false;
-        q.lexer = (struct lexer){ .data = { .advance = lexer_advance, .mark_end = lexer_mark_end, .get_column = lexer_column,
-                                            .is_at_included_range_start = lexer_at_range, .eof = lexer_eof, .log = lexer_log },
-                                  .text = text, .len = len };
+        q.lexer = (struct lexer){ .data = lexer_functions, .text = text, .len = len };
         buf_init(&q.states, SCANNERS_MAX);
         add_scanner(&q, "", 0);
         if (language->external_scanner.create)

@@ -196,7 +196,10 @@ static inline struct level *push_level(struct levels *levels)
         return &levels->list[levels->n++];
 }
 
-/* The next child of the level on top.  Down rules of one child that have no name, of which there are many, it goes at once. */
+/*
+ * The next child of the level on top.  Down rules of one child that have no name, of which there are many, it goes at
+ * once.
+ */
 static bool add_parse_node(struct builder *b, const struct parse_nodes *parse_nodes, const TSLanguage *language, struct levels *levels)
 {
         struct level *level = &levels->list[levels->n - 1];
