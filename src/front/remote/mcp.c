@@ -22,7 +22,8 @@
 #define READY_MS 30000
 #define LOOK_MS 20
 #define END_MS 10000                       /* for the daemon of our own to end */
-#define GRACE_US 5000000                   /* after the end of the input, from one answer to the next */
+#define GRACE_LOOKS 75                     /* of LOOK_MS without any byte, after the end of the input and the last answer: 1.5 s */
+#define GRACE_US 5000000                   /* the same for a program that goes on printing, and for a loaded host */
 #define SIGNAL_MS 100                      /* from one signal to it to the next */
 #define SIGNALS_MAX 3
 #define STEP_MS 1000
@@ -50,7 +51,8 @@ struct bridge {
         struct exchange *exchanges;
         size_t n;
         bool eof, over;
-        uint64_t heard_us;                 /* when a message was last passed on in either direction, or the input ended */
+        int looks;                         /* without any byte since heard_us */
+        uint64_t heard_us;                 /* time of the last request or answer, or of the end of the input */
         char session[80], version[20];
         int signals;
         /* The daemon of our own. */
@@ -97,6 +99,12 @@ static bool is_answer(const char *text, size_t len)
         return !notifies;
 }
 
+static void note_progress(struct bridge *bridge)
+{
+        bridge->looks = 0;
+        bridge->heard_us = clock_us();
+}
+
 static void pass_message(struct exchange *one, const char *text, size_t len)
 {
         if (one->silent || !len)
@@ -105,7 +113,7 @@ static void pass_message(struct exchange *one, const char *text, size_t len)
                 note_version(one->bridge, text, len);
         if (!one->answered && is_answer(text, len)) {
                 one->answered = true;
-                one->bridge->heard_us = clock_us();
+                note_progress(one->bridge);
         }
         print_line(one->bridge, text, len);
 }
@@ -242,7 +250,7 @@ static void send_message(struct bridge *bridge, const struct rpc *rpc, const cha
         buf_init(&one->in, 2 * RPC_TEXT_MAX);
         bridge->exchanges = one;
         bridge->n++;
-        bridge->heard_us = clock_us();
+        note_progress(bridge);
         if (rpc->method)
                 add_headers(one, rpc, version);
         curl_easy_setopt(one->easy, CURLOPT_HTTPHEADER, one->headers);
@@ -328,7 +336,7 @@ static void read_more(struct bridge *bridge)
                 return;
         if (n <= 0) {
                 bridge->eof = true;
-                bridge->heard_us = clock_us();
+                note_progress(bridge);
                 end_last_line(bridge);
         } else if (!buf_add(&bridge->in, bytes, (size_t)n)) {
                 print_message(bridge, rpc_error(NULL, RPC_PARSE_ERROR, "a line is longer than a message may be", NULL));
@@ -345,10 +353,14 @@ static bool waits(const struct bridge *bridge)
         return memchr(bridge->in.bytes ? bridge->in.bytes : "", '\n', bridge->in.len) != NULL;
 }
 
-/* A client that closes the input has gone, or has said all: what is not answered soon is not waited for. */
-static void end_waiting(struct bridge *bridge)
+/*
+ * A client that closes the input has gone, or has sent all of its requests: a request that is not answered soon is
+ * cancelled.  Looks are counted beside time, because a loaded host is late with answers and with looks alike.
+ */
+static void end_waiting(struct bridge *bridge, bool silent)
 {
-        if (bridge->eof && clock_us() - bridge->heard_us >= GRACE_US)
+        bridge->looks += silent;
+        if (bridge->eof && (bridge->looks > GRACE_LOOKS || clock_us() - bridge->heard_us >= GRACE_US))
                 bridge->over = true;
 }
 
@@ -357,8 +369,8 @@ static void step(struct bridge *bridge)
         bool reads = !bridge->eof && may_send(bridge);
         struct curl_waitfd fds[] = { { .fd = bridge->signals, .events = CURL_WAIT_POLLIN }, { .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN } };
         CURLMsg *message;
-        int running, left;
-        curl_multi_poll(bridge->multi, fds, reads ? 2 : 1, bridge->eof ? LOOK_MS : STEP_MS, NULL);
+        int running, left, events = 0;
+        curl_multi_poll(bridge->multi, fds, reads ? 2 : 1, bridge->eof ? LOOK_MS : STEP_MS, &events);
         if (fds[0].revents)
                 bridge->over = true;
         if (reads && fds[1].revents)
@@ -371,7 +383,7 @@ static void step(struct bridge *bridge)
                 exchange_over(one, code);
         }
         take_lines(bridge);
-        end_waiting(bridge);
+        end_waiting(bridge, events == 0);
 }
 
 /* Closes the connections of what is not answered, by which the daemon ends the runs.  A reader that is still there is told. */
