@@ -10,7 +10,7 @@
 
 #include "front/compat/compat.h"
 
-#define FUSION_WALL_MS_MAX 86400000        /* what limits.wall_ms can be */
+#define FUSION_WALL_MS_MAX 86400000        /* the highest limits.wall_ms */
 
 /* The body as an object.  NULL: the request has its answer. */
 json_t *fusion_body(struct http_request *request);
@@ -22,7 +22,7 @@ void fusion_answer_flaws(struct http_request *request, json_t *flaws);
 void fusion_answer_detail(struct http_request *request, unsigned status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* A run as /run_code answers it, with `files`, whose reference this takes. */
 json_t *fusion_answer(const struct run_result *result, json_t *files);
-/* Whether that would be "Success". */
+/* Whether the status in fusion_answer() is "Success". */
 bool fusion_succeeded(const struct run_result *result);
 /* The answer of a run that cannot begin: 200 with "SandboxError" and the text of the error. */
 void fusion_refuse(struct http_request *request, const struct csn_error *error);

@@ -11,7 +11,7 @@
 
 #include "tools/sources/sources.h"
 
-/* Ceilings of what clients can make us hold. */
+/* Ceilings of memory for clients. */
 #define PEERS_MAX 256                      /* connections in all */
 #define CONNECTION_REQUESTS_MAX 4096                 /* live requests of one connection */
 #define CONNECTION_INPUT 16384                   /* bytes read at once */
@@ -19,7 +19,7 @@
 #define CONNECTION_OUTPUT_MAX (16 * MIB)         /* beyond this its OUTPUT is left out */
 #define CONNECTION_QUEUE_MAX (1 * GIB)           /* beyond this, which only records can reach, the connection ends */
 #define DAEMON_OUTPUT_MAX (256 * MIB)      /* OUTPUT of all connections */
-#define DAEMON_HELD_MAX (1 * GIB)          /* requests of all connections that are not answered */
+#define DAEMON_HELD_MAX (1 * GIB)          /* unanswered requests of all connections */
 
 enum daemon_state {
         SERVING,
@@ -45,9 +45,9 @@ struct daemon {
         struct store *store;       /* NULL: there is no engine.http */
         struct timer clean;        /* the store */
         struct timer watchdog;     /* the service manager's */
-        struct csn_error failure;  /* why it ends without having been told to; code 0: it does not */
+        struct csn_error failure;  /* why the daemon ends without a signal; code 0: no failure */
         struct confine confine;
-        int http_fd;               /* for the HTTP interface, until that has it */
+        int http_fd;               /* for the HTTP interface, until service_open() */
         bool http_ours;            /* and not the service manager's */
         struct connection *connections;
         size_t connections_n;
@@ -65,7 +65,7 @@ struct request {
         struct request *next;
         struct daemon *daemon;
         struct connection *connection;         /* NULL: nobody wants the answer any more */
-        struct run *run;           /* NULL: it is a check */
+        struct run *run;           /* NULL: a check */
         struct source_check source_check;
         char owner[32];
         uint32_t id;
@@ -95,7 +95,7 @@ struct connection {
         size_t requests_n;
         struct outgoing *queue, **queue_end;
         size_t queued;
-        bool closing;              /* what is queued goes out, nothing comes in */
+        bool closing;              /* queued frames go out, nothing comes in */
 };
 
 /* connection.c: takes the descriptor. */

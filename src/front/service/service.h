@@ -36,11 +36,11 @@ struct bulk;
 
 /* The last known ability of this host to run programs (ready.c). */
 struct service_ability {
-        struct run *probe;                 /* a small program that runs now, or NULL */
-        struct ready_wait *waiting;        /* requests that wait for the end of the probe */
+        struct run *probe;                 /* the running probe program, or NULL */
+        struct ready_wait *waiting;        /* requests waiting for the end of the probe */
         struct csn_error why;              /* why no program can be run; code 0: programs can */
         bool known;
-        uint64_t at_us;                    /* when that was learned */
+        uint64_t at_us;                    /* time of the last answer */
 };
 
 struct service {
@@ -53,18 +53,18 @@ struct service {
         struct http_app app;               /* these routes, admitted by service_admit_own() */
         struct http *http;                 /* engine.http; NULL: the setting is empty */
         struct http *local;                /* beside engine.socket, for users of this host; NULL: there is none */
-        struct http *inner;                /* the routes for fronts that call other routes (http_internal_request()) */
+        struct http *inner;                /* the routes for requests of fronts themselves (http_internal_request()) */
         const uid_t *local_uids;           /* users that `local` answers; none: all that may connect */
         size_t local_uids_n;
         struct store *store;               /* the daemon's; NULL: engine.http is empty, and nothing is kept */
         struct otlp *otlp;                 /* NULL: no collector of spans is set */
         void (*idle)(void *owner);         /* called when service_is_idle() became true */
         void *owner;
-        struct service_run *runs;          /* that go on, and those whose result can still be asked for; newest first */
+        struct service_run *runs;          /* running, and kept after the end; newest first */
         uint64_t runs_made;
         struct bulk *bulks;
         struct retained kept;              /* results of runs; at most engine.kept_bytes */
-        size_t live;                       /* jobs of requests that go on: runs, bulks, gradings */
+        size_t live;                       /* running jobs of requests: runs, bulks, gradings */
         struct service_ability ability;
         uint64_t started_us;
         uint64_t answers[6];               /* by the first digit of their status */
@@ -73,13 +73,13 @@ struct service {
 /* ---- life ---- */
 
 /*
- * Open the service for these fronts (a constant list that ends with NULL).  The listener of engine.http is taken in any case, as by
+ * Open the service for these fronts (a constant list ending with NULL).  The listener of engine.http is taken in any case, as by
  * http_open(); -1: there is none.  idle() is called from the loop.  Errors: those of http_open() and otlp_open(); CSN_E_CONFIG: HTTP
- * without a key that could be used, or without keys at an address that other hosts reach.
+ * without a key that could be used, or without keys at an address within reach of other hosts.
  */
 int service_open(struct engine *engine, const struct settings *settings, struct store *store, const struct front *const *fronts, int listener,
                  bool ours, void (*idle)(void *owner), void *owner, struct service **ret, struct csn_error *err);
-/* Serve users of this host at a second listener: their tenant is "uid:N", and they need no key.  uids stay the caller's. */
+/* Serve users of this host at a second listener: their tenant is "uid:N", and no key is needed.  uids stay the caller's. */
 int service_serve_local(struct service *service, int listener, bool ours, const uid_t *uids, size_t uids_n, struct csn_error *err);
 const char *service_address(const struct service *service);   /* of engine.http; NULL: there is none */
 void service_drain(struct service *service);           /* begin nothing new */
@@ -102,7 +102,7 @@ int service_admit(struct http_request *request, const char *text, struct csn_err
 int service_admit_own(struct http_request *request, struct csn_error *err);
 /*
  * Check that the key may ask for these tools: without SCOPE_TOOLS a request may only narrow the tools of its profile (NULL: the
- * profile of the settings).  Tools that the client serves need no scope.  Errors: CSN_E_DENIED; those of profile_find().
+ * profile of the settings).  Tools served by the client need no scope.  Errors: CSN_E_DENIED; those of profile_find().
  */
 int service_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools, struct csn_error *err);
 
@@ -140,11 +140,11 @@ struct run_responder {
 /* Give a run the owner, storage and quotas of its request.  Errors: those of service_has_cpu_time(). */
 int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err);
 /*
- * Whether a run of this request's tenant may start now.  in_context: it goes to the queue of a context, which has its own bound.
+ * Whether a run of this request's tenant may start now.  in_context: the run goes to the queue of a context, which has its own bound.
  * Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM.
  */
 int service_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit, struct csn_error *err);
-/* A new run of a run_request as JSON, whose reference is taken.  NULL with err: it is no valid request. */
+/* A new run of a run_request as JSON, whose reference is taken.  NULL with err: no valid request. */
 struct run *service_new_run(struct http_request *request, json_t *json, struct csn_error *err);
 /* Answer a request whose run may not start. */
 void service_answer_busy(struct http_request *request, const struct http_limit *limit, const struct csn_error *error);
@@ -154,7 +154,7 @@ void service_answer_busy(struct http_request *request, const struct http_limit *
  */
 void service_start_run(struct http_request *request, struct run *run, const struct run_responder *responder, void *own, bool kept);
 
-/* A kept run of the tenant: the run while it goes on, its record as text when it is over; both NULL: there is none. */
+/* A kept run of the tenant: while running the run, afterwards its record as text; both NULL: the tenant has no such run. */
 struct service_found {
         struct run *run;
         const char *record;
@@ -165,7 +165,7 @@ int service_find_run(struct http_request *request, const char *id, struct servic
 
 /* ---- readiness (ready.c) ---- */
 
-/* Whether nothing of the run began, for a reason that lies in this host and not in the request; and the error for that. */
+/* Whether nothing of the run began, for a reason in this host and not in the request; and the error of this reason. */
 bool service_ran_nothing(const struct run_result *result);
 void service_error_of(const struct run_result *result, struct csn_error *ret);
 /* Learn from the end of a run whether this host can run programs. */
@@ -180,9 +180,9 @@ void service_ready_close(struct service *service);
 void run_storage_set(const struct http_request *request, struct run *run);
 /* Whether the workspace that a request names is free now.  Errors: CSN_E_BUSY. */
 int run_storage_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err);
-/* Remove what a daemon that died left unfinished. */
+/* Remove unfinished files of dead daemons. */
 void run_storage_sweep(struct store *store);
-/* Remove what has expired; true: there is more. */
+/* Remove expired files and workspaces; true: more have expired. */
 bool run_storage_clean(struct store *store, const struct settings *settings);
 
 /* ---- the audit (audit.c) ---- */
@@ -194,15 +194,15 @@ bool run_storage_clean(struct store *store, const struct settings *settings);
  */
 int audit_begin(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct idempotency *name, bool kept,
                 struct csn_error *err);
-/* Settle the runs that were going on when an earlier daemon died. */
+/* Settle the runs of dead daemons. */
 void audit_recover(struct store *store);
-/* Write a run that is over into the audit (if store is not NULL) and the log.  key and texts of `about` are "" or NULL if unknown. */
+/* Write an ended run into the audit (if store is not NULL) and the log.  key and texts of `about` are "" or NULL if unknown. */
 void audit_run(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct run_result *result);
 
 /* ---- spans (tracing.c) ---- */
 
 void trace_admitted(const struct service *service, struct http_request *request);
-void trace_request(const struct service *service, const struct http_request *request);   /* when it is over */
+void trace_request(const struct service *service, const struct http_request *request);   /* after the answer */
 void trace_run(const struct service *service, const struct trace *trace, struct run *run, const struct run_result *result);
 void trace_metrics(const struct service *service, struct buf *buf);   /* for Prometheus */
 
