@@ -1,5 +1,10 @@
 /*
- * A client of the Model Context Protocol; shared by mcp.c and its transports.
+ * A client of the Model Context Protocol.
+ *
+ *   mcp.c                    an MCP server as a source of tools: calls, and messages of the server
+ *   mcp_session.c            start, version of the protocol, list of tools, failure
+ *   mcp_requests.c           requests and their ids
+ *   mcp_stdio.c, mcp_http.c  the transports
  *
  * Two versions of the protocol are supported: modern (2026-07-28), where each request carries version and client, and
  * legacy (2025-11-25 and before), which begins with initialize.  The version of a server is determined once: by
@@ -101,21 +106,52 @@ struct mcp {
 /* Create the source of an entry.  The source is the caller's until tools_add(). */
 struct tool_source *mcp_new(struct sources *sources, const struct server *server, const struct mcp_transport *transport);
 
-/*
- * Called by a transport: a message has arrived.  false: malformed, and the connection is unusable.  The call may change
- * mcp->phase.
- */
+/* ---- reports of a transport ---- */
+
+/* A message has arrived (mcp.c).  false: malformed, and the connection is unusable.  The call may change mcp->phase. */
 bool mcp_message(struct mcp *mcp, const char *text, size_t len);
 /*
- * Called by a transport: the connection has ended or cannot be made.  `last` is the server's last output, for the
- * administrator alone; may be "".
+ * The connection has ended or cannot be made.  `last` is the server's last output, for the administrator alone; may be
+ * "".
  */
 void mcp_lost(struct mcp *mcp, const char *why, const char *last);
-/* Called by a transport: this request gets no answer, for this reason; its error has the code CSN_E_SYSTEM. */
+/* This request gets no answer, for this reason; its error has the code CSN_E_SYSTEM. */
 void mcp_unanswered(struct mcp *mcp, struct waiting *waiting, const char *why);
-/* Called by a transport: the server has dropped the session. */
+/* The server has dropped the session. */
 void mcp_renew(struct mcp *mcp, struct waiting *waiting);
+
+/* ---- the session (mcp_session.c) ---- */
+
+void mcp_client_init(struct mcp *mcp);   /* starts from the loop, after tools_add() */
+/* Close the connection, forget all requests, and free the list of tools. */
+void mcp_client_done(struct mcp *mcp);
+/* The result of a request of the session itself; len: bytes of the message. */
+void mcp_client_take_result(struct mcp *mcp, const char *method, json_t *result, size_t len);
+/* The error of such a request; text: the error for logs and the administrator. */
+void mcp_client_take_error(struct mcp *mcp, const char *method, const struct rpc *rpc, const char *text);
+/* The server has changed its list of tools. */
+void mcp_client_list_changed(struct mcp *mcp);
+
+/* ---- requests (mcp_requests.c) ---- */
+
+json_t *mcp_client_info(void);
+/*
+ * Send a request; params become the callee's.  call: the call of a tool, or NULL.  Errors: CSN_E_BUSY (too many wait) and
+ * those of the transport; the request does not wait then.
+ */
+int mcp_client_ask(struct mcp *mcp, const char *method, json_t *params, struct tool_call *call, struct csn_error *err);
+/* Send the message of a pending request, once more in a new session.  Errors: those of the transport. */
+int mcp_client_send(struct mcp *mcp, struct waiting *waiting, json_t *params, struct csn_error *err);
+/* Send a message without an answer, which becomes the callee's.  A failure is logged; mcp_lost() follows. */
+void mcp_client_tell(struct mcp *mcp, json_t *message);
 /* The pending request with this id, or NULL. */
-struct waiting *mcp_find(const struct mcp *mcp, int64_t id);
+struct waiting *mcp_client_find(const struct mcp *mcp, int64_t id);
+/* Remove and free a pending request; mcp_client_forget() also tells the server to stop. */
+void mcp_client_drop(struct mcp *mcp, struct waiting *waiting);
+void mcp_client_forget(struct mcp *mcp, struct waiting *waiting);
+/* End all pending requests: calls get an error with this reason. */
+void mcp_client_end_waiting(struct mcp *mcp, const char *why);
+/* End a call with an error. */
+void mcp_client_fail_call(struct tool_call *call, const char *error);
 
 #endif

@@ -4,7 +4,7 @@
  *   sources                sections mcpServers and tools of the configuration -> sources; start, reload, end
  *   server_config          one entry, checked, with its secrets inserted       (no I/O but files with secrets)
  *   launcher_client        processes, started by the tool launcher (supervisor/tool_launcher.c)
- *   mcp                    the client of the Model Context Protocol, independent of the transport
+ *   mcp, mcp_session, mcp_requests  the client of the Model Context Protocol, independent of the transport
  *   mcp_stdio, mcp_http    the transports
  *   defined                tools that the configuration itself defines
  *   http_endpoint, command their kinds: an HTTP endpoint; a program of this host
