@@ -4,7 +4,9 @@
  *
  *   guest.c            requests
  *   operation.c        the life of operations: sockets, packets, end
- *   process.c          programs, descriptors for an interpreter from outside, connections to ports of programs
+ *   process.[ch]       programs, and descriptors for an interpreter from outside
+ *   spawn.c            pipes, terminals, and the start of a program
+ *   connection.c       connections to ports of programs
  *   files.c            operations on files
  *   file_error.c       texts of errors of file operations
  *   file_info.c        attributes of a file, and its labels
@@ -115,6 +117,23 @@ int account_own(const struct guest *guest, uint64_t flags, int fd, const char *p
  * Child side: become root or `user` for good, before the child touches anything of the program.  Errors: CSN_E_SYSTEM.
  */
 int account_become(const struct guest *guest, bool root, struct csn_error *err);
+
+/* Descriptors of a program: the program's and the guest's.  -1: none. */
+struct ends {
+        int in, out, error, channel;
+        int ours_in, ours_out, ours_error, ours_channel;
+};
+#define ENDS_NONE { -1, -1, -1, -1, -1, -1, -1, -1 }
+/* Make pipes, and a socket for the channel; without input, /dev/null.  Errors: CSN_E_BUSY (EMFILE in err->sys), CSN_E_SYSTEM. */
+int ends_make(struct ends *ends, bool input, bool channel, struct csn_error *err);
+/* The same with a terminal of the size that the request names (pty(7)). */
+int ends_make_terminal(struct ends *ends, const struct guest_process *what, struct csn_error *err);
+void ends_done(struct ends *ends);
+/*
+ * Start a program with these descriptors, in a session of its own.  Returns once execve(2) has succeeded.  Errors:
+ * CSN_E_BUSY (no process, or no start within 5 s), CSN_E_INPUT (folder or program), CSN_E_SYSTEM.
+ */
+int spawn(const struct guest *guest, const struct guest_process *what, const struct ends *ends, pid_t *ret, struct csn_error *err);
 
 /*
  * Begin an operation.  The socket is taken from *sock; failures are sent on the socket.  Request data is copied or used

@@ -1,55 +1,19 @@
-/*
- * Programs: their descriptors, their terminal, their end.  And the same descriptors for an interpreter that comes from outside; and
- * a connection to a program that listens, which is written to and read from as one.
- */
-#include "guest/guest.h"
+/* Programs: input, output, signals and end.  And the same descriptors for an interpreter that comes from outside. */
+#include "guest/process.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <termios.h>
 
 #define MESSAGES_MAX 1024      /* more than the channel's buffer can hold */
-#define START_LOOKS 100        /* how often it is looked whether a program has started */
-#define START_LOOK_MS 50
 #define READS_AT_ONCE 8        /* of 64 KiB, before others have their turn */
 #define DRAIN_MAX MIB          /* what a pipe can hold of what was written before a message of the channel, or the end */
 #define KILL_PASSES_MAX 100
-
-struct source {
-        struct watch watch;
-        enum guest_kind kind;
-        struct process *process;
-};
-
-enum { OUT, ERROR, CHANNEL, SOURCES };
-
-struct process {
-        struct operation op;
-        struct process *next;
-        pid_t pid;                   /* 0: it has ended, or is no child of ours */
-        bool discards_output;                   /* the operation is over: what still comes is thrown away, so that nobody dies of a closed pipe */
-        bool terminal;
-        struct source sources[SOURCES];
-        struct watch in;
-        struct buf rest;             /* of standard input */
-        size_t rest_at;
-        struct send_queue messages;      /* for the channel, that its reader has not taken */
-        bool in_ends;                /* close it when the rest is written */
-        bool connects, six;          /* its standard input is a connection that is not there yet; by IPv6 */
-        uint64_t port;               /* 0: it is no connection */
-};
-
-static void connection_over(struct process *process);
 
 /* ---- its end ---- */
 
@@ -82,7 +46,7 @@ static void kill_session(pid_t session)
         }
 }
 
-static void close_source(struct source *source)
+void process_close_source(struct source *source)
 {
         loop_unwatch(source->process->op.guest->loop, &source->watch);
         fd_close(&source->watch.fd);
@@ -120,17 +84,17 @@ static void forget_if_done(struct process *process)
                 forget(process);
 }
 
-static void discard_output(struct process *process)
+void process_discard_output(struct process *process)
 {
         struct csn_error err;
         close_in(process);
         operation_release(&process->op);
         process->discards_output = true;
-        close_source(&process->sources[CHANNEL]);
+        process_close_source(&process->sources[CHANNEL]);
         for (int i = 0; i < SOURCES; i++) {
                 struct source *source = &process->sources[i];
                 if (source->watch.fd >= 0 && (process->terminal || loop_watch(process->op.guest->loop, &source->watch, source->watch.fd, EPOLLIN, &err) < 0))
-                        close_source(source);
+                        process_close_source(source);
         }
         forget_if_done(process);
 }
@@ -142,7 +106,7 @@ void processes_let_go(struct guest *guest)
                 if (!process->discards_output)
                         continue;
                 for (int i = 0; i < SOURCES; i++)
-                        close_source(&process->sources[i]);
+                        process_close_source(&process->sources[i]);
                 forget_if_done(process);
         }
 }
@@ -152,12 +116,12 @@ static void process_closed(struct operation *op)
         struct process *process = (struct process *)op;
         if (process->pid)
                 kill_session(process->pid);
-        discard_output(process);
+        process_discard_output(process);
 }
 
 static void stdio_closed(struct operation *op)
 {
-        discard_output((struct process *)op);
+        process_discard_output((struct process *)op);
 }
 
 /* ---- what comes out of it ---- */
@@ -180,8 +144,9 @@ static size_t pass_on(struct source *source)
                 return (size_t)n;
         }
         if (n == 0 || errno != EAGAIN) { /* EIO: the last one has closed a terminal */
-                close_source(source);
-                connection_over(process);
+                process_close_source(source);
+                if (process->port)
+                        operation_tell(&process->op, GUEST_DONE);
         }
         return 0;
 }
@@ -207,7 +172,7 @@ static void pass_on_message(struct source *source)
                 operation_send(&process->op, packet, (size_t)n + 1, NULL, 0);
                 return;
         }
-        close_source(source);
+        process_close_source(source);
         if (process->op.kind->closed == stdio_closed)
                 operation_tell(&process->op, GUEST_DONE);
 }
@@ -223,7 +188,7 @@ static void listen_to_sources(struct process *process, bool on)
                 if (!on)
                         loop_unwatch(loop, &source->watch);
                 else if (loop_watch(loop, &source->watch, source->watch.fd, i == CHANNEL && process->messages.n ? EPOLLIN | EPOLLOUT : EPOLLIN, &err) < 0)
-                        close_source(source);
+                        process_close_source(source);
         }
 }
 
@@ -232,7 +197,7 @@ static void source_ready(struct watch *watch, uint32_t events)
         struct source *source = watch->owner;
         struct process *process = source->process;
         if (events & EPOLLOUT && send_queue_flush(&process->messages) < 0)
-                close_source(source);
+                process_close_source(source);
         else if (source->kind == GUEST_CHANNEL && events & ~(uint32_t)EPOLLOUT)
                 pass_on_message(source);
         else if (source->kind != GUEST_CHANNEL)
@@ -244,7 +209,7 @@ static void source_ready(struct watch *watch, uint32_t events)
                 listen_to_sources(process, false);
 }
 
-static void process_room(struct operation *op)
+void process_room(struct operation *op)
 {
         listen_to_sources((struct process *)op, true);
 }
@@ -275,7 +240,7 @@ void process_ended(struct guest *guest, pid_t pid, int status)
 
 /* ---- what goes into it ---- */
 
-static void write_in(struct process *process)
+void process_write_in(struct process *process)
 {
         struct csn_error err;
         while (process->rest_at < process->rest.len) {
@@ -300,16 +265,10 @@ static void write_in(struct process *process)
                 close_in(process);
 }
 
-static void connected(struct process *process);
-
 static void in_ready(struct watch *watch, uint32_t events)
 {
-        struct process *process = watch->owner;
         (void)events;
-        if (process->connects)
-                connected(process);
-        else
-                write_in(process);
+        process_write_in(watch->owner);
 }
 
 static int take_in(struct process *process, const uint8_t *bytes, size_t len, struct csn_error *err)
@@ -329,7 +288,7 @@ static int take_in(struct process *process, const uint8_t *bytes, size_t len, st
         }
         buf_add(&process->rest, bytes, len);
         if (!process->connects)
-                write_in(process);
+                process_write_in(process);
         return 0;
 }
 
@@ -341,7 +300,7 @@ static void end_in(struct process *process)
                 return;
         if (process->terminal)
                 buf_add(&process->rest, &end_of_file, 1);
-        write_in(process);
+        process_write_in(process);
 }
 
 static int take_signal(const struct process *process, uint64_t sig, uint64_t pid, struct csn_error *err)
@@ -357,7 +316,7 @@ static int take_signal(const struct process *process, uint64_t sig, uint64_t pid
         return 0;
 }
 
-static int process_take(struct operation *op, const uint8_t *bytes, size_t len, struct csn_error *err)
+int process_take(struct operation *op, const uint8_t *bytes, size_t len, struct csn_error *err)
 {
         struct process *process = (struct process *)op;
         uint64_t first, second;
@@ -388,153 +347,7 @@ static int process_take(struct operation *op, const uint8_t *bytes, size_t len, 
 
 /* ---- its beginning ---- */
 
-struct ends {
-        int in, out, error, channel;   /* the program's */
-        int ours_in, ours_out, ours_error, ours_channel;
-};
-
-static void ends_done(struct ends *ends)
-{
-        int *all[] = { &ends->in, &ends->out, &ends->error, &ends->channel, &ends->ours_in, &ends->ours_out, &ends->ours_error, &ends->ours_channel };
-        for (size_t i = 0; i < ARRAY_LEN(all); i++)
-                fd_close(all[i]);
-}
-
-static int make_pipe(int *ret_read, int *ret_write)
-{
-        int pair[2];
-        if (pipe2(pair, O_CLOEXEC) < 0)
-                return -1;
-        *ret_read = pair[0];
-        *ret_write = pair[1];
-        return 0;
-}
-
-static int make_channel(struct ends *ends)
-{
-        int pair[2];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return -1;
-        ends->channel = pair[0];
-        ends->ours_channel = pair[1];
-        return 0;
-}
-
-static int make_ends(struct ends *ends, bool input, bool channel, struct csn_error *err)
-{
-        if ((input && make_pipe(&ends->in, &ends->ours_in) < 0) || make_pipe(&ends->ours_out, &ends->out) < 0 ||
-            make_pipe(&ends->ours_error, &ends->error) < 0 || (channel && make_channel(ends) < 0))
-                return err_set(err, errno == EMFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "make the descriptors of a program");
-        if (!input && (ends->in = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open /dev/null");
-        return 0;
-}
-
-static int make_terminal(struct ends *ends, const struct guest_process *what, struct csn_error *err)
-{
-        const struct winsize size = { .ws_row = (uint16_t)what->rows, .ws_col = (uint16_t)what->columns };
-        int unlocked = 0, number;
-        char path[32];
-        ends->ours_out = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-        if (ends->ours_out < 0 || ioctl(ends->ours_out, TIOCSPTLCK, &unlocked) < 0 || ioctl(ends->ours_out, TIOCGPTN, &number) < 0)
-                return err_set(err, errno == ENOSPC ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "open a terminal");
-        snprintf(path, sizeof path, "/dev/pts/%d", number);
-        ends->in = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
-        ends->ours_in = fcntl(ends->ours_out, F_DUPFD_CLOEXEC, 0);
-        ends->out = fcntl(ends->in, F_DUPFD_CLOEXEC, 0);
-        ends->error = fcntl(ends->in, F_DUPFD_CLOEXEC, 0);
-        if (ends->in < 0 || ends->ours_in < 0 || ends->out < 0 || ends->error < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open %s", path);
-        if (ioctl(ends->ours_out, TIOCSWINSZ, &size) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "set the size of a terminal");
-        return 0;
-}
-
-/* The child's side: never returns; what goes wrong before the program is written to `trouble`, which closes itself by execve(2). */
-static _Noreturn void become(const struct guest *guest, const struct guest_process *what, const struct ends *ends, int trouble)
-{
-        struct csn_error err = { 0 };
-        sigset_t none;
-        int fds[] = { ends->in, ends->out, ends->error, ends->channel };
-        int n = ends->channel >= 0 ? 4 : 3;
-        int kept[5];
-        for (int i = 0; i < n; i++)
-                if ((kept[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 10)) < 0)
-                        err_set(&err, CSN_E_BUSY, errno, "give the program its descriptor %d", i);
-        kept[4] = fcntl(trouble, F_DUPFD_CLOEXEC, 10);
-        if (kept[4] < 0) {
-                err_set(&err, CSN_E_BUSY, errno, "keep a descriptor");
-                kept[4] = trouble;
-        }
-        if (!err.code && setsid() < 0)
-                err_set(&err, CSN_E_SYSTEM, errno, "setsid");
-        for (int i = 0; i < n && !err.code; i++)
-                if (dup2(kept[i], i) < 0)
-                        err_set(&err, CSN_E_SYSTEM, errno, "give the program its descriptor %d", i);
-        if (!err.code && what->flags & GUEST_TERMINAL && ioctl(0, TIOCSCTTY, 0) < 0)
-                err_set(&err, CSN_E_SYSTEM, errno, "give the program its terminal");
-        if (!err.code)
-                account_become(guest, what->flags & GUEST_AS_ROOT, &err);
-        if (!err.code && chdir(what->folder) < 0) {
-                files_error(&err, "go to the working folder", what->folder);
-                snprintf(err.field, sizeof err.field, "/cwd");
-        }
-        if (!err.code) {
-                close_range((unsigned)n, (unsigned)kept[4] - 1, CLOSE_RANGE_CLOEXEC);
-                for (int sig = 1; sig < NSIG; sig++)
-                        signal(sig, SIG_DFL);
-                sigemptyset(&none);
-                sigprocmask(SIG_SETMASK, &none, NULL);
-                environ = what->env;
-                execvp(what->argv[0], what->argv);
-                files_error(&err, "start", what->argv[0]);
-        }
-        io_write_all(kept[4], &err, sizeof err);
-        _exit(127);
-}
-
-/*
- * Whether a child went on to its program, or could not.  It has the uid of programs that can stop it right there, and must not
- * stop us.  Many short looks, because pausing the sandbox makes one of them as long as the pause.
- */
-static bool has_told(int fd)
-{
-        struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-        for (int i = 0; i < START_LOOKS; i++)
-                if (poll(&poll_fd, 1, START_LOOK_MS) > 0)
-                        return true;
-        return false;
-}
-
-static int start(struct process *process, const struct guest_process *what, const struct ends *ends, struct csn_error *err)
-{
-        int from, to;
-        struct csn_error trouble;
-        if (make_pipe(&from, &to) < 0)
-                return err_set(err, CSN_E_BUSY, errno, "make a pipe");
-        auto_fd reading = from;
-        auto_fd writing = to;
-        pid_t pid = fork();
-        if (pid == 0)
-                become(process->op.guest, what, ends, writing);
-        if (pid < 0)
-                return err_set(err, errno == EAGAIN ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "start a process (limits.pids bounds them)");
-        fd_close(&writing);
-        bool told = has_told(reading);
-        if (told && read(reading, &trouble, sizeof trouble) != (ssize_t)sizeof trouble) {
-                process->pid = pid;
-                return 0;
-        }
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, __WALL);
-        if (!told)
-                return err_set(err, CSN_E_BUSY, 0, "%.100s did not start within %d seconds: something in the sandbox hinders it", what->argv[0],
-                               START_LOOKS * START_LOOK_MS / 1000);
-        *err = trouble;
-        return -err->code;
-}
-
-static int listen_to_source(struct process *process, int i, int *fd, struct csn_error *err)
+int process_listen_to(struct process *process, int i, int *fd, struct csn_error *err)
 {
         struct source *source = &process->sources[i];
         if (*fd < 0)
@@ -550,12 +363,12 @@ static int listen_to_program(struct process *process, struct ends *ends, struct 
         if (ends->ours_in >= 0 && fcntl(ends->ours_in, F_SETFL, O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a descriptor non-blocking");
         process->in.fd = take_fd(&ends->ours_in);
-        if (listen_to_source(process, OUT, &ends->ours_out, err) < 0 || listen_to_source(process, ERROR, &ends->ours_error, err) < 0)
+        if (process_listen_to(process, OUT, &ends->ours_out, err) < 0 || process_listen_to(process, ERROR, &ends->ours_error, err) < 0)
                 return -err->code;
-        return listen_to_source(process, CHANNEL, &ends->ours_channel, err);
+        return process_listen_to(process, CHANNEL, &ends->ours_channel, err);
 }
 
-static struct process *process_new(struct guest *guest)
+struct process *process_new(struct guest *guest)
 {
         static const enum guest_kind kinds[SOURCES] = { GUEST_OUT, GUEST_ERROR, GUEST_CHANNEL };
         struct process *process = mem_alloc(sizeof *process);
@@ -571,23 +384,21 @@ static struct process *process_new(struct guest *guest)
         return process;
 }
 
-#define NO_ENDS { -1, -1, -1, -1, -1, -1, -1, -1 }
-
 static int launch(struct process *process, const struct guest_process *what, struct ends *ends, struct csn_error *err)
 {
         /* Pipes and terminals belong to whoever makes them, and `user` must not open those of root. */
         account_files(process->op.guest, what->flags & GUEST_AS_ROOT);
-        int rc = process->terminal ? make_terminal(ends, what, err)
-                                   : make_ends(ends, what->flags & GUEST_INPUT, what->flags & GUEST_CHANNELED, err);
+        int rc = process->terminal ? ends_make_terminal(ends, what, err)
+                                   : ends_make(ends, what->flags & GUEST_INPUT, what->flags & GUEST_CHANNELED, err);
         account_files(process->op.guest, false);
-        return rc < 0 ? rc : start(process, what, ends, err);
+        return rc < 0 ? rc : spawn(process->op.guest, what, ends, &process->pid, err);
 }
 
 void process_begin(struct guest *guest, const struct guest_process *what, int *sock)
 {
         static const struct operation_kind kind = { process_take, process_room, process_closed };
         struct process *process = process_new(guest);
-        struct ends ends = NO_ENDS;
+        struct ends ends = ENDS_NONE;
         struct csn_error err = { 0 };
         if (!operation_open(&process->op, guest, &kind, sock))
                 return;
@@ -621,15 +432,15 @@ void stdio_begin(struct guest *guest, int *sock)
         static const struct operation_kind kind = { process_take, process_room, stdio_closed };
         static const uint8_t packet[] = { GUEST_ENDS };
         struct process *process = process_new(guest);
-        struct ends ends = NO_ENDS;
+        struct ends ends = ENDS_NONE;
         struct csn_error err = { 0 };
         if (!operation_open(&process->op, guest, &kind, sock))
                 return;
-        int rc = make_ends(&ends, false, true, &err);
+        int rc = ends_make(&ends, false, true, &err);
         if (rc < 0 && err.sys == EMFILE) {
                 ends_done(&ends);
                 processes_let_go(guest);
-                rc = make_ends(&ends, false, true, &err);
+                rc = ends_make(&ends, false, true, &err);
         }
         const int fds[] = { ends.out, ends.error, ends.channel };
         if (rc == 0 && operation_send(&process->op, packet, sizeof packet, fds, ARRAY_LEN(fds)))
@@ -637,95 +448,4 @@ void stdio_begin(struct guest *guest, int *sock)
         ends_done(&ends);
         if (rc < 0)
                 operation_fail(&process->op, &err);
-}
-
-/* ---- connections ---- */
-
-static void connection_closed(struct operation *op)
-{
-        struct process *process = (struct process *)op;
-        close_source(&process->sources[OUT]);
-        discard_output(process);
-}
-
-static void connection_over(struct process *process)
-{
-        if (process->op.kind->closed == connection_closed)
-                operation_tell(&process->op, GUEST_DONE);
-}
-
-/* Without waiting: 0, or an errno. */
-static int try_to_connect(struct process *process)
-{
-        const struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)process->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)process->port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-        const struct sockaddr *address = process->six ? (const struct sockaddr *)&v6 : (const struct sockaddr *)&v4;
-        fd_close(&process->in.fd);
-        process->in.fd = socket(process->six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (process->in.fd < 0)
-                return errno;
-        return connect(process->in.fd, address, process->six ? sizeof v6 : sizeof v4) < 0 ? errno : 0;
-}
-
-static void connection_failed(struct process *process, int sys)
-{
-        struct csn_error err;
-        err_set(&err, sys == EMFILE ? CSN_E_BUSY : CSN_E_INPUT, 0, "connect to port %u: %s", (unsigned)process->port,
-                sys == ECONNREFUSED ? "nobody listens there" : strerrordesc_np(sys));
-        err.sys = sys;
-        operation_fail(&process->op, &err);
-}
-
-static void connection_made(struct process *process)
-{
-        struct csn_error err;
-        int reading = fcntl(process->in.fd, F_DUPFD_CLOEXEC, 0);
-        if (reading < 0) {
-                connection_failed(process, errno);
-                return;
-        }
-        operation_tell_number(&process->op, GUEST_STARTED, process->port);
-        if (listen_to_source(process, OUT, &reading, &err) < 0)
-                operation_fail(&process->op, &err);
-        else
-                write_in(process);
-}
-
-/* What came of an attempt.  Who does not listen by IPv4 may do so by IPv6. */
-static void connection_tried(struct process *process, int sys)
-{
-        struct csn_error err;
-        process->connects = false;
-        if (sys == ECONNREFUSED && !process->six) {
-                process->six = true;
-                sys = try_to_connect(process);
-                if (sys == EAFNOSUPPORT || sys == EADDRNOTAVAIL)
-                        sys = ECONNREFUSED;
-        }
-        if (sys == 0) {
-                connection_made(process);
-        } else if (sys != EINPROGRESS) {
-                connection_failed(process, sys);
-        } else {
-                process->connects = true;
-                if (loop_watch(process->op.guest->loop, &process->in, process->in.fd, EPOLLOUT, &err) < 0)
-                        operation_fail(&process->op, &err);
-        }
-}
-
-static void connected(struct process *process)
-{
-        int sys = 0;
-        socklen_t len = sizeof sys;
-        loop_unwatch(process->op.guest->loop, &process->in);
-        connection_tried(process, getsockopt(process->in.fd, SOL_SOCKET, SO_ERROR, &sys, &len) < 0 ? errno : sys);
-}
-
-void connection_begin(struct guest *guest, uint64_t port, int *sock)
-{
-        static const struct operation_kind kind = { process_take, process_room, connection_closed };
-        struct process *process = process_new(guest);
-        process->port = port;
-        if (operation_open(&process->op, guest, &kind, sock))
-                connection_tried(process, port && port <= UINT16_MAX ? try_to_connect(process) : EINVAL);
 }
