@@ -13,95 +13,24 @@
 #include <stdio.h>
 
 #define SETTLE_MS 10000                    /* for sources that are not ready */
-#define KEPT_MAX 100000                    /* calls of a record, and their bytes */
-#define KEPT_BYTES_MAX (16 * MIB)
 #define PROGRESS_US 100000                /* between two tellings of how far a call is */
 #define PROGRESS_TEXT_MAX 1000             /* bytes of what a server says with it */
 #define ERROR_MAX 4000                     /* bytes of an error that code reads */
-#define LIST_MAX (8 * MIB)                 /* of the answer to `list` */
 
 static void go_on(struct ask *ask);
 static void fail(struct ask *ask, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static struct loop *loop_of(const struct broker *broker)
-{
-        return engine_loop(broker->tools->engine);
-}
-
 /* ---- endings ---- */
-
-static void ask_free(struct ask *ask)
-{
-        struct broker *broker = ask->broker;
-        for (struct ask **at = &broker->asks; *at; at = &(*at)->next)
-                if (*at == ask) {
-                        *at = ask->next;
-                        break;
-                }
-        loop_untimer(loop_of(broker), &ask->timer);
-        broker->held -= ask->held;
-        broker->tools->held -= ask->held;
-        json_decref(ask->request);
-        json_decref(ask->call.arguments);
-        free(ask);
-}
-
-/* Those that wait for others, or for sources that are others now.  From the loop: what ends meanwhile may be any of them. */
-static struct ask *next_due(const struct broker *broker)
-{
-        struct ask *ask = broker->asks;
-        while (ask && (ask->pass == broker->passes || !((ask->state == ASK_QUEUED && broker->running < broker->request->concurrent) ||
-                                                        (ask->state == ASK_SETTLING && broker->changed))))
-                ask = ask->next;
-        return ask;
-}
 
 static void on_again(struct timer *timer)
 {
         struct broker *broker = timer->owner;
         broker->passes++;
-        for (struct ask *ask; (ask = next_due(broker));) {
+        for (struct ask *ask; (ask = broker_next_due(broker));) {
                 ask->pass = broker->passes;
                 go_on(ask);
         }
         broker->changed = false;
-}
-
-static void begin_queued(struct broker *broker)
-{
-        for (const struct ask *ask = broker->asks; ask; ask = ask->next)
-                if (ask->state == ASK_QUEUED) {
-                        loop_timer(loop_of(broker), &broker->again, 0);
-                        return;
-                }
-}
-
-static void keep(struct broker *broker, const struct ask *ask, const char *result, const char *error, double ms)
-{
-        char *arguments = json_dumps(ask->call.arguments, JSON_COMPACT | JSON_ENCODE_ANY);
-        size_t bytes = (arguments ? strlen(arguments) : 0) + (result ? strlen(result) : 0) + (error ? strlen(error) : 0) + sizeof(struct kept_call);
-        if (!arguments || broker->kept_n == KEPT_MAX || broker->kept_bytes + bytes > KEPT_BYTES_MAX) {
-                broker->kept_truncated = true;
-                free(arguments);
-                return;
-        }
-        struct kept_call *kept = arena_alloc(&broker->kept, sizeof *kept);
-        SET(&kept->record, tool_record, server, arena_text(&broker->kept, "%s", ask->server));
-        SET(&kept->record, tool_record, tool, arena_text(&broker->kept, "%s", ask->tool));
-        SET(&kept->record, tool_record, arguments, arena_text(&broker->kept, "%s", arguments));
-        if (result)
-                SET(&kept->record, tool_record, result, arena_copy(&broker->kept, result, strlen(result)));
-        if (error)
-                SET(&kept->record, tool_record, error, arena_copy(&broker->kept, error, strlen(error)));
-        SET(&kept->record, tool_record, duration_ms, ms);
-        if (broker->last)
-                broker->last->next = kept;
-        else
-                broker->first = kept;
-        broker->last = kept;
-        broker->kept_n++;
-        broker->kept_bytes += bytes;
-        free(arguments);
 }
 
 static void tell_log(const struct ask *ask, const char *what, size_t bytes, double ms)
@@ -136,7 +65,7 @@ static void end(struct ask *ask, const char *result, const char *error)
         else if (error)
                 broker->refused++;
         if (ask->counted && broker->request->record)
-                keep(broker, ask, result, error, ms);
+                broker_keep_call(broker, ask, result, error, ms);
         tell_log(ask, !error ? "done" : ask->counted ? "failed" : "refused", len, ms);
         struct buf text;
         buf_init(&text, TOOL_SOCKET_MESSAGE_MAX);
@@ -157,7 +86,7 @@ static void end(struct ask *ask, const char *result, const char *error)
         if (from)
                 tool_socket_answer(from, text.bytes, text.len);
         buf_done(&text);
-        begin_queued(broker);
+        broker_wake_queued(broker);
 }
 
 static void fail(struct ask *ask, const char *fmt, ...)
@@ -175,18 +104,6 @@ static void fail(struct ask *ask, const char *fmt, ...)
 }
 
 /* ---- values ---- */
-
-static size_t parts_of(json_t *json)
-{
-        const char *name;
-        json_t *value;
-        size_t i, n = 1;
-        json_object_foreach(json, name, value)
-                n += 1 + parts_of(value);
-        json_array_foreach(json, i, value)
-                n += parts_of(value);
-        return n;
-}
 
 static void end_text(struct ask *ask, const char *text)
 {
@@ -311,7 +228,7 @@ static void begin(struct ask *ask, const struct granted *one)
                 fail(ask, "%s", err.text);
                 return;
         }
-        loop_timer(loop_of(broker), &ask->timer, ms * 1000);
+        loop_timer(broker_loop(broker), &ask->timer, ms * 1000);
 }
 
 static bool needs_yes(const struct broker *broker, const struct granted *one)
@@ -335,7 +252,7 @@ static void ask_for_yes(struct ask *ask)
                 return;
         }
         ask->state = ASK_APPROVAL;
-        loop_timer(loop_of(broker), &ask->timer, broker->request->ask_ms * 1000);
+        loop_timer(broker_loop(broker), &ask->timer, broker->request->ask_ms * 1000);
         run_tell(run, json_pack("{s:s, s:s, s:s, s:s, s:O}", "type", "approval", "call", ask->id, "server", ask->server, "tool", ask->tool, "arguments",
                                 ask->call.arguments));
 }
@@ -360,15 +277,13 @@ static bool check(struct ask *ask, const struct granted *one)
         return true;
 }
 
-static void op_list(struct broker *broker, struct tool_socket_call *from);
-
 static void end_list(struct ask *ask)
 {
         struct broker *broker = ask->broker;
         struct tool_socket_call *from = ask->from;
         ask_free(ask);
         if (from)
-                op_list(broker, from);
+                broker_list(broker, from);
 }
 
 /* From wherever it stands to where it has to wait, or to its end. */
@@ -386,17 +301,17 @@ static void go_on(struct ask *ask)
                 return;
         }
         if (ask->state != ASK_SETTLING)
-                loop_untimer(loop_of(broker), &ask->timer);
+                loop_untimer(broker_loop(broker), &ask->timer);
         if (!grant_find(broker, server, name, &arena, &one, &error)) {
                 ask->state = ASK_SETTLING;
                 if (!settling)
                         fail(ask, "%s", error);
                 else if (!ask->timer.active)
-                        loop_timer(loop_of(broker), &ask->timer, SETTLE_MS * 1000ULL);
+                        loop_timer(broker_loop(broker), &ask->timer, SETTLE_MS * 1000ULL);
         } else {
                 snprintf(ask->server, sizeof ask->server, "%s", one.source->server);
                 snprintf(ask->tool, sizeof ask->tool, "%s", one.tool->name);
-                loop_untimer(loop_of(broker), &ask->timer);
+                loop_untimer(broker_loop(broker), &ask->timer);
                 if (!check(ask, &one))
                         ;
                 else if (needs_yes(broker, &one) && !ask->approved)
@@ -441,125 +356,10 @@ int broker_answer(struct run *run, const struct tool_answer *answer, struct csn_
 
 /* ---- what the program asks ---- */
 
-static void answer_json(struct tool_socket_call *from, json_t *json)
-{
-        char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-        static const char none[] = "{\"ok\":false,\"error\":\"out of bounds\",\"tool\":\"\"}";
-        json_decref(json);
-        if (text && strlen(text) <= LIST_MAX && tool_socket_has_room(from, strlen(text)))
-                tool_socket_answer(from, text, strlen(text));
-        else
-                tool_socket_answer(from, none, strlen(none));
-        free(text);
-}
-
-static void answer_error(const struct broker *broker, struct tool_socket_call *from, const char *error)
-{
-        answer_json(from, json_pack("{s:b, s:s, s:s, s:b, s:b}", "ok", 0, "error", error, "tool", "", "decode", broker->request->decode, "raise",
-                                    broker->request->raise));
-}
-
-/* No JSON, or none that is within bounds; why NULL: it has too many parts. */
-static void answer_unread(const struct broker *broker, struct tool_socket_call *from, const char *message, size_t len, const json_error_t *why)
-{
-        struct arena arena = { 0 };
-        const char *text;
-        if (!why) {
-                text = arena_text(&arena, "The arguments cannot be passed on: they have more than %d values and names", TOOL_PARTS_MAX);
-        } else if (json_error_code(why) == json_error_numeric_overflow) {
-                size_t end = min_u64((uint64_t)why->position, len), at = end;
-                while (at && message[at - 1] && strchr("+-.0123456789eE", message[at - 1]))
-                        at--;
-                text = arena_text(&arena, "The arguments cannot be passed on: %.*s is a number of more than 64 bits; give it as a text", (int)min_u64(end - at, 100), message + at);
-        } else {
-                text = arena_text(&arena, "The arguments cannot be passed on: %s", why->text);
-        }
-        answer_error(broker, from, model_utf8(&arena, text, strlen(text), &len));
-        arena_done(&arena);
-}
-
-static void set_text(json_t *json, const char *name, const char *text)
-{
-        struct arena arena = { 0 };
-        size_t len;
-        if (text) {
-                const char *good = model_utf8(&arena, text, strnlen(text, TOOL_TEXT_MAX), &len);
-                json_object_set_new(json, name, json_stringn(good, len));
-        }
-        arena_done(&arena);
-}
-
-static json_t *describe(const struct granted *one, bool whole, struct arena *arena)
-{
-        const struct tool *tool = one->tool;
-        json_t *json = json_pack("{s:s, s:s, s:s}", "name", grant_name(one, arena), "server", one->source->server, "tool", tool->name);
-        if (!whole)
-                return json;
-        set_text(json, "title", tool->title);
-        set_text(json, "description", tool->description ? tool->description : "");
-        json_object_set_new(json, "parameters", tool->input_schema ? json_incref(tool->input_schema) : json_pack("{s:s}", "type", "object"));
-        if (tool->output_schema)
-                json_object_set(json, "returns", tool->output_schema);
-        if (tool->annotations)
-                json_object_set(json, "annotations", tool->annotations);
-        json_object_set_new(json, "ask", json_boolean(tool->ask));
-        return json;
-}
-
-static void op_list(struct broker *broker, struct tool_socket_call *from)
-{
-        const struct tools_request *request = broker->request;
-        struct arena arena = { 0 };
-        size_t n;
-        const struct granted *all = grant_all(broker, &n);
-        json_t *tools = json_array();
-        for (size_t i = 0; i < n; i++)
-                json_array_append_new(tools, describe(&all[i], false, &arena));
-        answer_json(from, json_pack("{s:b, s:o, s:b, s:b, s:I, s:I}", "ok", 1, "tools", tools, "decode", request->decode, "raise", request->raise,
-                                    "payload_bytes", (json_int_t)request->payload_bytes, "calls_left", (json_int_t)(request->calls - broker->calls)));
-        arena_done(&arena);
-}
-
-static void op_info(struct broker *broker, struct tool_socket_call *from, json_t *request)
-{
-        struct arena arena = { 0 };
-        struct granted one;
-        char *error = NULL;
-        if (grant_find(broker, json_string_value(json_object_get(request, "server")), json_string_value(json_object_get(request, "tool")), &arena, &one, &error))
-                answer_json(from, json_pack("{s:b, s:o}", "ok", 1, "result", describe(&one, true, &arena)));
-        else
-                answer_error(broker, from, error);
-        arena_done(&arena);
-}
-
-static struct ask *ask_new(struct broker *broker, struct tool_socket_call *from, json_t *request)
-{
-        struct ask *ask = mem_alloc(sizeof *ask), **at = &broker->asks;
-        *ask = (struct ask){ .broker = broker, .from = from, .request = request, .timer = { .fired = on_clock, .owner = ask }, .begun_us = clock_us() };
-        snprintf(ask->id, sizeof ask->id, "call_%" PRIu64, ++broker->ids);
-        while (*at)
-                at = &(*at)->next;
-        *at = ask;
-        return ask;
-}
-
-/* Room for arguments until their call is over.  False: others that wait have it. */
-static bool hold(struct ask *ask)
-{
-        struct broker *broker = ask->broker;
-        size_t bytes = ask->bytes + parts_of(ask->call.arguments) * PART_BYTES;
-        if (broker->held + bytes > HELD_MAX || broker->tools->held + bytes > TOOLS_HELD_MAX)
-                return false;
-        ask->held = bytes;
-        broker->held += bytes;
-        broker->tools->held += bytes;
-        return true;
-}
-
 static void op_call(struct broker *broker, struct tool_socket_call *from, json_t *request)
 {
         json_t *arguments = json_object_get(request, "arguments");
-        struct ask *ask = ask_new(broker, from, json_incref(request));
+        struct ask *ask = ask_new(broker, from, json_incref(request), on_clock);
         snprintf(ask->tool, sizeof ask->tool, "%s", json_string_value(json_object_get(request, "tool")));
         from->owner = ask;
         ask->call.arguments = arguments ? json_incref(arguments) : json_object();
@@ -571,7 +371,7 @@ static void op_call(struct broker *broker, struct tool_socket_call *from, json_t
                 fail(ask, "The arguments are nested deeper than %d levels", TOOL_DEPTH_MAX);
         else if (ask->bytes > broker->request->payload_bytes)
                 fail(ask, "The arguments have %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", ask->bytes, broker->request->payload_bytes);
-        else if (!hold(ask))
+        else if (!ask_hold(ask))
                 fail(ask, "The arguments of calls that wait take too much memory; call again when others have their answers");
         else
                 go_on(ask);
@@ -582,13 +382,13 @@ static void op_call(struct broker *broker, struct tool_socket_call *from, json_t
 static void list_or_wait(struct broker *broker, struct tool_socket_call *from, json_t *request)
 {
         if (!is_settling(broker)) {
-                op_list(broker, from);
+                broker_list(broker, from);
                 return;
         }
-        struct ask *ask = ask_new(broker, from, json_incref(request));
+        struct ask *ask = ask_new(broker, from, json_incref(request), on_clock);
         from->owner = ask;
         ask->lists = true;
-        loop_timer(loop_of(broker), &ask->timer, SETTLE_MS * 1000ULL);
+        loop_timer(broker_loop(broker), &ask->timer, SETTLE_MS * 1000ULL);
 }
 
 static bool is_name(const json_t *json)
@@ -604,7 +404,7 @@ void broker_asked(void *owner, struct tool_socket_call *from, const char *messag
         if (!message) {
                 broker->refused++;
                 snprintf(text, sizeof text, "The arguments have %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", len, broker->request->payload_bytes);
-                answer_error(broker, from, text);
+                broker_answer_error(broker, from, text);
                 return;
         }
         json_error_t why;
@@ -616,15 +416,15 @@ void broker_asked(void *owner, struct tool_socket_call *from, const char *messag
         if (op && strcmp(op, "list") == 0) {
                 list_or_wait(broker, from, request);
         } else if (op && named && strcmp(op, "info") == 0) {
-                op_info(broker, from, request);
+                broker_info(broker, from, request);
         } else if (op && named && strcmp(op, "call") == 0) {
                 op_call(broker, from, request);
         } else {
                 broker->refused++;
                 if (request)
-                        answer_error(broker, from, "what was asked is no call of a tool");
+                        broker_answer_error(broker, from, "what was asked is no call of a tool");
                 else
-                        answer_unread(broker, from, message, len, many ? NULL : &why);
+                        broker_answer_unread(broker, from, message, len, many ? NULL : &why);
         }
         json_decref(request);
 }
@@ -650,7 +450,7 @@ void broker_changed(struct broker *broker)
 {
         grant_forget(broker);
         broker->changed = true;
-        loop_timer(loop_of(broker), &broker->again, 0);
+        loop_timer(broker_loop(broker), &broker->again, 0);
 }
 
 void broker_lost(struct broker *broker, const struct tool_source *source)
@@ -708,28 +508,18 @@ void broker_stop(void *owner)
                 tell_log(ask, "given up", 0, (double)(clock_us() - ask->begun_us) / 1000);
                 ask_free(ask);
         }
-        loop_untimer(loop_of(broker), &broker->again);
+        loop_untimer(broker_loop(broker), &broker->again);
 }
 
 void broker_report(void *owner, struct arena *arena, struct tools_used *ret)
 {
         const struct broker *broker = owner;
-        size_t n = 0;
         SET(ret, tools_used, calls, broker->calls);
         SET(ret, tools_used, failed, broker->failed);
         SET(ret, tools_used, refused, broker->refused);
         if (broker->whom.run)
                 grant_warn(broker, broker->whom.run);
-        if (!broker->request->record)
-                return;
-        /* What the records point to stays the broker's, which lives as long as its run. */
-        ret->list = arena_alloc(arena, (broker->kept_n + 1) * sizeof *ret->list);
-        for (const struct kept_call *kept = broker->first; kept; kept = kept->next)
-                ret->list[n++] = kept->record;
-        ret->list_n = n;
-        MARK(ret, tools_used, list);
-        if (broker->kept_truncated)
-                SET(ret, tools_used, list_truncated, true);
+        broker_report_calls(broker, arena, ret);
 }
 
 void broker_close(void *owner)

@@ -73,7 +73,7 @@ struct tool_source *replay_sources(const struct replay *replay);
 /* The next recorded call with this server, tool and arguments that was not replayed; NULL: none. */
 const struct tool_record *replay_take(struct replay *replay, const char *server, const char *tool, json_t *arguments);
 
-/* ---- broker.c ---- */
+/* ---- the broker ---- */
 
 /* A request of the program without an answer yet. */
 struct ask {
@@ -129,6 +129,40 @@ struct broker {
         size_t kept_n, kept_bytes;
         bool kept_truncated;
 };
+
+/* ---- broker_queue.c ---- */
+
+struct loop *broker_loop(const struct broker *broker);
+/*
+ * Append a request of the program with a number of its own.  request becomes the callee's; fired is the function of the
+ * timer.  ask_free() removes and frees the request.  Never NULL.
+ */
+struct ask *ask_new(struct broker *broker, struct tool_socket_call *from, json_t *request, void (*fired)(struct timer *timer));
+void ask_free(struct ask *ask);
+/* Count the memory of the arguments until ask_free().  false: other pending requests take the room. */
+bool ask_hold(struct ask *ask);
+/* The first request that can go on and that this pass has not examined, or NULL. */
+struct ask *broker_next_due(const struct broker *broker);
+/* Examine the requests from the loop, if one waits for other calls to end. */
+void broker_wake_queued(struct broker *broker);
+
+/* ---- broker_record.c ---- */
+
+/* Keep a call for the record; beyond 100000 calls or 16 MiB the record says that calls are missing. */
+void broker_keep_call(struct broker *broker, const struct ask *ask, const char *result, const char *error, double ms);
+/* Report the kept calls.  Texts stay the broker's, which lives as long as its run. */
+void broker_report_calls(const struct broker *broker, struct arena *arena, struct tools_used *ret);
+
+/* ---- broker_describe.c ---- */
+
+/* Answer with the names of all tools, or with the whole description of one. */
+void broker_list(struct broker *broker, struct tool_socket_call *from);
+void broker_info(struct broker *broker, struct tool_socket_call *from, json_t *request);
+void broker_answer_error(const struct broker *broker, struct tool_socket_call *from, const char *error);
+/* Answer a message that is no JSON within bounds; why NULL: the message has too many parts. */
+void broker_answer_unread(const struct broker *broker, struct tool_socket_call *from, const char *message, size_t len, const json_error_t *why);
+
+/* ---- broker.c: calls ---- */
 
 /* A source's tools have changed; or a source ends, and its pending calls get an error. */
 void broker_changed(struct broker *broker);
