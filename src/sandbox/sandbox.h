@@ -5,7 +5,8 @@
  *   plan.c         request + abilities -> all decisions about a sandbox; pure, needs no rights
  *   uid_pool.c     a host uid, or a block of ids, used by no other live sandbox
  *   idmap.c        an id-mapped mount of a host tree                         parent side
- *   cgroup.c       memory, CPU and process limits: one leaf a sandbox        parent side
+ *   cgroup_hierarchy.c  the supervisor's folders in the hierarchies of cgroups  parent side
+ *   cgroup_leaf.c  memory, CPU and process limits: one leaf a sandbox        parent side
  *   outer_init.c   process 1 of the outer namespaces: template of the root file system, parent of sandboxes and zygotes
  *   namespaces.c   namespaces, id maps, host name                            child side
  *   netns_pool.c   pool of network namespaces; a clean namespace is reused
