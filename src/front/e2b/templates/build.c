@@ -6,33 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define CONTEXT "/tmp/.caisson-context"    /* where an archive is unpacked */
 #define REASON_MAX 1000
-
-/* One that is new or has nothing in it belongs to whoever the steps are done as. */
-static const char workdir_script[] = "mkdir -p -- \"$1\" && { [ -n \"$(ls -A -- \"$1\")\" ] || chown -- \"$2:\" \"$1\"; }";
-
-/*
- * $1: where the archive is, with paths as they were below the client's folder; $2: what was to be copied; $3: to where; $4: whose it is; $5: its
- * mode, or "".  A folder gives what is in it, as COPY of a Dockerfile does.
- */
-static const char copy_script[] =
-        "set -e; shopt -s dotglob nullglob; src=${2%/}; src=${src#./}; cd -- \"$1\"\n"
-        "whole=; [ \"${src:-.}\" != . ] || whole=1; above=$(dirname -- \"${src:-.}\"); [ -z \"$whole\" ] && [ -d \"$above\" ] && cd -- \"$above\"\n"
-        "base=$(basename -- \"$src\"); wild='*[*?[{(]*'; [ -n \"$whole\" ] || [[ $src == $wild ]] || [ -e \"$base\" ] || [ -L \"$base\" ] || { echo \"there is no '$2' in the archive\" >&2; exit 1; }\n"
-        "entries=(*); [ ${#entries[@]} -gt 0 ] || { echo \"there is nothing in '$2'\" >&2; exit 1; }\n"
-        "chown -R -h -- \"$4:\" \"${entries[@]}\"; [ -z \"$5\" ] || chmod -R -- \"$5\" \"${entries[@]}\"\n"
-        "folder() { [ -d \"$1\" ] || { mkdir -p -- \"$1\"; chown -- \"$owner:\" \"$1\"; }; }; owner=$4\n"
-        "if [ ${#entries[@]} = 1 ] && [ -z \"$whole\" ] && [ -d \"${entries[0]}\" ] && [ ! -L \"${entries[0]}\" ]; then folder \"$3\"; cp -a -- \"${entries[0]}/.\" \"$3/\"\n"
-        "elif [ ${#entries[@]} = 1 ] && [ -z \"$whole\" ] && [ \"${3%/}\" = \"$3\" ] && [ ! -d \"$3\" ]; then folder \"$(dirname -- \"$3\")\"; cp -a -T -- \"${entries[0]}\" \"$3\"\n"
-        "else folder \"$3\"; cp -a -- \"${entries[@]}\" \"$3/\"; fi\n"
-        "cd /; rm -rf -- \"$1\"";
-
-static const char *arg_of(const json_t *step, size_t i)
-{
-        const char *text = json_string_value(json_array_get(json_object_get(step, "args"), i));
-        return text ? text : "";
-}
 
 static const json_t *step_of(const struct build *build)
 {
@@ -63,8 +37,8 @@ static void note_step(struct build *build, bool cached)
         char text[400];
         size_t len = 0;
         for (size_t i = 0; i < json_array_size(json_object_get(step, "args")) && len < sizeof text - 1; i++)
-                if (arg_of(step, i)[0])
-                        len += (size_t)snprintf(text + len, sizeof text - len, " %s", arg_of(step, i));
+                if (build_step_arg(step, i)[0])
+                        len += (size_t)snprintf(text + len, sizeof text - len, " %s", build_step_arg(step, i));
         if (!len)
                 text[0] = 0;
         note(build, "info", "%s[builder %zu/%zu] %s%s", cached ? "CACHED " : "", build->at + 1, json_array_size(build->steps), e2b_text(step, "type"), text);
@@ -170,66 +144,6 @@ static void on_over(struct psandbox_waiter *waiter, const struct csn_error *erro
         fail(build, "the sandbox of the build has ended");
 }
 
-/* ---- what a step changes of the recipe ---- */
-
-/* What is relative is below the working folder. */
-static void resolve(const struct build *build, const char *path, char ret[static GUEST_PATH_MAX])
-{
-        const char *folder = e2b_text(build->build_spec, "workdir");
-        if (path[0] == '/')
-                snprintf(ret, GUEST_PATH_MAX, "%s", path);
-        else
-                snprintf(ret, GUEST_PATH_MAX, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path);
-}
-
-/* Names and values in turn; clients make "A=B" the name of what is to be A=B and something that is nothing.  False: it failed. */
-static bool set_env(struct build *build)
-{
-        const json_t *step = step_of(build);
-        size_t n = json_array_size(json_object_get(step, "args"));
-        for (size_t i = 0; i < n; i += 2) {
-                const char *name = arg_of(step, i);
-                if (!name[0] || strchr(name, '=') || i + 1 == n) {
-                        fail(build, "ENV '%.60s': a name without = and a value belong together; a value with blanks needs quotes", name);
-                        return false;
-                }
-                json_object_set_new(json_object_get(build->build_spec, "env"), name, json_string(arg_of(step, i + 1)));
-        }
-        return true;
-}
-
-/* False: it failed. */
-static bool apply(struct build *build)
-{
-        const json_t *step = step_of(build);
-        const char *type = e2b_text(step, "type"), *first = arg_of(step, 0);
-        char path[GUEST_PATH_MAX];
-        int account;
-        if (strcmp(type, "ENV") == 0) {
-                if (!set_env(build))
-                        return false;
-        } else if (strcmp(type, "USER") == 0) {
-                if (!first[0] || !e2b_account(first, &account)) {
-                        fail(build, "USER '%.60s': there are user and root", first);
-                        return false;
-                }
-                json_object_set_new(build->build_spec, "user", json_string(first));
-        } else if (strcmp(type, "WORKDIR") == 0) {
-                resolve(build, first, path);
-                json_object_set_new(build->build_spec, "workdir", json_string(path));
-        }
-        size_t len = json_dumpb(build->build_spec, NULL, 0, JSON_COMPACT);
-        if (len > BUILD_SPEC_BYTES)
-                fail(build, "environment, folder and commands of the template have %zu bytes as JSON, %llu are possible", len, BUILD_SPEC_BYTES);
-        return build->state == BUILD_BUILDING;
-}
-
-static bool changes_files(const json_t *step)
-{
-        const char *type = e2b_text(step, "type");
-        return strcmp(type, "RUN") == 0 || strcmp(type, "COPY") == 0 || strcmp(type, "WORKDIR") == 0;
-}
-
 /* ---- a step ---- */
 
 static void go_on(struct build *build);
@@ -276,23 +190,13 @@ static void on_step(struct build_command *build_command, int status, const struc
 {
         struct build *build = build_command->owner;
         if (error)
-                fail(build, "failed to run command '%.300s': %s", arg_of(step_of(build), 0), error->text);
+                fail(build, "failed to run command '%.300s': %s", build_step_arg(step_of(build), 0), error->text);
         else if (!WIFEXITED(status))
-                fail(build, "failed to run command '%.300s': signal %d", arg_of(step_of(build), 0), WTERMSIG(status));
+                fail(build, "failed to run command '%.300s': signal %d", build_step_arg(step_of(build), 0), WTERMSIG(status));
         else if (WEXITSTATUS(status))
-                fail(build, "failed to run command '%.300s': exit status %d", arg_of(step_of(build), 0), WEXITSTATUS(status));
+                fail(build, "failed to run command '%.300s': exit status %d", build_step_arg(step_of(build), 0), WEXITSTATUS(status));
         else
                 save(build);
-}
-
-static void run(struct build *build, const struct build_command_what *what)
-{
-        struct csn_error err;
-        build->build_command.line = on_line;
-        build->build_command.done = on_step;
-        build->build_command.owner = build;
-        if (build_command_run(build->psandbox, &build->build_command, what, &err) < 0)
-                fail(build, "%s", err.text);
 }
 
 /* What only root may is done by root, where there is one. */
@@ -302,21 +206,28 @@ static int helper(const struct build *build)
         return psandbox_has_account(build->psandbox, account_ROOT, &err) == 0 ? account_ROOT : account_USER;
 }
 
+static void run(struct build *build)
+{
+        struct build_command_what what;
+        struct csn_error err;
+        char path[GUEST_PATH_MAX];
+        build->build_command.line = on_line;
+        build->build_command.done = on_step;
+        build->build_command.owner = build;
+        if (build_step_command(build->build_spec, step_of(build), helper(build), path, &what, &err) < 0 ||
+            build_command_run(build->psandbox, &build->build_command, &what, &err) < 0)
+                fail(build, "%s", err.text);
+}
+
 static void on_unpacked(struct psandbox_copy *copy, const struct csn_error *error)
 {
         struct build *build = copy->owner;
-        const json_t *step = step_of(build);
-        const char *owner = arg_of(step, 2);
-        char path[GUEST_PATH_MAX];
         psandbox_copy_done(copy);
         fd_close(&build->fd);
-        if (error) {
-                fail(build, "failed to unpack the files of COPY %.300s: %s", arg_of(step, 0), error->text);
-                return;
-        }
-        resolve(build, arg_of(step, 1), path);
-        run(build, &(struct build_command_what){ .account = helper(build), .folder = "/", .command = copy_script,
-                                          .args = { CONTEXT, arg_of(step, 0), path, owner[0] ? owner : e2b_text(build->build_spec, "user"), arg_of(step, 3), NULL } });
+        if (error)
+                fail(build, "failed to unpack the files of COPY %.300s: %s", build_step_arg(step_of(build), 0), error->text);
+        else
+                run(build);
 }
 
 static void copy(struct build *build)
@@ -324,7 +235,7 @@ static void copy(struct build *build)
         const json_t *step = step_of(build);
         char key[BUILD_KEY_LEN + 1];
         struct csn_error err;
-        const char *owner = arg_of(step, 2);
+        const char *owner = build_step_arg(step, 2);
         int account;
         build_key(e2b_text(step, "filesHash"), key);
         build->fd = template_store_open(build->service, TEMPLATE_STORE_ARCHIVE, build->tenant, key);
@@ -332,27 +243,9 @@ static void copy(struct build *build)
         if (!e2b_account(owner, &account))
                 fail(build, "COPY for '%.60s': there are user and root", owner);
         else if (build->fd < 0)
-                fail(build, "the files of COPY %.300s were not uploaded", arg_of(step, 0));
-        else if (psandbox_unpack(build->psandbox, &build->copy, build->fd, CONTEXT, &err) < 0)
+                fail(build, "the files of COPY %.300s were not uploaded", build_step_arg(step, 0));
+        else if (psandbox_unpack(build->psandbox, &build->copy, build->fd, BUILD_CONTEXT, &err) < 0)
                 fail(build, "%s", err.text);
-}
-
-static void begin_step(struct build *build)
-{
-        const json_t *step = step_of(build);
-        const char *type = e2b_text(step, "type"), *user = arg_of(step, 1);
-        int account;
-        if (strcmp(type, "COPY") == 0) {
-                copy(build);
-        } else if (strcmp(type, "WORKDIR") == 0) {
-                run(build, &(struct build_command_what){ .account = helper(build), .folder = "/", .command = workdir_script,
-                                                  .args = { e2b_text(build->build_spec, "workdir"), e2b_text(build->build_spec, "user"), NULL } });
-        } else if (!e2b_account(user[0] ? user : e2b_text(build->build_spec, "user"), &account)) {
-                fail(build, "RUN as '%.60s': there are user and root", user);
-        } else {
-                run(build, &(struct build_command_what){ .account = account, .folder = e2b_text(build->build_spec, "workdir"), .env = json_object_get(build->build_spec, "env"),
-                                                  .command = arg_of(step, 0) });
-        }
 }
 
 /* ---- one after another ---- */
@@ -383,14 +276,17 @@ static void finalize(struct build *build)
 
 static void go_on(struct build *build)
 {
+        struct csn_error err;
         for (; build->at < json_array_size(build->steps); build->at++) {
                 const json_t *step = step_of(build);
                 bool cached = build->at < build->cached;
-                note_step(build, cached && changes_files(step));
-                if (!apply(build))
+                note_step(build, cached && build_step_changes_files(step));
+                if (build_step_apply(build->build_spec, step, &err) < 0) {
+                        fail(build, "%s", err.text);
                         return;
-                if (!cached && changes_files(step)) {
-                        begin_step(build);
+                }
+                if (!cached && build_step_changes_files(step)) {
+                        strcmp(e2b_text(step, "type"), "COPY") == 0 ? copy(build) : run(build);
                         return;
                 }
         }
@@ -430,30 +326,6 @@ static void on_ready(struct psandbox_waiter *waiter, const struct csn_error *err
 
 /* ---- its beginning ---- */
 
-static int check_steps(const json_t *steps, struct csn_error *err)
-{
-        static const char *const types[] = { "RUN", "COPY", "WORKDIR", "USER", "ENV" };
-        const json_t *step, *arg;
-        size_t i, j;
-        size_t len = steps ? json_dumpb(steps, NULL, 0, JSON_COMPACT) : 0;
-        if (steps && (!json_is_array(steps) || json_array_size(steps) > BUILD_STEPS_MAX || len > BUILD_STEPS_BYTES))
-                return err_field(err, "steps", "steps has to be a list of at most %d, with %llu bytes as JSON", BUILD_STEPS_MAX, BUILD_STEPS_BYTES);
-        json_array_foreach(steps, i, step) {
-                bool known = false;
-                for (size_t k = 0; k < ARRAY_LEN(types); k++)
-                        known = known || strcmp(e2b_text(step, "type"), types[k]) == 0;
-                if (!known)
-                        return err_field(err, "steps", "step %zu is \"%.40s\"; it has to be RUN, COPY, WORKDIR, USER or ENV", i + 1, e2b_text(step, "type"));
-                json_array_foreach(json_object_get(step, "args"), j, arg) {
-                        if (!json_is_string(arg) || strlen(json_string_value(arg)) != json_string_length(arg))
-                                return err_field(err, "steps", "step %zu: its args have to be texts without NUL", i + 1);
-                }
-                if (!json_array_size(json_object_get(step, "args")))
-                        return err_field(err, "steps", "step %zu has no args", i + 1);
-        }
-        return 0;
-}
-
 /* A key behind each step, and which steps need not be done again. */
 static void find_cached(struct build *build, const char *base, bool force)
 {
@@ -470,7 +342,7 @@ static void find_cached(struct build *build, const char *base, bool force)
                 arena_done(&arena);
                 free(args);
                 force = force || json_is_true(json_object_get(step, "force"));
-                if (changes_files(step) && !force && template_store_has(build->service, TEMPLATE_STORE_LAYER,
+                if (build_step_changes_files(step) && !force && template_store_has(build->service, TEMPLATE_STORE_LAYER,
                                                                         build->tenant, last)) {
                         build->cached = i + 1;
                         snprintf(build->layer, sizeof build->layer, "%s", last);
@@ -478,7 +350,7 @@ static void find_cached(struct build *build, const char *base, bool force)
         }
         build->needs_psandbox = start_is_there(build->build_spec);
         for (i = build->cached; i < n; i++)
-                build->needs_psandbox = build->needs_psandbox || changes_files(json_array_get(build->steps, i));
+                build->needs_psandbox = build->needs_psandbox || build_step_changes_files(json_array_get(build->steps, i));
 }
 
 /* All images are the host's programs, of which these come near. */
@@ -581,7 +453,7 @@ int build_begin(struct service *service, const char *tenant, const json_t *templ
         struct arena arena = { 0 };
         struct csn_error base;
         json_t *steps = json_object_get(body, "steps");
-        if (check_steps(steps, err) < 0 || make_room(service, tenant, err) < 0)
+        if (build_steps_check(steps, err) < 0 || make_room(service, tenant, err) < 0)
                 return -err->code;
         if (commands > BUILD_SPEC_BYTES)
                 return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands, BUILD_SPEC_BYTES);

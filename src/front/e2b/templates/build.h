@@ -5,6 +5,7 @@
  *   template_store  stored templates: names, tags, builds, and the files after each step
  *   copy_source     files of a client for COPY
  *   build           a build: a sandbox of its own, in which the steps run in order
+ *   build_steps     steps: check, change of the build spec, command
  *   build_routes    requests for templates, builds and tags
  *
  * There is no image registry.  The base is the host's programs, whatever image a client names, and the log says so; or
@@ -80,6 +81,25 @@ int template_store_name(const struct service *service, enum template_store_kind 
  * template_store_name().
  */
 int template_store_file(const struct service *service, enum template_store_kind kind, struct csn_error *err);
+
+/* ---- steps (build_steps.c) ---- */
+
+#define BUILD_CONTEXT "/tmp/.caisson-context"   /* folder in which the archive of COPY is unpacked */
+
+/* Check the steps of a request: {type, args, ...}.  Errors: CSN_E_INPUT. */
+int build_steps_check(const json_t *steps, struct csn_error *err);
+/* Argument i of a step; "" if there is none. */
+const char *build_step_arg(const json_t *step, size_t i);
+/* Whether a step changes files, and so has a layer of its own. */
+bool build_step_changes_files(const json_t *step);
+/* Change environment, user and working folder of the build spec by a step.  Errors: CSN_E_INPUT. */
+int build_step_apply(json_t *build_spec, const json_t *step, struct csn_error *err);
+/*
+ * The command of a step that changes files; of COPY once its archive is unpacked.  helper: the account that may change
+ * owners.  *ret refers to both JSON values and to path.  Errors: CSN_E_INPUT (unknown account).
+ */
+int build_step_command(const json_t *build_spec, const json_t *step, int helper, char path[static GUEST_PATH_MAX], struct build_command_what *ret,
+                       struct csn_error *err);
 
 /* ---- a build (build.c) ---- */
 
