@@ -59,7 +59,7 @@ int message_send_json(struct run *run, json_t *message)
 {
         char *text = json_dumps(message, JSON_COMPACT | JSON_ENSURE_ASCII);
         struct buf whole;
-        buf_init(&whole, CHANNEL_TALK_MAX);
+        buf_init(&whole, CHANNEL_MESSAGE_MAX);
         bool fits = text && buf_add(&whole, "E", 1) && buf_add(&whole, text, strlen(text));
         int told = fits ? run_send_message(run, whole.bytes, whole.len) : -EMSGSIZE;
         json_decref(message);

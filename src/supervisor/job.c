@@ -8,7 +8,7 @@
 #define SETUP_MS 60000         /* for each step before the program's first instruction; large input files take time */
 #define POLL_MS 25             /* how often counters are read where no event tells */
 #define CLOSE_RETRY_MS 2
-#define LEFT_MS 20             /* for an interpreter that said LEFT to be dead; then process 1 ends all */
+#define LEFT_MS 20             /* for an interpreter that said EXITING to be dead; then process 1 ends all */
 #define LEFT_MEMORY (64 * MIB)  /* more takes long enough to go that others could notice */
 #define WAITED_MS 5            /* the least time that is worth a second look */
 #define QUARANTINE_MS 2000     /* a cgroup that does not empty in this time is reported, its uid kept */

@@ -18,9 +18,9 @@ static const struct {
         [CHANNEL_ERROR] =   { IN(CHANNEL_RUNNING), SMALL_JSON, CHANNEL_RUNNING, true },
         [CHANNEL_VALUE] =   { IN(CHANNEL_RUNNING), 0,          CHANNEL_RUNNING, true },
         [CHANNEL_DONE] =    { IN(CHANNEL_RUNNING), 0,          CHANNEL_ENDED,   true },
-        [CHANNEL_LEFT] =    { IN(CHANNEL_ENDED),   3,          CHANNEL_GONE,    true },
+        [CHANNEL_EXITING] = { IN(CHANNEL_ENDED),   3,          CHANNEL_GONE,    true },
         [CHANNEL_DISPLAY] = { IN(CHANNEL_RUNNING), 24 * MIB,   CHANNEL_RUNNING, false },
-        [CHANNEL_TALK] =    { IN(CHANNEL_RUNNING), CHANNEL_TALK_MAX, CHANNEL_RUNNING, false },
+        [CHANNEL_MESSAGE] = { IN(CHANNEL_RUNNING), CHANNEL_MESSAGE_MAX, CHANNEL_RUNNING, false },
 };
 
 void channel_init(struct channel *channel, size_t value_max)
@@ -55,13 +55,13 @@ int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, stru
         size_t payload = (size_t)bytes[8] | (size_t)bytes[9] << 8 | (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
         if (payload != len - CHANNEL_HEADER || bytes[6] || bytes[7] || (flags & ~(unsigned)CHANNEL_MORE))
                 return broken(channel, err, "header is wrong");
-        if (type == 0 || type >= CHANNEL_TYPES || !(types[type].states & IN(channel->state)) || (type == CHANNEL_TALK && !channel->has_messages))
+        if (type == 0 || type >= CHANNEL_TYPES || !(types[type].states & IN(channel->state)) || (type == CHANNEL_MESSAGE && !channel->has_messages))
                 return broken(channel, err, "frame is not allowed now");
         if (channel->pending && channel->pending != type)
                 return broken(channel, err, "pieces of two frames are mixed");
         if (!channel->pending && types[type].once && channel->part[type].bytes)
                 return broken(channel, err, "frame came twice");
-        if (type != CHANNEL_TALK && ++channel->frames > FRAMES_MAX)
+        if (type != CHANNEL_MESSAGE && ++channel->frames > FRAMES_MAX)
                 return broken(channel, err, "too many frames");
         if (!buf_add(&channel->part[type], bytes + CHANNEL_HEADER, payload))
                 return broken(channel, err, "frame is too long");
@@ -74,9 +74,9 @@ int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, stru
         return 0;
 }
 
-int channel_left(const struct channel *channel)
+int channel_exit_status(const struct channel *channel)
 {
-        const struct buf *digits = &channel->part[CHANNEL_LEFT];
+        const struct buf *digits = &channel->part[CHANNEL_EXITING];
         int status = 0;
         if (channel->state != CHANNEL_GONE || !digits->len)
                 return -1;

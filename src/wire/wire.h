@@ -411,15 +411,15 @@ enum channel_type {
         CHANNEL_VALUE,         /* JSON: the program's value */
         CHANNEL_DONE,
         /* The exit status in decimal: all output is written, the process is about to exit (EXITING). */
-        CHANNEL_LEFT,
+        CHANNEL_EXITING,
         CHANNEL_DISPLAY,       /* JSON: a MIME bundle; of a context, any number */
         CHANNEL_EXECUTE,       /* engine -> runner. JSON: code for a context to execute */
         /* Both directions, of a runner with a role: the receiver, and JSON; any number. */
-        CHANNEL_TALK,
+        CHANNEL_MESSAGE,
         CHANNEL_TYPES,
 };
 
-#define CHANNEL_TALK_MAX (16 * MIB)
+#define CHANNEL_MESSAGE_MAX (16 * MIB)
 
 #define CHANNEL_MORE 1         /* flag: the payload continues in the next frame of the same type */
 
@@ -430,7 +430,7 @@ struct channel {
         enum channel_type pending;       /* type of the incomplete payload, or 0 */
         struct buf part[CHANNEL_TYPES];  /* payloads by type */
         unsigned frames;
-        bool has_messages;                      /* CHANNEL_TALK is allowed */
+        bool has_messages;                      /* CHANNEL_MESSAGE is allowed */
 };
 
 /*
@@ -446,7 +446,7 @@ void channel_done(struct channel *channel);
  */
 int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, struct csn_error *err);
 
-/* The exit status of a CHANNEL_LEFT frame, or -1: no such frame, or no valid status. */
-int channel_left(const struct channel *channel);
+/* The exit status of a CHANNEL_EXITING frame, or -1: no such frame, or no valid status. */
+int channel_exit_status(const struct channel *channel);
 
 #endif

@@ -48,7 +48,7 @@ static void take(struct channel *channel, const uint8_t *bytes, size_t len)
         int rc = channel_take(channel, bytes, len, &err);
         require((rc < 0) == (channel->state == CHANNEL_BROKEN) && !(before == CHANNEL_BROKEN && rc == 0));
         require(rc == 0 || err.code == CSN_E_PROTOCOL);
-        require(channel_left(channel) >= -1 && channel_left(channel) <= 255);
+        require(channel_exit_status(channel) >= -1 && channel_exit_status(channel) <= 255);
 }
 
 static void play(const uint8_t *bytes, size_t len, bool context)

@@ -12,7 +12,7 @@ import time
 
 from runners import BASH, BUILD, CHANNEL_FD, ENVIRONMENT, FRAME_MAX, LANG, NODE, PYTHON, packets_of, put_at
 
-NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'LEFT', 8: 'DISPLAY'}
+NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'EXITING', 8: 'DISPLAY'}
 EXECUTE = 9
 TIMEOUT = 180
 COMMANDS = {

@@ -16,7 +16,7 @@ import time
 
 from runners import CHANNEL_FD, COMMANDS, ENVIRONMENT, FRAME_MAX, NAMES, put_at
 
-TALK = 10
+MESSAGE = 10
 ROOM = FRAME_MAX - 12
 TIMEOUT = 180
 MODULES = ['solution', 'submission', 'main']
@@ -46,10 +46,10 @@ class Peer:
         with contextlib.suppress(OSError):
             for start in range(0, len(message), ROOM):
                 piece = message[start:start + ROOM]
-                self.socket.send(b'CSN1' + bytes((TALK, start + ROOM < len(message), 0, 0)) + struct.pack('<I', len(piece)) + piece)
+                self.socket.send(b'CSN1' + bytes((MESSAGE, start + ROOM < len(message), 0, 0)) + struct.pack('<I', len(piece)) + piece)
 
     def read(self):
-        """The next whole message of type TALK, or None: there is none yet, or the channel has ended."""
+        """The next whole message of type MESSAGE, or None: there is none yet, or the channel has ended."""
         try:
             packet = self.socket.recv(FRAME_MAX * 2)
         except OSError:
@@ -57,11 +57,11 @@ class Peer:
         if not packet:
             self.open = False
             return None
-        if packet[:4] != b'CSN1' or packet[4] not in (*NAMES, TALK) or int.from_bytes(packet[8:12], 'little') != len(packet) - 12:
+        if packet[:4] != b'CSN1' or packet[4] not in (*NAMES, MESSAGE) or int.from_bytes(packet[8:12], 'little') != len(packet) - 12:
             self.kinds.append('BROKEN')
             self.open = False
             return None
-        if packet[4] != TALK:
+        if packet[4] != MESSAGE:
             self.kinds.append(NAMES[packet[4]])
             return None
         self.pieces += packet[12:]

@@ -27,8 +27,8 @@ COMMANDS = {
     'sh': (BASH, str(LANG / 'bash' / 'run.sh')),
 }
 LANGUAGE_OF = {'mjs': 'js', 'cjs': 'js', 'ts': 'js', 'mts': 'js', 'cts': 'js'}
-NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'LEFT', 10: 'TALK'}
-TALK = 10
+NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'EXITING', 10: 'MESSAGE'}
+MESSAGE = 10
 FRAME_MAX = 65536
 ROOM = FRAME_MAX - 12
 ENVIRONMENT = {
@@ -70,7 +70,7 @@ class Outcome:
     @property
     def kinds(self):
         """What both roads send."""
-        return ' '.join(name for name, _ in self.frames() if name != 'LEFT')
+        return ' '.join(name for name, _ in self.frames() if name != 'EXITING')
 
     @property
     def left(self):
@@ -87,7 +87,7 @@ class Outcome:
     @property
     def messages(self):
         """What a role has told the engine."""
-        return [json.loads(payload[1:]) for name, payload in self.frames() if name == 'TALK' and payload[:1] == b'E']
+        return [json.loads(payload[1:]) for name, payload in self.frames() if name == 'MESSAGE' and payload[:1] == b'E']
 
     @property
     def value(self):
@@ -119,7 +119,7 @@ def packets_of(kind, payload):
 
 def talk(document, whom='E'):
     """The packets of a message to a role."""
-    return list(packets_of(TALK, (whom + json.dumps(document)).encode()))
+    return list(packets_of(MESSAGE, (whom + json.dumps(document)).encode()))
 
 
 def say(end, packets):

@@ -12,7 +12,7 @@ import threading
 from caisson_testing import LIB
 from runners import BUILD, ENVIRONMENT, LANG, PYTHON, Outcome, receive, say
 
-LEFT = b'\7'
+EXITING = b'\7'
 NAMESPACE = ['unshare', '--map-root-user', '--user', '--pid', '--fork', '--mount-proc', '--kill-child']
 
 
@@ -104,7 +104,7 @@ class Zygote:
             for reader in readers:
                 reader.join(60)
             ours.close()
-        if packets and packets[-1][4:5] == LEFT:
+        if packets and packets[-1][4:5] == EXITING:
             assert int(packets.pop()[12:]) == status
         return Outcome(status, *(outputs.get(fd, b'') for fd in pipes), packets)
 

@@ -66,9 +66,9 @@ static void limits_and_joins_survive_the_journey(void)
         CHECK(wire_put_limits(&buf, WIRE_START, 1, &in) && wire_get_limits(body_of(&buf), buf.len - WIRE_HEADER, &out, &err) == 0);
         CHECK(memcmp(&in, &out, sizeof in) == 0);
         buf_done(&buf);
-        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 255) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "LEFT", 255, &zygote, &err) == 0 && zygote == 255);
+        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 255) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "EXITING", 255, &zygote, &err) == 0 && zygote == 255);
         buf_done(&buf);
-        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 256) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "LEFT", 255, &zygote, &err) == -CSN_E_PROTOCOL);
+        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 256) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "EXITING", 255, &zygote, &err) == -CSN_E_PROTOCOL);
         buf_done(&buf);
         CHECK(wire_put_number(&buf, WIRE_JOIN, 1, 42) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "JOIN", UINT32_MAX, &zygote, &err) == 0 && zygote == 42);
         buf_done(&buf);
@@ -309,8 +309,8 @@ static void a_runner_that_keeps_to_the_order_is_believed(void)
         CHECK(feed(&channel, CHANNEL_VALUE, CHANNEL_MORE, "{\"a\"", 4) == 0);
         CHECK(feed(&channel, CHANNEL_VALUE, 0, ":1}", 3) == 0);
         CHECK(strcmp(channel.part[CHANNEL_VALUE].bytes, "{\"a\":1}") == 0);
-        CHECK(feed(&channel, CHANNEL_DONE, 0, "", 0) == 0 && channel.state == CHANNEL_ENDED && channel_left(&channel) == -1);
-        CHECK(feed(&channel, CHANNEL_LEFT, 0, "42", 2) == 0 && channel.state == CHANNEL_GONE && channel_left(&channel) == 42);
+        CHECK(feed(&channel, CHANNEL_DONE, 0, "", 0) == 0 && channel.state == CHANNEL_ENDED && channel_exit_status(&channel) == -1);
+        CHECK(feed(&channel, CHANNEL_EXITING, 0, "42", 2) == 0 && channel.state == CHANNEL_GONE && channel_exit_status(&channel) == 42);
         channel_done(&channel);
 }
 
@@ -323,7 +323,7 @@ static void an_exit_status_that_is_none_is_not_believed(void)
                 feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
                 feed(&channel, CHANNEL_STARTED, 0, "", 0);
                 feed(&channel, CHANNEL_DONE, 0, "", 0);
-                CHECK(feed(&channel, CHANNEL_LEFT, 0, texts[i], strlen(texts[i])) == 0 && channel_left(&channel) == -1);
+                CHECK(feed(&channel, CHANNEL_EXITING, 0, texts[i], strlen(texts[i])) == 0 && channel_exit_status(&channel) == -1);
                 channel_done(&channel);
         }
 }
@@ -333,8 +333,8 @@ static void frames_out_of_order_break_the_channel(void)
         static const int orders[][4] = { { CHANNEL_STARTED }, { CHANNEL_VALUE }, { CHANNEL_HELLO, CHANNEL_HELLO },
                 { CHANNEL_HELLO, CHANNEL_DONE }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_SYNTAX },
                 { CHANNEL_HELLO, CHANNEL_SYNTAX, CHANNEL_STARTED }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_DONE, CHANNEL_VALUE },
-                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_VALUE, CHANNEL_VALUE }, { 0 }, { CHANNEL_LEFT },
-                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_LEFT }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_EXECUTE }, { CHANNEL_TYPES }, { 255 } };
+                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_VALUE, CHANNEL_VALUE }, { 0 }, { CHANNEL_EXITING },
+                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_EXITING }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_EXECUTE }, { CHANNEL_TYPES }, { 255 } };
         for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
                 struct channel channel;
                 int rc = 0;
@@ -389,22 +389,22 @@ static void a_role_talks_for_as_long_as_it_runs(void)
 {
         static char big[CHANNEL_FRAME_MAX];
         struct channel channel;
-        struct buf *part = &channel.part[CHANNEL_TALK];
+        struct buf *part = &channel.part[CHANNEL_MESSAGE];
         channel_init(&channel, 1000);
         channel.has_messages = true;
         feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
         CHECK(feed(&channel, CHANNEL_STARTED, 0, "", 0) == 0);
         for (int i = 0; i < 10000; i++) {
-                if (feed(&channel, CHANNEL_TALK, CHANNEL_MORE, "E{", 2) < 0 || feed(&channel, CHANNEL_TALK, 0, "}", 1) < 0 || channel.pending)
+                if (feed(&channel, CHANNEL_MESSAGE, CHANNEL_MORE, "E{", 2) < 0 || feed(&channel, CHANNEL_MESSAGE, 0, "}", 1) < 0 || channel.pending)
                         CHECK(!"a message is taken");
                 CHECK(part->len == 3 && memcmp(part->bytes, "E{}", 3) == 0);
                 part->len = 0;
         }
-        CHECK(feed(&channel, CHANNEL_VALUE, 0, "1", 1) == 0 && feed(&channel, CHANNEL_TALK, 0, "E{}", 3) == 0);
+        CHECK(feed(&channel, CHANNEL_VALUE, 0, "1", 1) == 0 && feed(&channel, CHANNEL_MESSAGE, 0, "E{}", 3) == 0);
         int rc = 0;
-        for (size_t i = 0; i < 2 * CHANNEL_TALK_MAX / sizeof big && rc == 0; i++)
-                rc = feed(&channel, CHANNEL_TALK, CHANNEL_MORE, big, sizeof big - CHANNEL_HEADER);
-        CHECK(rc == -CSN_E_PROTOCOL && part->len <= CHANNEL_TALK_MAX);
+        for (size_t i = 0; i < 2 * CHANNEL_MESSAGE_MAX / sizeof big && rc == 0; i++)
+                rc = feed(&channel, CHANNEL_MESSAGE, CHANNEL_MORE, big, sizeof big - CHANNEL_HEADER);
+        CHECK(rc == -CSN_E_PROTOCOL && part->len <= CHANNEL_MESSAGE_MAX);
         channel_done(&channel);
 }
 
@@ -417,7 +417,7 @@ static void who_has_no_role_does_not_talk(void)
                 feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
                 if (!has_messages)
                         feed(&channel, CHANNEL_STARTED, 0, "", 0);
-                CHECK(feed(&channel, CHANNEL_TALK, 0, "E{}", 3) == -CSN_E_PROTOCOL);   /* without a role, or too early */
+                CHECK(feed(&channel, CHANNEL_MESSAGE, 0, "E{}", 3) == -CSN_E_PROTOCOL);   /* without a role, or too early */
                 channel_done(&channel);
         }
 }

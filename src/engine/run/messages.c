@@ -14,7 +14,7 @@ void run_set_message_handler(struct run *run, const struct run_message_handler *
 /* What it does not read adds up here, and somebody who reads nothing is stuck, or wants our memory. */
 int run_send_message(struct run *run, const char *message, size_t len)
 {
-        if (len > CHANNEL_TALK_MAX)
+        if (len > CHANNEL_MESSAGE_MAX)
                 return -EMSGSIZE;
         if (run->state == RUN_OVER || (run->state == RUN_RUNNING && !run->channel_watch.active))
                 return -EPIPE;
@@ -24,7 +24,7 @@ int run_send_message(struct run *run, const char *message, size_t len)
         run->said.watch = &run->channel_watch;
         for (size_t at = 0; at < len || at == 0; at += FRAME_ROOM) {
                 size_t n = len - at < FRAME_ROOM ? len - at : FRAME_ROOM;
-                uint8_t frame[CHANNEL_FRAME_MAX] = { 'C', 'S', 'N', '1', CHANNEL_TALK, at + n < len ? CHANNEL_MORE : 0 };
+                uint8_t frame[CHANNEL_FRAME_MAX] = { 'C', 'S', 'N', '1', CHANNEL_MESSAGE, at + n < len ? CHANNEL_MORE : 0 };
                 for (int i = 0; i < 4; i++)
                         frame[8 + i] = (uint8_t)(n >> 8 * i);
                 memcpy(frame + CHANNEL_HEADER, message + at, n);
@@ -36,12 +36,12 @@ int run_send_message(struct run *run, const char *message, size_t len)
 
 void run_take_message(struct run *run, enum channel_type type)
 {
-        struct buf *part = &run->channel.part[CHANNEL_TALK];
+        struct buf *part = &run->channel.part[CHANNEL_MESSAGE];
         if (!run->message_handler || run->cancelled || run->channel.pending)
                 return;
         if (type == CHANNEL_HELLO && run->message_handler->hello_received)
                 run->message_handler->hello_received(run->message_handler_owner);
-        if (type == CHANNEL_TALK) {
+        if (type == CHANNEL_MESSAGE) {
                 run->message_handler->said(run->message_handler_owner, part->bytes ? part->bytes : "", part->len);
                 /* Much is not kept for little. */
                 if (part->size > MIB)

@@ -128,7 +128,7 @@ struct run_message_handler {
 /* Before run_start().  The owner has to outlive the run. */
 void run_set_message_handler(struct run *run, const struct run_message_handler *message_handler, void *owner);
 /*
- * 0; -EMSGSIZE: more than CHANNEL_TALK_MAX bytes; -EAGAIN: the runner is not ready, or has not read earlier messages;
+ * 0; -EMSGSIZE: more than CHANNEL_MESSAGE_MAX bytes; -EAGAIN: the runner is not ready, or has not read earlier messages;
  * -EPIPE: the runner has ended, and done() follows.
  */
 int run_send_message(struct run *run, const char *message, size_t len);

@@ -74,7 +74,7 @@ static bool read_channel(struct run *run)
         }
         queue_started(run);
         run_take_message(run, frame[4]);
-        int status = channel_left(&run->channel);
+        int status = channel_exit_status(&run->channel);
         if (status >= 0 && run->instance)
                 instance_exiting(run->instance, (unsigned)status);
         return true;

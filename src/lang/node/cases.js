@@ -99,7 +99,7 @@ function takeBeginning() {
     process.exit(BROKEN_EXIT);
   }
   try {
-    const text = receive(kinds.TALK);
+    const text = receive(kinds.MESSAGE);
     if (text === null)
       process.exit(0);
     const { op, role, setup = '', function: name, cases } = JSON.parse(text.slice(1));
@@ -404,7 +404,7 @@ function checkTime() {
 // ---- telling the engine
 
 function talk(document) {
-  send(kinds.TALK, `E${document}`);
+  send(kinds.MESSAGE, `E${document}`);
 }
 
 function tenths(ms) {

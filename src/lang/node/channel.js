@@ -13,7 +13,7 @@ const FRAME_MAX = 65536;
 const HEADER_SIZE = 12;
 const FLAG_MORE = 1;
 
-const kinds = { HELLO: 1, SYNTAX: 2, STARTED: 3, ERROR: 4, VALUE: 5, DONE: 6, LEFT: 7, DISPLAY: 8, EXECUTE: 9, TALK: 10 };
+const kinds = { HELLO: 1, SYNTAX: 2, STARTED: 3, ERROR: 4, VALUE: 5, DONE: 6, EXITING: 7, DISPLAY: 8, EXECUTE: 9, MESSAGE: 10 };
 
 const { S_IFMT, S_IFSOCK } = constants;
 const { alloc, byteLength } = Buffer;

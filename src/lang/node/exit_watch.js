@@ -74,7 +74,7 @@ const end = {
   reallyExit(code) {
     try {
       if (announcing && STATUS_TYPES.has(typeof code) && isAlone())
-        channel.send(channel.kinds.LEFT, `${code & 255}`);
+        channel.send(channel.kinds.EXITING, `${code & 255}`);
     } catch {
       // The program has changed something that we need.
     }
@@ -204,7 +204,7 @@ function watch(filename, valueMax) {
   });
 }
 
-// From now on LEFT is sent where that is right.
+// From now on EXITING is sent where that is right.
 function announce() {
   announcing = true;
 }

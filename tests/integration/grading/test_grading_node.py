@@ -10,7 +10,7 @@ import time
 import pytest
 
 from contexts import BUILD
-from runners import ENVIRONMENT, NODE, TALK, Process, encode, packets_of
+from runners import ENVIRONMENT, NODE, MESSAGE, Process, encode, packets_of
 
 RUNNER = str(BUILD / 'lang' / 'node' / 'run.js')
 
@@ -22,7 +22,7 @@ class Graded:
         self.outcome = outcome
         self.status, self.stdout, self.stderr = outcome.status, outcome.stdout, outcome.stderr
         self.kinds = outcome.kinds
-        talks = [payload for name, payload in outcome.frames() if name == 'TALK']
+        talks = [payload for name, payload in outcome.frames() if name == 'MESSAGE']
         assert all(talk[:1] == b'E' and talk.isascii() for talk in talks)
         self.talks = [json.loads(talk[1:]) for talk in talks]
         self.set_up = self.talks[:1] == [{'op': 'set_up'}]
@@ -35,7 +35,7 @@ class Graded:
     def result(self):
         """The only one, after which the end was told in good order."""
         assert [talk['op'] for talk in self.talks] == ['result', 'end'], (self.talks, self.stderr)
-        assert self.kinds == f'HELLO STARTED {"TALK " * self.set_up}TALK TALK TALK DONE' and self.status == 0
+        assert self.kinds == f'HELLO STARTED {"MESSAGE " * self.set_up}MESSAGE MESSAGE MESSAGE DONE' and self.status == 0
         return self.results[0]
 
     @property
@@ -45,7 +45,7 @@ class Graded:
 
 
 def send(process, document):
-    for packet in packets_of(TALK, b'E' + json.dumps(document).encode()):
+    for packet in packets_of(MESSAGE, b'E' + json.dumps(document).encode()):
         process.ours.send(packet)
 
 
@@ -146,7 +146,7 @@ def test_a_case_may_name_its_own(grade):
 def test_a_function_that_is_not_there(grade, function):
     graded = grade('function f() {}\nclass C {}\nconst value = 1, nothing = null;\nexports.g = () => 1', function=function)
     assert graded.talks == [{'op': 'missing', 'function': function, 'functions': ['f', 'C', 'g']}]
-    assert (graded.status, graded.kinds) == (1, 'HELLO STARTED TALK TALK DONE')
+    assert (graded.status, graded.kinds) == (1, 'HELLO STARTED MESSAGE MESSAGE DONE')
 
 
 def test_a_name_that_was_never_reached(grade):
@@ -323,7 +323,7 @@ def test_an_uncaught_error_whose_listener_the_program_has_removed(grade):
 @pytest.mark.parametrize('source, status', [('process.kill(process.pid, "SIGKILL")', -9), ('process.abort()', -6)])
 def test_a_signal_is_for_the_engine_to_see(grade, source, status):
     graded = grade('const f = () => %s' % source)
-    assert (graded.kinds, graded.status) == ('HELLO STARTED TALK', status)
+    assert (graded.kinds, graded.status) == ('HELLO STARTED MESSAGE', status)
 
 
 @pytest.mark.parametrize('source, by', [
@@ -444,9 +444,9 @@ def test_the_engine_is_gone(tmp_path):
 
 
 @pytest.mark.parametrize('packet', [
-    b'CSN1\x09\0\0\0\1\0\0\0E', b'CSN1\x0a\0\0\0\2\0\0\0E', b'x', *packets_of(TALK, b'E{}'), *packets_of(TALK, b'E['), *packets_of(TALK, b'P{"op":"begin","role":"cases","cases":[]}'),
-    *packets_of(TALK, b'E{"op":"begin","role":"cases","cases":[{}]}'), *packets_of(TALK, b'E{"op":"begin","role":"judge","cases":[]}'),
-    *packets_of(TALK, b'E{"op":"begin","cases":[]}'),
+    b'CSN1\x09\0\0\0\1\0\0\0E', b'CSN1\x0a\0\0\0\2\0\0\0E', b'x', *packets_of(MESSAGE, b'E{}'), *packets_of(MESSAGE, b'E['), *packets_of(MESSAGE, b'P{"op":"begin","role":"cases","cases":[]}'),
+    *packets_of(MESSAGE, b'E{"op":"begin","role":"cases","cases":[{}]}'), *packets_of(MESSAGE, b'E{"op":"begin","role":"judge","cases":[]}'),
+    *packets_of(MESSAGE, b'E{"op":"begin","cases":[]}'),
 ])
 def test_a_beginning_that_is_none(tmp_path, packet):
     (tmp_path / 'main.js').write_text('const f = () => 1')
@@ -555,7 +555,7 @@ const f = () => {
     if sockets:
         assert Graded(outcome).value == 1
     else:
-        assert outcome.kinds in ('HELLO STARTED TALK', 'HELLO STARTED TALK TALK TALK DONE')
+        assert outcome.kinds in ('HELLO STARTED MESSAGE', 'HELLO STARTED MESSAGE MESSAGE MESSAGE DONE')
 
 
 def test_a_closed_channel_tells_nothing_and_writes_to_no_file(grade, tmp_path):

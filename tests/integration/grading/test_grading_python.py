@@ -102,7 +102,7 @@ def verdicts_of(run, *entries, language='python', code=''):
     message = {'op': 'judge', 'id': 7, 'language': language, 'code': code, 'cpu_ms': 20000, 'last': True,
                'cases': [{'i': i, 'case': spec, 'result': result} for i, (spec, result) in enumerate(entries)]}
     outcome = run('judge', '', {'op': 'begin'}, message)
-    assert (outcome.kinds, outcome.status, outcome.stderr) == ('HELLO STARTED TALK DONE', 0, '')
+    assert (outcome.kinds, outcome.status, outcome.stderr) == ('HELLO STARTED MESSAGE DONE', 0, '')
     answer, = outcome.messages
     assert (answer['op'], answer['id']) == ('verdicts', 7)
     assert [verdict['i'] for verdict in answer['verdicts']] == list(range(len(entries)))
@@ -115,9 +115,9 @@ def verdicts_of(run, *entries, language='python', code=''):
 # ----------------------------------------------------------------------------------------------------- how a role begins
 
 @pytest.mark.parametrize('source, setup, kinds, status', [
-    ('x = 1', '', 'HELLO STARTED TALK DONE', 0),
-    ('x = y', 'y = 1', 'HELLO STARTED TALK TALK DONE', 0),
-    ('1 / 0', 'y = 1', 'HELLO STARTED TALK ERROR DONE', 1),
+    ('x = 1', '', 'HELLO STARTED MESSAGE DONE', 0),
+    ('x = y', 'y = 1', 'HELLO STARTED MESSAGE MESSAGE DONE', 0),
+    ('1 / 0', 'y = 1', 'HELLO STARTED MESSAGE ERROR DONE', 1),
     ('x = = 1', '', 'HELLO SYNTAX', 1),
     ('1 / 0', '', 'HELLO STARTED ERROR DONE', 1),
     ('x = 1', '1 / 0', 'HELLO STARTED ERROR DONE', 1),
@@ -249,7 +249,7 @@ def test_functions_are_found_by_dotted_names(run, function, args, value):
 def test_a_function_that_is_missing_is_told_with_those_that_are_there(run, function):
     outcome = run('cases', FUNCTIONS, begin(function=function))
     assert outcome.messages == [{'op': 'missing', 'function': function, 'functions': ['f', 'g', 'h']}]
-    assert (outcome.status, outcome.kinds) == (1, 'HELLO STARTED TALK DONE')
+    assert (outcome.status, outcome.kinds) == (1, 'HELLO STARTED MESSAGE DONE')
 
 
 def test_a_function_without_cases_only_has_to_be_there(run):

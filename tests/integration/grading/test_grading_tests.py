@@ -465,7 +465,7 @@ def test_roles_in_processes_of_a_zygote(tmp_path, prepared):
         main.write_text(source)
         outcome = zygote.run(home, ['graded=1', str(main)], told=[packet for whom, one in messages for packet in talk(one, whom)])
         assert outcome.status == 0, outcome.stderr
-        return [(payload[:1], json.loads(payload[1:])) for name, payload in outcome.frames() if name == 'TALK']
+        return [(payload[:1], json.loads(payload[1:])) for name, payload in outcome.frames() if name == 'MESSAGE']
 
     try:
         ready, *answers = run('subject', 'def f(x): return x + 1', ('E', {'op': 'begin', 'role': 'subject', 'setup': ''}),

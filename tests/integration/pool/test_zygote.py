@@ -270,7 +270,7 @@ def test_a_rehearsed_role_goes_its_whole_way(tmp_path, role, last):
     source, messages = warm['ROLES'][role]
     packets = [packet for message in messages for packet in talk(json.loads(message[1:]), message[:1].decode())]
     outcome = runner_of('cold', tmp_path)('main.py', source, options='graded=1', told=packets)
-    said = [json.loads(payload[1:]) for name, payload in outcome.frames() if name == 'TALK' and payload[:1] == b'P']
+    said = [json.loads(payload[1:]) for name, payload in outcome.frames() if name == 'MESSAGE' and payload[:1] == b'P']
     assert (outcome.status, outcome.stderr, [message['op'] for message in outcome.messages][-len(last):]) == (0, '', last)
     assert [message for message in outcome.messages if message.get("status", "passed") != "passed"] == []
     assert [message['re'] for message in said if 're' in message] == [1, 2, 3, 4][:4 if role == 'subject' else 0]

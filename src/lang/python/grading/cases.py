@@ -41,7 +41,7 @@ CanonError, encode, read_json, write_json = canon['CanonError'], canon['encode']
 mro_names, mro_of, type_name = canon['mro_names'], canon['mro_of'], canon['type_name']
 plain_text, position_in, repr_within, text_of = report['plain_text'], report['position_in'], report['repr_within'], report['text_of']
 role_names = load_part('role')
-DONE, MESSAGE_MAX, TALK, TO_ENGINE = (role_names[name] for name in ('DONE', 'MESSAGE_MAX', 'TALK', 'TO_ENGINE'))
+DONE, MESSAGE_MAX, MESSAGE, TO_ENGINE = (role_names[name] for name in ('DONE', 'MESSAGE_MAX', 'MESSAGE', 'TO_ENGINE'))
 disable_gc, freeze_gc = gc.disable, gc.freeze
 set_trace, set_profile, get_trace, get_profile = sys.settrace, sys.setprofile, sys.gettrace, sys.getprofile
 dict_of = type.__dict__['__dict__'].__get__
@@ -442,7 +442,7 @@ class Grader:
         if found:
             self.send(op='end', signs=found)
         else:
-            self.talk.channel.send(TALK, TO_ENGINE + HONEST_END)
+            self.talk.channel.send(MESSAGE, TO_ENGINE + HONEST_END)
         if self.native is not None and not self.runner.is_sample:
             self.leave()
         return 0

@@ -13,7 +13,7 @@ set-up and program; if they raise, that ends the role as it would a usual run.
 import sys
 from posix import read, set_blocking
 
-STARTED, ERROR, DONE, TALK = 3, 4, 6, 10
+STARTED, ERROR, DONE, MESSAGE = 3, 4, 6, 10
 FRAME_MAX = 65536
 HEADER_SIZE = 12
 FLAG_MORE = 1
@@ -49,7 +49,7 @@ class Talk:
         self.send_text(whom, write_json(document))
 
     def send_text(self, whom, text):
-        self.channel.send(TALK, whom + text.encode('ascii'))
+        self.channel.send(MESSAGE, whom + text.encode('ascii'))
 
     def receive(self):
         """(whom it is from, document); waits for it.  None at the end of file."""
@@ -69,7 +69,7 @@ class Talk:
             frame = read(self.channel.fd, FRAME_MAX + 1)
             if not frame:
                 return None
-            if (len(frame) < HEADER_SIZE or len(frame) > FRAME_MAX or frame[:4] != b'CSN1' or frame[4] != TALK
+            if (len(frame) < HEADER_SIZE or len(frame) > FRAME_MAX or frame[:4] != b'CSN1' or frame[4] != MESSAGE
                     or frame[5] > FLAG_MORE or frame[6:8] != b'\0\0'
                     or int.from_bytes(frame[8:HEADER_SIZE], 'little') != len(frame) - HEADER_SIZE):
                 raise Gone('a frame has a wrong header')

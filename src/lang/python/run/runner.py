@@ -505,7 +505,7 @@ class Runner:
         told = None
         if last is not None and box[0] is not None and type(box[0]) not in PLAIN:
             yield call_by(box.clear, self.path, line_of_last(last), self.names), (), None
-        if not self.leave:      # a zygote says so with LEFT
+        if not self.leave:      # a zygote says so with EXITING
             self.channel.send(DONE)
         return ending
 

@@ -257,7 +257,7 @@ static void tell_end(const struct where *to, Py_ssize_t index, const struct case
         unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
         int len = snprintf(text, sizeof text, "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
                            index, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, (int)(end->len - LENGTH_SIZE - 1), end->message + LENGTH_SIZE + 1);
-        channel_say(to, CHANNEL_TALK, text, (size_t)len);
+        channel_say(to, CHANNEL_MESSAGE, text, (size_t)len);
 }
 
 /* What there is for Python to do; NULL with an error, or when the case is through. */
@@ -291,7 +291,7 @@ static void end_grading(const struct grading *grading)
                 PyErr_Clear();
                 return;
         }
-        channel_say(&grading->to, CHANNEL_TALK, PyBytes_AsString(grading->last_words), (size_t)PyBytes_Size(grading->last_words));
+        channel_say(&grading->to, CHANNEL_MESSAGE, PyBytes_AsString(grading->last_words), (size_t)PyBytes_Size(grading->last_words));
         channel_say(&grading->to, CHANNEL_DONE, "", 0);
         fastpath_end_process(0, &grading->to);
 }

@@ -555,7 +555,7 @@ void fastpath_end_process(int status, const struct where *where)
         if (trained)
                 _exit(status || pages_tell(training_run_fd, &err) < 0 ? 1 : 0);
         if (where)
-                channel_send(where, CHANNEL_LEFT, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
+                channel_send(where, CHANNEL_EXITING, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
         sched_yield();  /* whoever that woke on this processor would wait for the end of our memory, milliseconds of the kernel's */
         _exit(status);
 }

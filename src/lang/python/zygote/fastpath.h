@@ -57,7 +57,7 @@ PyObject *fastpath_is_plain(PyObject *self, PyObject *args);
 PyObject *fastpath_end(PyObject *self, PyObject *args);
 
 /*
- * leave(status, where): end the process at once, after LEFT on the channel unless where is None: the client need not
+ * leave(status, where): end the process at once, after EXITING on the channel unless where is None: the client need not
  * wait until the kernel has freed the memory.
  */
 PyObject *fastpath_leave(PyObject *self, PyObject *args);

@@ -338,7 +338,7 @@ class Zygote:
     @staticmethod
     def messages(role):
         """What a role is told, in frames."""
-        head = b'CSN1' + bytes((load_part('role')['TALK'], 0, 0, 0))
+        head = b'CSN1' + bytes((load_part('role')['MESSAGE'], 0, 0, 0))
         return [head + len(text).to_bytes(4, 'little') + text for text in load_part('warmup')['ROLES'][role][1]]
 
     def play_role(self, role, runner, ours):
