@@ -5,7 +5,9 @@
  *   connect_rpc    its requests and answers
  *   format         paths, permissions, signatures of URLs, metadata                 (pure, fuzzed)
  *   request        the target of a request, files in answers, errors of calls
- *   process        process.Process: programs, their input and end
+ *   process        process.Process: programs and their end
+ *   process_output listeners of a program
+ *   process_input  requests that wait for the input of a program, or for its end
  *   filesystem     filesystem.Filesystem, but for
  *   watch          changes in folders, as a stream or collected
  *   download       GET /files

@@ -2,9 +2,8 @@
  * process.Process: programs.  One that was started belongs to the sandbox and not to the request that started it: whoever listens may go and
  * others may come, and only its end, a signal or its time-out ends it.  What nobody listens to is lost.
  */
-#include "front/e2b/envd/envd.h"
+#include "front/e2b/envd/process.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,181 +14,7 @@
 #define TAG_MAX 256                        /* bytes */
 #define KILL_PATIENCE_US 20000000          /* for a program to be gone before its end is reported to who asked for it */
 
-/* A stream of what happens to a program. */
-struct listener {
-        struct listener *next;
-        struct envd_process *process;
-        struct http_request *request;
-        bool began;                        /* it began the program, and its time-out is the program's */
-        struct timer keepalive, deadline;       /* the time-out of any other */
-        uint64_t keepalive_us;                  /* 0: none was asked for */
-};
-
-/* A request that waits until its bytes have gone, or until the program has. */
-struct waiting {
-        struct waiting *next, **list;
-        struct envd_process *process;
-        struct http_request *request;
-        struct bytes bytes;                /* the request's */
-        size_t at;
-        bool ends;                         /* the input ends then */
-        struct timer patience;
-};
-
-struct envd_process {
-        struct envd_process *next;
-        struct e2b_envd *envd;
-        struct loop *loop;
-        struct guest_call call;
-        uint64_t pid, started_us;
-        json_t *config;
-        char *tag;                         /* or NULL */
-        bool terminal, input, over, timed_out;
-        int status;                        /* wait(2) */
-        uint64_t in_flight;                /* bytes of its input that it has not read */
-        struct listener *listeners;
-        struct waiting *inputs, *killers;
-        struct timer deadline, expiry;
-};
-
-/* ---- who listens ---- */
-
-static void listener_free(struct listener *listener)
-{
-        struct envd_process *process = listener->process;
-        for (struct listener **at = &process->listeners; *at; at = &(*at)->next)
-                if (*at == listener) {
-                        *at = listener->next;
-                        break;
-                }
-        loop_untimer(process->loop, &listener->keepalive);
-        loop_untimer(process->loop, &listener->deadline);
-        listener->request->gone = NULL;
-        listener->request->room = NULL;
-        free(listener);
-}
-
-/* Who reads slowest sets the pace, as the reader of a pipe does. */
-static void keep_pace(struct envd_process *process)
-{
-        bool full = false;
-        for (const struct listener *listener = process->listeners; listener; listener = listener->next)
-                full = full || http_queued(listener->request) >= HTTP_STREAM_MAX / 2;
-        guest_call_hold(&process->call, full);
-}
-
-static void on_room(struct guest_call *call);
-
-static void on_listener_gone(struct http_request *request)
-{
-        struct listener *listener = request->owner;
-        struct envd_process *process = listener->process;
-        listener_free(listener);
-        if (process->pid && !process->over)
-                keep_pace(process);
-}
-
-static void on_listener_room(struct http_request *request)
-{
-        struct envd_process *process = ((struct listener *)request->owner)->process;
-        keep_pace(process);
-        on_room(&process->call);           /* a call that is held hears of no room in its socket */
-}
-
-static void keepalive(struct listener *listener)
-{
-        if (listener->keepalive_us)
-                loop_timer(listener->process->loop, &listener->keepalive, listener->keepalive_us);
-}
-
-/* False: it is gone. */
-static bool tell(struct listener *listener, const char *name, json_t *event)
-{
-        if (rpc_send(listener->request, json_pack("{s:{s:o}}", "event", name, event))) {
-                keepalive(listener);
-                return true;
-        }
-        listener_free(listener);
-        return false;
-}
-
-static void on_keepalive(struct timer *timer)
-{
-        tell(timer->owner, "keepalive", json_object());
-}
-
-static void on_deadline(struct timer *timer)
-{
-        struct listener *listener = timer->owner;
-        struct http_request *request = listener->request;
-        listener_free(listener);
-        rpc_end(request, RPC_DEADLINE_EXCEEDED, "the time-out of the request is over");
-}
-
-/* Also when nobody listens any more: its client goes at the same moment. */
-static void on_program_deadline(struct timer *timer)
-{
-        struct envd_process *process = timer->owner;
-        process->timed_out = true;
-        guest_call_signal(&process->call, SIGKILL, 0);
-}
-
-static struct listener *listen_to(struct envd_process *process, struct http_request *request, bool begins)
-{
-        struct listener *listener = mem_alloc(sizeof *listener);
-        uint64_t timeout_ms = rpc_header_number(http_header(request, "Connect-Timeout-Ms"));
-        *listener = (struct listener){ .next = process->listeners, .process = process, .request = request, .began = begins,
-                                       .keepalive = { .fired = on_keepalive, .owner = listener }, .deadline = { .fired = on_deadline, .owner = listener },
-                                       .keepalive_us = min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")), RPC_KEEPALIVE_MAX_S) * 1000000 };
-        process->listeners = listener;
-        request->owner = listener;
-        request->gone = on_listener_gone;
-        request->room = on_listener_room;
-        if (timeout_ms)
-                loop_timer(process->loop, begins ? &process->deadline : &listener->deadline, timeout_ms * 1000);
-        return listener;
-}
-
-static bool greet(struct listener *listener)
-{
-        rpc_begin(listener->request);
-        return tell(listener, "start", json_pack("{s:I}", "pid", (json_int_t)listener->process->pid));
-}
-
 /* ---- its end ---- */
-
-/* One that is in no list any more. */
-static void waiting_drop(struct waiting *waiting)
-{
-        loop_untimer(waiting->process->loop, &waiting->patience);
-        waiting->request->gone = NULL;
-        free(waiting);
-}
-
-static void waiting_free(struct waiting *waiting)
-{
-        for (struct waiting **at = waiting->list; *at; at = &(*at)->next)
-                if (*at == waiting) {
-                        *at = waiting->next;
-                        break;
-                }
-        waiting_drop(waiting);
-}
-
-/* The first of a list; its request is the caller's to answer. */
-static struct http_request *waiting_take(struct waiting **list)
-{
-        struct waiting *first = *list;
-        struct http_request *request = first->request;
-        *list = first->next;
-        waiting_drop(first);
-        return request;
-}
-
-static void on_waiting_gone(struct http_request *request)
-{
-        waiting_free(request->owner);
-}
 
 static void process_free(struct envd_process *process)
 {
@@ -199,11 +24,11 @@ static void process_free(struct envd_process *process)
                         break;
                 }
         while (process->listeners)
-                listener_free(process->listeners);
+                envd_listener_free(process->listeners);
         while (process->inputs)
-                waiting_take(&process->inputs);
+                envd_waiting_take(&process->inputs);
         while (process->killers)
-                waiting_take(&process->killers);
+                envd_waiting_take(&process->killers);
         loop_untimer(process->loop, &process->deadline);
         loop_untimer(process->loop, &process->expiry);
         guest_call_close(&process->call);
@@ -227,55 +52,22 @@ void envd_free_processes(struct e2b_envd *envd)
                 process_free(envd->processes);
 }
 
+/* A program whose last listener has gone is killed, too. */
+static void on_program_deadline(struct timer *timer)
+{
+        struct envd_process *process = timer->owner;
+        process->timed_out = true;
+        guest_call_signal(&process->call, SIGKILL, 0);
+}
+
 static void on_expiry(struct timer *timer)
 {
         process_free(timer->owner);
 }
 
-/* "exit status 3", "signal: killed" */
-static json_t *end_event(const struct envd_process *process)
-{
-        char status[80];
-        bool exited = WIFEXITED(process->status);
-        int code = exited ? WEXITSTATUS(process->status) : -1, sig = exited ? 0 : WTERMSIG(process->status);
-        if (exited)
-                snprintf(status, sizeof status, "exit status %d", code);
-        else
-                snprintf(status, sizeof status, "signal: %s%s", sigdescr_np(sig) ? sigdescr_np(sig) : "unknown", WCOREDUMP(process->status) ? " (core dumped)" : "");
-        if (!exited)
-                status[8] = (char)tolower((unsigned char)status[8]);
-        json_t *json = json_pack("{s:i, s:b, s:s}", "exitCode", code, "exited", exited, "status", status);
-        if (code)
-                json_object_set_new(json, "error", json_string(status));
-        return json;
-}
-
-static void tell_end(struct listener *listener)
-{
-        const struct envd_process *process = listener->process;
-        struct http_request *request = listener->request;
-        bool timed_out = process->timed_out && listener->began;
-        if (!timed_out && !tell(listener, "end", end_event(process)))
-                return;
-        listener_free(listener);
-        rpc_end(request, timed_out ? RPC_DEADLINE_EXCEEDED : 0, "the time-out of the program is over, and it was killed");
-}
-
-static void answer_empty(struct http_request *request)
-{
-        rpc_answer(request, json_object());
-}
-
 static void fail_gone(struct http_request *request)
 {
         rpc_fail(request, false, RPC_NOT_FOUND, "the process has ended");
-}
-
-/* Those who wait for something of it. */
-static void end_waiting(struct waiting **list, void (*answer)(struct http_request *))
-{
-        while (*list)
-                answer(waiting_take(list));
 }
 
 /* The oldest of those that are kept for their end. */
@@ -298,11 +90,11 @@ static void cut(struct envd_process *process)
         while (process->listeners) {
                 struct http_request *request = process->listeners->request;
                 bool begun = process->pid;
-                listener_free(process->listeners);
+                envd_listener_free(process->listeners);
                 begun ? http_cut(request) : e2b_not_found(request);
         }
-        end_waiting(&process->inputs, e2b_not_found);
-        end_waiting(&process->killers, answer_empty);
+        envd_waiting_answer(&process->inputs, e2b_not_found);
+        envd_waiting_answer(&process->killers, envd_answer_empty);
         process_free(process);
 }
 
@@ -312,7 +104,7 @@ static void start_failed(struct envd_process *process, const struct csn_error *e
         const char *cwd = rpc_string(process->config, "cwd");
         struct http_request *request = process->listeners ? process->listeners->request : NULL;
         if (request) {
-                listener_free(process->listeners);
+                envd_listener_free(process->listeners);
                 if (strcmp(error->field, "/cwd") == 0)
                         rpc_fail(request, true, RPC_INVALID_ARGUMENT, "cwd '%.300s' %s", cwd, error->sys == ENOTDIR ? "is not a directory"
                                                                                               : error->sys == ENOENT ? "does not exist" : "cannot be entered");
@@ -335,53 +127,17 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         }
         process->over = true;
         loop_untimer(process->loop, &process->deadline);
-        for (struct listener *listener = process->listeners, *next; listener; listener = next) {
+        for (struct envd_listener *listener = process->listeners, *next; listener; listener = next) {
                 next = listener->next;
-                tell_end(listener);
+                envd_listener_end(listener);
         }
-        end_waiting(&process->inputs, fail_gone);
-        end_waiting(&process->killers, answer_empty);
+        envd_waiting_answer(&process->inputs, fail_gone);
+        envd_waiting_answer(&process->killers, envd_answer_empty);
         loop_timer(process->loop, &process->expiry, KEPT_US);
         keep_bound(process->envd);
 }
 
-/* ---- its input ---- */
-
-static void on_room(struct guest_call *call)
-{
-        struct envd_process *process = call->owner;
-        while (process->inputs) {
-                struct waiting *waiting = process->inputs;
-                while (waiting->at < waiting->bytes.len) {
-                        size_t room = GUEST_IN_MAX - (size_t)min_u64(process->in_flight, GUEST_IN_MAX);
-                        size_t n = min_u64(min_u64(room, waiting->bytes.len - waiting->at), GUEST_DATA_MAX);
-                        if (!n || !guest_call_send(call, GUEST_IN, waiting->bytes.bytes + waiting->at, n))
-                                return;
-                        process->in_flight += n;
-                        waiting->at += n;
-                }
-                if (waiting->ends && !guest_call_send(call, GUEST_IN_END, "", 0))
-                        return;
-                if (waiting->ends)
-                        process->input = false;
-                answer_empty(waiting_take(&process->inputs));
-        }
-}
-
 /* ---- what the guest tells ---- */
-
-static void tell_output(struct envd_process *process, enum guest_kind kind, const uint8_t *bytes, size_t len)
-{
-        const char *name = process->terminal ? "pty" : kind == GUEST_OUT ? "stdout" : "stderr";
-        struct arena arena = { 0 };
-        const char *text = process->listeners ? model_base64(&arena, (const char *)bytes, len) : NULL;
-        for (struct listener *listener = process->listeners, *next; listener; listener = next) {
-                next = listener->next;
-                tell(listener, "data", json_pack("{s:s}", name, text));
-        }
-        arena_done(&arena);
-        keep_pace(process);
-}
 
 static void log_start(const struct envd_process *process)
 {
@@ -405,18 +161,18 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
                 process->started_us = clock_us();
                 log_start(process);
                 if (process->listeners)
-                        greet(process->listeners);
+                        envd_listener_greet(process->listeners);
                 break;
         case GUEST_OUT:
         case GUEST_ERROR:
                 if (process->pid && len > 1)
-                        tell_output(process, kind, bytes + 1, len - 1);
+                        envd_tell_output(process, kind, bytes + 1, len - 1);
                 break;
         case GUEST_ROOM:
                 if (guest_get_number(bytes, len, &number, &err) < 0)
                         break;
                 process->in_flight -= min_u64(number, process->in_flight);
-                on_room(call);
+                envd_send_input(call);
                 break;
         case GUEST_EXITED:
                 if (guest_get_number(bytes, len, &number, &err) == 0)
@@ -492,7 +248,7 @@ static json_t *config_of(const struct guest_process *program, const struct pair 
 
 static int start(struct envd_process *process, const json_t *message, const struct envd_target *target, struct csn_error *err)
 {
-        static const struct guest_call_events events = { on_packet, on_room, on_ended };
+        static const struct guest_call_events events = { on_packet, envd_send_input, on_ended };
         const json_t *size = object_of(object_of(message, "pty"), "size");
         json_t *given = object_of(message, "process");
         const char *cwd = rpc_string(given, "cwd");
@@ -544,7 +300,7 @@ void envd_start(struct http_request *request)
                                           .deadline = { .fired = on_program_deadline, .owner = process },
                                           .expiry = { .fired = on_expiry, .owner = process } };
         envd->processes = process;
-        listen_to(process, request, true);
+        envd_listener_new(process, request, true);
         if (start(process, message, &target, &err) < 0) {
                 process_free(process);
                 envd_refuse(request, true, &err);
@@ -599,9 +355,9 @@ void envd_connect(struct http_request *request)
         json_decref(message);
         if (!process)
                 return;
-        struct listener *listener = listen_to(process, request, false);
-        if (greet(listener) && process->over)
-                tell_end(listener);
+        struct envd_listener *listener = envd_listener_new(process, request, false);
+        if (envd_listener_greet(listener) && process->over)
+                envd_listener_end(listener);
 }
 
 void envd_list_processes(struct http_request *request)
@@ -634,24 +390,12 @@ static struct envd_process *begin(struct http_request *request, const struct e2b
         return *ret_message ? find(request, false, *ret_message, false) : NULL;
 }
 
-static struct waiting *wait_in(struct waiting **list, struct envd_process *process, struct http_request *request)
-{
-        struct waiting *waiting = mem_alloc(sizeof *waiting);
-        *waiting = (struct waiting){ .list = list, .process = process, .request = request };
-        while (*list)
-                list = &(*list)->next;
-        *list = waiting;
-        request->owner = waiting;
-        request->gone = on_waiting_gone;
-        return waiting;
-}
-
 static void on_impatience(struct timer *timer)
 {
-        struct waiting *waiting = timer->owner;
+        struct envd_waiting *waiting = timer->owner;
         struct http_request *request = waiting->request;
-        waiting_free(waiting);
-        answer_empty(request);
+        envd_waiting_free(waiting);
+        envd_answer_empty(request);
 }
 
 static int signal_of(const char *name)
@@ -672,11 +416,11 @@ void envd_signal(struct http_request *request)
         } else if (process && !guest_call_signal(&process->call, sig, 0)) {
                 rpc_fail(request, false, RPC_RESOURCE_EXHAUSTED, "the sandbox does not take it; try again");
         } else if (process && sig == SIGKILL) {
-                struct waiting *waiting = wait_in(&process->killers, process, request);
+                struct envd_waiting *waiting = envd_waiting_new(&process->killers, process, request);
                 waiting->patience = (struct timer){ .fired = on_impatience, .owner = waiting };
                 loop_timer(process->loop, &waiting->patience, KILL_PATIENCE_US);
         } else if (process) {
-                answer_empty(request);
+                envd_answer_empty(request);
         }
         json_decref(message);
 }
@@ -700,8 +444,8 @@ void envd_input(struct http_request *request)
         else if (!process->input && !process->terminal)
                 rpc_fail(request, false, RPC_FAILED_PRECONDITION, "stdin not enabled or closed");
         else {
-                wait_in(&process->inputs, process, request)->bytes = bytes;
-                on_room(&process->call);
+                envd_waiting_new(&process->inputs, process, request)->bytes = bytes;
+                envd_send_input(&process->call);
         }
         json_decref(message);
 }
@@ -718,8 +462,8 @@ void envd_close_input(struct http_request *request)
         } else if (!process->input) {
                 rpc_fail(request, false, RPC_FAILED_PRECONDITION, "stdin not enabled or closed");
         } else {
-                wait_in(&process->inputs, process, request)->ends = true;
-                on_room(&process->call);
+                envd_waiting_new(&process->inputs, process, request)->ends = true;
+                envd_send_input(&process->call);
         }
 }
 
@@ -737,6 +481,6 @@ void envd_update(struct http_request *request)
         else if (size && (rows > UINT16_MAX || columns > UINT16_MAX || !guest_call_resize(&process->call, (unsigned)rows, (unsigned)columns)))
                 rpc_fail(request, false, RPC_INVALID_ARGUMENT, "rows and cols have to be numbers up to %d", UINT16_MAX);
         else
-                answer_empty(request);
+                envd_answer_empty(request);
         json_decref(message);
 }
