@@ -215,7 +215,7 @@ static int read_file(struct files *files, uint64_t offset, uint64_t length, stru
                 return files_error(err, "read", files->path);
         }
         if (!S_ISREG(st.st_mode))
-                return err_set(err, CSN_E_INPUT, 0, "read %.300s: it is no regular file", files->path);
+                return err_set(err, CSN_E_INPUT, 0, "cannot read %.300s: it is no regular file", files->path);
         if (lseek(files->fd, (off_t)offset, SEEK_SET) < 0)
                 return files_error(err, "read", files->path);
         entry_of(&st, files->path, &arena, &entry);
@@ -245,7 +245,7 @@ static int make_folders(const struct files *files, const char *path, bool whole,
                 }
         }
         if (whole && (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))) {
-                err_set(err, CSN_E_INPUT, 0, "make the folder %.300s: there is a file of that name", path);
+                err_set(err, CSN_E_INPUT, 0, "cannot make the folder %.300s: there is a file of that name", path);
                 err->sys = EEXIST;
                 return -CSN_E_INPUT;
         }
@@ -263,7 +263,7 @@ static int follow(struct files *files, struct csn_error *err)
                 return files_error(err, "write", files->path);
         }
         if (!S_ISREG(st.st_mode))
-                return err_set(err, CSN_E_INPUT, 0, "write %.300s: it is no regular file", files->path);
+                return err_set(err, CSN_E_INPUT, 0, "cannot write %.300s: it is no regular file", files->path);
         if (!files->mode)
                 files->mode = st.st_mode & 07777;
         char *real = realpath(files->path, NULL);
@@ -282,7 +282,7 @@ static int write_file(struct files *files, struct csn_error *err)
         const char *slash = strrchr(files->path, '/');
         size_t folder = slash ? (size_t)(slash - files->path) + 1 : 0;
         if (!files->path[folder])
-                return err_set(err, CSN_E_INPUT, 0, "write %.300s: the name of the file is missing", files->path);
+                return err_set(err, CSN_E_INPUT, 0, "cannot write %.300s: the name of the file is missing", files->path);
         if (files->flags & GUEST_FILE_IN_PLACE) {
                 files->fd = open(files->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
                 return files->fd < 0 ? files_error(err, "write", files->path) : 0;
@@ -361,7 +361,7 @@ static int remove_all(const char *path, struct csn_error *err)
         }
         snprintf(parent, sizeof parent, "%s/..", path);
         if (stat(parent, &above) < 0 || above.st_dev != st.st_dev || above.st_ino == st.st_ino) {
-                err_set(err, CSN_E_INPUT, 0, "remove %.300s: it is a part of the sandbox itself", path);
+                err_set(err, CSN_E_INPUT, 0, "cannot remove %.300s: it is a part of the sandbox itself", path);
                 err->sys = EBUSY;
                 return -CSN_E_INPUT;
         }
@@ -376,7 +376,7 @@ static int make_folder(const struct files *files, struct csn_error *err)
 {
         struct stat st;
         if (files->flags & GUEST_FILE_NEW && stat(files->path, &st) == 0 && S_ISDIR(st.st_mode)) {
-                err_set(err, CSN_E_INPUT, 0, "make the folder %.300s: it is there", files->path);
+                err_set(err, CSN_E_INPUT, 0, "cannot make the folder %.300s: it is there", files->path);
                 err->sys = EALREADY;
                 return -CSN_E_INPUT;
         }

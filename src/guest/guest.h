@@ -162,7 +162,7 @@ int files_entry(const char *path, const char *name, const char *space, struct ar
 void entry_of(const struct stat *st, const char *name, struct arena *arena, struct guest_entry *ret);
 /* Replace all labels of the request's space by the labels of the WRITE request.  0, or -1 with errno. */
 int entry_set_labels(int fd, const struct guest_file *what);
-/* Set "WHAT PATH: reason" by errno, with errno in err->sys.  Returns -CSN_E_INPUT. */
+/* Set "cannot WHAT PATH: reason" by errno, with errno in err->sys.  Returns -CSN_E_INPUT. */
 int files_error(struct csn_error *err, const char *what, const char *path);
 
 #endif

@@ -108,7 +108,12 @@ static _Noreturn void become(const struct guest *guest, const struct guest_proce
                 sigprocmask(SIG_SETMASK, &none, NULL);
                 environ = what->env;
                 execvp(what->argv[0], what->argv);
+                int sys = errno;
                 files_error(&err, "start", what->argv[0]);
+                if (sys == EACCES) {
+                        err_set(&err, CSN_E_INPUT, 0, "cannot start %.300s: it is a folder, or a file without permission to execute it (chmod +x)", what->argv[0]);
+                        err.sys = sys;
+                }
         }
         io_write_all(kept[4], &err, sizeof err);
         _exit(127);

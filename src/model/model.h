@@ -206,6 +206,8 @@ json_t *model_load(const char *text, size_t len, json_error_t *ret_where);
 /* json_loadb(3) and json_dumps(3) with integers of any size.  The caller owns the reference, and frees the text. */
 json_t *model_read(const char *text, size_t len, size_t flags, json_error_t *ret_where);
 char *model_write(const json_t *json, size_t flags);
+/* The flag for texts with measured numbers: 15 significant digits print 11.639, and 17 print 11.638999999999999. */
+#define MODEL_MEASURED JSON_REAL_PRECISION(15)
 bool model_has_marks(void);            /* whether this process has parsed any such integer */
 const char *model_digits(const json_t *json);
 /* Whether lists and objects in a JSON text are nested deeper than `max`. */

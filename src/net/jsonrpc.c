@@ -128,7 +128,7 @@ json_t *rpc_error(json_t *id, int64_t code, const char *message, json_t *data)
 
 char *rpc_line(json_t *message, size_t *ret_len)
 {
-        char *text = model_write(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        char *text = model_write(message, JSON_COMPACT | MODEL_MEASURED);
         json_decref(message);
         *ret_len = text ? strlen(text) : 0;
         return text;

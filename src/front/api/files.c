@@ -96,15 +96,19 @@ json_t *api_entry(const struct guest_entry *entry)
 
 void api_file_error(struct http_request *request, const struct csn_error *error)
 {
-        static const struct { int sys; unsigned status; } rows[] = {
-                { ENOENT, MHD_HTTP_NOT_FOUND }, { ENOTDIR, MHD_HTTP_NOT_FOUND }, { EISDIR, MHD_HTTP_CONFLICT }, { EEXIST, MHD_HTTP_CONFLICT },
-                { EBUSY, MHD_HTTP_CONFLICT }, { ENOTEMPTY, MHD_HTTP_CONFLICT }, { EACCES, MHD_HTTP_FORBIDDEN }, { EPERM, MHD_HTTP_FORBIDDEN },
-                { EROFS, MHD_HTTP_FORBIDDEN }, { ENOSPC, MHD_HTTP_INSUFFICIENT_STORAGE }, { EDQUOT, MHD_HTTP_INSUFFICIENT_STORAGE },
-                { EFBIG, MHD_HTTP_INSUFFICIENT_STORAGE },
+        static const struct { int sys; unsigned status; int code; } rows[] = {
+                { ENOENT, MHD_HTTP_NOT_FOUND, CSN_E_INPUT },               { ENOTDIR, MHD_HTTP_NOT_FOUND, CSN_E_INPUT },
+                { EISDIR, MHD_HTTP_CONFLICT, CSN_E_INPUT },                { EEXIST, MHD_HTTP_CONFLICT, CSN_E_INPUT },
+                { EBUSY, MHD_HTTP_CONFLICT, CSN_E_INPUT },                 { ENOTEMPTY, MHD_HTTP_CONFLICT, CSN_E_INPUT },
+                { EACCES, MHD_HTTP_FORBIDDEN, CSN_E_DENIED },              { EPERM, MHD_HTTP_FORBIDDEN, CSN_E_DENIED },
+                { EROFS, MHD_HTTP_FORBIDDEN, CSN_E_DENIED },               { ENOSPC, MHD_HTTP_INSUFFICIENT_STORAGE, CSN_E_BUSY },
+                { EDQUOT, MHD_HTTP_INSUFFICIENT_STORAGE, CSN_E_BUSY },     { EFBIG, MHD_HTTP_INSUFFICIENT_STORAGE, CSN_E_BUSY },
         };
+        struct csn_error err = *error;
         for (size_t i = 0; error->code == CSN_E_INPUT && i < ARRAY_LEN(rows); i++)
                 if (rows[i].sys == error->sys) {
-                        http_problem(request, rows[i].status, error);
+                        err.code = rows[i].code;
+                        http_problem(request, rows[i].status, &err);
                         return;
                 }
         error->code == CSN_E_BUSY ? api_conflict(request, error) : http_fail(request, error);

@@ -104,7 +104,7 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
 static void answer_accepted(struct http_request *request, struct service_run *one)
 {
         json_t *state = state_of(one);
-        char *text = model_write(state, JSON_COMPACT);
+        char *text = model_write(state, JSON_COMPACT | MODEL_MEASURED);
         json_decref(state);
         if (text)
                 service_run_answer_name(one, MHD_HTTP_ACCEPTED, text, strlen(text));

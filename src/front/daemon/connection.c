@@ -313,7 +313,7 @@ static void send_status(struct connection *connection)
         if (http)
                 json_object_set_new(json_object_get(status, "daemon"), "http",
                                     json_pack("{s:s, s:b}", "address", http, "keyless", daemon->settings->engine.http_keyless));
-        char *text = model_write(status, JSON_COMPACT);
+        char *text = model_write(status, JSON_COMPACT | MODEL_MEASURED);
         json_decref(status);
         if (text)
                 queue_frame(connection, FRAME_STATUS, connection->reader.frame.id, text, strlen(text));

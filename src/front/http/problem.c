@@ -107,7 +107,7 @@ void http_fail(struct http_request *request, const struct csn_error *error)
 
 void http_json(struct http_request *request, unsigned status, json_t *json)
 {
-        char *text = model_write(json, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *text = model_write(json, JSON_COMPACT | JSON_ENCODE_ANY | MODEL_MEASURED);
         struct csn_error err;
         json_decref(json);
         if (text) {

@@ -71,7 +71,7 @@ static void give_problem(struct mcp_call *call)
 
 static void give_json(struct mcp_call *call, json_t *json)
 {
-        char *text = model_write(json, JSON_COMPACT);
+        char *text = model_write(json, JSON_COMPACT | MODEL_MEASURED);
         const char *status = json_string_value(json_object_get(json, "status"));
         add_text(call, text, text ? strlen(text) : 0);
         free(text);

@@ -250,7 +250,6 @@ static int execute(struct execution *execution, struct csn_error *err)
         curl_multi_add_handle(execution->multi, execution->stream.easy);
         int rc = wait_for_it(execution);
         *err = execution->stream.error;
-        remote->link.status = execution->stream.status;
         if (rc == 0 && !execution->record)
                 rc = err_set(err, CSN_E_SYSTEM, 0, "the daemon broke off");
         if (rc == 0)
@@ -267,12 +266,12 @@ int remote_run_context(struct remote *remote)
         struct csn_error err;
         execution.context = remote_context(remote, remote->args[0]);
         if (!execution.context)
-                return remote_status(remote->failed);
+                return remote->failed;
         execution.show.json = remote_option(remote, "json");
         execution.show.raw = remote_option(remote, "raw");
         execution.show.quiet = remote_option(remote, "quiet");
         show_prepare(&execution.show);
-        int status = execute(&execution, &err) < 0 ? remote_status(remote_fail(remote, &err)) : execution.show.exit_status;
+        int status = execute(&execution, &err) < 0 ? remote_fail(&err) : execution.show.exit_status;
         json_decref(execution.record);
         fd_close(&execution.signals_fd);
         return status;

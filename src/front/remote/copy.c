@@ -105,7 +105,7 @@ static size_t give(char *bytes, size_t size, size_t n, void *owner)
                 got = read(upload->fd, bytes, size * n);
         while (got < 0 && errno == EINTR);
         if (got < 0)
-                err_set(&upload->error, CSN_E_INPUT, errno, "read");
+                err_set(&upload->error, CSN_E_INPUT, errno, "cannot read the file");
         return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
 }
 
@@ -134,7 +134,7 @@ static int put(struct remote *remote, struct upload *upload, const char *path, i
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &remote->link.status);
         int rc = 0;
         if (upload->error.code)
-                err = upload->error, rc = -err.code, remote->link.status = 0;
+                err = upload->error, rc = -err.code;
         else if (remote->link.status >= 300)
                 rc = link_problem(remote->link.status, upload->answer.bytes, upload->answer.len, &err);
         else if (code != CURLE_OK)
@@ -142,7 +142,7 @@ static int put(struct remote *remote, struct upload *upload, const char *path, i
         curl_easy_cleanup(easy);
         curl_slist_free_all(headers);
         buf_done(&upload->answer);
-        return rc < 0 ? remote_fail(remote, &err) : 0;
+        return rc < 0 ? remote_fail(&err) : 0;
 }
 
 static int put_file(struct remote *remote, int fd, const char *id, const char *path)
@@ -162,7 +162,7 @@ static int put_folder(struct remote *remote, const char *folder, const char *id,
         struct csn_error err;
         int status = remote_ask(remote, "PATCH", files_path(remote, id, "files", path, ""), json_pack("{s:s}", "action", "folder"), NULL);
         if (status == 0 && packer_open(folder, &upload.packer, &err) < 0)
-                status = remote_fail(remote, &err);
+                status = remote_fail(&err);
         if (status == 0)
                 status = put(remote, &upload, files_path(remote, id, "files", path, "&format=tar"), -1);
         packer_close(upload.packer);
@@ -176,8 +176,8 @@ static int upload(struct remote *remote, const char *from, const char *id, char 
         struct stat st;
         auto_fd fd = is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(from, O_RDONLY | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) < 0) {
-                fprintf(stderr, "caisson: %s: %s\n", from, strerrordesc_np(errno));
-                return 1;
+                err_set(&err, CSN_E_INPUT, errno, "cannot read %s", from);
+                return remote_fail(&err);
         }
         char resolved[PATH_MAX];
         const char *name = is_input ? NULL : last_part(from, &remote->arena);
@@ -185,7 +185,7 @@ static int upload(struct remote *remote, const char *from, const char *id, char 
                 name = last_part(resolved, &remote->arena);
         enum kind kind = remote_kind(remote, id, to, NULL, &err);
         if (kind == UNKNOWN)
-                return remote_fail(remote, &err);
+                return remote_fail(&err);
         bool into = kind == FOLDER || ends_with(to, "/");
         if (S_ISDIR(st.st_mode))
                 return put_folder(remote, from, id, into && name && !means_content(from) ? below(to, name, &remote->arena) : to);
@@ -233,7 +233,7 @@ static ssize_t next_bytes(void *owner, const void **ret, struct csn_error *err)
         if (download->status >= 300)       /* a problem document comes in one piece */
                 return link_problem(download->status, download->out.bytes, download->out.len, err);
         if (download->over && download->code != CURLE_OK)
-                return err_set(err, CSN_E_INPUT, 0, "the sandbox broke off: what came is not whole (%s)", curl_easy_strerror(download->code));
+                return err_set(err, CSN_E_SYSTEM, 0, "the sandbox broke off: what came is not whole (%s)", curl_easy_strerror(download->code));
         return (ssize_t)download->out.len;
 }
 
@@ -247,9 +247,8 @@ static void download_begin(struct download *download, struct remote *remote, con
         curl_multi_add_handle(download->multi, download->easy);
 }
 
-static void download_end(struct download *download, struct remote *remote)
+static void download_end(struct download *download)
 {
-        remote->link.status = download->status >= 300 ? download->status : 0;
         curl_multi_remove_handle(download->multi, download->easy);
         curl_easy_cleanup(download->easy);
         curl_multi_cleanup(download->multi);
@@ -267,9 +266,9 @@ static int fetch(struct remote *remote, const char *path, int fd, struct csn_err
                 if (n < 0)
                         rc = (int)n;
                 else if (io_write_all(fd, bytes, (size_t)n) < 0)
-                        rc = err_set(err, CSN_E_INPUT, errno, "write");
+                        rc = err_set(err, CSN_E_SYSTEM, errno, "cannot write the file");
         }
-        download_end(&download, remote);
+        download_end(&download);
         return rc;
 }
 
@@ -283,15 +282,15 @@ static int get_file(struct remote *remote, const char *id, const char *from, con
         umask(mask);
         auto_fd fd = mkostemp(half, O_CLOEXEC);
         if (fd < 0) {
-                fprintf(stderr, "caisson: %s: %s\n", to, strerrordesc_np(errno));
-                return 1;
+                err_set(&err, CSN_E_INPUT, errno, "cannot write %s", to);
+                return remote_fail(&err);
         }
         int rc = fetch(remote, files_path(remote, id, "files", from, ""), fd, &err);
         if (rc == 0 && (fchmod(fd, mode & 0777 & ~mask) < 0 || rename(half, to) < 0))
-                rc = err_set(&err, CSN_E_INPUT, errno, "%s", to);
+                rc = err_set(&err, CSN_E_INPUT, errno, "cannot write %s", to);
         if (rc < 0)
                 unlink(half);
-        return rc == 0 ? 0 : remote->link.status ? remote_fail(remote, &err) : (remote_fail(remote, &err), 1);
+        return rc == 0 ? 0 : remote_fail(&err);
 }
 
 static int get_folder(struct remote *remote, const char *id, const char *from, const char *to)
@@ -299,13 +298,13 @@ static int get_folder(struct remote *remote, const char *id, const char *from, c
         struct download download;
         struct csn_error err;
         if (mkdir(to, 0777) < 0 && errno != EEXIST) {
-                fprintf(stderr, "caisson: %s: %s\n", to, strerrordesc_np(errno));
-                return 1;
+                err_set(&err, CSN_E_INPUT, errno, "cannot write %s", to);
+                return remote_fail(&err);
         }
         download_begin(&download, remote, files_path(remote, id, "files", from, "&format=tar"));
         int rc = unpack(next_bytes, &download, to, &err);
-        download_end(&download, remote);
-        return rc == 0 ? 0 : remote->link.status ? remote_fail(remote, &err) : (remote_fail(remote, &err), 1);
+        download_end(&download);
+        return rc == 0 ? 0 : remote_fail(&err);
 }
 
 static int download(struct remote *remote, const char *id, const char *from, const char *to)
@@ -315,10 +314,10 @@ static int download(struct remote *remote, const char *id, const char *from, con
         unsigned mode = 0644;
         enum kind kind = remote_kind(remote, id, from, &mode, &err);
         if (kind == NOTHING || kind == UNKNOWN)
-                return remote_fail(remote, &err);
+                return remote_fail(&err);
         if (strcmp(to, "-") == 0) {
                 int rc = fetch(remote, files_path(remote, id, "files", from, kind == FOLDER ? "&format=tar" : ""), STDOUT_FILENO, &err);
-                return rc < 0 ? remote_fail(remote, &err) : 0;
+                return rc < 0 ? remote_fail(&err) : 0;
         }
         const char *name = last_part(from, &remote->arena);
         bool into = (stat(to, &st) == 0 && S_ISDIR(st.st_mode)) || ends_with(to, "/");
@@ -330,7 +329,7 @@ int remote_copy(struct remote *remote)
 {
         struct place from = parse_place(remote->args[0], &remote->arena), to = parse_place(remote->args[1], &remote->arena);
         if (!from.id == !to.id)
-                return remote_usage(remote, "one of both has to be ID:PATH, and the other a path of this host or -");
+                return remote_usage(remote, "one of the two must be ID:PATH, and the other a path of this host or -");
         const char *id = remote_sandbox(remote, from.id ? from.id : to.id);
         if (!id)
                 return remote->failed;

@@ -305,7 +305,6 @@ static int serve(struct exec *exec, struct csn_error *err)
                 return 0;
         }
         *err = exec->events.error;
-        remote->link.status = exec->events.status;
         return exec->broken ? -err->code : 0;
 }
 
@@ -325,14 +324,14 @@ int remote_exec(struct remote *remote)
         }
         int status = remote->program_n ? 0 : remote_usage(remote, "there is no command to run");
         if (status == 0 && !(exec->sandbox = remote_sandbox(remote, remote->args[0])))
-                status = remote_status(remote->failed);
+                status = remote->failed;
         if (status == 0) {
                 int rc = make_request(exec, &err);
                 if (rc == 0)
                         rc = watch_signals(exec, &err);
                 if (rc == 0)
                         rc = serve(exec, &err);
-                status = rc < 0 ? remote_status(remote_fail(remote, &err)) : exec->status;
+                status = rc < 0 ? remote_fail(&err) : exec->status;
         }
         done(exec);
         free(exec);

@@ -85,8 +85,8 @@ int link_problem(long status, const char *text, size_t len, struct csn_error *er
 {
         json_t *problem = len ? model_read(text, len, 0, NULL) : NULL;
         const char *detail = json_string_value(json_object_get(problem, "detail")), *code = json_string_value(json_object_get(problem, "code"));
-        int known = code ? err_code_of(code) : 0;
-        err_set(err, known ? known : CSN_E_SYSTEM, 0, "%.500s", detail ? detail : "the daemon answered without saying what is wrong");
+        int known = code ? err_code_of(code) : 0, by_status = status == 401 ? CSN_E_DENIED : status >= 400 && status < 500 ? CSN_E_INPUT : CSN_E_SYSTEM;
+        err_set(err, known ? known : by_status, 0, "%.500s", detail ? detail : "the daemon answered without saying what is wrong");
         if (!detail)
                 err_wrap(err, "HTTP status %ld", status);
         json_decref(problem);

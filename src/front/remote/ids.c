@@ -4,7 +4,7 @@
 int remote_ask(struct remote *remote, const char *method, const char *path, json_t *body, json_t **ret)
 {
         struct csn_error err;
-        return link_ask(&remote->link, method, path, body, ret, &err) < 0 ? remote_fail(remote, &err) : 0;
+        return link_ask(&remote->link, method, path, body, ret, &err) < 0 ? remote_fail(&err) : 0;
 }
 
 const char *remote_text(json_t *object, const char *name)
@@ -94,7 +94,7 @@ const char *remote_sandbox(struct remote *remote, const char *typed)
         json_decref(answer);
         if (remote->failed)
                 return NULL;
-        remote->failed = 1;
+        remote->failed = csn_code_exit(CSN_E_INPUT);
         return found(&search, "sandbox");
 }
 
@@ -114,6 +114,6 @@ const char *remote_context(struct remote *remote, const char *typed)
                 json_decref(contexts);
         }
         json_decref(answer);
-        remote->failed = status ? status : 1;
+        remote->failed = status ? status : csn_code_exit(CSN_E_INPUT);
         return status ? NULL : found(&search, "context");
 }

@@ -1,19 +1,12 @@
 /* Errors and the output of programs on our streams. */
 #include "front/remote/remote.h"
 
-int remote_fail(const struct remote *remote, const struct csn_error *err)
+int remote_fail(const struct csn_error *err)
 {
         struct arena arena = { 0 };
         fprintf(stderr, "caisson: %s\n", cli_in_options(err->text, err->field, &arena));
         arena_done(&arena);
-        if (remote->link.status == 404)
-                return 1;
-        return remote->link.status >= 300 && remote->link.status != 422 ? 125 : csn_code_exit(err->code);
-}
-
-int remote_status(int status)
-{
-        return status == 1 ? 125 : status;
+        return csn_code_exit(err->code);
 }
 
 int remote_usage(const struct remote *remote, const char *fmt, ...)

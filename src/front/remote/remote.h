@@ -104,10 +104,8 @@ struct remote {
 /* The value of an option, "" for a flag; NULL: not given. */
 const char *remote_option(const struct remote *remote, const char *name);
 
-/* Print an error.  Returns its exit status: 1 for an object that does not exist. */
-int remote_fail(const struct remote *remote, const struct csn_error *err);
-/* The same for a command with a program's exit status: 125 replaces 1, which could be the program's. */
-int remote_status(int status);
+/* Print an error.  Returns its exit status, by errors.def: 64 for an object that does not exist. */
+int remote_fail(const struct csn_error *err);
 int remote_usage(const struct remote *remote, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* link_ask(), and remote_fail() after an error.  Returns the exit status. */
 int remote_ask(struct remote *remote, const char *method, const char *path, json_t *body, json_t **ret);
@@ -167,9 +165,9 @@ bool terminal_size(unsigned *ret_rows, unsigned *ret_columns);
 
 struct packer;
 
-/* Open a folder as a tar stream.  *ret is the caller's until packer_close().  Errors: CSN_E_INPUT. */
+/* Open a folder as a tar stream.  *ret is the caller's until packer_close().  Errors: CSN_E_SYSTEM. */
 int packer_open(const char *folder, struct packer **ret, struct csn_error *err);
-/* The next bytes of the stream; 0 at its end.  Errors: CSN_E_INPUT (a file could not be read). */
+/* The next bytes of the stream; 0 at its end.  Errors: CSN_E_SYSTEM (a file could not be read). */
 ssize_t packer_read(struct packer *packer, char *bytes, size_t size, struct csn_error *err);
 void packer_close(struct packer *packer);
 
@@ -177,7 +175,7 @@ void packer_close(struct packer *packer);
  * Unpack a tar stream into an existing folder.  read() returns the next bytes, valid until the next call; 0 at the end,
  * or a negative code with an error.  Nothing is written outside of the folder, whatever the stream contains: no "..",
  * no absolute names, no path through a symbolic link, and no more permissions than the umask leaves.  Changes the
- * working directory.  Errors: CSN_E_INPUT, and those of read().
+ * working directory.  Errors: CSN_E_INPUT (no such folder), CSN_E_SYSTEM (an entry could not be unpacked), and those of read().
  */
 int unpack(ssize_t (*read)(void *owner, const void **ret, struct csn_error *err), void *owner, const char *folder, struct csn_error *err);
 

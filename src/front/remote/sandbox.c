@@ -68,7 +68,7 @@ int remote_list(struct remote *remote)
                         add_sandbox(&buf, one);
                 }
                 fputs(buf.bytes, stdout);
-                if (!json_array_size(json_object_get(answer, "sandboxes")))
+                if (!json_array_size(answer))
                         cli_note("there is no sandbox; caisson sandbox create makes one");
         }
         buf_done(&buf);
@@ -120,9 +120,8 @@ static int show_log(struct remote *remote, const char *id, const char *number, b
         stream_begin(&stream, &remote->link, "GET", path, NULL);
         int rc = stream_end(&stream, curl_easy_perform(stream.easy));
         struct csn_error err = stream.error;
-        remote->link.status = stream.status;
         stream_close(&stream);
-        return rc < 0 ? remote_fail(remote, &err) : 0;
+        return rc < 0 ? remote_fail(&err) : 0;
 }
 
 int remote_logs(struct remote *remote)

@@ -35,7 +35,7 @@ static la_ssize_t add_packed(struct archive *tar, void *owner, const void *bytes
 static int failed(struct archive *archive, const char *what, struct csn_error *err)
 {
         const char *why = archive_error_string(archive);
-        return err_set(err, CSN_E_INPUT, 0, "%s: %.300s", what, why ? why : "no reason was given");
+        return err_set(err, CSN_E_SYSTEM, 0, "%s: %.300s", what, why ? why : "no reason was given");
 }
 
 int packer_open(const char *folder, struct packer **ret, struct csn_error *err)

@@ -186,7 +186,7 @@ static void drop_oldest(struct events *events, size_t wanted)
 /* Takes the reference.  Its first key is the type.  One that is longer than all that is kept has a number, and is lost. */
 static void add(struct events *events, json_t *json)
 {
-        char *dumped = model_write(json, JSON_COMPACT);
+        char *dumped = model_write(json, JSON_COMPACT | MODEL_MEASURED);
         size_t len = dumped ? strlen(dumped) : 0;
         const char *text = len <= events->text.max ? dumped : "{\"type\":\"lost\",\"events\":1}";
         json_decref(json);
@@ -309,7 +309,7 @@ size_t retained_of(const struct retained *kept, const char *tenant)
 
 void events_line(struct http_request *request, json_t *json)
 {
-        char *text = model_write(json, JSON_COMPACT);
+        char *text = model_write(json, JSON_COMPACT | MODEL_MEASURED);
         bool ndjson = http_accepts(request, "application/x-ndjson");
         struct buf line;
         json_decref(json);

@@ -78,7 +78,7 @@ def test_a_sandbox_is_ended_and_is_not_there_any_more(daemon):
     assert daemon.caisson('sandbox', 'kill', first, second).status == 0
     assert not described(daemon, first) and not described(daemon, second)
     done = daemon.caisson('sandbox', 'kill', first)
-    assert done.status == 1 and first in done.err
+    assert done.status == 64 and first in done.err
 
 
 def test_ids_may_be_shortened_where_they_are_clear(daemon, sandbox):
@@ -87,9 +87,28 @@ def test_ids_may_be_shortened_where_they_are_clear(daemon, sandbox):
     for wrong in ('sbx_', ''):
         create(daemon)
         done = execute(daemon, wrong, 'true')
-        assert done.status == 125 and ('begin with' in done.err or 'no sandbox' in done.err)
-    done = execute(daemon, 'zzz', 'true')
-    assert done.status == 125 and 'no sandbox zzz' in done.err
+        assert done.status == 64 and ('begin with' in done.err or 'no sandbox' in done.err)
+
+
+@pytest.mark.parametrize('args', [
+    ('exec', 'zzz', 'true'), ('shell', 'zzz'), ('logs', 'zzz'), ('pause', 'zzz'), ('resume', 'zzz'), ('kill', 'zzz'), ('cp', 'zzz:x', '-'),
+    ('exec', 'sbx_' + 32 * '0', 'true'), ('kill', 'sbx_' + 32 * '0'), ('logs', 'sbx_' + 32 * '0')], ids=' '.join)
+def test_an_unknown_id_is_the_same_error_for_each_command(daemon, args):
+    done = daemon.caisson('sandbox', *args)
+    assert done.status == 64 and f'there is no sandbox {args[1].partition(":")[0]}' in done.err, done.err
+
+
+def test_the_list_says_that_it_is_empty_only_when_it_is(daemon):
+    one = create(daemon)
+    done = daemon.caisson('sandbox', 'list')
+    assert one in done.out and done.err == ''
+
+
+def test_an_empty_list_names_the_remedy(tmp_path):
+    empty = Daemon(tmp_path).ready()
+    done = empty.caisson('sandbox', 'list')
+    assert done.err == 'caisson: there is no sandbox; caisson sandbox create makes one\n' and len(done.out.splitlines()) == 1
+    empty.stop(signal.SIGTERM)
 
 
 def test_what_is_paused_stands_still_until_it_is_resumed(daemon):
@@ -242,7 +261,7 @@ def test_logs_have_what_programs_printed(daemon):
     done = daemon.caisson('sandbox', 'logs', one, number)
     assert (done.out, done.err) == ('second\n', 'error\n')
     done = daemon.caisson('sandbox', 'logs', one, '999999')
-    assert done.status == 1 and '999999' in done.err
+    assert done.status == 64 and '999999' in done.err
     daemon.caisson('sandbox', 'kill', one)
 
 
@@ -459,11 +478,11 @@ def test_every_user_has_sandboxes_of_their_own(tmp_path):
         theirs = as_user(12345, 'sandbox', 'create').stdout.decode().strip()
         assert as_user(12345, 'sandbox', 'exec', theirs, 'echo', 'hi').stdout == b'hi\n'
         done = as_user(12345, 'sandbox', 'exec', ours, 'true')
-        assert done.returncode == 125 and ours.encode() in done.stderr
+        assert done.returncode == 64 and ours.encode() in done.stderr
         done = one.caisson('sandbox', 'exec', theirs, 'true')
-        assert done.status == 125
+        assert done.status == 64
         done = as_user(12346, 'sandbox', 'list')
-        assert done.returncode == 125 and b'engine.socket_uids' in done.stderr
+        assert done.returncode == 77 and b'engine.socket_uids' in done.stderr
     finally:
         one.stop(signal.SIGTERM)
 

@@ -263,7 +263,11 @@ def test_changes_and_what_hinders_them(box):
     assert box.ask('PATCH', '/files?path=f/g', {'action': 'folder'})[0] in (404, 409)
     assert box.good('PATCH', '/files?path=f', {'action': 'mode', 'mode': '0600'})['mode'] == '0600'
     assert box.good('PATCH', '/files?path=f', {'action': 'mode', 'mode': '0'})['mode'] == '0000'
-    assert box.ask('GET', '/files?path=f')[0] == 403
+    status, _, problem = box.ask('GET', '/files?path=f')
+    assert (status, problem['code']) == (403, 'permission_denied') and problem['detail'].startswith('cannot read f: permission is denied'), problem
+    for path in ('../../x', '/usr/x'):
+        status, _, problem = box.ask('PUT', f'/files?path={path}', b'x')
+        assert (status, problem['code']) == (403, 'permission_denied') and '/home/user' in problem['detail'], problem
     for body, field in [({'action': 'mode', 'mode': '9'}, '/mode'), ({'action': 'mode'}, '/mode'), ({'action': 'rename'}, '/to'), ({'action': 'x'}, '/action'),
                         ({}, '/action'), ({'action': 'folder', 'y': 1}, '/y')]:
         status, _, problem = box.ask('PATCH', '/files?path=f', body)
