@@ -161,6 +161,8 @@ char *capture_text(const struct capture *cap, struct arena *arena, size_t *ret_l
 
 uint64_t clock_ms(void);   /* CLOCK_MONOTONIC in milliseconds */
 uint64_t clock_us(void);   /* CLOCK_MONOTONIC in microseconds */
+/* The next number of a series, at least clock_us(): numbers rise, and do not tell how many there were. */
+uint64_t clock_number(uint64_t *newest);
 /* CPU time of this process in microseconds; independent of the load by other processes. */
 uint64_t clock_work_us(void);
 

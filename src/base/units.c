@@ -12,6 +12,13 @@ uint64_t clock_us(void)
         return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+uint64_t clock_number(uint64_t *newest)
+{
+        uint64_t now = clock_us();
+        *newest = now > *newest ? now : *newest + 1;
+        return *newest;
+}
+
 uint64_t clock_work_us(void)
 {
         struct timespec now;

@@ -669,11 +669,11 @@ int context_open(struct psandbox *psandbox, const struct context_request *reques
         for (struct context *context = psandbox->contexts; context; context = context->next)
                 n++;
         if (n >= psandbox->engine->settings->engine.contexts_max)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox has %zu contexts, as many as engine.contexts_max allows; close one", n);
+                return err_set(err, CSN_E_BUSY, 0, "contexts of the sandbox: %zu, as many as engine.contexts_max allows; close one", n);
         struct context *context = mem_alloc(sizeof *context);
         *context = (struct context){ .psandbox = psandbox, .language = language, .clock = { .fired = on_clock, .owner = context },
                                      .usage_report = { .fired = on_usage, .owner = context },
-                                     .made = ++psandbox->engine->contexts_made, .created_ms = time_now_ms() };
+                                     .made = clock_number(&psandbox->engine->newest_context), .created_ms = time_now_ms() };
         psandbox->observer = &observer;
         for (int i = 0; i < 2; i++)
                 capture_init(&context->pending[i], PENDING_MAX);
@@ -706,7 +706,7 @@ static int submit(struct run *run, struct csn_error *err)
         if (context->psandbox->state != PSANDBOX_READY)
                 return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "not ready");
         if (context->waiting >= QUEUE_MAX)
-                return err_set(err, CSN_E_BUSY, 0, "%zu executions wait for this context already", context->waiting);
+                return err_set(err, CSN_E_BUSY, 0, "the queue of this context is full: %zu waiting; try again later", context->waiting);
         run->context = context;
         run->state = RUN_QUEUED;
         run->queued_us = clock_us();

@@ -475,9 +475,9 @@ static int has_room(struct engine *engine, const char *owner, struct csn_error *
                 own += psandbox->state != PSANDBOX_OVER && strcmp(psandbox->owner, owner) == 0;
         }
         if (all >= settings->sandboxes_max)
-                return err_set(err, CSN_E_BUSY, 0, "there are %zu persistent sandboxes, as many as engine.sandboxes_max allows", all);
+                return err_set(err, CSN_E_BUSY, 0, "persistent sandboxes: %zu, as many as engine.sandboxes_max allows; end one, or raise engine.sandboxes_max", all);
         if (own >= settings->sandboxes_owner_max)
-                return err_set(err, CSN_E_BUSY, 0, "%zu persistent sandboxes are yours, as many as engine.sandboxes_owner_max allows; end one", own);
+                return err_set(err, CSN_E_BUSY, 0, "persistent sandboxes of yours: %zu, as many as engine.sandboxes_owner_max allows; end one", own);
         return 0;
 }
 
@@ -564,7 +564,7 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
         if (has_room(engine, owner, err) < 0)
                 return -err->code;
         struct psandbox *psandbox = mem_alloc(sizeof *psandbox);
-        *psandbox = (struct psandbox){ .engine = engine, .call_user = &call_user, .number = ++engine->psandboxes_made, .created_ms = time_now_ms(),
+        *psandbox = (struct psandbox){ .engine = engine, .call_user = &call_user, .number = clock_number(&engine->newest_psandbox), .created_ms = time_now_ms(),
                                .sock = { .fd = -1, .ready = guest_ready, .owner = psandbox }, .home_fd = -1, .out = { .loop = engine->loop, .watch = &psandbox->sock },
                                .ttl = { .fired = on_ttl, .owner = psandbox }, .idle = { .fired = on_idle, .owner = psandbox },
                                .gone = { .fired = psandbox_free, .owner = psandbox }, .greeting = { .fired = on_silence, .owner = psandbox },

@@ -57,6 +57,8 @@ struct psandbox *psandbox_next(struct engine *engine, struct psandbox *psandbox,
 const char *psandbox_id(const struct psandbox *psandbox);
 /* Creation number of a sandbox: later ones are higher, and come first in lists. */
 uint64_t psandbox_number(const struct psandbox *psandbox);
+/* Number of the next program in this sandbox: 1, 2 and so on, so that a number tells nothing of other sandboxes. */
+uint64_t psandbox_count_program(struct psandbox *psandbox);
 enum psandbox_state psandbox_state(const struct psandbox *psandbox);
 /* The sandbox's limits, from request, profile and defaults. */
 const struct limits *psandbox_limits(const struct psandbox *psandbox);

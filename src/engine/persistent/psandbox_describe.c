@@ -13,6 +13,11 @@ uint64_t psandbox_number(const struct psandbox *psandbox)
         return psandbox->number;
 }
 
+uint64_t psandbox_count_program(struct psandbox *psandbox)
+{
+        return ++psandbox->programs_n;
+}
+
 const struct limits *psandbox_limits(const struct psandbox *psandbox)
 {
         return &psandbox->launch.request.limits;

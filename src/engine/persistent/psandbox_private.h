@@ -48,7 +48,7 @@ struct psandbox {
         struct psandbox_waiter *waiters;
         struct timer ttl, idle, gone, greeting, usage_report;
         uint64_t paused_us;
-        uint64_t number;
+        uint64_t number, programs_n;     /* programs_n: programs so far */
         int64_t created_ms, expires_ms;
         struct wire_stats seen;
         uint64_t told_us;                /* CPU time that somebody was told of: the meter, or a record */

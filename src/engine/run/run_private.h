@@ -115,7 +115,7 @@ struct engine {
         size_t judged;                           /* running runs of run_set_judged() */
         size_t cold, cores;                      /* runs whose interpreter is starting; processors of this process */
         struct instances instances;
-        uint64_t psandboxes_made, contexts_made;
+        uint64_t newest_psandbox, newest_context;      /* by clock_number() */
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checker;                 /* NULL: no run had a policy yet */
         struct psandbox *psandboxes;             /* psandbox.h */

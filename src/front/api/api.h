@@ -22,7 +22,7 @@
 struct api_state {
         struct api_session *sessions;
         struct api_process *processes;     /* in sandboxes: those that go on, and those that can still be asked for */
-        uint64_t sessions_made, processes_made;
+        uint64_t newest_session;           /* by clock_number() */
         struct retained processes_kept;    /* records of processes that are over; at most engine.kept_bytes */
         struct grader *grader;             /* NULL until the first grading */
         struct api_grading *gradings;      /* that are no line of a bulk */

@@ -372,7 +372,7 @@ void api_post_process(struct http_request *request)
         }
         struct api_state *state = api_state(service);
         struct api_process *one = mem_alloc(sizeof *one);
-        *one = (struct api_process){ .next = state->processes, .service = service, .number = ++state->processes_made,
+        *one = (struct api_process){ .next = state->processes, .service = service, .number = psandbox_count_program(psandbox),
                                      .what = as_text(&given), .terminal = given.terminal,
                                      .input = given.stdin || given.terminal, .created_us = clock_us() };
         one->deadline = (struct timer){ .fired = on_deadline, .owner = one };

@@ -149,7 +149,7 @@ void api_post_session(struct http_request *request)
         struct http_limit limit = { 0 };
         struct csn_error err;
         *one = (struct api_session){ .next = state->sessions, .service = service, .request = request,
-                                     .number = ++state->sessions_made };
+                                     .number = clock_number(&state->newest_session) };
         state->sessions = one;
         one->made = (struct psandbox_waiter){ .done = on_made, .owner = one };
         one->over = (struct psandbox_waiter){ .done = on_over, .owner = one };

@@ -216,7 +216,7 @@ struct service_run *service_run_new(struct http_request *request, struct run *ru
         struct service *service = service_of(request);
         const struct store_key *key = service_key(request);
         struct service_run *one = mem_alloc(sizeof *one);
-        *one = (struct service_run){ .next = service->runs, .service = service, .run = run, .watched = watched, .number = ++service->runs_made, .created_us = clock_us() };
+        *one = (struct service_run){ .next = service->runs, .service = service, .run = run, .watched = watched, .number = clock_number(&service->newest_run), .created_us = clock_us() };
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
         snprintf(one->id, sizeof one->id, "%s", run_id(run));
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);

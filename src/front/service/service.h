@@ -61,7 +61,7 @@ struct service {
         void (*idle)(void *owner);         /* called when service_is_idle() became true */
         void *owner;
         struct service_run *runs;          /* running, and kept after the end; newest first */
-        uint64_t runs_made;
+        uint64_t newest_run;               /* by clock_number() */
         struct bulk *bulks;
         struct retained kept;              /* results of runs; at most engine.kept_bytes */
         size_t live;                       /* running jobs of requests: runs, bulks, gradings */

@@ -55,6 +55,18 @@ def test_times_have_no_more_digits_than_were_measured(box):
     assert len(times) == 10 and all(re.fullmatch(r'\d+\.\d{1,3}', one) for one in times), times
 
 
+def test_each_sandbox_counts_its_own_programs(box, web):
+    box.run('true')
+    box.run('true')
+    with Sandbox(web) as other:
+        other.run('true')
+        assert [one['id'] for one in other.good('GET', '/processes')['processes']] == [1]
+    assert [one['id'] for one in box.good('GET', '/processes')['processes']] == [2, 1]
+    box.good('DELETE', '/processes/2')
+    box.run('true')
+    assert [one['id'] for one in box.good('GET', '/processes')['processes']] == [3, 1], 'a number is used once'
+
+
 def test_folder_and_environment(box):
     assert box.out('pwd; echo $A-$B', cwd='/tmp', env={'A': '1', 'B': ''}) == '/tmp\n1-\n'
     assert box.out('echo "$PATH" | grep -c /usr/bin; echo $HOME; echo ${SECRET:-none}') == '1\n/home/user\nnone\n'
