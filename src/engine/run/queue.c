@@ -222,10 +222,11 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
                                          (run->launch.judged && engine->judged >= judged_max(engine)));
         *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
         if (waits && waiting >= engine->settings->engine.queue_max)
-                return err_set(err, CSN_E_BUSY, 0, "%zu runs wait already, as many as queue_max allows; %zu are running", waiting, engine->running);
+                return err_set(err, CSN_E_BUSY, 0, "the queue is full: %zu waiting (engine.queue_max), %zu running; try again later, or raise engine.queue_max",
+                               waiting, engine->running);
         *ret_room = (struct run_room){ "queued_max", run->queued_max, queued, running };
         if (run->queued_max && queued >= run->queued_max && run->running_max && running >= run->running_max)
-                return err_set(err, CSN_E_BUSY, 0, "%zu runs of yours wait and %zu are running, as many as this key allows", queued, running);
+                return err_set(err, CSN_E_BUSY, 0, "this key has no room for another run: %zu waiting, %zu running; try again when a run has ended", queued, running);
         return 0;
 }
 

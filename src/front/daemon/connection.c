@@ -428,7 +428,7 @@ static void greet(struct connection *connection)
         else if (rc == 0 && connection->daemon->state != SERVING)
                 rc = err_set(&err, CSN_E_BUSY, 0, "%s", ending);
         else if (rc == 0 && connection->daemon->connections_n > peers_max())
-                rc = err_set(&err, CSN_E_BUSY, 0, "the daemon has %zu connections, and may not have more", peers_max());
+                rc = err_set(&err, CSN_E_BUSY, 0, "connections of the daemon: %zu, and it may not have more; try again later", peers_max());
         if (rc < 0)
                 fail(connection, &err);
 }

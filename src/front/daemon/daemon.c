@@ -116,7 +116,7 @@ static void on_signal(struct watch *watch, uint32_t what)
                 psandboxes++;
         log_text(LOG_INFO, "signal %u: the daemon ends", info.ssi_signo);
         if (psandboxes && daemon->state == SERVING)
-                log_text(LOG_WARN, "%zu persistent sandboxes end with the daemon; what is in them cannot be kept", psandboxes);
+                log_text(LOG_WARN, "persistent sandboxes that end with the daemon: %zu; what is in them cannot be kept", psandboxes);
         if (daemon->state == SERVING)
                 enter(daemon, DRAINING);
         else

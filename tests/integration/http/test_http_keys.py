@@ -130,7 +130,7 @@ def test_a_key_has_so_many_running_and_the_others_wait(place):
         place.web.ask('GET', '/v1/runs', **bearer(key))[2]['runs']))
     assert [one['state'] for one in runs].count('waiting') == 3 and len(runs) == len(states) == 5
     for status, headers, problem in refused:
-        assert (status, problem['code'], problem['retryable']) == (429, 'capacity', True) and '3 runs of yours wait' in problem['detail']
+        assert (status, problem['code'], problem['retryable']) == (429, 'capacity', True) and '3 waiting, 2 running; try again when' in problem['detail']
         wanted = {'quota': 'queued_max', 'limit': 3, 'current': 3, 'remaining': 0, 'running': 2, 'queued': 3, 'retry_after_s': 1}
         assert wanted.items() <= problem.items()
         assert [headers[name] for name in ('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After')] == ['3', '0', '1', '1']
