@@ -66,11 +66,39 @@ static const char *reason(const struct run_result *result)
         return HAS(result, run_result, error) && result->error.message ? result->error.message : status_name(result->status);
 }
 
-/* Output, then "STDERR: ..." on its own line, then what went wrong. */
+/* The program's value as text; of length 0 without one.  The bytes belong to the result. */
+static struct bytes value_of(const struct run_result *result)
+{
+        const struct value *value = &result->result;
+        const char *text = HAS(value, value, value) ? value->value : HAS(value, value, repr) ? value->repr : "";
+        for (size_t i = 0; i < value->data_n; i++)
+                if (strcmp(value->data[i].name, "text/plain") == 0)
+                        text = value->data[i].value;
+        bool is_there = HAS(result, run_result, result);
+        return (struct bytes){ (char *)(uintptr_t)text, is_there ? strlen(text) : 0 };
+}
+
+static const char *value_end(const struct run_result *result)
+{
+        return HAS(result, run_result, result) && result->result.truncated ? "\n... (value truncated)" : "";
+}
+
+/* On lines of its own below what was printed. */
+static void add_value(struct buf *buf, const struct bytes *value, const struct run_result *result)
+{
+        if (!value->len)
+                return;
+        buf_printf(buf, "%s", buf->len && buf->bytes[buf->len - 1] != '\n' ? "\n" : "");
+        add_bytes(buf, value);
+        buf_printf(buf, "%s", value_end(result));
+}
+
+/* Output and value, then "STDERR: ..." on its own line, then what went wrong. */
 static void plain(const struct run_result *result, struct buf *buf)
 {
-        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
+        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
         add_stream(buf, &out, result->truncated.stdout_bytes, result);
+        add_value(buf, &value, result);
         if (error.len) {
                 buf_printf(buf, "%sSTDERR: ", buf->len ? "\n" : "");
                 add_stream(buf, &error, result->truncated.stderr_bytes, result);
@@ -97,24 +125,26 @@ static void add_cut(struct buf *buf, const struct bytes *bytes, size_t max)
         buf_add(buf, bytes->bytes + bytes->len - tail, tail);
 }
 
+static void add_brief_part(struct buf *buf, const char *title, const struct bytes *bytes)
+{
+        if (!bytes->len)
+                return;
+        buf_printf(buf, "%s:\n", title);
+        add_cut(buf, bytes, 500);
+        buf_add(buf, "\n", 1);
+}
+
 static void brief(const struct run_result *result, struct buf *buf)
 {
-        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
+        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
         buf_printf(buf, "status: %s", status_name(result->status));
         if (HAS(result, run_result, exit_code))
                 buf_printf(buf, ", exit_code: %" PRId64, result->exit_code);
         buf_printf(buf, ", duration: %.2fs, memory: %.1f MB\n", result->usage.wall_ms / 1000,
                    (double)result->usage.memory_peak_bytes / 1e6);
-        if (out.len) {
-                buf_printf(buf, "stdout:\n");
-                add_cut(buf, &out, 500);
-                buf_add(buf, "\n", 1);
-        }
-        if (error.len) {
-                buf_printf(buf, "stderr:\n");
-                add_cut(buf, &error, 500);
-                buf_add(buf, "\n", 1);
-        }
+        add_brief_part(buf, "stdout", &out);
+        add_brief_part(buf, "value", &value);
+        add_brief_part(buf, "stderr", &error);
         for (size_t i = 0; i < result->feedback_n; i++)
                 buf_printf(buf, "%.300s\n", result->feedback[i]);
 }
@@ -134,10 +164,12 @@ static void add_part(struct buf *buf, const char *title, const struct bytes *byt
 
 static void linx(const struct run_result *result, struct buf *buf)
 {
-        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
+        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
         if (result->status == status_COMPLETED) {
-                buf_printf(buf, out.len || error.len ? "Code executed successfully:\n" : "Code executed successfully (no output)\n");
+                buf_printf(buf, out.len || error.len || value.len ? "Code executed successfully:\n" : "Code executed successfully (no output)\n");
                 add_part(buf, "", &out, result->truncated.stdout_bytes, result);
+                add_value(buf, &value, result);
+                buf_printf(buf, value.len ? "\n" : "");
                 add_part(buf, "STDERR:\n", &error, result->truncated.stderr_bytes, result);
         } else {
                 buf_printf(buf, "Code execution failed:\n");
@@ -155,7 +187,7 @@ static bool is_told(const struct run_result *result)
 
 static void codemie(const struct run_result *result, struct buf *buf)
 {
-        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr);
+        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
         if (result->status == status_TIMEOUT) {
                 buf_printf(buf, "Code execution timed out after %g seconds. This may indicate an infinite loop or a resource-intensive "
                                 "operation. Please review your code and consider optimizing it.\n",
@@ -167,11 +199,12 @@ static void codemie(const struct run_result *result, struct buf *buf)
         bool good = result->status == status_COMPLETED;
         if (!good)
                 buf_printf(buf, "Code execution failed.\n\n");
-        if (good && !out.len && !error.len)
+        if (good && !out.len && !error.len && !value.len)
                 buf_printf(buf, "Code executed successfully with no output.");
         add_stream(buf, &out, result->truncated.stdout_bytes, result);
+        add_value(buf, &value, result);
         if (error.len) {
-                buf_printf(buf, "%sSTDERR:\n", out.len ? "\n" : "");
+                buf_printf(buf, "%sSTDERR:\n", out.len || value.len ? "\n" : "");
                 add_stream(buf, &error, result->truncated.stderr_bytes, result);
         }
         if (!good && !is_told(result))

@@ -123,7 +123,7 @@ static void take_value(struct run *run)
                         SET(value, value, truncated, true);
         }
         if (HAS(value, value, truncated))
-                run_warn(run, "return_value_truncated", "the value is longer than value_bytes=%zu; its beginning is in "
+                run_warn(run, RUN_VALUE_TRUNCATED, "the value is longer than value_bytes=%zu; its beginning is in "
                                                         "result.repr", max);
         json_t *data = json_object_get(json, "data");
         if (json_object_size(data)) {
@@ -295,7 +295,7 @@ static void record_output(struct run *run)
         SET(result, run_result, stdout, stream_text(run, 0, &truncated->stdout_bytes, &truncated->stdout_total_bytes));
         SET(result, run_result, stderr, stream_text(run, 1, &truncated->stderr_bytes, &truncated->stderr_total_bytes));
         if (truncated->stdout_bytes || truncated->stderr_bytes)
-                run_warn(run, "output_truncated", "%s was longer than output_bytes=%" PRIu64 "; head and tail are kept",
+                run_warn(run, RUN_OUTPUT_TRUNCATED, "%s was longer than output_bytes=%" PRIu64 "; head and tail are kept",
                          truncated->stdout_bytes ? "standard output" : "standard error", run->launch.request.limits.output_bytes);
 }
 

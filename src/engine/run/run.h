@@ -110,6 +110,8 @@ uint64_t run_number(const struct run *run);
 void run_hold(struct run *run, bool on);
 
 #define RUN_EXPORT_FAILED "export_failed"            /* warning: a file that was to be in a folder of this host is not there */
+#define RUN_OUTPUT_TRUNCATED "output_truncated"      /* warning: the record has head and tail of a stream */
+#define RUN_VALUE_TRUNCATED "return_value_truncated" /* warning: the record has the beginning of the value */
 #define RUN_FILE_UNCHANGED "it is as the run got it" /* error of an exported input that still has its content */
 
 /* ---- messages between engine and runner (messages.c) ---- */

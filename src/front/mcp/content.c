@@ -123,6 +123,7 @@ static void add_rendered(struct mcp_call *call, json_t *record)
         struct csn_error err;
         struct buf buf;
         json_t *copy = json_deep_copy(record);
+        json_object_set_new(copy, "result", json_null());   /* add_value() gives it as content of its own */
         buf_init(&buf, MCP_ANSWER_MAX);
         if (front_read_record(copy, &arena, &result, &err) < 0 || render_text("plain", &result, &buf, &err) < 0)
                 buf_printf(&buf, "%s", err.text);

@@ -226,6 +226,17 @@ def test_the_text_forms(form, good, bad):
     assert (done.out, done.err, done.status) == (bad, '', 3)
 
 
+@pytest.mark.parametrize('form, alone, after', [
+    ('plain', '42\n', 'out\n42\n'), ('linx', 'Code executed successfully:\n42\n', 'Code executed successfully:\nout\n42\n'), ('codemie', '42\n', 'out\n42\n'),
+    ('brief', 'value:\n42\n', 'stdout:\nout\nvalue:\n42\n')])
+@pytest.mark.parametrize('language', ['python', 'javascript'])
+def test_the_text_forms_have_the_value_of_the_last_expression(form, alone, after, language):
+    show = 'print' if language == 'python' else 'console.log'
+    for code, text in (('6 * 7', alone), (f'{show}("out"); 6 * 7', after)):
+        done = caisson('run', '-l', language, '--format', form, '-c', code)
+        assert (done.out if form != 'brief' else done.out.partition('\n')[2]) == text and done.err == ''
+
+
 def test_the_brief_form_is_short_and_ends_with_advice():
     done = caisson('run', '-l', 'python', '--format', 'brief', '-c', 'print("a" * 5000); 1/0')
     assert done.out.startswith('status: failed, exit_code: 1, duration: ')

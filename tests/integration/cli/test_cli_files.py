@@ -247,6 +247,22 @@ def test_a_work_folder_that_is_missing_is_replaced_and_kept(tmp_path):
     assert caisson('gc', '--set', state, '--set', 'engine.retention_ms=0').out == '1 folders removed\n' and not folder.exists()
 
 
+@pytest.mark.parametrize('options, word', [(['--work-dir', 'none'], 'the folder none does not exist'), (['--packages', 'none'], 'packages are checked')])
+@pytest.mark.parametrize('form', [[], ['--format', 'plain'], ['--format', 'brief']])
+def test_a_warning_is_printed_without_a_terminal(tmp_path, options, word, form):
+    done = caisson('run', *options, *form, '-l', 'python', '-c', 'print(1)', cwd=tmp_path)
+    assert done.status == 0 and done.err.startswith(f'caisson: warning: {word}'), done.err
+    for quiet in ('-q', '--json'):
+        assert caisson('run', quiet, *options, '-l', 'python', '-c', 'print(1)', cwd=tmp_path).err == ''
+
+
+def test_a_warning_about_the_record_alone_is_in_the_record_alone():
+    for form in ([], ['--format', 'plain']):
+        done = caisson('run', '--output', '1KiB', *form, '-l', 'bash', '-c', 'seq 1000')
+        assert done.status == 0 and done.err == ''
+    assert 'head and tail are kept' in caisson('run', '-v', '--output', '1KiB', '-l', 'bash', '-c', 'seq 1000').err
+
+
 def test_a_work_folder_has_one_run_at_a_time(tmp_path):
     with subprocess.Popen([CAISSON, 'run', '-l', 'bash', '-c', 'echo started; sleep 1000', '--timeout', '600s', '--work-dir', str(tmp_path)],
                           stdout=subprocess.PIPE, env=environment()) as process:

@@ -91,13 +91,23 @@ static void print_losses(struct cli_show *show, const struct run_result *result)
                 }
 }
 
-static void print_summary(const struct cli_show *show, const struct run_result *result)
+/* What the record lacks is no news for a reader of the output: the stream was printed whole, and a text form marks its gaps. */
+static bool is_about_the_record(const struct warning *warning)
 {
-        bool colours = cli_colours(stderr);
+        return strcmp(warning->code, RUN_OUTPUT_TRUNCATED) == 0 || strcmp(warning->code, RUN_VALUE_TRUNCATED) == 0;
+}
+
+/* Warnings do not depend on a terminal: a log of cron or of CI is read later, when the output is gone. */
+static void print_warnings(const struct cli_show *show, const struct run_result *result)
+{
+        for (size_t i = 0; i < result->warnings_n && !show->quiet; i++)
+                if (!is_loss(&result->warnings[i]) && (show->verbose || !is_about_the_record(&result->warnings[i])))
+                        print_told("\033[33m", "caisson: warning", result->warnings[i].text, NULL);
+}
+
+static void print_error(const struct run_result *result, bool colours)
+{
         const struct failure *error = &result->error;
-        /* The rest is printed on a terminal, or with --verbose. */
-        if (show->quiet || (!is_ours_to_tell(result) && !show->tty[2] && !show->verbose))
-                return;
         char head[80];
         snprintf(head, sizeof head, "caisson: %s", status_name(result->status));
         bool told = error->type && result->status == status_FAILED;   /* the traceback is on stderr already */
@@ -107,9 +117,10 @@ static void print_summary(const struct cli_show *show, const struct run_result *
                 print_told("\033[33m", "hint", error->hint, NULL);
         for (size_t i = 0; i < result->findings_n && i < FINDINGS_SHOWN; i++)
                 print_finding(&result->findings[i], colours);
-        for (size_t i = 0; i < result->warnings_n; i++)
-                if (!is_loss(&result->warnings[i]))
-                        print_told("\033[33m", "warning", result->warnings[i].text, NULL);
+}
+
+static void print_files(const struct run_result *result, bool colours)
+{
         for (size_t i = 0; i < result->files_n && i < 20; i++) {
                 const struct output_file *file = &result->files[i];
                 char size[40], text[1400];
@@ -118,7 +129,17 @@ static void print_summary(const struct cli_show *show, const struct run_result *
                          file->path ? " -> " : file->error ? ": " : "", file->path ? file->path : file->error ? file->error : "");
                 print_line("\033[2m", colours, "file", text);
         }
-        if (show->verbose)
+}
+
+static void print_summary(const struct cli_show *show, const struct run_result *result)
+{
+        bool colours = cli_colours(stderr), is_watched = !show->quiet && (show->tty[2] || show->verbose);
+        if (is_watched || (!show->quiet && is_ours_to_tell(result)))
+                print_error(result, colours);
+        print_warnings(show, result);
+        if (is_watched)
+                print_files(result, colours);
+        if (is_watched && show->verbose)
                 fprintf(stderr, "%s%s: %.1f ms wall, %.1f ms CPU, %.1f MiB, prepared in %.1f ms, collected in %.1f ms%s\n",
                         colours ? "\033[2m" : "", result->id, result->usage.wall_ms, result->usage.cpu_ms,
                         (double)result->usage.memory_peak_bytes / (double)MIB, result->timings.prepare_ms, result->timings.collect_ms,
@@ -164,7 +185,7 @@ void show_result(struct cli_show *show, const struct run_result *result, json_t 
         if (show->json)
                 print_record(show, record);
         else if (show->format)
-                print_text(show, result);
+                print_text(show, result), print_warnings(show, result);
         else
                 print_summary(show, result);
         print_losses(show, result);
