@@ -2,7 +2,9 @@
  * sources: the sources of tools that the configuration names.
  *
  *   sources                sections mcpServers and tools of the configuration -> sources; start, reload, end
- *   server_config          one entry, checked, with its secrets inserted       (no I/O but files with secrets)
+ *   server_config          the entries of the configuration, and MCP servers among them
+ *   config_read            values of an entry, checked, with secrets inserted     (no I/O but files with secrets)
+ *   config_program, config_defined  programs of entries; tools of the section tools
  *   launcher_client        processes, started by the tool launcher (supervisor/tool_launcher.c)
  *   mcp, mcp_session, mcp_requests  the client of the Model Context Protocol, independent of the transport
  *   mcp_stdio, mcp_http    the transports
