@@ -63,8 +63,8 @@ static void print_options(const struct cli_option *options, const struct object 
         struct cli_field fields[64];
         for (; options && options->name; options++)
                 print_with_words(options->name, options->letter, options->argument, options->text, options->choices, "");
-        if (objects)
-                print_fields(fields, cli_fields_of(objects, fields, ARRAY_LEN(fields)));
+        size_t n = objects ? cli_fields_of(objects, fields, ARRAY_LEN(fields)) : 0;
+        print_fields(fields, n);
 }
 
 const struct cli_command *cli_find_command(const struct cli_command *commands, const char *name)

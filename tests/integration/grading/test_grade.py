@@ -341,7 +341,8 @@ def test_a_broken_set_up_of_node_is_the_fault_of_the_request(setup):
 @pytest.mark.parametrize('how', ALL)
 @pytest.mark.parametrize('code, status', [('1 / 0', 'failed'), ('def f(:', 'syntax_error'), ('import sys; sys.exit(0)', 'failed'), ('while True: pass', 'timeout')])
 def test_a_submission_that_fails_behind_a_set_up_fails_by_itself(how, code, status):
-    result = one(code=code, setup='import math\nSIZE = 1', limits={'wall_ms': 60000, 'cpu_ms': 1500}, **how)
+    # Only the endless program waits for its limit; the others have time on a loaded machine, too.
+    result = one(code=code, setup='import math\nSIZE = 1', limits={'wall_ms': 4000 if status == 'timeout' else 60000}, **how)
     assert result['status'] == status or how.get('shared_process') and result['status'] == 'completed', result
     assert not result['all_passed'] and (result['error'] or {}).get('field') != '/setup'
 
