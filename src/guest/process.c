@@ -12,12 +12,15 @@
 
 #define MESSAGES_MAX 1024      /* more than the channel's buffer can hold */
 #define READS_AT_ONCE 8        /* of 64 KiB, before others have their turn */
-#define DRAIN_MAX MIB          /* what a pipe can hold of what was written before a message of the channel, or the end */
+#define DRAIN_MAX MIB          /* bytes of a pipe that precede a message of the channel, or the end */
 #define KILL_PASSES_MAX 100
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
-/* How many processes of the session there are, by one number: two looks at the same ones give the same. */
+/*
+ * Signal all processes of a session.  Returns a sum over their pids: two passes over the same processes return the
+ * same sum.
+ */
 static uint64_t signal_session(pid_t session, int sig)
 {
         uint64_t sum = 0;
@@ -33,8 +36,8 @@ static uint64_t signal_session(pid_t session, int sig)
 }
 
 /*
- * All of it: a shell with job control gives every job a process group of its own.  Who forks while we look is found by the next look;
- * at last those are left that are dead and not reaped yet.
+ * Kill a session, not only a process group: a shell with job control gives each job a process group of its own.  A
+ * process forked during one pass is found by the next pass.  The passes end when only unreaped processes are left.
  */
 static void kill_session(pid_t session)
 {
@@ -57,7 +60,7 @@ void process_close_source(struct source *source)
 static void close_in(struct process *process)
 {
         if (process->port)
-                shutdown(process->in.fd, SHUT_WR);   /* reading goes on, by another descriptor of it */
+                shutdown(process->in.fd, SHUT_WR);   /* reading goes on, by the duplicate in sources[OUT] */
         loop_unwatch(process->op.guest->loop, &process->in);
         fd_close(&process->in.fd);
         buf_done(&process->rest);
@@ -74,7 +77,7 @@ static void forget(struct process *process)
         free(process);
 }
 
-/* Nobody asks for it any more, and nothing of it is left. */
+/* Free a process whose operation is over, whose program has ended, and whose output is closed. */
 static void forget_if_done(struct process *process)
 {
         bool open = false;
@@ -124,9 +127,9 @@ static void stdio_closed(struct operation *op)
         process_discard_output((struct process *)op);
 }
 
-/* ---- what comes out of it ---- */
+/* ---- output ---- */
 
-/* One packet, of so many bytes.  0: nothing is there now, or never again. */
+/* Send at most one packet of output.  Returns its bytes; 0: no output now, or the source is closed. */
 static size_t pass_on(struct source *source)
 {
         static uint8_t packet[GUEST_PACKET_MAX];
@@ -143,7 +146,7 @@ static size_t pass_on(struct source *source)
                         operation_send(&process->op, packet, (size_t)n + 1, NULL, 0);
                 return (size_t)n;
         }
-        if (n == 0 || errno != EAGAIN) { /* EIO: the last one has closed a terminal */
+        if (n == 0 || errno != EAGAIN) { /* EIO: the last process has closed the terminal */
                 process_close_source(source);
                 if (process->port)
                         operation_tell(&process->op, GUEST_DONE);
@@ -151,7 +154,7 @@ static size_t pass_on(struct source *source)
         return 0;
 }
 
-/* What was written before is told before; a terminal gives it in pieces of 4 KiB. */
+/* Output written before an event is sent before the event.  A terminal is read in pieces of 4 KiB. */
 static void drain(struct process *process)
 {
         for (int i = OUT; i <= ERROR; i++)
@@ -163,7 +166,7 @@ static void pass_on_message(struct source *source)
 {
         static uint8_t packet[GUEST_PACKET_MAX];
         struct process *process = source->process;
-        drain(process);   /* first, for who sent it may write more as soon as it was taken */
+        drain(process);   /* first: the sender may write more output as soon as its message was received */
         ssize_t n = recv(source->watch.fd, packet + 1, sizeof packet - 1, MSG_DONTWAIT | MSG_TRUNC);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
@@ -225,7 +228,7 @@ void process_ended(struct guest *guest, pid_t pid, int status)
                         return;
                 }
                 drain(process);
-                /* Somebody who has the channel from it may go on to write for ever. */
+                /* At most MESSAGES_MAX: a process that inherited the channel may write without end. */
                 for (int i = 0; i < MESSAGES_MAX && process->sources[CHANNEL].watch.fd >= 0 && process->sources[CHANNEL].watch.active; i++) {
                         uint8_t byte;
                         if (recv(process->sources[CHANNEL].watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
@@ -238,7 +241,7 @@ void process_ended(struct guest *guest, pid_t pid, int status)
         }
 }
 
-/* ---- what goes into it ---- */
+/* ---- input ---- */
 
 void process_write_in(struct process *process)
 {
@@ -251,7 +254,7 @@ void process_write_in(struct process *process)
                 if (full && loop_watch(process->op.guest->loop, &process->in, process->in.fd, EPOLLOUT, &err) == 0)
                         return;
                 if (n <= 0) {
-                        /* Nobody reads it any more: what is left of it is of no use, and no error of the writer's. */
+                        /* The program does not read any more: the rest is dropped, which is no error of the writer. */
                         operation_tell_number(&process->op, GUEST_ROOM, process->rest.len - process->rest_at);
                         close_in(process);
                         return;
@@ -328,7 +331,10 @@ int process_take(struct operation *op, const uint8_t *bytes, size_t len, struct 
                 end_in(process);
                 return 0;
         case GUEST_CHANNEL:
-                /* An execution may be longer than the socket's buffer; a signal that comes behind it must not wait until it is read. */
+                /*
+                 * An execution may exceed the socket's buffer, so the rest is queued: a later signal must not wait
+                 * for the reader.
+                 */
                 if (channel->watch.fd >= 0 && send_queue_put(&process->messages, bytes + 1, len - 1, NULL, 0) < 0 && errno == ENOBUFS)
                         return err_set(err, CSN_E_BUSY, 0, "the interpreter does not read what it is sent");
                 return 0;
@@ -345,7 +351,7 @@ int process_take(struct operation *op, const uint8_t *bytes, size_t len, struct 
         }
 }
 
-/* ---- its beginning ---- */
+/* ---- begin ---- */
 
 int process_listen_to(struct process *process, int i, int *fd, struct csn_error *err)
 {
@@ -386,7 +392,7 @@ struct process *process_new(struct guest *guest)
 
 static int launch(struct process *process, const struct guest_process *what, struct ends *ends, struct csn_error *err)
 {
-        /* Pipes and terminals belong to whoever makes them, and `user` must not open those of root. */
+        /* The creator owns pipes and terminals, and `user` must not open pipes and terminals of root. */
         account_files(process->op.guest, what->flags & GUEST_AS_ROOT);
         int rc = process->terminal ? ends_make_terminal(ends, what, err)
                                    : ends_make(ends, what->flags & GUEST_INPUT, what->flags & GUEST_CHANNELED, err);

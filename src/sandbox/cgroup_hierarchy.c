@@ -25,8 +25,8 @@ static const unsigned bits[HIERARCHIES] = { WIRE_CTL_MEMORY, WIRE_CTL_CPU, WIRE_
 /* ---- finding the hierarchies ---- */
 
 struct place {
-        char path[PATH_MAX];       /* of the cgroup that we are in, or "" */
-        size_t mount_len;          /* the part of it that is the mount point */
+        char path[PATH_MAX];       /* of the cgroup of this process, or "" */
+        size_t mount_len;          /* length of the mount point in path */
 };
 
 struct places {
@@ -45,8 +45,8 @@ static bool has_word(const char *list, const char *word)
 }
 
 /*
- * One line of /proc/self/cgroup, "5:memory:/path": our own path below the mount.  The mount may show only
- * a part of the hierarchy (a container without a cgroup namespace); then its root is a prefix of the path.
+ * One line of /proc/self/cgroup, "5:memory:/path": the path of this process below the mount.  The mount may
+ * show only a part of the hierarchy (a container without a cgroup namespace); then its root is a prefix of the path.
  */
 static void own_path(const char *cgroups, const char *controller, const char *mount_point, const char *mount_root,
                      struct place *ret)
@@ -106,7 +106,7 @@ void cgroup_kill_members(int dir_fd)
         char list[64 * KIB];
         if (io_write_file(dir_fd, "cgroup.kill", "1") == 0)
                 return;
-        io_write_file(dir_fd, "freezer.state", "THAWED");   /* version 1: what stands still does not die */
+        io_write_file(dir_fd, "freezer.state", "THAWED");   /* v1: a frozen process does not die */
         if (io_read_file(dir_fd, "cgroup.procs", list, sizeof list - 1) < 0)
                 return;
         char *save = NULL;
@@ -154,7 +154,7 @@ void cgroup_sweep(const char *paths)
         free(copy);
 }
 
-/* Folders of supervisors that are dead: nobody holds their lock. */
+/* Remove folders of dead supervisors: no process holds the lock of such a folder. */
 static void sweep_stale(const char *parent)
 {
         DIR *dir = opendir(parent);
@@ -174,7 +174,7 @@ static void sweep_stale(const char *parent)
         closedir(dir);
 }
 
-/* Make and lock our folder below parent.  -1 with errno. */
+/* Make and lock the folder of this supervisor below parent.  -1 with errno. */
 static int make_folder(const char *parent, const char *name, char path[static PATH_MAX])
 {
         int len = snprintf(path, PATH_MAX, "%s/%s", parent, name);
@@ -186,7 +186,10 @@ static int make_folder(const char *parent, const char *name, char path[static PA
                 return -1;
         auto_fd fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         struct stat here, there;
-        /* Between mkdir and flock another supervisor may have swept it: then there is another one, or none. */
+        /*
+         * Between mkdir and flock another supervisor may have removed the folder: then the path is another folder, or
+         * none.
+         */
         if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &here) < 0 || stat(path, &there) < 0 ||
             here.st_ino != there.st_ino) {
                 errno = EAGAIN;
@@ -230,7 +233,7 @@ static int open_folder(struct cgroup_base *base, int slot, const char *parent)
 
 /* ---- v2 ---- */
 
-/* Which of ours are in a list of words ("cpu memory pids"). */
+/* The known controllers in a list of words ("cpu memory pids"), as bits. */
 static unsigned controllers_in(int dir_fd, const char *file)
 {
         char text[512];
@@ -244,7 +247,7 @@ static unsigned controllers_in(int dir_fd, const char *file)
         return found;
 }
 
-/* Hand our controllers to the children of a cgroup; EBUSY where processes live in it (no internal processes). */
+/* Enable the controllers for the children of a cgroup; EBUSY if the cgroup has processes (no internal processes). */
 static unsigned enable_controllers(int fd)
 {
         unsigned there = controllers_in(fd, "cgroup.controllers");
@@ -252,12 +255,12 @@ static unsigned enable_controllers(int fd)
                 char word[16];
                 snprintf(word, sizeof word, "+%s", names[i]);
                 if (there & bits[i] && io_write_file(fd, "cgroup.subtree_control", word) < 0)
-                        continue;   /* what is really on is read below */
+                        continue;   /* the enabled controllers are read below */
         }
         return controllers_in(fd, "cgroup.subtree_control");
 }
 
-/* The cgroup to begin with: our own, or the one that was named, below the same mount. */
+/* The first cgroup to try: the cgroup of this process, or `parent` below the same mount. */
 static void start_path(char path[static PATH_MAX], const struct place *place, const char *parent)
 {
         snprintf(path, PATH_MAX, "%s", place->path);
@@ -265,7 +268,7 @@ static void start_path(char path[static PATH_MAX], const struct place *place, co
                 snprintf(path + place->mount_len, PATH_MAX - place->mount_len, "/%s", parent);
 }
 
-/* The nearest cgroup from our own upwards that can give controllers to a folder of ours. */
+/* Walk up from the cgroup of this process to the first cgroup that can give controllers to a folder below. */
 static void open_v2(struct cgroup_base *base, const struct place *place, const char *parent)
 {
         char path[PATH_MAX];
@@ -274,7 +277,7 @@ static void open_v2(struct cgroup_base *base, const struct place *place, const c
                 auto_fd dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 unsigned on = dir >= 0 && access(path, W_OK) == 0 ? enable_controllers(dir) : 0;
                 if (on & WIRE_CTL_MEMORY && open_folder(base, MEMORY, path) == 0) {
-                        /* Our own folder hands them on to the leaves. */
+                        /* The new folder enables the controllers for the leaves. */
                         base->mode = WIRE_CGROUP_V2;
                         base->controllers = on & enable_controllers(base->dir[MEMORY]);
                         return;
@@ -290,7 +293,7 @@ static void open_v2(struct cgroup_base *base, const struct place *place, const c
 
 static void open_v1(struct cgroup_base *base, const struct places *places, const char *parent)
 {
-        /* The freezer first, and so it is swept first: in the others nothing dies before it is let go there. */
+        /* The freezer first, so that sweeps begin there: a frozen process dies only after it is thawed. */
         for (int i = HIERARCHIES - 1; i >= 0; i--) {
                 const struct place *place = &places->v1[i];
                 char path[PATH_MAX];

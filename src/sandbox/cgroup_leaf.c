@@ -10,11 +10,11 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 
-#define SPARE_MEMORY MIB       /* what the kernel has not given back yet, and will, of a leaf that is used again */
+#define SPARE_MEMORY MIB       /* charged memory that a reused leaf may have; the kernel frees it later */
 
 enum file { MEMORY_NOW, MEMORY_PEAK, MEMORY_EVENTS, TASKS_NOW, TASKS_PEAK, TASKS_EVENTS, CPU_USED, CPU_STAT, FILES };
 
-/* The counters of a leaf.  Each is one record, which the kernel gives in one read(2) (fs/seq_file.c). */
+/* The counters of a leaf.  The kernel returns each file by one read(2) (fs/seq_file.c). */
 static const struct {
         int hierarchy, v1_flags;
         const char *v1, *v2;
@@ -39,7 +39,7 @@ void cgroup_leaf_init(struct cgroup_leaf *leaf)
                 leaf->files[i] = -1;
 }
 
-/* The folder that a counter is in; -1: it has none here. */
+/* The folder of a counter; -1: this host has no such counter. */
 static int folder_of(const struct cgroup_leaf *leaf, enum file file)
 {
         if (leaf->base->mode == WIRE_CGROUP_V2)
@@ -50,7 +50,7 @@ static int folder_of(const struct cgroup_leaf *leaf, enum file file)
         return files[file].v1 ? leaf->dir[hierarchy] : -1;
 }
 
-/* All of it into `text`, or -1. */
+/* Read the whole counter into `text`.  Returns its length, or -1. */
 static ssize_t read_counter(const struct cgroup_leaf *leaf, enum file file, char *text, size_t size)
 {
         int dir = folder_of(leaf, file);
@@ -88,15 +88,16 @@ static void close_kept(struct cgroup_base *base, int *fd)
 }
 
 /*
- * Where a process of one thread writes 0 to go in.  With cgroup.procs the kernel has all other forks and ends of the machine wait until it
- * knows all threads, and version 1's `tasks` moves just the one (cgroup_procs_write_start() in kernel/cgroup/cgroup.c, Linux 5.5).
+ * The file to which a process with one thread writes 0 to enter.  A write to cgroup.procs blocks all forks and exits
+ * of the machine until the kernel has found all threads; `tasks` of v1 moves one thread (cgroup_procs_write_start()
+ * in kernel/cgroup/cgroup.c, Linux 5.5).
  */
 static const char *procs_file_of(const struct cgroup_leaf *leaf)
 {
         return leaf->base->mode == WIRE_CGROUP_V1 ? "tasks" : "cgroup.procs";
 }
 
-/* Of a leaf that is used again, for to open a file takes longer than to read it. */
+/* Keep the files of a reused leaf open: to open a file takes longer than to read it. */
 static void keep_files(struct cgroup_leaf *leaf)
 {
         for (int i = 0; i < FILES; i++)
@@ -127,7 +128,7 @@ static int set_number(int dir_fd, const char *file, uint64_t value, struct csn_e
         return set(dir_fd, file, text, err);
 }
 
-/* Files that exist only with swap accounting: without it there is nothing to bound. */
+/* For files that exist only with swap accounting: without swap accounting there is no limit to set. */
 static int set_if_there(int dir_fd, const char *file, uint64_t value, struct csn_error *err)
 {
         if (faccessat(dir_fd, file, F_OK, 0) < 0)
@@ -139,7 +140,7 @@ static int set_if_there(int dir_fd, const char *file, uint64_t value, struct csn
 #define CPU_SHARES_USUAL 1024     /* of a new cgroup: sched(7), cgroup-v2.rst */
 #define CPU_WEIGHT_USUAL 100
 
-/* A leaf may have served before, with another weight; most have the usual one and are not written to. */
+/* A reused leaf may have another weight.  Most leaves have the usual weight, and need no write. */
 static int set_times(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, int dir, const char *file, uint64_t usual,
                      struct csn_error *err)
 {
@@ -216,7 +217,7 @@ static bool has_label(const struct cgroup_leaf *leaf, const char *label)
         return strncmp(leaf->name, label, len) == 0 && leaf->name[len] == '-' && !strchr(leaf->name + len + 1, '-');
 }
 
-/* Give it another name, in all hierarchies or in none.  Version 1 can; version 2 has no rename(2). */
+/* Rename a leaf in all hierarchies or in none.  Only v1 supports rename(2). */
 static bool rename_leaf(struct cgroup_leaf *leaf, const char *name)
 {
         for (int i = 0; i < HIERARCHIES; i++) {
@@ -232,8 +233,8 @@ static bool rename_leaf(struct cgroup_leaf *leaf, const char *name)
 }
 
 /*
- * The event of version 1 comes without a kill, too: where who asks for memory is being killed already, and of all below where
- * a cgroup above has none left.  It stays until it is read, and would end the next run as it begins.
+ * The OOM event of v1 also comes without a kill: if the process that needs memory is being killed already, and for
+ * all leaves if a cgroup above is full.  An unread event would end the next run at its start.
  */
 static void forget_oom(const struct cgroup_leaf *leaf)
 {
@@ -242,7 +243,7 @@ static void forget_oom(const struct cgroup_leaf *leaf)
                 ;
 }
 
-/* One with this label, for that has its name already; else any, which gets the name. */
+/* Take a spare leaf, first one with this label, which needs no rename(2); any other leaf gets the name. */
 static bool take_spare(struct cgroup_base *base, const char *label, const char *name, struct cgroup_leaf *ret)
 {
         size_t at = base->spare_n;
@@ -255,7 +256,7 @@ static bool take_spare(struct cgroup_base *base, const char *label, const char *
         *spare = base->spare[--base->spare_n];
         keep_files(ret);
         forget_oom(ret);
-        /* By now it is less than it was when the last run ended. */
+        /* The kernel has freed more memory since the last run ended. */
         clear_counter(ret, MEMORY_PEAK);
         return true;
 }
@@ -423,7 +424,7 @@ void cgroup_leaf_kill(const struct cgroup_leaf *leaf)
         for (int i = 0; i < HIERARCHIES; i++)
                 if (leaf->dir[i] >= 0) {
                         cgroup_kill_members(leaf->dir[i]);
-                        return;   /* the same processes are in all of them */
+                        return;   /* all hierarchies have the same processes */
                 }
 }
 
@@ -456,7 +457,7 @@ bool cgroup_leaf_is_frozen(const struct cgroup_leaf *leaf)
         return v2 ? find_key(state, "frozen") == 1 : strncmp(state, "FROZEN", 6) == 0;
 }
 
-/* What cannot be set to zero has to be zero: nothing of one run may be counted for the next. */
+/* A counter that cannot be cleared has to be zero: usage of one run must not count for the next run. */
 static bool could_be_new(const struct cgroup_leaf *leaf)
 {
         const struct cgroup_base *base = leaf->base;

@@ -8,11 +8,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define LOADING_MS 120000      /* for importing everything that is to be loaded ahead */
+#define LOADING_MS 120000      /* for the imports of the zygote */
 
 /*
- * Bounds for our own code and for libraries that an administrator chose; shared pages are charged here.  A zygote that is being started
- * helps all runs that wait, so it comes before the interpreters of single runs.
+ * Limits for our own code and for libraries of the administrator's choice; shared pages are charged here.  All
+ * waiting runs need the zygote, so a zygote gets more CPU time than the interpreter of a single run.
  */
 static const struct cgroup_limits zygote_limits = { .memory_bytes = 4 * GIB, .cpu_milli = 64000, .pids = 64, .cpu_times = 16 };
 
@@ -42,7 +42,7 @@ static void try_close(struct timer *timer)
                 loop_timer(zygote->sup->loop, timer, 10000);
 }
 
-/* It serves nobody any more.  Without a process its folder goes at once, else when the outer init told its death. */
+/* End the service of a zygote.  The cgroup is removed later: after the death of the process, if there is a process. */
 static void end(struct zygote *zygote, const struct csn_error *why)
 {
         struct supervisor *sup = zygote->sup;
@@ -65,7 +65,7 @@ static void loading_took_too_long(struct timer *timer)
         end(timer->owner, &err);
 }
 
-/* ---- what it says ---- */
+/* ---- messages of a zygote ---- */
 
 static void serves(struct zygote *zygote, const char *info)
 {
@@ -80,7 +80,7 @@ static void serves(struct zygote *zygote, const char *info)
 static void said(struct zygote *zygote, struct zygote_message *message, int fds[WIRE_FDS_MAX])
 {
         struct csn_error err;
-        /* Which text is there depends on what is said; they are in one place. */
+        /* The texts share memory in the message; terminate the text that this operation has. */
         if (message->op == ZYGOTE_SERVES)
                 message->info[sizeof message->info - 1] = 0;
         else
@@ -213,7 +213,7 @@ bool zygote_lost(struct supervisor *sup, const struct outer_init_message *died)
         for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)
                 if (zygote->pid == died->pid) {
                         if (zygote->watch.active)
-                                ready(&zygote->watch, EPOLLIN);   /* what it said last may explain it */
+                                ready(&zygote->watch, EPOLLIN);   /* its last message may have the reason */
                         err_set(&err, CSN_E_SYSTEM, 0, "the zygote ended");
                         end(zygote, &err);
                         loop_timer(sup->loop, &zygote->closing, 0);

@@ -1,11 +1,12 @@
 /*
  * The broker of one run or persistent sandbox.
  *
- * What comes through the tool socket is hostile: the bytes of a program that may know exactly how we are made.  It is JSON within
- * bounds or it is refused; a tool that was not granted does not exist for it; and what it gets is a value within bounds.
+ * Input from the tool socket is hostile: bytes of a program that may know this source.  A message is JSON within
+ * bounds or is refused; a tool without a grant does not exist for the program; and each result is a value within
+ * bounds.
  *
- * A call goes through the states of struct ask in their order, and each of them has a clock but that of waiting for other
- * calls, which have one.  All endings are in end(): answer, count, record, log, forget.
+ * A call goes through the states of struct ask in order.  Each state has a time limit, except ASK_QUEUED: the calls
+ * before have time limits.  All calls end in end(): answer, count, record, log, free.
  */
 #include "tools/tools_private.h"
 
@@ -13,9 +14,9 @@
 #include <stdio.h>
 
 #define SETTLE_MS 10000                    /* for sources that are not ready */
-#define PROGRESS_US 100000                /* between two tellings of how far a call is */
-#define PROGRESS_TEXT_MAX 1000             /* bytes of what a server says with it */
-#define ERROR_MAX 4000                     /* bytes of an error that code reads */
+#define PROGRESS_US 100000                /* between two progress events of a call */
+#define PROGRESS_TEXT_MAX 1000             /* bytes of the message of a server with it */
+#define ERROR_MAX 4000                     /* bytes of an error for the program */
 
 static void go_on(struct ask *ask);
 static void fail(struct ask *ask, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -41,7 +42,7 @@ static void tell_log(const struct ask *ask, const char *what, size_t bytes, doub
                   ask->bytes, bytes, ms);
 }
 
-/* Nothing is running for it any more. */
+/* The source does not run this call any more. */
 static void release(struct ask *ask)
 {
         if (ask->state == ASK_CALLING)
@@ -139,7 +140,7 @@ static void on_done(struct tool_call *call, const struct tool_result *result)
         json_decref(value);
 }
 
-/* Not more often than somebody can read it: what is told pushes older events out. */
+/* At most one event in PROGRESS_US: new events push older events out of the history. */
 static void on_progress(struct tool_call *call, double progress, double total, const char *message)
 {
         struct ask *ask = (struct ask *)call;
@@ -257,7 +258,7 @@ static void ask_for_yes(struct ask *ask)
                                 ask->call.arguments));
 }
 
-/* What can be said before anything is called.  False: it is refused. */
+/* Check limit and arguments once for each call.  False: the call is refused, and freed. */
 static bool check(struct ask *ask, const struct granted *one)
 {
         struct broker *broker = ask->broker;
@@ -286,7 +287,7 @@ static void end_list(struct ask *ask)
                 broker_list(broker, from);
 }
 
-/* From wherever it stands to where it has to wait, or to its end. */
+/* Move a request on, until it waits for an event or has its answer. */
 static void go_on(struct ask *ask)
 {
         struct broker *broker = ask->broker;
@@ -354,7 +355,7 @@ int broker_answer(struct run *run, const struct tool_answer *answer, struct csn_
         return 0;
 }
 
-/* ---- what the program asks ---- */
+/* ---- requests of the program ---- */
 
 static void op_call(struct broker *broker, struct tool_socket_call *from, json_t *request)
 {
@@ -378,7 +379,7 @@ static void op_call(struct broker *broker, struct tool_socket_call *from, json_t
         free(text);
 }
 
-/* Lists wait for what is not ready, too: a program that looks what there is has only one look. */
+/* A list also waits for sources that are starting: a program asks for the list only once. */
 static void list_or_wait(struct broker *broker, struct tool_socket_call *from, json_t *request)
 {
         if (!is_settling(broker)) {

@@ -21,7 +21,6 @@ void broker_answer_error(const struct broker *broker, struct tool_socket_call *f
                                     broker->request->raise));
 }
 
-/* No JSON, or none that is within bounds; why NULL: it has too many parts. */
 void broker_answer_unread(const struct broker *broker, struct tool_socket_call *from, const char *message, size_t len, const json_error_t *why)
 {
         struct arena arena = { 0 };

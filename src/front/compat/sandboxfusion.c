@@ -1,9 +1,9 @@
 /*
- * The words of SandboxFusion (bytedance/SandboxFusion, as trainers use it for rewards): POST /run_code, and honest answers where
- * that service has data sets and this one has none.
+ * The interface of SandboxFusion (bytedance/SandboxFusion, used by trainers for rewards): POST /run_code.  Routes of
+ * data sets answer that there are no data sets.
  *
- * There a request is judged by pydantic and errors have FastAPI's form, {"detail": ...}.  A program that fails is an answer with
- * "Failed", and what is not the program's fault is one with "SandboxError".
+ * SandboxFusion checks requests with pydantic, and errors have FastAPI's form, {"detail": ...}.  A program that fails
+ * gets an answer with "Failed"; a failure of the host gets an answer with "SandboxError".
  */
 #include "front/compat/sandboxfusion.h"
 
@@ -13,9 +13,9 @@
 
 #define TIMEOUT_S 10                       /* run_timeout where none is given */
 #define FETCH_MAX 1000                     /* names in fetch_files */
-#define FETCH_BYTES_MAX (64 * MIB)         /* all that is fetched from one run */
+#define FETCH_BYTES_MAX (64 * MIB)         /* all fetched files of one run */
 
-/* Names that the service knows; those that we do not run are no mistake of the client's. */
+/* Names of languages in SandboxFusion; a name that this host does not run is no error of the client. */
 static const char *const languages[] = {
         "python", "cpp", "nodejs", "go", "go_test", "java", "php", "csharp", "bash", "typescript", "sql", "rust", "cuda", "lua", "R", "perl", "D_ut", "ruby",
         "scala", "julia", "pytest", "junit", "kotlin_script", "jest", "verilog", "python_gpu", "lean", "swift", "racket",
@@ -30,7 +30,7 @@ struct fusion {
         size_t kept_n, bytes;
 };
 
-/* ---- what is wrong with a request ---- */
+/* ---- check of a request ---- */
 
 enum kind { A_TEXT, A_TEXT_OR_NULL, A_NUMBER, AN_INTEGER, TEXTS, TEXTS_BY_NAME };
 
@@ -130,7 +130,7 @@ static json_t *inputs_of(json_t *body)
         return list;
 }
 
-/* A name as a glob(7) pattern that means it alone. */
+/* A name as a glob(7) pattern that matches only this name. */
 static json_t *exactly(const char *name)
 {
         struct buf text;
@@ -162,7 +162,7 @@ static json_t *ours_of(json_t *body)
         return ours;
 }
 
-/* ---- files that are fetched ---- */
+/* ---- fetched files ---- */
 
 static int on_keep(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd, struct arena *arena, char **ret_url,
                    struct csn_error *err)
@@ -196,7 +196,7 @@ static const struct bytes *input_of(const struct fusion *fusion, const char *nam
         return NULL;
 }
 
-/* What is at a name now; NULL: nothing that can be taken. */
+/* The content of a file after the run; NULL: none that can be fetched. */
 static const struct bytes *content_of(const struct fusion *fusion, const struct run_result *result, const char *name)
 {
         for (size_t i = 0; i < result->files_n; i++) {
@@ -232,7 +232,10 @@ static const struct run_responder words = { .answer = on_answer };
 
 /* ---- POST /run_code ---- */
 
-/* One that they have and we have not is answered as their runner's failure would be.  False: the request has its answer. */
+/*
+ * A language of SandboxFusion that this host lacks is answered as a failure of the runner.  False: the request has
+ * its answer.
+ */
 static bool has_language(struct http_request *request, json_t *body)
 {
         json_t *name = json_object_get(body, "language");

@@ -40,15 +40,17 @@ static bool is_local_name(const char *host)
 }
 
 /*
- * A page of this host that the front admits.  A page sends a preflight before application/json (Fetch standard), and no route
- * answers that; so such a page is served by a proxy of its own.
+ * Whether the front admits pages of this host, and the Origin is such a page.  A browser sends a preflight before
+ * application/json (Fetch standard), and no route answers a preflight; so such a page needs a proxy.
  */
 static bool is_local_page(const struct http_request *request, const char *origin)
 {
         return allows_local_pages(request) && strncmp(origin, "http://", 7) == 0 && is_local_name(origin + 7);
 }
 
-/* A front that admits pages checks the Origin with a key, too: it has to be this host, or the name in the Host header. */
+/*
+ * A front that admits pages checks the Origin of requests with a key, too: this host, or the name in the Host header.
+ */
 static int refuse_other_origins(const struct http_request *request, struct csn_error *err)
 {
         const char *origin = http_header(request, "Origin"), *host = http_header(request, "Host");
@@ -59,8 +61,9 @@ static int refuse_other_origins(const struct http_request *request, struct csn_e
 }
 
 /*
- * Without a key it is enough to reach us, and a web page can make the browser of somebody on this host reach us: with
- * an Origin (Fetch standard), or under a name of its own that leads here (DNS rebinding).
+ * Without a key any request that arrives is answered, and a web page can send requests through a browser on this
+ * host: with an Origin (Fetch standard), or under a name of the page's own that resolves to this host (DNS
+ * rebinding).
  */
 static int refuse_web_pages(const struct http_request *request, struct csn_error *err)
 {
@@ -74,7 +77,7 @@ static int refuse_web_pages(const struct http_request *request, struct csn_error
 
 /* ---- keys and users ---- */
 
-/* The password of "Basic ...", which is what a client makes of http://user:KEY@host; "" if there is none. */
+/* The password of "Basic ...", which a client sends for http://user:KEY@host; "" without a password. */
 static const char *password(struct http_request *request, const char *basic)
 {
         struct bytes bytes;
@@ -117,7 +120,7 @@ static int check_key(struct service *service, struct http_request *request, cons
         return check_scope(request, err);
 }
 
-/* By the user; a key, if there is one, says more. */
+/* Admit by the uid of the client; with a key, the key decides the tenant. */
 static int admit_local(const struct service *service, struct http_request *request, bool has_key, struct csn_error *err)
 {
         uid_t uid;
@@ -180,7 +183,7 @@ static bool keeps_names(const struct http_request *request)
         return false;
 }
 
-/* A header that promises that a request is carried out once is not ignored where nothing keeps that promise. */
+/* Refuse an Idempotency-Key on a route without idempotency: the client would rely on a promise that no code keeps. */
 static int check_idempotency(const struct http_request *request, struct csn_error *err)
 {
         if (strcmp(request->route->method, "POST") != 0 || !http_header(request, "Idempotency-Key") || keeps_names(request))

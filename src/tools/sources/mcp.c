@@ -65,7 +65,7 @@ static void on_error(struct mcp *mcp, const char *method, struct tool_call *call
                 mcp_client_take_error(mcp, method, rpc, text);
 }
 
-/* The server asks us.  There is nobody whom it could ask for a text, an answer or its folders. */
+/* Requests of the server, as for texts of a model, answers of a user, or folders: only ping is served. */
 static void on_request(struct mcp *mcp, const struct rpc *rpc)
 {
         bool ping = strcmp(rpc->method, "ping") == 0;

@@ -1,8 +1,8 @@
 /*
  * The session with an MCP server: start and failure, the version of the protocol, and the list of tools; see mcp.h.
  *
- * mcp.phase says what is awaited.  An answer, a time limit or a lost connection moves the session on; each failure ends the
- * connection, and the next start waits twice as long.
+ * mcp.phase is the awaited step.  An answer, a time limit or a lost connection moves the session on; each failure
+ * ends the connection, and the next start waits twice as long.
  */
 #include "tools/sources/mcp.h"
 
@@ -59,7 +59,7 @@ void mcp_lost(struct mcp *mcp, const char *why, const char *last)
 {
         if (mcp->phase == MCP_OFF)
                 return;
-        /* Some servers of the legacy era end when they hear what they do not know. */
+        /* Some legacy servers exit on an unknown request, such as server/discover. */
         if (mcp->phase == MCP_PROBING && mcp->server->era == MCP_ANY && mcp->era == MCP_ANY) {
                 mcp->era = MCP_LEGACY;
                 mcp->phase = MCP_OFF;
@@ -80,7 +80,7 @@ static void plan_list(struct mcp *mcp)
                 loop_timer(mcp->loop, &mcp->again, next_us > now_us ? next_us - now_us : MCP_RELIST_US / 10);
 }
 
-/* A text of the server's, of at most so many bytes and cut at a character. */
+/* A copy of a text with at most `max` bytes, cut between characters. */
 static char *cut(const char *text, size_t max)
 {
         size_t len = 0;
@@ -89,7 +89,7 @@ static char *cut(const char *text, size_t max)
         return mem_copy(text, len);
 }
 
-/* Put a text that is too long in its place; the object keeps it. */
+/* A text of the object, which is replaced by a cut copy if too long.  Borrowed from the object. */
 static const char *text_in(json_t *object, const char *key)
 {
         const char *text = json_string_value(json_object_get(object, key));
@@ -129,7 +129,7 @@ static bool read_tool(const struct mcp *mcp, json_t *json, struct tool *ret)
         return true;
 }
 
-/* From the pages to what list() gives. */
+/* Replace the list of tools by the pages read. */
 static void take_list(struct mcp *mcp)
 {
         json_t *old = mcp->listed, *seen = json_object(), *json;
@@ -157,7 +157,7 @@ static void take_list(struct mcp *mcp)
         free(old_tools);
 }
 
-/* Requests that a session that ended left behind. */
+/* Send the calls of the ended session again. */
 static void send_again(struct mcp *mcp)
 {
         struct csn_error err;
@@ -342,7 +342,7 @@ static void on_again(struct timer *timer)
         if (mcp->phase == MCP_OFF)
                 start(mcp);
         else if (mcp->phase == MCP_READY && mcp->pages)
-                plan_list(mcp);            /* one is on its way, and may be old already */
+                plan_list(mcp);            /* the list being read may be out of date */
         else if (mcp->phase == MCP_READY)
                 begin_list(mcp);
 }
@@ -390,7 +390,7 @@ void mcp_unanswered(struct mcp *mcp, struct waiting *waiting, const char *why)
                 fail(mcp, why);
 }
 
-/* It knows the modern era: the same once more, if it says so itself, and else the other era. */
+/* Probe once more if the error names MCP_VERSION as supported.  False: the server may be of the legacy era. */
 static bool probe_again(struct mcp *mcp, const struct rpc *rpc)
 {
         if (rpc->code != UNSUPPORTED_VERSION || mcp->asked_twice || !has_version(json_object_get(rpc->data, "supported")))

@@ -1,6 +1,7 @@
 /*
- * process.Process: programs.  One that was started belongs to the sandbox and not to the request that started it: whoever listens may go and
- * others may come, and only its end, a signal or its time-out ends it.  What nobody listens to is lost.
+ * process.Process: programs.  A program belongs to the sandbox and not to the request that started the program:
+ * listeners may come and go.  A program ends by itself, by a signal or by its time-out.  Output without a listener is
+ * lost.
  */
 #include "front/e2b/envd/process.h"
 
@@ -9,12 +10,12 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#define KEPT_US (30 * 1000000ULL)          /* the end of one that is over, for those who come late */
-#define KEPT_MAX 200                       /* of those */
+#define KEPT_US (30 * 1000000ULL)          /* how long the end of a program is kept for late listeners */
+#define KEPT_MAX 200                       /* ended programs that are kept */
 #define TAG_MAX 256                        /* bytes */
-#define KILL_PATIENCE_US 20000000          /* for a program to be gone before its end is reported to who asked for it */
+#define KILL_PATIENCE_US 20000000          /* wait for the end of a killed program before the kill is answered */
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 static void process_free(struct envd_process *process)
 {
@@ -70,7 +71,7 @@ static void fail_gone(struct http_request *request)
         rpc_fail(request, false, RPC_NOT_FOUND, "the process has ended");
 }
 
-/* The oldest of those that are kept for their end. */
+/* Free the oldest ended program beyond KEPT_MAX. */
 static void keep_bound(const struct e2b_envd *envd)
 {
         struct envd_process *oldest = NULL;
@@ -137,7 +138,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         keep_bound(process->envd);
 }
 
-/* ---- what the guest tells ---- */
+/* ---- packets of the guest ---- */
 
 static void log_start(const struct envd_process *process)
 {
@@ -156,7 +157,7 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
         switch (kind) {
         case GUEST_STARTED:
                 if (process->pid || guest_get_number(bytes, len, &number, &err) < 0 || number == 0 || number > INT32_MAX)
-                        break;             /* a guest might say it twice */
+                        break;             /* a hostile guest may send GUEST_STARTED twice */
                 process->pid = number;
                 process->started_us = clock_us();
                 log_start(process);
@@ -196,7 +197,7 @@ static json_t *object_of(const json_t *json, const char *name)
         return json_is_object(member) ? member : NULL;
 }
 
-/* argv of a ProcessConfig; NULL: it is none. */
+/* argv of a ProcessConfig; NULL: malformed. */
 static char **read_args(const json_t *config, struct arena *arena, size_t *ret_n)
 {
         const json_t *args = json_object_get(config, "args");
@@ -235,7 +236,10 @@ static uint64_t read_flags(const struct envd_process *process, int account)
                (account == account_ROOT ? GUEST_AS_ROOT : 0);
 }
 
-/* What is told of it later: the program as it was understood, and no more of what its client sent.  The caller's reference. */
+/*
+ * The configuration for later lists: the program as started, without unknown members of the request.  The caller's
+ * reference.
+ */
 static json_t *config_of(const struct guest_process *program, const struct pair *envs, size_t envs_n)
 {
         json_t *args = json_array(), *names = json_object();
@@ -308,7 +312,7 @@ void envd_start(struct http_request *request)
         json_decref(message);
 }
 
-/* ---- which one ---- */
+/* ---- lookup ---- */
 
 #define WHICH_MEMBERS { .name = "process", .kind = E2B_OBJECT }, { .name = "process.pid", .kind = E2B_NUMBER, .most = UINT32_MAX }, \
                       { .name = "process.tag", .kind = E2B_TEXT }
@@ -320,7 +324,7 @@ static bool is_meant(const struct envd_process *process, uint64_t pid, const cha
         return process->pid && (pid ? process->pid == pid : tag && process->tag && strcmp(process->tag, tag) == 0);
 }
 
-/* By `process`, a pid or a tag.  NULL: there is none, and that is answered. */
+/* Find a program by pid or tag.  NULL: none, and the request has its answer. */
 static struct envd_process *find(struct http_request *request, bool stream, const json_t *message, bool ended)
 {
         const json_t *selector = object_of(message, "process");
@@ -380,9 +384,9 @@ void envd_list_processes(struct http_request *request)
         rpc_answer(request, json_pack("{s:o}", "processes", list));
 }
 
-/* ---- what is done to it ---- */
+/* ---- input, signals and size ---- */
 
-/* A unary call about a program that goes on; its message is the caller's reference.  NULL: it is answered. */
+/* The running program of a unary call; the message is the caller's reference.  NULL: the request has its answer. */
 static struct envd_process *begin(struct http_request *request, const struct e2b_member *members, json_t **ret_message)
 {
         struct envd_target target;
@@ -403,7 +407,7 @@ static int signal_of(const char *name)
         return !name ? 0 : strcmp(name, "SIGNAL_SIGKILL") == 0 ? SIGKILL : strcmp(name, "SIGNAL_SIGTERM") == 0 ? SIGTERM : 0;
 }
 
-/* Who kills it and then looks expects it to be gone. */
+/* A kill is answered after the end of the program: a client that lists programs next expects no such program. */
 void envd_signal(struct http_request *request)
 {
         static const struct e2b_member members[] = { WHICH_MEMBERS, { .name = "signal", .kind = E2B_WORD, .words = "SIGNAL_SIGKILL SIGNAL_SIGTERM" }, { 0 } };

@@ -53,7 +53,7 @@ static void keepalive(struct envd_listener *listener)
                 loop_timer(listener->process->loop, &listener->keepalive, listener->keepalive_us);
 }
 
-/* False: it is gone. */
+/* False: the listener has gone, and is freed. */
 static bool tell(struct envd_listener *listener, const char *name, json_t *event)
 {
         if (rpc_send(listener->request, json_pack("{s:{s:o}}", "event", name, event))) {
