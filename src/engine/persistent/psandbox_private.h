@@ -23,36 +23,45 @@ struct guest_call_user {
 struct psandbox {
         struct psandbox *next;
         struct engine *engine;
-        struct instance *instance;                 /* NULL: it is over */
         char id[40];
         char owner[OWNER_KEY_MAX];
         enum psandbox_state state;
-        bool usage_report_due;                  /* the meter's timer is about a program that ended */
-        bool changing;                   /* it was asked to pause or to go on */
-        struct launch launch;            /* request, shape, limits and environment of a run that never starts */
+        bool changing;                       /* a request to pause or resume is on its way */
+        struct csn_error why;                /* reason of an end that no caller asked for */
+        struct psandbox_waiter *waiters;
+
+        /* Request and sandbox. */
+        struct launch launch;                /* request, shape, limits and environment of a run that never starts */
+        struct sandbox_request request;      /* in the launch's arena */
+        struct limits bounds;                /* limits in the request: the maxima of executions */
+        struct instance *instance;           /* NULL: the sandbox is over */
         struct wire_boundary boundary;
         bool has_boundary;
-        struct tool_session tool_session;
-        const struct guest_call_user *call_user;
-        const struct psandbox_observer *observer;   /* NULL: there was no context yet */
-        struct sandbox_request request;  /* in the launch's arena */
-        struct limits bounds;            /* of executions: those that the request itself had */
+        int home_fd;                         /* for statfs(2) alone; the guest reads files */
         struct egress *egress;
-        struct watch sock;               /* to the guest */
+        struct tool_session tool_session;
+
+        /* The guest and its calls. */
+        struct watch sock;
         struct send_queue out;
-        int home_fd;                     /* for statfs(2) alone: what is in it is the guest's to read */
         bool hello_received;
         struct guest_call *calls;
-        struct guest_call sudo;                /* while it is there, for those inside alone */
+        const struct guest_call_user *call_user;
+        struct guest_call sudo;              /* open while programs inside may use sudo */
+
+        /* Contexts. */
         struct context *contexts;
-        struct psandbox_waiter *waiters;
+        const struct psandbox_observer *observer;   /* NULL: no context was opened yet */
+
+        /* Times and use. */
         struct timer ttl, idle, gone, greeting, usage_report;
-        uint64_t paused_us;
-        uint64_t number, programs_n;     /* programs_n: programs so far */
+        bool usage_report_due;               /* usage_report was set by the end of a program */
+        uint64_t paused_us;                  /* clock_us() of the last pause */
         int64_t created_ms, expires_ms;
+        uint64_t number;                     /* creation number */
+        uint64_t programs_n;                 /* programs so far */
         struct wire_stats seen;
-        uint64_t told_us;                /* CPU time that somebody was told of: the meter, or a record */
-        struct csn_error why;            /* of its end, if it was not asked for */
+        uint64_t told_us;                    /* CPU time that a usage report or a record has */
 };
 
 enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_BUSY, CONTEXT_DEAD };
@@ -64,41 +73,48 @@ struct context {
         enum context_state state;
         const struct language *language;
         struct arena arena;
-        struct context_request request;  /* in the arena */
-        struct guest_call call;
-        struct guest_call look;                /* whether its folder is there */
-        void (*looked)(struct context *context, const struct csn_error *error);
-        struct instance *instance;                 /* of an interpreter from a zygote */
-        struct backend_program program;  /* its; in `started` */
-        struct arena started;
-        bool left;                       /* it has ended, and what it printed last is on its way */
-        struct wire_exit how;
-        uint64_t pid;                    /* as it says */
-        struct context_waiter *waiter;
-        struct run *current, *first, *last;
-        size_t waiting;
-        struct capture pending[2];
-        char *text;                      /* of the execution, while it is sent; or NULL */
-        size_t text_len, text_at;
-        struct timer clock;              /* of the start, of an execution, of its end */
-        uint64_t clock_left_us;          /* it stands, as its sandbox does */
-        enum { CLOCK_START, CLOCK_WALL, CLOCK_GRACE, CLOCK_LEFT } meaning;
-        struct timer usage_report;       /* looks at the CPU time of an execution */
-        unsigned timed_out;              /* WIRE_WALL or WIRE_CPU; 0: it was not */
-        bool done, after_due;
-        bool before_due;                 /* an execution waits until it is known what was used before it */
-        bool cancel_pending, interrupt_pending;            /* meanwhile that one was cancelled, or interrupted */
-        bool dying;                      /* it has ended, and its sandbox is asked whether memory was the reason */
-        bool stopping;                   /* nothing begins now */
-        bool cold;                       /* a zygote could not give one */
-        bool used;                       /* something was executed by this interpreter */
-        struct wire_stats before;
-        uint64_t executions, began_us;
-        uint64_t number;                 /* of those, how many this interpreter has begun */
-        uint64_t made;                   /* its number among all of the engine */
+        struct context_request request;      /* in the arena */
+        uint64_t made;                       /* creation number among all contexts of the engine */
         int64_t created_ms;
-        char why[200];                   /* it is dead */
-        bool no_interpreter;             /* because this host has none of its language */
+        struct context_waiter *waiter;       /* for the start of the interpreter */
+
+        /* The interpreter. */
+        struct guest_call call;              /* carries output, errors and the private channel */
+        struct guest_call look;              /* looks whether the folder of the context exists */
+        void (*looked)(struct context *context, const struct csn_error *error);
+        struct instance *instance;           /* an interpreter from a zygote; NULL: the guest started the interpreter */
+        struct arena started;                /* for `program` */
+        struct backend_program program;
+        uint64_t pid;                        /* as the interpreter reports */
+        bool cold;                           /* a zygote could not give an interpreter */
+        bool used;                           /* the interpreter has executed something */
+        bool left;                           /* the interpreter has ended, and its last output is on the way */
+        bool dying;                          /* the same, and the sandbox is asked whether memory was the reason */
+        bool stopping;                       /* no execution may begin */
+        bool no_interpreter;                 /* this host has no interpreter of the language */
+        struct wire_exit how;                /* end of the interpreter */
+        char why[200];                       /* reason of CONTEXT_DEAD */
+
+        /* Executions. */
+        struct run *current, *first, *last;  /* the one that is executed; the queue */
+        size_t waiting;                      /* length of the queue */
+        struct capture pending[2];           /* output while nothing was executed */
+        char *text;                          /* of the execution, while it is sent; or NULL */
+        size_t text_len, text_at;
+        uint64_t executions;                 /* of this context */
+        uint64_t number;                     /* of this interpreter */
+        uint64_t began_us;
+        bool before_due;                     /* the execution waits for the statistics before it */
+        struct wire_stats before;
+        bool cancel_pending, interrupt_pending;   /* requested while before_due */
+        bool done, after_due;                /* the runner reported the end; the statistics after it are on the way */
+
+        /* Clocks. */
+        struct timer clock;
+        enum { CLOCK_START, CLOCK_WALL, CLOCK_GRACE, CLOCK_LEFT } meaning;   /* of the clock */
+        uint64_t clock_left_us;              /* of a clock that stands in a paused sandbox */
+        struct timer usage_report;           /* looks at the CPU time of an execution */
+        unsigned timed_out;                  /* WIRE_WALL or WIRE_CPU; 0: no limit was reached */
 };
 
 /* ---- psandbox.c ---- */
