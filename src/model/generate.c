@@ -119,7 +119,8 @@ static void profiles_table(const struct settings *settings, struct buf *buf)
         arena_done(&arena);
 }
 
-bool settings_markdown(struct buf *buf)
+/* The reference of all settings and profiles, in Markdown. */
+static bool settings_markdown(struct buf *buf)
 {
         /* No file and no environment: what is left are the defaults, the same on every machine. */
         struct settings_sources nothing = { .file = "/dev/null" };

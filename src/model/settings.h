@@ -80,9 +80,6 @@ void settings_reload(struct settings *settings, const struct settings *fresh, se
 
 /* ---- files generated from the tables (generate.c) ---- */
 
-/* Append the reference of all settings and profiles, in Markdown (docs/use/settings.md).  False: `buf` is full. */
-bool settings_markdown(struct buf *buf);
-
 /*
  * The n-th generated file of the repository: JSON Schemas and docs/use/settings.md.  Appends the text to `buf`
  * and returns the path from the root of the sources; NULL after the last.  generate.c writes the files, and a

@@ -152,15 +152,19 @@ void mcp_note(struct mcp_call *call, const char *method, json_t *params)
         call->transport->note(call->owner, rpc_notification(method, params));
 }
 
-void mcp_log(struct mcp_call *call, const char *level, const char *logger, const char *text, size_t len)
+/* Send output of a program, if the client asked for log messages of this level. */
+static void send_log(struct mcp_call *call, const char *level, const char *logger, const char *text, size_t len)
 {
         int least = call->session ? (call->session->level < 0 ? mcp_level_of("info") : call->session->level) : call->level;
         if (least >= 0 && mcp_level_of(level) >= least)
                 mcp_note(call, "notifications/message", json_pack("{s:s, s:s, s:s%}", "level", level, "logger", logger, "data", text, len));
 }
 
-/* The number of progress has to grow, and the end is unknown: so the number is the time. */
-void mcp_progress(struct mcp_call *call, const char *message)
+/*
+ * Send progress, if the client asked for progress; at most one notification in MCP_NOTE_US.  The number of progress has
+ * to grow, and the end is unknown: so the number is the time.
+ */
+static void send_progress(struct mcp_call *call, const char *message)
 {
         uint64_t now = clock_us();
         if (!call->token || (call->noted_us && now - call->noted_us < MCP_NOTE_US))
@@ -183,9 +187,9 @@ static void take_line(struct mcp_call *call, const char *text, size_t len)
         } else if (type) {
                 if (strcmp(type, "start") == 0)
                         call->run = arena_text(&call->arena, "/v1/runs/%s", json_string_value(json_object_get(event, "id")));
-                mcp_progress(call, strcmp(type, "start") == 0 ? "started" : "running");
+                send_progress(call, strcmp(type, "start") == 0 ? "started" : "running");
                 if (printed)
-                        mcp_log(call, strcmp(type, "stderr") == 0 ? "warning" : "info", type, json_string_value(printed), json_string_length(printed));
+                        send_log(call, strcmp(type, "stderr") == 0 ? "warning" : "info", type, json_string_value(printed), json_string_length(printed));
         }
         json_decref(event);
 }

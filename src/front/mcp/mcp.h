@@ -119,10 +119,6 @@ void mcp_cancel(struct mcp_call *call);
 
 /* Send a notification of the call. */
 void mcp_note(struct mcp_call *call, const char *method, json_t *params);
-/* Send output of a program, if the client asked for log messages of this level. */
-void mcp_log(struct mcp_call *call, const char *level, const char *logger, const char *text, size_t len);
-/* Send progress, if the client asked for progress; at most one notification in MCP_NOTE_US. */
-void mcp_progress(struct mcp_call *call, const char *message);
 
 /*
  * Send a request to the route at `path`; answered() is called after the whole answer.  `lines`: ask for the answer as
