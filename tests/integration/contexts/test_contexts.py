@@ -262,7 +262,7 @@ def test_python_interrupt(python, code):
     python.interrupt()
     outcome = python.answer()
     assert outcome.kinds == 'STARTED ERROR DONE' and outcome.error['type'] == 'KeyboardInterrupt'
-    assert 'session' not in outcome.stderr
+    assert 'session.py' not in outcome.stderr
     assert python.execute('x').value['value'] == 1
 
 
