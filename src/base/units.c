@@ -54,8 +54,8 @@ struct unit {
 
 /* The first unit that divides a value evenly is the one that is printed. */
 static const struct unit sizes[] = {
-        { "GiB", GIB }, { "MiB", MIB }, { "KiB", KIB }, { "Gi", GIB }, { "Mi", MIB }, { "Ki", KIB },
-        { "GB", 1000000000 }, { "MB", 1000000 }, { "kB", 1000 }, { "KB", 1000 }, { "G", 1000000000 },
+        { "TiB", 1024 * GIB }, { "GiB", GIB }, { "MiB", MIB }, { "KiB", KIB }, { "Ti", 1024 * GIB }, { "Gi", GIB }, { "Mi", MIB }, { "Ki", KIB },
+        { "TB", 1000000000000 }, { "GB", 1000000000 }, { "MB", 1000000 }, { "kB", 1000 }, { "KB", 1000 }, { "G", 1000000000 },
         { "M", 1000000 }, { "k", 1000 }, { "K", 1000 }, { "B", 1 }, { "", 1 },
 };
 
@@ -120,7 +120,7 @@ bool cores_parse(const char *text, uint64_t *ret_milli)
 
 void size_print(uint64_t bytes, char *text, size_t size)
 {
-        for (size_t i = 0; i < 3; i++)
+        for (size_t i = 0; i < 4; i++)
                 if (bytes && bytes % sizes[i].factor == 0) {
                         snprintf(text, size, "%" PRIu64 "%s", bytes / sizes[i].factor, sizes[i].name);
                         return;

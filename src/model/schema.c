@@ -151,6 +151,14 @@ static void add_used(json_t *defs, const struct object *object, const char *fiel
         }
 }
 
+/* Fields of the command line and the library are refused from a model. */
+static void drop_host_fields(json_t *defs)
+{
+        static const struct { const char *object, *field; } rows[] = { { "input_file", "path" }, { "export_rule", "path" } };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                json_object_del(json_object_get(json_object_get(defs, rows[i].object), "properties"), rows[i].field);
+}
+
 json_t *model_tool_schema(const struct object *object, const char *fields, const char *required)
 {
         json_t *schema = schema_of(object), *properties = json_object_get(schema, "properties"), *defs = json_object();
@@ -168,6 +176,7 @@ json_t *model_tool_schema(const struct object *object, const char *fields, const
                 json_object_set_new(schema, "required", list);
         }
         add_used(defs, object, fields);
+        drop_host_fields(defs);
         if (json_object_size(defs))
                 json_object_set(schema, "$defs", defs);
         json_decref(defs);

@@ -196,7 +196,7 @@ static void check_cgroups(struct report *report, bool rootless)
 static void check_user(struct report *report, bool rootless)
 {
         struct doctor_check *check = add(report, "host uid for each sandbox", rootless ? CHECK_WEAKER : CHECK_OK);
-        snprintf(check->fact, sizeof check->fact, "%s", rootless ? "one uid for all: ours" : "distinct, from the configured range");
+        snprintf(check->fact, sizeof check->fact, "%s", rootless ? "all sandboxes use your uid" : "distinct, from the configured range");
         if (rootless)
                 snprintf(check->remedy, sizeof check->remedy, "sandboxes share the kernel's quotas of one user: run as root for a uid each");
 }
@@ -232,7 +232,7 @@ static void check_root(struct report *report, bool rootless)
         struct doctor_check *check = add(report, "root inside", CHECK_WEAKER);
         struct csn_error err;
         int sys;
-        snprintf(check->fact, sizeof check->fact, "cannot be had");
+        snprintf(check->fact, sizeof check->fact, "not available");
         if (rootless) {
                 snprintf(check->remedy, sizeof check->remedy, "persistent sandboxes with root need a block of host ids and mounts that map them: run as root");
                 return;

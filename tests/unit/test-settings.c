@@ -258,7 +258,7 @@ static void variables_of_other_systems_keep_their_meaning(void)
         CHECK(refused("", ENV("CODE_EXECUTOR_VERBOSE=very"), NULL, "CODE_EXECUTOR_VERBOSE", "true or false"));
         CHECK(refused("", ENV("CODE_EXECUTION_TIMEOUT=abc"), NULL, "CODE_EXECUTION_TIMEOUT", "\"abc\""));
         CHECK(refused("", ENV("CODE_EXECUTION_MEMORY_MB=1"), NULL, "CODE_EXECUTION_MEMORY_MB",
-                      "4MiB to 1024GiB"));
+                      "4MiB to 1TiB"));
 }
 
 static void variables_of_opentelemetry_are_as_its_specification_has_them(void)

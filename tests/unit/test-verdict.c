@@ -127,6 +127,10 @@ static void rlimits_that_stand_in_are_recognised(void)
         CHECK(verdict_status(&evidence) == status_FAILED);
         evidence.boundary = &poor;
         CHECK(verdict_status(&evidence) == status_MEMORY_EXCEEDED);
+        struct arena arena = { 0 };
+        const char *hint = verdict_hint(status_MEMORY_EXCEEDED, &evidence, &arena);
+        CHECK(strncmp(hint, "A request for memory was refused", 32) == 0 && strstr(hint, "memory_bytes="));
+        arena_done(&arena);
         evidence.error_type = NULL;
         evidence.error_errno = EAGAIN;
         CHECK(verdict_status(&evidence) == status_PROCESS_LIMIT);

@@ -23,7 +23,7 @@ static int choose_language(struct launch *launch, struct csn_error *err)
         if (HAS(request, run_request, language))
                 return lang_find(launch->added, request->language, &launch->language, err);
         if (!HAS(request, run_request, name))
-                return err_field(err, "/language", "no language is given; give language");
+                return err_field(err, "/language", "no language is given; give language, such as python");
         launch->language = lang_of_file(launch->added, request->name);
         if (!launch->language)
                 return err_field(err, "/language", "no language is given, and the name \"%.60s\" does not tell one; give language", request->name);

@@ -202,6 +202,10 @@ const char *verdict_hint(int status, const struct evidence *evidence, struct are
                 return "The limit of the run was not reached: the memory of the cgroup in which the engine runs, or of the whole host, was. "
                        "The same run may succeed later, or with engine.running_max set lower.";
         case status_MEMORY_EXCEEDED:
+                if (!(how->reasons & WIRE_MEMORY))
+                        return arena_text(arena, "A request for memory was refused, because it went beyond memory_bytes=%" PRIu64 "; the peak before it was %s. "
+                                                 "Process the data in parts, or raise the limit.",
+                                          limits->memory_bytes, size_text(how->memory_peak, arena));
                 return arena_text(arena, "The peak was %s of memory_bytes=%" PRIu64 ", "
                                          "counting all processes and the files in /tmp, /dev/shm and the home directory. Process the data "
                                          "in parts, or raise the limit.",

@@ -81,7 +81,7 @@ int source_check_find_language(struct engine *engine, struct source_check *sourc
         struct check_request *request = &source_check->check.request;
         const struct language *language;
         if (!HAS(request, check_request, language))
-                return err_field(err, "/language", "no language is given; give language");
+                return err_field(err, "/language", "no language is given; give language, such as python");
         if (lang_find(engine->languages, request->language, &language, err) < 0)
                 return -err->code;
         request->language = arena_text(&source_check->check.arena, "%s", language->name);

@@ -47,6 +47,9 @@ extern const struct cli_option cli_check_options[], cli_config_options[], cli_de
         cli_grade_options[], cli_keys_options[], cli_logs_options[], cli_policy_options[], cli_runs_options[],
         cli_serve_options[], cli_top_options[];
 
+/* Whether something listens at an address of `caisson serve`: HOST:PORT or unix:/path (serve.c). */
+bool cli_is_answered(const char *address);
+
 /* The commands.  Each returns the exit status. */
 int cli_run(int argc, char **argv);
 int cli_check(int argc, char **argv);

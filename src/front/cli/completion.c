@@ -329,5 +329,5 @@ int cli_completion(const struct cli_command *commands, int argc, char **argv)
                         shells[i].print(commands);
                         return 0;
                 }
-        return cli_usage("completion: say bash, zsh or fish");
+        return cli_usage_of("completion", "give a shell: bash, zsh or fish");
 }

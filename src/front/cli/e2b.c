@@ -20,6 +20,7 @@ struct e2b_cli {
         const char *key, *tenant, *url, *domain;
         const char *address;       /* where the daemon of these settings listens */
         bool keyless;
+        bool has_daemon, has_http;   /* the daemon of these settings answers; it has an HTTP interface */
 };
 
 /* What a daemon that runs says counts, and the settings only where none does: caisson serve has options of its own. */
@@ -32,8 +33,10 @@ static void find_daemon(struct e2b_cli *cli, const struct settings *settings, st
         if (daemon_query_open(&daemon_query, settings) == 0) {
                 daemon_query_ask(&daemon_query, FRAME_ASK, NULL, 0);
                 if (daemon_query_wait(&daemon_query) == 0) {
+                        cli->has_daemon = true;
                         const json_t *http = json_object_get(json_object_get(daemon_query.answer, "daemon"), "http");
                         const char *told = json_string_value(json_object_get(http, "address"));
+                        cli->has_http = told;
                         cli->keyless = told ? json_is_true(json_object_get(http, "keyless")) : cli->keyless;
                         cli->address = told ? arena_text(arena, "%s", told) : cli->address;
                 }
@@ -57,7 +60,7 @@ static int url_of(const struct e2b_cli *cli, char *url, size_t size, struct csn_
         const char *address = cli->address;
         size_t len = strlen(address);
         if (!cli->url && (strncmp(address, "unix:", 5) == 0 || (len > 2 && strcmp(address + len - 2, ":0") == 0)))
-                return err_field(err, "url", "engine.http is \"%.100s\", which says not where clients of E2B can reach the daemon; say it with --url", address);
+                return err_field(err, "url", "engine.http is \"%.100s\", which does not say where clients of E2B can reach the daemon; give --url", address);
         snprintf(url, size, "%s%s", cli->url ? "" : "http://", cli->url ? cli->url : address);
         return 0;
 }
@@ -107,6 +110,17 @@ static int print_env(const struct e2b_cli *cli, const struct settings *settings,
         return 0;
 }
 
+/* The lines are printed in any case: a service may begin later. */
+static void note_absence(const struct e2b_cli *cli)
+{
+        if (cli->url || cli->has_http)
+                return;
+        if (cli->has_daemon)
+                cli_note("the daemon has no HTTP interface, which clients of E2B need; set engine.http, or start caisson serve");
+        else if (!cli_is_answered(cli->address))
+                cli_note("no daemon answers at %s; caisson serve starts one", cli->address);
+}
+
 static int e2b(int argc, char **argv, const struct settings *settings)
 {
         static char name[] = "e2b env";
@@ -114,15 +128,17 @@ static int e2b(int argc, char **argv, const struct settings *settings)
         struct arena arena = { 0 };
         struct csn_error err;
         if (argc < 2 || strcmp(argv[1], "env") != 0)
-                return cli_usage("e2b: say env");
+                return cli_usage_of("e2b", "give a subcommand: env");
         argv[1] = name;
         argv[1] = (char *)(uintptr_t) "e2b env";
         if (cli_parse(cli_e2b_options, argc - 1, argv + 1, take_option, &cli, &err) < 0)
                 return cli_fail(&err);
         if (optind < argc - 1)
-                return cli_usage("e2b env: unknown argument %.40s", argv[1 + optind]);
+                return cli_usage_of("e2b", "env: unknown argument %.40s", argv[1 + optind]);
         find_daemon(&cli, settings, &arena);
         int rc = print_env(&cli, settings, &err);
+        if (rc == 0)
+                note_absence(&cli);
         arena_done(&arena);
         return rc < 0 ? cli_fail(&err) : 0;
 }

@@ -316,6 +316,11 @@ static int watch_signals(struct grade_cli *cli, struct csn_error *err)
         return loop_watch(engine_loop(cli->engine), &cli->signals, fd, EPOLLIN, err);
 }
 
+static const char *input_of(const struct grade_cli *cli)
+{
+        return cli->paths_n > 1 ? "these files" : strcmp(cli->paths[0], "-") == 0 ? "standard input" : cli->paths[0];
+}
+
 static int grade_all(struct grade_cli *cli, struct csn_error *err)
 {
         bool more = true;
@@ -336,6 +341,8 @@ static int grade_all(struct grade_cli *cli, struct csn_error *err)
         show_progress(cli, true);
         if (cli->junit)
                 printf("</testsuites>\n");
+        if (!cli->done && !cli->interrupted)
+                return err_field(err, "", "grade: there is no submission in %s; give JSON lines, one submission a line", input_of(cli));
         if (!cli->json && !cli->junit) {
                 struct buf text;
                 buf_init(&text, 4 * KIB);

@@ -89,7 +89,7 @@ void grade_show(const struct grade_result *result, bool verbose, struct buf *buf
 void grade_show_totals(const struct grade_totals *totals, struct buf *buf)
 {
         double seconds = (double)(clock_us() - totals->begun_us) / 1e6;
-        buf_printf(buf, "%zu submissions: %zu passed, %zu failed", totals->submissions, totals->all_passed, totals->submissions - totals->all_passed - totals->troubled);
+        buf_printf(buf, "%zu submission%s: %zu passed, %zu failed", totals->submissions, totals->submissions == 1 ? "" : "s", totals->all_passed, totals->submissions - totals->all_passed - totals->troubled);
         if (totals->troubled)
                 buf_printf(buf, ", %zu not graded", totals->troubled);
         buf_printf(buf, "; %llu of %llu cases, mean score %.3f; %.2f s, %.1f submissions and %.1f cases a second\n", (unsigned long long)totals->cases_passed,

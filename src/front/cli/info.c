@@ -196,7 +196,7 @@ static int profiles(int argc, char **argv, const struct settings *settings)
                 return list_profiles(settings, json);
         if (argc == 3 && (strcmp(argv[1], "show") == 0 || strcmp(argv[1], "explain") == 0))
                 return show_profile(settings, argv[2], json);
-        return cli_usage("profiles: say list, or show NAME");
+        return cli_usage_of("profiles", "give a subcommand: list, or show NAME");
 }
 
 int cli_profiles(int argc, char **argv)
@@ -219,7 +219,7 @@ static int config(int argc, char **argv, const struct settings *settings)
         cli_has_flag(&argc, argv, "--effective");   /* what is shown is always what is in force */
         if (argc > 2 || (argc == 2 && strcmp(argv[1], "show") != 0 && strcmp(argv[1], "check") != 0)) {
                 json_decref(list);
-                return cli_usage("config: say show");
+                return cli_usage_of("config", "%s", argc > 2 && strcmp(argv[1], "show") == 0 ? "show takes no name; it prints all settings" : "give a subcommand: show");
         }
         for (size_t i = 0; i < settings->n; i++) {
                 const struct setting *setting = &settings->list[i];
@@ -260,7 +260,7 @@ int cli_schema(int argc, char **argv)
                         cli_print_json(model_schema(objects[i]));
                         return 0;
                 }
-        return cli_usage("schema: there is no \"%.40s\"; say request, result, check_request, check_result, grade_request, grade_result, limits or boundary", name);
+        return cli_usage_of("schema", "there is no \"%.40s\"; give request, result, check_request, check_result, grade_request, grade_result, limits or boundary", name);
 }
 
 /* ---- gc ---- */

@@ -137,7 +137,7 @@ static int create_key(struct keys_cli *cli, int argc, char **argv, struct csn_er
         explicit_bzero(text, sizeof text);
         if (fflush(stdout) != 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "the key cannot be written, and is of no use: caisson keys revoke %s", cli->key.id);
-        fprintf(stderr, "caisson: this key is not shown again; it is in no file\n");
+        fprintf(stderr, "caisson: store this key now: it is not shown again, and it is in no file\n");
         return 0;
 }
 
@@ -190,7 +190,7 @@ static int keys(int argc, char **argv, const struct settings *settings)
         while (argc > 1 && i < ARRAY_LEN(commands) && strcmp(commands[i].name, argv[1]) != 0)
                 i++;
         if (argc < 2 || i == ARRAY_LEN(commands))
-                return cli_usage("keys: say create, list, or revoke ID");
+                return cli_usage_of("keys", "give a subcommand: create, list or revoke ID");
         if (i > 0)
                 cli.json = cli_has_flag(&argc, argv, "--json") || cli_has_flag(&argc, argv, "-j");
         commands[i].run(&cli, argc - 1, argv + 1, &err);

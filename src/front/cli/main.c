@@ -1,6 +1,8 @@
 /* The table of commands, and main(). */
 #include "front/cli/cli.h"
 
+#include <ctype.h>
+
 /* Both print the table. */
 static int completion(int argc, char **argv);
 static int help(int argc, char **argv);
@@ -75,11 +77,17 @@ static bool is_help(const char *word)
         return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* Whether the first argument of a command is one of some words, such as `create` of keys. */
+static bool takes_word(const char *name, const char *word)
+{
+        return islower((unsigned char)word[0]) && strlen(word) > 2 && strstr(cli_find_command(commands, name)->arguments, word);
+}
+
 /* `caisson COMMAND --help`, and `caisson COMMAND PART --help` for a command with parts. */
 static bool asks_for_help(int argc, char **argv)
 {
         if (!cli_has_parts(argv[0]))
-                return argc == 2 && is_help(argv[1]);
+                return (argc == 2 && is_help(argv[1])) || (argc == 3 && takes_word(argv[0], argv[1]) && is_help(argv[2]));
         return (argc > 1 && is_help(argv[1])) || (argc > 2 && is_help(argv[2]));
 }
 

@@ -111,7 +111,7 @@ static int policy_command(int argc, char **argv, const struct settings *settings
         if (words > 2 && strcmp(word, "test") == 0)
                 return cli_cases(words - 1, argv + optind + 1, cli.language, settings);
         if (!list && (words != 2 || strcmp(word, "show") != 0))
-                return cli_usage("policy: say list, show NAME, or test NAME [-l LANGUAGE] FILE...");
+                return cli_usage_of("policy", "give a subcommand: list, show NAME, or test NAME [-l LANGUAGE] FILE...");
         if (front_load_policies(settings, &policies, &err) < 0)
                 return cli_fail(&err);
         if (list)

@@ -85,7 +85,7 @@ static void add_run(struct buf *buf, const struct store_run *run)
                 snprintf(number, sizeof number, "%lld", (long long)run->exit_code);
         cli_add_cell(buf, 36, run->id);
         cli_add_time(buf, run->started_ms);
-        cli_add_cell(buf, 15, status_name(run->status));
+        cli_add_cell(buf, 21, status_name(run->status));
         buf_printf(buf, "%4s ", number);
         cli_add_cell(buf, 10, run->language);
         cli_add_cell(buf, 12, run->tenant);
@@ -100,7 +100,7 @@ static void print_runs(const struct store_run *runs, size_t n, bool as_json)
         json_t *json = json_array();
         struct buf buf;
         buf_init(&buf, LIST_MAX);
-        buf_printf(&buf, "%-36s %-16s %-15s %4s %-10s %-12s %8s %8s %10s %s\n", "ID", "STARTED", "STATUS", "EXIT", "LANGUAGE", "TENANT", "TIME", "CPU",
+        buf_printf(&buf, "%-36s %-16s %-21s %4s %-10s %-12s %8s %8s %10s %s\n", "ID", "STARTED", "STATUS", "EXIT", "LANGUAGE", "TENANT", "TIME", "CPU",
                    "MEMORY", "TASK");
         for (size_t i = 0; i < n; i++)
                 if (as_json)

@@ -1,6 +1,7 @@
 /* caisson serve: caissond in the foreground, for somebody who wants to try it. */
 #include "front/cli/cli.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
@@ -103,6 +104,12 @@ static int connect_to(const char *address)
         return good ? take_fd(&fd) : -1;
 }
 
+bool cli_is_answered(const char *address)
+{
+        auto_fd fd = connect_to(address);
+        return fd >= 0;
+}
+
 /* The daemon would say that it cannot bind; who may be there, and what to do, is for the command line to say. */
 static int check_free(const char *address, struct csn_error *err)
 {
@@ -128,7 +135,7 @@ static bool wait_ready(pid_t pid, const char *address)
 
 /* ---- words ---- */
 
-static void greet(const char *address, bool keyless)
+static void greet(const char *address, bool keyless, const char *sock)
 {
         bool local = strncmp(address, "unix:", 5) == 0;
         const char *curl = local ? "curl -s --unix-socket " : "curl -s ", *where = local ? address + 5 : "", *url = local ? "http://localhost" : "http://";
@@ -136,7 +143,8 @@ static void greet(const char *address, bool keyless)
         printf("  docs   %s%s/docs\n", url, local ? "" : address);
         printf("  try    %s%s%s%s%s/v1/runs%s -d '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}'\n", curl, where, local ? " " : "", url,
                local ? "" : address, keyless ? "" : " -H 'Authorization: Bearer KEY'");
-        printf("  watch  caisson top\n  end    Ctrl-C\n");
+        printf("  watch  %s%s%scaisson top\n  end    Ctrl-C\n", sock && sock[0] ? "CAISSON_ENGINE_SOCKET=" : "", sock && sock[0] ? sock : "",
+               sock && sock[0] ? " " : "");
         fflush(stdout);
 }
 
@@ -164,11 +172,34 @@ static void warn_unready(const char *address)
 }
 
 static pid_t daemon_pid;
+static bool had_terminal;
 
-/* What we are told, it is told; its end is ours. */
+/* A terminal that was closed cannot be opened any more. */
+static bool has_terminal(void)
+{
+        int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+        if (fd >= 0)
+                close(fd);
+        return fd >= 0;
+}
+
+/* The daemon gets each signal: SIGHUP reads the settings again, but a SIGHUP because the terminal was closed ends the daemon. */
 static void pass_on(int number)
 {
-        kill(daemon_pid, number);
+        int saved = errno;
+        kill(daemon_pid, number == SIGHUP && had_terminal && !has_terminal() ? SIGTERM : number);
+        errno = saved;
+}
+
+static void watch_signals(void)
+{
+        const struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+        struct sigaction before;
+        had_terminal = has_terminal();
+        sigaction(SIGTERM, &action, NULL);
+        if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)   /* nohup(1) ignores it */
+                sigaction(SIGHUP, &action, NULL);
+        signal(SIGINT, SIG_IGN);   /* the terminal tells the daemon as well */
 }
 
 static int serve(int argc, char **argv, const struct settings *settings, const struct cli_settings *from)
@@ -186,11 +217,9 @@ static int serve(int argc, char **argv, const struct settings *settings, const s
         daemon_pid = start_daemon(from, &cli, keyless, &arena, &err);
         if (daemon_pid < 0)
                 return cli_fail(&err);
-        const struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
-        sigaction(SIGTERM, &action, NULL);
-        signal(SIGINT, SIG_IGN);   /* the terminal tells the daemon as well */
+        watch_signals();
         if (wait_ready(daemon_pid, cli.address)) {
-                greet(cli.address, keyless);
+                greet(cli.address, keyless, settings->engine.socket);
                 warn_unready(cli.address);
         }
         int status = 0;

@@ -10,7 +10,7 @@
 
 static int bad_address(const char *address, struct csn_error *err)
 {
-        return err_set(err, CSN_E_CONFIG, 0, "engine.http is \"%.120s\"; it has to be an address as 127.0.0.1:8080, [::1]:8080 or unix:/path", address);
+        return err_set(err, CSN_E_CONFIG, 0, "engine.http is \"%.120s\"; it must be an address such as 127.0.0.1:8080, [::1]:8080 or unix:/path", address);
 }
 
 static int parse_address(const char *address, struct sockaddr_storage *ret, socklen_t *ret_len, struct csn_error *err)

@@ -64,9 +64,9 @@ int http_find_route(struct http_request *request, const char *method, unsigned *
         *ret_status = there ? MHD_HTTP_METHOD_NOT_ALLOWED : MHD_HTTP_NOT_FOUND;
         if (there) {
                 http_set_header(request, "Allow", allowed.bytes);
-                err_field(err, "", "%.20s is nothing that %.200s does; it does %s", method, request->path, allowed.bytes);
+                err_field(err, "", "%.200s does not support %.20s; it supports %s", request->path, method, allowed.bytes);
         } else {
-                err_field(err, "", "there is nothing at %.200s; /openapi.json has what there is", request->path);
+                err_field(err, "", "there is nothing at %.200s; /docs shows what there is, and /openapi.json describes it", request->path);
         }
         buf_done(&allowed);
         return -err->code;

@@ -229,7 +229,8 @@ static void on_log(void *owner, const char *fmt, va_list args)
         (void)owner;
         vsnprintf(text, sizeof text, fmt, args);
         text[strcspn(text, "\n")] = 0;
-        log_text(LOG_INFO, "http: %s", text);
+        /* A client that left in the middle of an answer is no news. */
+        log_text(strncmp(text, "Failed to send", 14) == 0 ? LOG_DEBUG : LOG_INFO, "http: %s", text);
 }
 
 int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner, struct http **ret,

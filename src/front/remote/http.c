@@ -31,10 +31,10 @@ int link_open(struct link *link, const struct settings *settings, struct csn_err
                                                       : err_set(err, CSN_E_SYSTEM, 0, "engine.socket is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone", geteuid());
         if (rc < 0 && elsewhere && endpoint_path(settings, true, path))
                 rc = try_path(path, link, err);
-        if (rc < 0 && err->sys == EACCES)
-                return err_set(err, CSN_E_DENIED, 0, "the daemon's socket %s is not for you; its group is engine.socket_group", link->path);
+        if (rc < 0 && err->code == CSN_E_DENIED)
+                return rc;
         if (rc < 0)
-                return err_wrap(err, "sandboxes need a daemon that is running (caisson serve, or systemctl start caissond)");
+                return err_wrap(err, "sandboxes need a running daemon");
         curl_global_init(CURL_GLOBAL_NOTHING);
         link->easy = curl_easy_init();
         return link->easy ? 0 : err_set(err, CSN_E_SYSTEM, 0, "libcurl could not be used");

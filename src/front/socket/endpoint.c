@@ -47,6 +47,12 @@ static struct sockaddr_un address_of(const char *path)
 
 static int no_daemon(struct csn_error *err, const char *path, int sys)
 {
+        if (sys == EACCES) {
+                err_set(err, CSN_E_DENIED, 0, "the daemon's socket %s is not open to user %u; join its group (engine.socket_group), or start a daemon of your "
+                                              "own with caisson serve", path, geteuid());
+                err->sys = sys;
+                return -err->code;
+        }
         if (sys != ENOENT && sys != ECONNREFUSED)
                 return err_set(err, CSN_E_SYSTEM, sys, "connect to the daemon at %s", path);
         err_set(err, CSN_E_SYSTEM, 0, "connect to the daemon at %s: %s; caisson serve starts one", path, strerrordesc_np(sys));
@@ -148,7 +154,7 @@ static int take_lock(struct endpoint *endpoint, struct csn_error *err)
         if (fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s", path);
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK ? err_set(err, CSN_E_BUSY, 0, "another caissond serves %s", endpoint->path)
+                return errno == EWOULDBLOCK ? err_set(err, CSN_E_BUSY, 0, "another caissond serves %s; end it, or give another socket: --set engine.socket=PATH", endpoint->path)
                                             : err_set(err, CSN_E_SYSTEM, errno, "lock %s", path);
         endpoint->lock_fd = take_fd(&fd);
         return 0;

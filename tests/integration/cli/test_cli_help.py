@@ -113,6 +113,24 @@ def test_what_was_meant_is_said(args, meant):
     assert done.status == 64 and done.out == '' and f'did you mean {meant}?' in done.err, done.err
 
 
+@pytest.mark.parametrize('command', ['keys', 'e2b', 'config', 'policy', 'profiles', 'completion'])
+def test_a_missing_subcommand_leads_to_the_help_of_its_command(command):
+    done = caisson(command, *(['set'] if command == 'config' else []))
+    if command != 'config' and done.status == 0:
+        return   # it has an answer without one
+    assert done.status == 64 and done.err.rstrip().endswith(f'; see caisson help {command}') and ': give a ' in done.err, done.err
+
+
+@pytest.mark.parametrize('args', [('keys', 'create'), ('keys', 'list'), ('runs', 'show'), ('config', 'show'), ('policy', 'test'), ('e2b', 'env'), ('profiles', 'show')])
+def test_help_of_a_subcommand(args):
+    done = caisson(*args, '--help')
+    assert done.status == 0 and f'Usage: caisson {args[0]} ' in done.out and done.err == ''
+
+
+def test_show_of_settings_takes_no_name():
+    assert 'config: show takes no name' in caisson('config', 'show', 'limits.pids').err
+
+
 @pytest.mark.parametrize('args', [['xyzzy'], ['run', '--xyzzy'], ['sandbox', 'xyzzy'], ['ps', '--xyzzy'], ['run', '--format', 'xyzzy'], ['run', '-Z']])
 def test_what_is_near_nothing_has_no_suggestion(args):
     done = caisson(*args)
@@ -187,3 +205,9 @@ def test_an_address_in_use_is_told_with_another(tmp_path):
         port = taken.getsockname()[1]
         done = caisson('serve', '--listen', f'127.0.0.1:{port}', '--set', f'engine.socket={tmp_path}/s', '--set', f'engine.state_dir={tmp_path}')
     assert done.status == 125 and f'127.0.0.1:{port} is in use' in done.err and '--listen 127.0.0.1:8081' in done.err, done.err
+
+
+@pytest.mark.parametrize('form', ['openai', 'anthropic', 'mcp'])
+def test_the_schema_for_a_model_has_no_paths_of_this_host(form):
+    text = json.dumps(json.loads(caisson('describe', '--format', form).out))
+    assert '"input_file"' in text and 'Only the command line' not in text

@@ -81,17 +81,17 @@ LIMITS = {   # option: field, a value, its number, values out of bounds, the bou
     'timeout': ('wall_ms', '5s', 5000, ['0', '86401s', '-1', 'x', '5d'], ['1ms', '86400s']),
     'cpu-time': ('cpu_ms', '1min', 60000, ['86401s', '-1', 'x'], ['86400s']),
     'cpus': ('cpu_milli', '0.5', 500, ['0.001', '1025', '-1', 'x'], ['1024']),
-    'memory': ('memory_bytes', '128MiB', 134217728, ['1MiB', '2000GiB', '-1', 'x', '1Q'], ['4MiB', '1024GiB']),
+    'memory': ('memory_bytes', '128MiB', 134217728, ['1MiB', '2000GiB', '-1', 'x', '1Q'], ['4MiB', '1TiB']),
     'pids': ('pids', '32', 32, ['0', '100001', '-1', 'x', '1.5'], ['1', '100000']),
-    'disk': ('disk_bytes', '1M', 1000000, ['1k', '2000GiB', '-1', 'x'], ['64KiB', '1024GiB']),
+    'disk': ('disk_bytes', '1M', 1000000, ['1k', '2000GiB', '-1', 'x'], ['64KiB', '1TiB']),
     'disk-files': ('disk_files', '99', 99, ['15', '100000001', '-1', 'x'], ['16', '100000000']),
-    'tmp': ('tmp_bytes', '64KiB', 65536, ['100', '2000GiB', '-1', 'x'], ['4KiB', '1024GiB']),
+    'tmp': ('tmp_bytes', '64KiB', 65536, ['100', '2000GiB', '-1', 'x'], ['4KiB', '1TiB']),
     'open-files': ('open_files', '64', 64, ['15', '4097', '-1', 'x'], ['16', '4096']),
     'output': ('output_bytes', '0', 0, ['257MiB', '-1', 'x'], ['256MiB']),
     'background': ('background_ms', '250ms', 250, ['61s', '-1', 'x'], ['60s']),
     'value': ('value_bytes', '1KiB', 1024, ['17MiB', '-1', 'x'], ['16MiB']),
     'output-files': ('output_files', '0', 0, ['100001', '-1', 'x'], ['100000']),
-    'input': ('input_bytes', '1MiB', 1048576, ['2000GiB', '-1', 'x'], ['1024GiB']),
+    'input': ('input_bytes', '1MiB', 1048576, ['2000GiB', '-1', 'x'], ['1TiB']),
 }
 
 

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import pty
 import shutil
 import signal
 import stat
@@ -13,7 +14,7 @@ import time
 import pytest
 
 from cli import CAISSON, caisson, environment, tree
-from daemon import alive, until
+from daemon import Daemon, alive, until
 
 
 def free_port():
@@ -166,6 +167,59 @@ def test_e2b_env_prints_what_the_daemon_takes(tmp_path):
             assert connection.getresponse().status == status
     finally:
         one.end(signal.SIGTERM)
+
+
+def test_e2b_env_says_where_nobody_answers(tmp_path):
+    port = free_port()
+    where = ('--set', f'engine.socket={tmp_path}/s', '--set', f'engine.http=127.0.0.1:{port}', '--set', 'engine.http_keyless=true')
+    done = caisson('e2b', 'env', *where)
+    assert done.status == 0 and f'E2B_API_URL=http://127.0.0.1:{port}\n' in done.out
+    assert done.err == f'caisson: no daemon answers at 127.0.0.1:{port}; caisson serve starts one\n'
+    assert caisson('e2b', 'env', '--url', 'http://example.org', *where).err == '', 'the address is the user\'s own'
+    one = Serve(tmp_path, '--listen', f'127.0.0.1:{port}')
+    try:
+        said = one.said()
+        assert f'watch  CAISSON_ENGINE_SOCKET={tmp_path}/s caisson top\n' in said
+        assert caisson('e2b', 'env', *where).err == ''
+    finally:
+        one.end(signal.SIGTERM)
+
+
+def test_e2b_env_says_that_a_daemon_has_no_http(tmp_path):
+    one = Daemon(tmp_path).ready()
+    assert 'has no HTTP interface' in one.caisson('e2b', 'env', '--set', 'engine.http_keyless=true').err
+    one.stop(signal.SIGTERM)
+
+
+def test_a_hangup_reads_the_settings_again(tmp_path):
+    file = tmp_path / 'caisson.yaml'
+    file.write_text('limits: {pids: 33}\n')
+    one = Serve(tmp_path, '--listen', f'unix:{tmp_path}/h', '--config', str(file))
+    try:
+        one.said()
+        pids = lambda: json.loads(caisson('run', '--json', '--daemon', 'always', '-l', 'bash', '-c', 'true',
+                                          env={'CAISSON_ENGINE_SOCKET': f'{tmp_path}/s'}).out)['limits']['pids']
+        assert pids() == 33
+        file.write_text('limits: {pids: 44}\n')
+        one.process.send_signal(signal.SIGHUP)
+        until(lambda: pids() == 44)
+        assert one.process.poll() is None
+    finally:
+        one.end(signal.SIGTERM)
+
+
+def test_a_terminal_that_is_closed_ends_the_daemon(tmp_path):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(CAISSON, [CAISSON, 'serve', '--set', f'engine.socket={tmp_path}/s', '--set', f'engine.state_dir={tmp_path}', '--listen', f'unix:{tmp_path}/h'],
+                  environment())
+    shown = b''
+    while b'Ctrl-C' not in shown:
+        shown += os.read(terminal, 4096)
+    pids = tree(pid)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) in (0, 143)
+    until(lambda: not any(alive(one) for one in pids))
 
 
 def test_mcp_of_root_becomes_an_ordinary_user(tmp_path):

@@ -302,6 +302,14 @@ def test_lines_that_are_no_requests_are_answered_in_their_place():
     assert '-, line 1: ' in results[0]['error']['message'] and results[2]['id'] == 'good'
 
 
+@pytest.mark.parametrize('text', [b'', b'\n \n'])
+@pytest.mark.parametrize('form', [[], ['--json'], ['--junit']])
+def test_an_empty_input_is_an_error(text, form, tmp_path):
+    (tmp_path / 'empty.jsonl').write_bytes(text)
+    for done, name in ((caisson('grade', *form, stdin=text), 'standard input'), (caisson('grade', *form, tmp_path / 'empty.jsonl'), 'empty.jsonl')):
+        assert done.status == 64 and 'there is no submission in' in done.err and name in done.err and 'one submission a line' in done.err, done.err
+
+
 def test_results_come_in_the_order_of_the_input():
     requests = [{'id': str(n), 'language': 'bash', 'code': f'sleep 0.{(7 * n) % 5}; echo {n}', 'cases': [{'expected_stdout': str(n)}]} for n in range(12)]
     assert all(result['all_passed'] for result in grade(*requests, options=('-j', '6'), status=0))

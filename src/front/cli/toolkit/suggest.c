@@ -63,7 +63,7 @@ void cli_guess(struct cli_guess *guess, const char *word)
 
 const char *cli_guess_text(const struct cli_guess *guess, const char *dashes, char *text, size_t size)
 {
-        snprintf(text, size, guess->best ? "; did you mean %s%s?" : "", dashes, guess->best);
+        snprintf(text, size, guess->best ? " (did you mean %s%s?)" : "", dashes, guess->best);
         return text;
 }
 

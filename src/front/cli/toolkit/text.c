@@ -29,6 +29,17 @@ int cli_usage(const char *fmt, ...)
         return 64;
 }
 
+int cli_usage_of(const char *command, const char *fmt, ...)
+{
+        va_list args;
+        fprintf(stderr, "caisson: %s: ", command);
+        va_start(args, fmt);
+        vfprintf(stderr, fmt, args);
+        va_end(args);
+        fprintf(stderr, "; see caisson help %s\n", command);
+        return 64;
+}
+
 void cli_note(const char *fmt, ...)
 {
         va_list args;

@@ -27,6 +27,8 @@
 int cli_fail(const struct csn_error *err);
 /* The same for a wrong command line, with a reference to the help. */
 int cli_usage(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* The same for an error of one command, whose help is named. */
+int cli_usage_of(const char *command, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Print on standard error that there is nothing to show, and the remedy. */
 void cli_note(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
