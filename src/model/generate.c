@@ -65,7 +65,7 @@ static const struct {
         { "ceilings", "What a request may ask for at the most. More is refused with `bad_request`, which\n"
                       "names the limit, the value and the setting." },
         { "engine", "Everything else. The *live* ones, all limits and all ceilings are read again when caissond gets\n"
-                    "SIGHUP; it says which of the others need a restart." },
+                    "SIGHUP (`caisson serve` passes it on); it says which of the others need a restart." },
 };
 
 static void settings_table(const struct settings *settings, const char *section, struct buf *buf)

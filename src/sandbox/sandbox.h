@@ -28,7 +28,7 @@
  * locked for all descendants, and its death kills them.  The *child* becomes process 1 of the namespaces of one
  * sandbox, makes the private part of the isolation and gives up all rights.  The program starts there by
  * execve(2), or arrives as a fork of a zygote.  A step that fails ends the run before any byte of foreign code is
- * read; the error has the step's name (security.md (b)).
+ * read; the error has the step's name (docs/design/isolation.md, Order of steps).
  *
  * The root is built in one user namespace and used in a descendant user namespace: mounts inherited from a parent
  * user namespace are locked (mount_namespaces(7)).  So no capability inside can remove a mask, even without
@@ -356,8 +356,8 @@ enum limits_when { LIMITS_EARLY, LIMITS_LATE, LIMITS_ALL };
 int limits_set(const struct plan *plan, pid_t pid, enum limits_when when, struct csn_error *err);
 
 /*
- * Run the steps in order (security.md (b)).  Process 1 calls apply_isolation(), then apply_child() (it will be
- * the program's ancestor) or apply_reaper() (a zygote's child has joined).  The zygote's child calls
+ * Run the steps in order (docs/design/isolation.md, Order of steps).  Process 1 calls apply_isolation(), then
+ * apply_child() (it will be the program's ancestor) or apply_reaper() (a zygote's child has joined).  The zygote's child calls
  * apply_confined().  No foreign code exists in the sandbox before.  Errors: those of the steps, with the name of
  * the step.
  */
