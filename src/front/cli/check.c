@@ -34,6 +34,7 @@ struct check_cli {
         struct check_request options;
         const char *code, *daemon;
         bool json, jsonl, imports;
+        size_t lines_n;            /* requests of --jsonl */
         json_t *sarif;             /* NULL: it is not wanted */
         json_t *modules, *packages;    /* as keys of objects, so that each is there once */
         const char *root;          /* the folder that is gone through, or NULL */
@@ -341,6 +342,7 @@ static int check_lines(struct check_cli *cli, FILE *file, struct csn_error *err)
                         tell_bad_line(cli, number, "", 0, &bad);
                         fflush(stdout);
                 } else if (!is_blank(line.bytes, line.len)) {
+                        cli->lines_n++;
                         rc = check_line(cli, number, line.bytes, line.len, err);
                 }
                 line.len = 0;
@@ -420,13 +422,15 @@ static int check_all(struct check_cli *cli, int argc, char **argv, struct csn_er
                 return err_field(err, "", "check: of --json, --jsonl, --sarif and --imports only --json and --imports go together");
         if (cli->code)
                 return optind < argc || cli->jsonl ? err_field(err, "", "check: give files, or -c CODE") : check_one(cli, NULL, err);
-        if (optind == argc && cli->jsonl)
-                return check_lines(cli, stdin, err);
-        if (optind == argc)
+        if (optind == argc && cli->jsonl && check_lines(cli, stdin, err) < 0)
+                return -err->code;
+        if (optind == argc && !cli->jsonl)
                 return err_field(err, "", "check: there is no program; give files, -c CODE, or - for standard input");
         for (int i = optind; i < argc; i++)
                 if (check_path(cli, argv[i], err) < 0)
                         return -err->code;
+        if (cli->jsonl && !cli->lines_n)
+                return err_field(err, "", "check: there is no request in the input; give JSON lines, one request a line");
         return 0;
 }
 

@@ -264,10 +264,13 @@ static int take_next(struct grade_cli *cli, struct csn_error *err)
                         return 1;
                 }
                 json_t *json = model_load(cli->text, (size_t)len, &where);
-                if (json)
+                if (json) {
                         begin(cli, json);
-                else
-                        refuse_line(cli, where.text);
+                } else {
+                        char why[JSON_ERROR_TEXT_LENGTH + 40];
+                        snprintf(why, sizeof why, "the line is not JSON (%s)", where.text);
+                        refuse_line(cli, why);
+                }
                 json_decref(json);
                 return 1;
         }

@@ -92,9 +92,11 @@ void grade_show_totals(const struct grade_totals *totals, struct buf *buf)
         buf_printf(buf, "%zu submission%s: %zu passed, %zu failed", totals->submissions, totals->submissions == 1 ? "" : "s", totals->all_passed, totals->submissions - totals->all_passed - totals->troubled);
         if (totals->troubled)
                 buf_printf(buf, ", %zu not graded", totals->troubled);
-        buf_printf(buf, "; %llu of %llu cases, mean score %.3f; %.2f s, %.1f submissions and %.1f cases a second\n", (unsigned long long)totals->cases_passed,
-                   (unsigned long long)totals->cases, totals->submissions ? totals->score / (double)totals->submissions : 0, seconds,
-                   (double)totals->submissions / seconds, (double)totals->cases / seconds);
+        buf_printf(buf, "; %llu of %llu cases, mean score %.3f; %.2f s", (unsigned long long)totals->cases_passed, (unsigned long long)totals->cases,
+                   totals->submissions ? totals->score / (double)totals->submissions : 0, seconds);
+        if (totals->troubled < totals->submissions)
+                buf_printf(buf, ", %.1f submissions and %.1f cases a second", (double)totals->submissions / seconds, (double)totals->cases / seconds);
+        buf_add(buf, "\n", 1);
 }
 
 /* ---- XML ---- */

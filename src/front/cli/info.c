@@ -269,7 +269,8 @@ static int collect(int argc, char **argv, const struct settings *settings)
 {
         if (argc > 1)
                 return cli_unknown_argument("gc", NULL, argv[1]);
-        printf("%zu folders removed\n", launch_collect_garbage(settings));
+        size_t n = launch_collect_garbage(settings);
+        printf("%zu folder%s removed\n", n, n == 1 ? "" : "s");
         return 0;
 }
 

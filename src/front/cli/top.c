@@ -103,7 +103,7 @@ static void add_totals(struct buf *buf, json_t *status)
         print_seconds((uint64_t)json_integer_value(json_object_get(daemon, "uptime_ms")), uptime, sizeof uptime);
         if (most)
                 snprintf(max, sizeof max, " of %" JSON_INTEGER_FORMAT, most);
-        buf_printf(buf, "caissond: process %" JSON_INTEGER_FORMAT ", up %s, %" JSON_INTEGER_FORMAT " connections\n",
+        buf_printf(buf, "caissond: process %" JSON_INTEGER_FORMAT ", up %s, connections: %" JSON_INTEGER_FORMAT "\n",
                    json_integer_value(json_object_get(daemon, "pid")), uptime, json_integer_value(json_object_get(daemon, "connections")));
         buf_printf(buf, "runs: %" JSON_INTEGER_FORMAT "%s running, %" JSON_INTEGER_FORMAT " waiting\n",
                    json_integer_value(json_object_get(queue, "running")), max, json_integer_value(json_object_get(queue, "waiting")));

@@ -244,7 +244,7 @@ def test_a_work_folder_that_is_missing_is_replaced_and_kept(tmp_path):
     folder = Path(record['work_dir'])
     assert folder.is_relative_to(tmp_path / 'state') and (folder / 'f').read_text() == 'x\n'
     assert caisson('gc', '--set', state).out == '0 folders removed\n' and folder.exists()
-    assert caisson('gc', '--set', state, '--set', 'engine.retention_ms=0').out == '1 folders removed\n' and not folder.exists()
+    assert caisson('gc', '--set', state, '--set', 'engine.retention_ms=0').out == '1 folder removed\n' and not folder.exists()
 
 
 @pytest.mark.parametrize('options, word', [(['--work-dir', 'none'], 'the folder none does not exist'), (['--packages', 'none'], 'packages are checked')])

@@ -299,7 +299,9 @@ def test_lines_that_are_no_requests_are_answered_in_their_place():
     done = caisson('grade', '--json', stdin=b'nonsense\n\n[1]\n{"id": "good", "code": "print(1)", "cases": [{"expected_stdout": "1"}]}\n')
     results = [check(json.loads(line)) for line in done.out.splitlines()]
     assert [r['status'] for r in results] == ['bad_request', 'bad_request', 'completed'] and done.status == 64
-    assert '-, line 1: ' in results[0]['error']['message'] and results[2]['id'] == 'good'
+    assert '-, line 1: the line is not JSON (' in results[0]['error']['message'] and results[2]['id'] == 'good'
+    done = caisson('grade', stdin=b'import os\n')
+    assert done.status == 64 and 'not JSON' in done.out and '1 submission: 0 passed, 0 failed, 1 not graded' in done.out and 'a second' not in done.out, done.out
 
 
 @pytest.mark.parametrize('text', [b'', b'\n \n'])

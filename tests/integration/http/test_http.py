@@ -478,6 +478,13 @@ def test_health(web):
     assert status == 200 and not body
 
 
+def test_a_path_and_a_method_that_there_are_not_name_what_there_is(web):
+    status, _, problem = web.ask('GET', '/')
+    assert status == 404 and '/docs shows what there is' in problem['detail']
+    status, _, problem = web.ask('DELETE', '/v1/runs')
+    assert status == 405 and problem['detail'] == '/v1/runs does not support DELETE; it supports POST, GET', problem
+
+
 def test_a_wrong_method_says_which_are_right(web):
     status, headers, problem = web.ask('PUT', '/v1/runs/x', b'')
     assert (status, problem['code'], headers['Allow']) == (405, 'method_not_allowed', 'GET, DELETE')

@@ -22,6 +22,12 @@ def jsonl(*requests, options=()):
     return lines(done), done.status
 
 
+def test_an_empty_input_is_an_error(tmp_path):
+    (tmp_path / 'empty').write_text('\n')
+    for done in (caisson('check', '--jsonl', stdin=b''), caisson('check', '--jsonl', tmp_path / 'empty')):
+        assert done.status == 64 and 'there is no request in the input' in done.err, done.err
+
+
 def test_each_line_is_answered_by_a_line():
     got, status = jsonl({'id': 'a', 'language': 'python', 'code': 'eval("1")'},
                         {'id': 'b', 'language': 'py', 'code': 'print(1)', 'policy': 'codemie'},
